@@ -1,0 +1,16 @@
+# Every dependency is a package of Debian 12 and 13 (docs/dependencies.md says what each is for).
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(RocksDB REQUIRED CONFIG)
+find_package(fmt REQUIRED CONFIG)
+find_package(spdlog REQUIRED CONFIG)
+find_package(CLI11 REQUIRED CONFIG)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(Catch2 REQUIRED CONFIG)
+# Not under the prefix "zstd": RocksDB's own search keeps its answer in the same cache variables.
+pkg_check_modules(siltfs_zstd REQUIRED IMPORTED_TARGET libzstd)
+add_library(PkgConfig::zstd ALIAS PkgConfig::siltfs_zstd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)

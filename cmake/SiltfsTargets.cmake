@@ -1,0 +1,82 @@
+# How siltfs targets are made. The folder graph (docs/architecture.md) is enforced here: headers are included
+# by their path from the project's root ("store/base/status.h"), but each library exports an include root
+# of its own that holds nothing but its own folder (a symbolic link in the build tree). A header of a folder
+# that a target does not link against is therefore not found, and the build fails.
+
+add_library(siltfs_options INTERFACE)
+target_compile_features(siltfs_options INTERFACE cxx_std_20)
+target_compile_options(siltfs_options INTERFACE
+  -Wall -Wextra -Werror -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wunused-result
+  -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(siltfs_options INTERFACE -Wthread-safety)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 takes the inactive side of std::optional for uninitialised use and sees overflows in atomics behind a
+  # shared_ptr that cannot be; clang and the sanitizers
+  # look for the real thing.
+  target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
+endif()
+if(SILTFS_CHECK_STATUS)
+  target_compile_definitions(siltfs_options INTERFACE SILTFS_CHECK_STATUS=1)
+endif()
+if(SILTFS_SANITIZE)
+  target_compile_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE})
+endif()
+
+# siltfs_include_root(<out-variable> <folder>...): an include root in the build tree with only these folders in it.
+function(siltfs_include_root out_variable name)
+  set(root ${CMAKE_BINARY_DIR}/include-roots/${name})
+  foreach(folder IN LISTS ARGN)
+    get_filename_component(parent ${root}/${folder} DIRECTORY)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${folder} ${root}/${folder} SYMBOLIC)
+  endforeach()
+  set(${out_variable} ${root} PARENT_SCOPE)
+endfunction()
+
+# siltfs_library(<name> FOLDER <folder> [SOURCES <file>...] [DEPENDS <target>...] [PRIVATE_DEPENDS <target>...])
+# A library of the sources of one folder. DEPENDS are visible to whoever links it, PRIVATE_DEPENDS are not.
+function(siltfs_library name)
+  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  siltfs_include_root(root ${name} ${ARG_FOLDER})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_include_directories(${name} PUBLIC ${root})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE siltfs_options ${ARG_PRIVATE_DEPENDS})
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(SILTFS_CHECK_STATUS)
+      target_compile_definitions(${name} PUBLIC SILTFS_CHECK_STATUS=1)
+    endif()
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${root})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
+function(siltfs_executable name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE siltfs_options ${ARG_DEPENDS})
+endfunction()
+
+# siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
+# A Catch2 program, one ctest entry. The tests' own headers are found under tests/support.
+function(siltfs_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE siltfs_options siltfs_test_support ${ARG_DEPENDS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(SILTFS_SANITIZE MATCHES "thread")
+    set_tests_properties(${name} PROPERTIES
+      ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.suppressions")
+  endif()
+endfunction()

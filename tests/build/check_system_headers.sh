@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# check_system_headers.sh SOURCE-ROOT
+#
+# The doors to the outside are few: libfuse is included only in fs/fuse (and the tests of it), RocksDB only in fs/meta,
+# and the operating system's files, processes and sockets only in store/env. (fs/fuse needs constants of the kernel's.)
+set -u
+cd "$1" || exit 1
+failures=0
+
+# Files below these folders that include one of these headers.
+includers() { # PATTERN FOLDER...
+  local pattern=$1
+  shift
+  grep -rlE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($pattern)[>\"]" --include='*.h' --include='*.cc' "$@"
+}
+
+only_in() { # WHAT PATTERN ALLOWED-PREFIXES FOLDER...
+  local what=$1 pattern=$2 allowed=$3
+  shift 3
+  local found outside
+  found=$(includers "$pattern" "$@" | sort)
+  outside=$(grep -vE "^($allowed)/" <<<"$found" | grep .)
+  if [[ -n $outside ]]; then
+    printf '%s is included outside %s:\n%s\n' "$what" "${allowed//|/ and }" "$outside" >&2
+    failures=$((failures + 1))
+  fi
+  if [[ -z $(grep -E "^($allowed)/" <<<"$found") ]]; then
+    printf '%s is included nowhere in %s: this check looks for the wrong thing\n' "$what" "${allowed//|/ and }" >&2
+    failures=$((failures + 1))
+  fi
+}
+
+product=(store chunker index fs tools)
+only_in libfuse '(fuse3/)?(cuse|fuse)(_[a-z]+)?\.h' 'fs/fuse|tests/fs/fuse' "${product[@]}" tests
+only_in RocksDB 'rocksdb/[^>"]*' 'fs/meta|tests/fs/meta' "${product[@]}" tests
+only_in 'the operating system' \
+  'unistd\.h|fcntl\.h|dirent\.h|poll\.h|spawn\.h|mntent\.h|liburing[^>"]*|sys/(file|mount|socket|un|wait|mman|random|resource|statvfs|eventfd)\.h|filesystem|fstream' \
+  'store/env|fs/fuse' "${product[@]}"
+exit $((failures != 0))

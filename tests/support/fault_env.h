@@ -1,0 +1,78 @@
+// An Env that passes everything on to another one and fails calls on demand: for tests of what
+// stands on the real disk and cannot stand on SimEnv (RocksDB keeps its files beside Env).
+//
+// Thread-safety: any thread may call anything. Files may not outlive it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+
+namespace siltfs::testing {
+
+class FaultEnv : public Env {
+ public:
+  enum class Call : uint8_t {
+    kOpen,
+    kRead,
+    kWrite,
+    kSync,
+    kSyncDirectory,
+    kChange,  // any call that changes something, opening the lock file excepted
+  };
+
+  explicit FaultEnv(std::unique_ptr<Env> base);
+  ~FaultEnv() override;
+
+  // From now on calls of this kind with `part` in their path fail with this code, without effect.
+  void Fail(Call call, std::string part, StatusCode code);
+  void Heal();
+  // What GetDiskSpace says is available, instead of the truth.
+  void SetAvailable(std::optional<uint64_t> bytes);
+  // What NowNanoseconds answers, instead of the truth.
+  void SetClock(std::optional<int64_t> nanoseconds);
+  // Calls of this kind with `part` in their path so far, failed ones included.
+  uint64_t Count(Call call, std::string_view part) const;
+
+  Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
+  Status CreateDirectory(const std::string& path) override;
+  Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) override;
+  Status RemoveFile(const std::string& path) override;
+  Status RemoveDirectory(const std::string& path) override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status SyncDirectory(const std::string& path) override;
+  Result<FileInfo> GetFileInfo(const std::string& path) override;
+  Result<DiskSpace> GetDiskSpace(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override;
+  int64_t NowNanoseconds() override;
+  int64_t MonotonicNanoseconds() override;
+  Status FillRandom(MutableByteView out) override;
+
+  // For its files: counts the call, and fails it if it is to fail.
+  Status Note(Call call, const std::string& path) const;
+
+ private:
+  struct Fault {
+    Call call;
+    std::string part;
+    StatusCode code;
+  };
+  struct Counted {
+    Call call;
+    std::string path;
+    uint64_t count;
+  };
+
+  const std::unique_ptr<Env> base_;
+  mutable Mutex mutex_;
+  std::vector<Fault> faults_ SILTFS_GUARDED_BY(mutex_);
+  mutable std::vector<Counted> counted_ SILTFS_GUARDED_BY(mutex_);
+  std::optional<uint64_t> available_ SILTFS_GUARDED_BY(mutex_);
+  std::optional<int64_t> clock_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs::testing
