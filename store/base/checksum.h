@@ -1,0 +1,16 @@
+// The checksum of everything siltfs writes: XXH3-64 with a seed (0 unless a format says otherwise).
+// It guards against rot and torn writes, not against an adversary.
+#pragma once
+
+#include <cstdint>
+
+#include "store/base/bytes.h"
+
+namespace siltfs {
+
+uint64_t Checksum(ByteView bytes, uint64_t seed = 0);
+
+// The checksum of two runs as if they stood one after the other.
+uint64_t Checksum(ByteView first, ByteView second, uint64_t seed = 0);
+
+}  // namespace siltfs
