@@ -1,0 +1,199 @@
+#include "store/env/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "store/base/coding.h"
+#include "store/env/posix_error.h"
+
+namespace siltfs {
+namespace {
+
+// The report on its way to the launcher: kind, exit code, message (16-bit length).
+constexpr uint8_t kReady = 1;
+constexpr uint8_t kFailure = 2;
+constexpr size_t kMaxMessage = 4096;
+
+std::string ReceiveAll(const Descriptor& fd) {
+  std::string text;
+  char bytes[1024];
+  while (true) {
+    ssize_t got = RetryInterrupted([&] { return recv(fd.get(), bytes, sizeof bytes, 0); });
+    if (got <= 0) return text;
+    text.append(bytes, static_cast<size_t>(got));
+  }
+}
+
+std::string HowItEnded(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("the daemon died of signal {} ({}) before it was ready", WTERMSIG(status),
+                       sigdescr_np(WTERMSIG(status)));
+  }
+  return fmt::format("the daemon ended with exit code {} before it was ready", WEXITSTATUS(status));
+}
+
+Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon) {
+  const std::string text = ReceiveAll(from_daemon);
+  Decoder report(AsBytes(text));
+  const uint8_t kind = report.U8();
+  const auto exit_code = static_cast<int>(report.U32());
+  const std::string message(report.Text16());
+
+  DaemonStart start;
+  start.role = DaemonRole::kLauncher;
+  if (report.Done() && kind == kReady) return start;
+
+  // It is on its way out; whoever tries again must not find its locks.
+  int status = 0;
+  if (RetryInterrupted([&] { return waitpid(child, &status, 0); }) < 0) {
+    return PosixError("wait for the daemon", errno);
+  }
+  const bool told_why = report.Done() && kind == kFailure;
+  start.exit_code = told_why ? exit_code : 1;
+  start.message = told_why ? message : HowItEnded(status);
+  return start;
+}
+
+Status LeaveTerminal() {
+  if (chdir("/") != 0) return PosixError("leave the working directory", errno);
+  Descriptor null(RetryInterrupted([&] { return open("/dev/null", O_RDWR | O_CLOEXEC); }));
+  if (!null.valid()) return PosixError("open", errno).At("/dev/null");
+  std::fflush(nullptr);
+  for (int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (RetryInterrupted([&] { return dup2(null.get(), standard); }) < 0) {
+      return PosixError("leave the terminal", errno);
+    }
+  }
+  if (null.get() <= STDERR_FILENO) null.Release();  // it took a place that was free, and keeps it
+  return Status::Ok();
+}
+
+bool IsOctal(char c) { return c >= '0' && c <= '7'; }
+
+// /proc writes blanks, tabs, newlines, backslashes and '#' as \ooo.
+std::string DecodeOctal(std::string_view field) {
+  std::string text;
+  for (size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\' && i + 3 < field.size() && IsOctal(field[i + 1]) &&
+        IsOctal(field[i + 2]) && IsOctal(field[i + 3])) {
+      text += static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
+                                (field[i + 3] - '0'));
+      i += 3;
+    } else {
+      text += field[i];
+    }
+  }
+  return text;
+}
+
+std::string_view TakeUntil(std::string_view& text, char separator) {
+  const size_t end = std::min(text.find(separator), text.size());
+  std::string_view taken = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return taken;
+}
+
+}  // namespace
+
+Status DaemonReport::Ready() {
+  SILTFS_RETURN_IF_ERROR(LeaveTerminal());
+  return Send(kReady, "", 0);
+}
+
+Status DaemonReport::Failure(std::string_view message, int exit_code) {
+  return Send(kFailure, message.substr(0, kMaxMessage), exit_code);
+}
+
+Status DaemonReport::Send(uint8_t kind, std::string_view message, int exit_code) {
+  if (!to_launcher_.valid()) {
+    return Status(StatusCode::kInvalidArgument, "the daemon has already reported");
+  }
+  const Descriptor once = std::move(to_launcher_);  // closing it is the full stop
+  Encoder report;
+  report.U8(kind).U32(static_cast<uint32_t>(exit_code)).Text16(message);
+  // A few kilobytes fit the socket's buffer whole.
+  ssize_t sent = RetryInterrupted(
+      [&] { return send(once.get(), report.text().data(), report.size(), MSG_NOSIGNAL); });
+  if (sent == static_cast<ssize_t>(report.size())) return Status::Ok();
+  return Status(StatusCode::kAborted, "the process that started the daemon is gone");
+}
+
+Result<DaemonStart> BecomeDaemon() {
+  int ends[2];
+  // Not a pipe: writing to a launcher that is gone must not raise a signal.
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return PosixError("prepare the daemon's report", errno);
+  }
+  Descriptor launcher_end(ends[0]), daemon_end(ends[1]);
+  std::fflush(nullptr);  // or both processes would print what is buffered
+  const pid_t child = fork();
+  if (child < 0) return PosixError("start the daemon", errno);
+  if (child > 0) {
+    daemon_end.Reset();
+    return AwaitReport(child, std::move(launcher_end));
+  }
+  launcher_end.Reset();
+  DaemonStart start;
+  start.role = DaemonRole::kDaemon;
+  start.report = std::make_unique<DaemonReport>(std::move(daemon_end));
+  if (setsid() < 0) return PosixError("leave the session", errno);
+  return start;
+}
+
+std::vector<Mount> ParseMountTable(std::string_view text) {
+  std::vector<Mount> mounts;
+  while (!text.empty()) {
+    std::string_view line = TakeUntil(text, '\n');
+    Mount mount;
+    for (std::string* field : {&mount.source, &mount.mount_point, &mount.type, &mount.options}) {
+      *field = DecodeOctal(TakeUntil(line, ' '));
+    }
+    if (!mount.mount_point.empty() && !mount.type.empty()) mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
+Result<std::vector<Mount>> ReadMountTable() {
+  constexpr char kPath[] = "/proc/self/mounts";
+  Descriptor fd(RetryInterrupted([&] { return open(kPath, O_RDONLY | O_CLOEXEC); }));
+  if (!fd.valid()) return PosixError("open", errno).At(kPath);
+  std::string text;
+  char bytes[16384];
+  while (true) {
+    ssize_t got = RetryInterrupted([&] { return read(fd.get(), bytes, sizeof bytes); });
+    if (got < 0) return PosixError("read", errno).At(kPath);
+    if (got == 0) break;
+    text.append(bytes, static_cast<size_t>(got));
+  }
+  return ParseMountTable(text);
+}
+
+Status Unmount(const std::string& path, UnmountMode mode) {
+  const int flags = UMOUNT_NOFOLLOW | (mode == UnmountMode::kForce ? MNT_FORCE : 0);
+  if (RetryInterrupted([&] { return umount2(path.c_str(), flags); }) == 0) return Status::Ok();
+  if (errno == EINVAL)
+    return Status(StatusCode::kInvalidArgument, "nothing is mounted there").At(path);
+  return PosixError("unmount", errno).At(path);
+}
+
+Result<uint64_t> RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return PosixError("read the limit of open files", errno);
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return PosixError("raise the limit of open files", errno);
+  return static_cast<uint64_t>(limit.rlim_cur);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,49 @@
+#include "store/env/files.h"
+
+#include <fmt/format.h>
+
+namespace siltfs {
+
+std::string JoinPath(std::string_view directory, std::string_view name) {
+  if (directory.empty()) return std::string(name);
+  std::string path(directory);
+  if (path.back() != '/') path += '/';
+  path += name;
+  return path;
+}
+
+Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path, {.mode = OpenMode::kRead}));
+  SILTFS_ASSIGN_OR_RETURN(uint64_t size, file->Size());
+  if (size > limit) {
+    return Status(StatusCode::kFileTooLarge, fmt::format("is {} bytes long, at most {} were expected", size, limit))
+        .At(path);
+  }
+  std::string contents(size, '\0');
+  MutableByteView out(reinterpret_cast<uint8_t*>(contents.data()), contents.size());
+  SILTFS_ASSIGN_OR_RETURN(size_t got, file->Read(0, out));
+  contents.resize(got);
+  return contents;
+}
+
+Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
+  SILTFS_ASSIGN_OR_RETURN(size_t got, file.Read(offset, out));
+  if (got == out.size()) return Status::Ok();
+  return Status(StatusCode::kCorruption, fmt::format("ends after {} of {} bytes read", got, out.size()))
+      .At(file.path(), offset);
+}
+
+Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
+  const std::string temporary = path + ".new";
+  Status removed = env.RemoveFile(temporary);  // left behind by a crash
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(temporary, {.mode = OpenMode::kCreate}));
+  SILTFS_RETURN_IF_ERROR(file->Write(0, contents));
+  SILTFS_RETURN_IF_ERROR(file->Sync());
+  SILTFS_RETURN_IF_ERROR(file->Close());
+  SILTFS_RETURN_IF_ERROR(env.Rename(temporary, path));
+  size_t slash = path.rfind('/');
+  return env.SyncDirectory(slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+}
+
+}  // namespace siltfs

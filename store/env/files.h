@@ -1,0 +1,22 @@
+// What callers of Env keep needing: whole-file reads, exact reads, and the replacement of a file as a whole.
+#pragma once
+
+#include <string>
+
+#include "store/env/env.h"
+
+namespace siltfs {
+
+std::string JoinPath(std::string_view directory, std::string_view name);
+
+// Everything in the file; kCorruption-free, for small files only. kFileTooLarge if it is beyond `limit` bytes.
+Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit);
+
+// Exactly out.size() bytes; kCorruption if the file ends before.
+Status ReadExactly(const File& file, uint64_t offset, MutableByteView out);
+
+// Writes `contents` to a new file beside `path`, syncs it, renames it over `path` and syncs the directory: after a crash
+// there is the old file or the new one, whole.
+Status ReplaceFile(Env& env, const std::string& path, ByteView contents);
+
+}  // namespace siltfs

@@ -1,0 +1,274 @@
+#include "store/env/posix_env.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+#include "store/env/posix_descriptor.h"
+#include "store/env/posix_error.h"
+
+namespace siltfs {
+namespace {
+
+constexpr mode_t kFileMode = 0600;
+constexpr mode_t kDirectoryMode = 0700;
+constexpr size_t kDirectAlignment = 4096;
+
+Status ErrorAt(std::string_view action, std::string_view path) {
+  return PosixError(action, errno).At(path);
+}
+
+class PosixFile : public File {
+ public:
+  PosixFile(std::string path, Descriptor fd, bool direct)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct) {}
+
+  const std::string& path() const override { return path_; }
+
+  Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
+    size_t done = 0;
+    while (done < out.size()) {
+      ssize_t got = RetryInterrupted([&] {
+        return pread(fd_.get(), out.data() + done, out.size() - done,
+                     static_cast<off_t>(offset + done));
+      });
+      if (got < 0) return PosixError("read", errno).At(path_, offset + done);
+      done += static_cast<size_t>(got);
+      if (got == 0) break;
+      // The file's end; asking for the rest from an unaligned offset would be refused.
+      if (direct_ && done % kDirectAlignment != 0) break;
+    }
+    return done;
+  }
+
+  Status Write(uint64_t offset, ByteView data) override {
+    size_t done = 0;
+    while (done < data.size()) {
+      ssize_t put = RetryInterrupted([&] {
+        return pwrite(fd_.get(), data.data() + done, data.size() - done,
+                      static_cast<off_t>(offset + done));
+      });
+      if (put < 0) return PosixError("write", errno).At(path_, offset + done);
+      if (put == 0) {
+        return Status(StatusCode::kIoError, "cannot write: the disk took no bytes")
+            .At(path_, offset + done);
+      }
+      done += static_cast<size_t>(put);
+    }
+    return Status::Ok();
+  }
+
+  Status Sync() override {
+    // fdatasync covers the size; only times may stay behind, and nothing reads those.
+    if (RetryInterrupted([&] { return fdatasync(fd_.get()); }) != 0) return ErrorAt("sync", path_);
+    return Status::Ok();
+  }
+
+  Status Truncate(uint64_t size) override {
+    if (RetryInterrupted([&] { return ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0) {
+      return PosixError("truncate", errno).At(path_, size);
+    }
+    return Status::Ok();
+  }
+
+  Status Preallocate(uint64_t size) override {
+    if (size == 0) return Status::Ok();
+    if (RetryInterrupted([&] {
+          return fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
+        }) != 0) {
+      return ErrorAt(fmt::format("claim {} bytes for it", size), path_);
+    }
+    return Status::Ok();
+  }
+
+  Result<uint64_t> Size() const override {
+    struct stat info;
+    if (fstat(fd_.get(), &info) != 0) return ErrorAt("read its size", path_);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  Status Close() override {
+    // Linux has let go of the descriptor even where close() reports an interruption.
+    if (close(fd_.Release()) != 0 && errno != EINTR) return ErrorAt("close", path_);
+    return Status::Ok();
+  }
+
+ private:
+  const std::string path_;
+  Descriptor fd_;
+  const bool direct_;
+};
+
+class PosixFileLock : public FileLock {
+ public:
+  explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  Descriptor fd_;  // closing it lets go of the lock
+};
+
+FileType TypeOfMode(mode_t mode) {
+  if (S_ISREG(mode)) return FileType::kRegular;
+  if (S_ISDIR(mode)) return FileType::kDirectory;
+  return FileType::kOther;
+}
+
+class PosixEnv : public Env {
+ public:
+  Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
+    int flags = O_CLOEXEC | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
+    if (options.mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
+    Descriptor fd(RetryInterrupted([&] { return open(path.c_str(), flags, kFileMode); }));
+    if (!fd.valid()) {
+      return ErrorAt(options.mode == OpenMode::kCreate ? "create" : "open", path);
+    }
+    struct stat info;
+    if (fstat(fd.get(), &info) != 0) return ErrorAt("open", path);
+    if (S_ISDIR(info.st_mode)) return PosixError("open as a file", EISDIR).At(path);
+    if (options.direct) {
+      // Not as an open flag: a refusal would then leave a newly created file behind.
+      if (fcntl(fd.get(), F_SETFL, O_DIRECT) != 0) {
+        int error = errno;
+        if (options.mode == OpenMode::kCreate) unlink(path.c_str());
+        if (error == EINVAL) error = EOPNOTSUPP;
+        return PosixError("open for direct access", error).At(path);
+      }
+    }
+    return std::unique_ptr<File>(new PosixFile(path, std::move(fd), options.direct));
+  }
+
+  Status CreateDirectory(const std::string& path) override {
+    if (mkdir(path.c_str(), kDirectoryMode) != 0) return ErrorAt("create the directory", path);
+    return Status::Ok();
+  }
+
+  Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) override {
+    Descriptor fd(
+        RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!fd.valid()) return ErrorAt("list", path);
+    struct CloseDirectory {
+      void operator()(DIR* directory) const { closedir(directory); }
+    };
+    std::unique_ptr<DIR, CloseDirectory> directory(fdopendir(fd.get()));
+    if (directory == nullptr) return ErrorAt("list", path);
+    fd.Release();
+    std::vector<DirectoryEntry> entries;
+    while (true) {
+      errno = 0;
+      const dirent* found = readdir(directory.get());
+      if (found == nullptr) break;
+      std::string_view name = found->d_name;
+      if (name == "." || name == "..") continue;
+      DirectoryEntry entry{std::string(name), FileType::kOther};
+      if (found->d_type == DT_UNKNOWN) {
+        struct stat info;
+        if (fstatat(dirfd(directory.get()), found->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+          if (errno == ENOENT) continue;  // removed meanwhile
+          return ErrorAt(fmt::format("list, at {}", name), path);
+        }
+        entry.type = TypeOfMode(info.st_mode);
+      } else {
+        entry.type = TypeOfMode(DTTOIF(found->d_type));
+      }
+      entries.push_back(std::move(entry));
+    }
+    if (errno != 0) return ErrorAt("list", path);
+    return entries;
+  }
+
+  Status RemoveFile(const std::string& path) override {
+    if (unlink(path.c_str()) != 0) return ErrorAt("remove", path);
+    return Status::Ok();
+  }
+
+  Status RemoveDirectory(const std::string& path) override {
+    if (rmdir(path.c_str()) != 0) return ErrorAt("remove the directory", path);
+    return Status::Ok();
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) != 0)
+      return ErrorAt(fmt::format("rename to {}", to), from);
+    return Status::Ok();
+  }
+
+  Status SyncDirectory(const std::string& path) override {
+    Descriptor fd(
+        RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!fd.valid()) return ErrorAt("sync the directory", path);
+    if (RetryInterrupted([&] { return fsync(fd.get()); }) != 0) {
+      return ErrorAt("sync the directory", path);
+    }
+    return Status::Ok();
+  }
+
+  Result<FileInfo> GetFileInfo(const std::string& path) override {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return ErrorAt("look at", path);
+    return FileInfo{TypeOfMode(info.st_mode), static_cast<uint64_t>(info.st_size),
+                    static_cast<uint64_t>(info.st_blocks) * 512};
+  }
+
+  Result<DiskSpace> GetDiskSpace(const std::string& path) override {
+    struct statvfs info;
+    if (RetryInterrupted([&] { return statvfs(path.c_str(), &info); }) != 0) {
+      return ErrorAt("ask for the free space", path);
+    }
+    return DiskSpace{info.f_blocks * info.f_frsize, info.f_bfree * info.f_frsize,
+                     info.f_bavail * info.f_frsize};
+  }
+
+  Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override {
+    auto open_with = [&](int access) {
+      return RetryInterrupted(
+          [&] { return open(path.c_str(), access | O_CREAT | O_CLOEXEC, kFileMode); });
+    };
+    Descriptor fd(open_with(O_RDWR));  // NFS grants exclusive locks only to writers
+    if (!fd.valid() && (errno == EROFS || errno == EACCES)) fd = Descriptor(open_with(O_RDONLY));
+    if (!fd.valid()) return ErrorAt("open the lock file", path);
+    // flock belongs to the open file, so it also excludes a second holder in this process.
+    if (RetryInterrupted([&] { return flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
+      if (errno == EWOULDBLOCK)
+        return Status(StatusCode::kInUse, "is locked by another holder").At(path);
+      return ErrorAt("lock", path);
+    }
+    return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
+  }
+
+  int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME); }
+  int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
+
+  Status FillRandom(MutableByteView out) override {
+    size_t done = 0;
+    while (done < out.size()) {
+      ssize_t got =
+          RetryInterrupted([&] { return getrandom(out.data() + done, out.size() - done, 0); });
+      if (got < 0) return PosixError("draw random bytes", errno);
+      done += static_cast<size_t>(got);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  static int64_t Clock(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);  // cannot fail for these two clocks
+    return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Env> NewPosixEnv() { return std::make_unique<PosixEnv>(); }
+
+}  // namespace siltfs

@@ -1,0 +1,164 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "store/env/daemon.h"
+#include "store/env/mountpoint.h"
+#include "store/env/posix_descriptor.h"
+#include "store/env/posix_error.h"
+
+namespace siltfs {
+namespace {
+
+constexpr const char* kFuseDevice = "/dev/fuse";
+
+struct Freer {
+  void operator()(char* text) const { free(text); }
+};
+
+// Empty if there is nothing of that name.
+Result<std::string> RealPath(const std::string& path) {
+  const std::unique_ptr<char, Freer> resolved(realpath(path.c_str(), nullptr));
+  if (!resolved) return PosixError("find it", errno).At(path);
+  return std::string(resolved.get());
+}
+
+// The way without privileges: the kernel lists every FUSE connection by its device number.
+Status AbortConnection(const std::string& path) {
+  struct stat stat = {};
+  if (::stat(path.c_str(), &stat) != 0) return PosixError("find its device", errno).At(path);
+  const std::string control = fmt::format("/sys/fs/fuse/connections/{}/abort", minor(stat.st_dev));
+  const Descriptor file(
+      RetryInterrupted([&] { return open(control.c_str(), O_WRONLY | O_CLOEXEC); }));
+  if (!file.valid() || RetryInterrupted([&] { return write(file.get(), "1", 1); }) != 1) {
+    return PosixError("abort the connection", errno).At(control);
+  }
+  return {};
+}
+
+std::string ReadAll(const Descriptor& pipe) {
+  std::string text;
+  char bytes[512];
+  while (true) {
+    const ssize_t got = RetryInterrupted([&] { return read(pipe.get(), bytes, sizeof bytes); });
+    if (got <= 0) return text;
+    text.append(bytes, static_cast<size_t>(got));
+  }
+}
+
+// fusermount3 has the rights that a user lacks. It says what is wrong only in words.
+Status RunFusermount(const std::string& path) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return PosixError("run fusermount3", errno).At(path);
+  const Descriptor said(ends[0]);
+  Descriptor says(ends[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, says.get(), STDERR_FILENO);
+  const char* const arguments[] = {"fusermount3", "-u", "--", path.c_str(), nullptr};
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr,
+                                 const_cast<char* const*>(arguments), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return PosixError("run fusermount3", error).At(path);
+  says.Reset();
+  const std::string words = ReadAll(said);
+  int status = 0;
+  if (RetryInterrupted([&] { return waitpid(child, &status, 0); }) < 0)
+    return PosixError("unmount", errno).At(path);
+  if (status == 0) return {};
+  const bool busy = words.find("busy") != std::string::npos;
+  return Status(
+             busy ? StatusCode::kInUse : StatusCode::kNotPermitted,
+             fmt::format("cannot unmount: {}", std::string_view(words).substr(0, words.find('\n'))))
+      .At(path);
+}
+
+}  // namespace
+
+Result<std::string> AbsolutePath(const std::string& path) {
+  auto whole = RealPath(path);
+  if (whole.ok() || !whole.status().Is(StatusCode::kNotFound)) return whole;
+  size_t end = path.find_last_not_of('/');
+  end = end == std::string::npos ? 0 : end + 1;
+  const size_t slash = path.rfind('/', end == 0 ? 0 : end - 1);
+  const std::string name =
+      slash == std::string::npos ? path.substr(0, end) : path.substr(slash + 1, end - slash - 1);
+  if (name.empty() || name == "." || name == "..") return std::move(whole).status();
+  const std::string parent = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  SILTFS_ASSIGN_OR_RETURN(const std::string directory, RealPath(parent));
+  return directory == "/" ? "/" + name : directory + "/" + name;
+}
+
+Status CheckMountpoint(const std::string& path) {
+  struct stat stat = {};
+  struct statfs file_system = {};
+  // The kernel may still know a dead file system's attributes, but for its free space it has to
+  // ask.
+  if (::stat(path.c_str(), &stat) != 0 || ::statfs(path.c_str(), &file_system) != 0) {
+    if (errno == ENOTCONN) {
+      return Status(StatusCode::kIoError, fmt::format("a FUSE file system that crashed is still "
+                                                      "mounted there (umount {} removes it)",
+                                                      path))
+          .At(path);
+    }
+    if (errno == ENOENT)
+      return Status(StatusCode::kNotFound, "the mountpoint does not exist").At(path);
+    return PosixError("use it as mountpoint", errno).At(path);
+  }
+  if (!S_ISDIR(stat.st_mode))
+    return Status(StatusCode::kNotADirectory, "the mountpoint is not a directory").At(path);
+  return {};
+}
+
+Status CheckFuseDevice() {
+  const Descriptor device(RetryInterrupted([] { return open(kFuseDevice, O_RDWR | O_CLOEXEC); }));
+  if (device.valid()) return {};
+  switch (errno) {
+    case ENOENT:
+      return Status(StatusCode::kIoError,
+                    "there is no such device: the kernel's FUSE module is not loaded, or this "
+                    "container was not given it")
+          .At(kFuseDevice);
+    case ENODEV:
+    case ENXIO:
+      return Status(StatusCode::kIoError, "the kernel's FUSE module is not loaded").At(kFuseDevice);
+    default:
+      return PosixError("open it", errno).At(kFuseDevice);
+  }
+}
+
+Status UnmountFuse(const std::string& path) {
+  Status status = Unmount(path, UnmountMode::kWhenIdle);
+  return status.Is(StatusCode::kNotPermitted) ? RunFusermount(path) : status;
+}
+
+Status SyncMount(const std::string& path) {
+  const Descriptor directory(
+      RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!directory.valid()) return PosixError("open it", errno).At(path);
+  if (syncfs(directory.get()) != 0) return PosixError("write it back", errno).At(path);
+  return {};
+}
+
+Status AbortMount(const std::string& path) {
+  if (geteuid() != 0) return AbortConnection(path);
+  // Forcing ends the connection even where the unmounting itself fails because the mount is busy;
+  // detaching then takes it out of the table.
+  if (umount2(path.c_str(), MNT_FORCE) == 0 || umount2(path.c_str(), MNT_DETACH) == 0) return {};
+  return PosixError("unmount it", errno).At(path);
+}
+
+}  // namespace siltfs

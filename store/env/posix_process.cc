@@ -1,0 +1,76 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "store/env/posix_descriptor.h"
+#include "store/env/posix_error.h"
+#include "store/env/process.h"
+
+namespace siltfs {
+namespace {
+
+class BlockedSignals final : public TerminationSignals {
+ public:
+  BlockedSignals(const sigset_t& before, Descriptor signals, Descriptor cancelled)
+      : before_(before), signals_(std::move(signals)), cancelled_(std::move(cancelled)) {}
+
+  ~BlockedSignals() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  std::optional<int> Wait() override {
+    pollfd polled[2] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                        {.fd = cancelled_.get(), .events = POLLIN, .revents = 0}};
+    while (true) {
+      if (RetryInterrupted([&] { return poll(polled, 2, -1); }) < 0) return std::nullopt;
+      if (polled[1].revents != 0) return std::nullopt;
+      signalfd_siginfo info = {};
+      if (read(signals_.get(), &info, sizeof info) == sizeof info) {
+        return static_cast<int>(info.ssi_signo);
+      }
+    }
+  }
+
+  void Request() override { kill(getpid(), SIGTERM); }
+  void Cancel() override { eventfd_write(cancelled_.get(), 1); }
+
+ private:
+  const sigset_t before_;
+  const Descriptor signals_;
+  const Descriptor cancelled_;
+};
+
+}  // namespace
+
+int64_t CurrentProcessId() { return getpid(); }
+
+uint32_t CurrentUserId() { return geteuid(); }
+
+Result<std::unique_ptr<TerminationSignals>> TerminationSignals::Block() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  Descriptor signals(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return PosixError("wait for signals", errno);
+  Descriptor cancelled(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!cancelled.valid()) return PosixError("make an event", errno);
+  sigset_t before;
+  if (const int error = pthread_sigmask(SIG_BLOCK, &set, &before); error != 0) {
+    return PosixError("block signals", error);
+  }
+  return std::unique_ptr<TerminationSignals>(
+      new BlockedSignals(before, std::move(signals), std::move(cancelled)));
+}
+
+void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout) {
+  const Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+  if (!process.valid()) return;
+  pollfd polled = {.fd = process.get(), .events = POLLIN, .revents = 0};
+  RetryInterrupted([&] { return poll(&polled, 1, static_cast<int>(timeout.count())); });
+}
+
+}  // namespace siltfs

@@ -1,0 +1,36 @@
+// This process, the signals that ask it to end, and the end of others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "store/base/result.h"
+
+namespace siltfs {
+
+int64_t CurrentProcessId();
+// The user whose rights this process has; 0 is the superuser.
+uint32_t CurrentUserId();
+
+// SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While
+// one lives, they are blocked in the thread that made it and, inherited, in those started since:
+// make it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one
+// thread; Request and Cancel from any.
+class TerminationSignals {
+ public:
+  static Result<std::unique_ptr<TerminationSignals>> Block();
+  virtual ~TerminationSignals() = default;
+
+  // The number of the signal that came, or nothing once Cancel was called.
+  virtual std::optional<int> Wait() = 0;
+  // As if SIGTERM had come.
+  virtual void Request() = 0;
+  virtual void Cancel() = 0;
+};
+
+// Returns when process `pid` has ended, at once if there is none, or after `timeout`.
+void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout);
+
+}  // namespace siltfs

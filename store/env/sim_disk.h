@@ -1,0 +1,66 @@
+// What a SimEnv and its open files and locks share: the names, the power, the faults that are
+// armed, the counters. Part of SimEnv (sim_env.h specifies the model).
+//
+// Every simulated call runs between Begin and, if it changes anything, End, with the mutex held
+// throughout.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "store/base/random.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/sim_env.h"
+#include "store/env/sim_names.h"
+
+namespace siltfs {
+
+class SimDisk {
+ public:
+  explicit SimDisk(uint64_t seed) : random(seed) {}
+
+  // Counts the call and says whether it may go on; `generation` is that of the File or lock it is
+  // made on.
+  Status Begin(SimCall call, std::string_view path, uint64_t generation) SILTFS_REQUIRES(mutex);
+  Status Begin(SimCall call, std::string_view path) SILTFS_REQUIRES(mutex) {
+    return Begin(call, path, generation_);
+  }
+  // Of a changing call that Begin let go on: takes its outcome, and the power if it is time.
+  Status End(Status outcome) SILTFS_REQUIRES(mutex);
+  // The power goes at this very call: what it says about durability has no effect.
+  bool Cutting() const SILTFS_REQUIRES(mutex) { return cutting_; }
+  // How much of the write that Begin has just refused is to be made nevertheless.
+  uint64_t BytesOfFailedWrite() const SILTFS_REQUIRES(mutex) { return bytes_of_failed_write_; }
+
+  // Refuses what lost its power meanwhile.
+  Status CheckPower(uint64_t generation) const SILTFS_REQUIRES(mutex);
+  uint64_t generation() const SILTFS_REQUIRES(mutex) { return generation_; }
+
+  // Writes what fits on the disk.
+  Status WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) SILTFS_REQUIRES(mutex);
+  // Gives the space back if nobody can reach the file any more.
+  void ReleaseIfGone(const SimNode& node) SILTFS_REQUIRES(mutex);
+
+  void Reboot(const CrashPolicy& policy) SILTFS_REQUIRES(mutex);
+
+  mutable Mutex mutex;
+  SimNames names SILTFS_GUARDED_BY(mutex);
+  std::vector<SimFault> faults SILTFS_GUARDED_BY(mutex);
+  uint64_t calls_until_cut SILTFS_GUARDED_BY(mutex) = 0;  // 0: none armed
+  bool power_is_on SILTFS_GUARDED_BY(mutex) = true;
+  std::array<uint64_t, 32> counters SILTFS_GUARDED_BY(mutex) = {};  // by bit of SimCall
+  uint64_t capacity_pages SILTFS_GUARDED_BY(mutex) = SimEnv::kUnlimited / SimImage::kPageSize;
+  uint64_t used_pages SILTFS_GUARDED_BY(mutex) = 0;
+  int64_t clock SILTFS_GUARDED_BY(mutex) = 1'700'000'000'000'000'000;
+  int64_t monotonic_clock SILTFS_GUARDED_BY(mutex) = 0;
+  Random random SILTFS_GUARDED_BY(mutex);
+
+ private:
+  uint64_t generation_ SILTFS_GUARDED_BY(mutex) = 0;  // how many cuts there were
+  bool cutting_ SILTFS_GUARDED_BY(mutex) = false;
+  uint64_t bytes_of_failed_write_ SILTFS_GUARDED_BY(mutex) = 0;
+};
+
+}  // namespace siltfs

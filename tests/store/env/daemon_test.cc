@@ -1,0 +1,263 @@
+// Each test forks a process that plays the command: it becomes a launcher and a daemon, and the
+// launcher tells the test what it was told.
+#include "store/env/daemon.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs {
+namespace {
+
+std::string ReadUntilClosed(int fd) {
+  std::string text;
+  char bytes[512];
+  ssize_t got;
+  while ((got = read(fd, bytes, sizeof bytes)) > 0) text.append(bytes, static_cast<size_t>(got));
+  return text;
+}
+
+void Say(int fd, const std::string& text) {
+  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) _exit(99);
+}
+
+struct Outcome {
+  int exit_code = -1;            // the launcher's, or minus the signal that ended it
+  bool daemon_was_gone = false;  // when the launcher had ended
+  std::string launcher_said;
+  std::string daemon_said;
+};
+
+struct DaemonSide {
+  DaemonReport& report;
+  int out;
+  int launcher_ended;  // reads as closed from then on
+
+  void AwaitLauncherEnd() const { ReadUntilClosed(launcher_ended); }
+};
+
+struct Pipe {
+  int ends[2];
+  Pipe() { REQUIRE(pipe2(ends, O_CLOEXEC) == 0); }
+  ~Pipe() {
+    Close(0);
+    Close(1);
+  }
+  void Close(int end) {
+    if (ends[end] >= 0) close(std::exchange(ends[end], -1));
+  }
+};
+
+Outcome RunCommand(const std::function<void(DaemonSide)>& daemon) {
+  Pipe from_launcher, from_daemon, launcher_ended;
+  const pid_t command = fork();
+  REQUIRE(command >= 0);
+  if (command == 0) {
+    launcher_ended.Close(1);
+    for (int signal : {SIGABRT, SIGSEGV, SIGTERM}) std::signal(signal, SIG_DFL);
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    auto start = BecomeDaemon();
+    if (!start.ok()) _exit(98);
+    if (start->role == DaemonRole::kLauncher) {
+      Say(from_launcher.ends[1], start->message);
+      _exit(start->exit_code);
+    }
+    from_launcher.Close(1);
+    daemon({*start->report, from_daemon.ends[1], launcher_ended.ends[0]});
+    _exit(0);
+  }
+  from_launcher.Close(1);
+  from_daemon.Close(1);
+  Outcome outcome;
+  outcome.launcher_said = ReadUntilClosed(from_launcher.ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(command, &status, 0) == command);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  pollfd daemon_pipe{from_daemon.ends[0], POLLIN, 0};
+  poll(&daemon_pipe, 1, 0);
+  outcome.daemon_was_gone = (daemon_pipe.revents & POLLHUP) != 0;
+  launcher_ended.Close(1);
+  outcome.daemon_said = ReadUntilClosed(from_daemon.ends[0]);
+  return outcome;
+}
+
+TEST_CASE("the launcher ends well once the daemon is ready, and the daemon goes on") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    if (!daemon.report.Ready().ok()) _exit(1);
+    daemon.AwaitLauncherEnd();
+    Say(daemon.out, "still here");
+  });
+  REQUIRE(outcome.exit_code == 0);
+  REQUIRE(outcome.launcher_said.empty());
+  REQUIRE(outcome.daemon_said == "still here");
+}
+
+TEST_CASE("a daemon that fails has its message and exit code come out of the launcher") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    daemon.report.Failure("/store: no store there", 10).IgnoreError("the test sees it");
+  });
+  REQUIRE(outcome.exit_code == 10);
+  REQUIRE(outcome.launcher_said == "/store: no store there");
+}
+
+TEST_CASE("the launcher of a daemon that failed ends after it") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    daemon.report.Failure("failed", 1).IgnoreError("the test sees it");
+    // Takes its time to end, as one that closes a store does.
+    for (int i = 0; i < 20; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      waitpid(child, nullptr, 0);
+    }
+  });
+  REQUIRE(outcome.daemon_was_gone);
+  REQUIRE(outcome.launcher_said == "failed");
+}
+
+TEST_CASE("a daemon that dies without a word is told of") {
+  SECTION("by a signal") {
+    Outcome outcome = RunCommand([](DaemonSide) { raise(SIGKILL); });
+    REQUIRE(outcome.exit_code == 1);
+    REQUIRE(outcome.launcher_said == "the daemon died of signal 9 (Killed) before it was ready");
+  }
+  SECTION("by exit") {
+    Outcome outcome = RunCommand([](DaemonSide) { _exit(7); });
+    REQUIRE(outcome.exit_code == 1);
+    REQUIRE(outcome.launcher_said == "the daemon ended with exit code 7 before it was ready");
+  }
+}
+
+TEST_CASE("a message of any length comes out, cut to a few kilobytes") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    daemon.report.Failure(std::string(1 << 20, 'm'), 3).IgnoreError("the test sees it");
+  });
+  REQUIRE(outcome.exit_code == 3);
+  REQUIRE(outcome.launcher_said == std::string(4'096, 'm'));
+}
+
+TEST_CASE("a daemon reports once") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    Status first = daemon.report.Failure("first", 1);
+    Status second = daemon.report.Failure("second", 2);
+    Say(daemon.out, first.ok() && second.Is(StatusCode::kInvalidArgument) ? "once" : "twice");
+  });
+  REQUIRE(outcome.launcher_said == "first");
+  REQUIRE(outcome.daemon_said == "once");
+}
+
+TEST_CASE(
+    "a daemon has a session of its own, and once ready no terminal and no working directory") {
+  testing::TemporaryDirectory directory;
+  Outcome outcome = RunCommand([&](DaemonSide daemon) {
+    if (chdir(directory.path().c_str()) != 0) _exit(1);
+    if (getsid(0) == getpid()) Say(daemon.out, "session ");
+    if (!daemon.report.Ready().ok()) _exit(1);
+    char where[100];
+    if (getcwd(where, sizeof where) != nullptr && std::string(where) == "/")
+      Say(daemon.out, "root ");
+    struct stat null, standard;
+    stat("/dev/null", &null);
+    for (int fd : {0, 1, 2}) {
+      if (fstat(fd, &standard) == 0 && standard.st_rdev == null.st_rdev)
+        Say(daemon.out, std::to_string(fd));
+    }
+  });
+  REQUIRE(outcome.exit_code == 0);
+  REQUIRE(outcome.daemon_said == "session root 012");
+}
+
+TEST_CASE("a daemon whose launcher is gone learns it and is not killed by it") {
+  Outcome outcome = RunCommand([](DaemonSide daemon) {
+    std::signal(SIGPIPE, SIG_DFL);
+    kill(getppid(), SIGKILL);
+    daemon.AwaitLauncherEnd();
+    Say(daemon.out, daemon.report.Ready().Is(StatusCode::kAborted) ? "alone" : "not alone");
+  });
+  REQUIRE(outcome.exit_code == -SIGKILL);
+  REQUIRE(outcome.daemon_said == "alone");
+}
+
+TEST_CASE("a program started by the daemon does not keep the launcher waiting") {
+  Pipe hold;
+  Outcome outcome = RunCommand([&](DaemonSide daemon) {
+    hold.Close(1);
+    if (fork() == 0) {
+      dup2(hold.ends[0], 0);
+      execlp("cat", "cat", nullptr);  // lives until the test closes its end
+      _exit(1);
+    }
+    if (!daemon.report.Ready().ok()) _exit(1);
+  });
+  REQUIRE(outcome.exit_code == 0);
+}
+
+TEST_CASE("a mount table is taken apart, its escapes decoded") {
+  const auto mounts = ParseMountTable(
+      "sysfs /sys sysfs rw,nosuid 0 0\n"
+      "siltfs:/a\\040store /mnt/with\\011tab\\134and\\012line fuse.siltfs ro 0 0\n"
+      "\n"
+      "nonsense\n"
+      "odd /trailing\\04 t o\n"
+      "last /end tmpfs rw 0 0");
+  REQUIRE(mounts.size() == 4);
+  REQUIRE(mounts[0].source == "sysfs");
+  REQUIRE(mounts[0].mount_point == "/sys");
+  REQUIRE(mounts[0].type == "sysfs");
+  REQUIRE(mounts[0].options == "rw,nosuid");
+  REQUIRE(mounts[1].source == "siltfs:/a store");
+  REQUIRE(mounts[1].mount_point == "/mnt/with\ttab\\and\nline");
+  REQUIRE(mounts[1].type == "fuse.siltfs");
+  REQUIRE(mounts[2].mount_point == "/trailing\\04");
+  REQUIRE(mounts[3].mount_point == "/end");
+}
+
+TEST_CASE("this machine's mount table has /proc") {
+  auto mounts = ReadMountTable();
+  REQUIRE_OK(mounts);
+  REQUIRE(std::any_of(mounts->begin(), mounts->end(), [](const Mount& mount) {
+    return mount.mount_point == "/proc" && mount.type == "proc";
+  }));
+}
+
+TEST_CASE("what is not mounted is not unmounted") {
+  testing::TemporaryDirectory directory;
+  Status status = Unmount(directory.path(), UnmountMode::kWhenIdle);
+  REQUIRE_FALSE(status.ok());
+  REQUIRE(status.path() == directory.path());
+  if (geteuid() == 0) {
+    REQUIRE_CODE(status, kInvalidArgument);
+    REQUIRE_CODE(Unmount(directory / "no", UnmountMode::kForce), kNotFound);
+  } else {
+    REQUIRE_CODE(status, kNotPermitted);
+  }
+}
+
+TEST_CASE("the limit of open files goes up as far as it may") {
+  rlimit before;
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit low{64, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
+  auto raised = RaiseFileLimit();
+  rlimit after;
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &after) == 0);
+  setrlimit(RLIMIT_NOFILE, &before);
+  REQUIRE_OK(raised);
+  REQUIRE(*raised == before.rlim_max);
+  REQUIRE(after.rlim_cur == before.rlim_max);
+}
+
+}  // namespace
+}  // namespace siltfs

@@ -1,0 +1,238 @@
+#include "store/env/local_socket.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Pair {
+  testing::TemporaryDirectory directory;
+  std::unique_ptr<LocalListener> listener;
+  std::unique_ptr<LocalStream> client;
+  std::unique_ptr<LocalStream> server;
+
+  explicit Pair(const std::string& below = "") {
+    const std::string path = directory.path() + below;
+    std::filesystem::create_directories(path);
+    auto listening = LocalListener::Listen(path, "control");
+    REQUIRE_OK(listening);
+    listener = std::move(*listening);
+    auto connected =
+        LocalStream::Connect(path, "control");  // the kernel completes it without an Accept
+    REQUIRE_OK(connected);
+    client = std::move(*connected);
+    auto accepted = listener->Accept();
+    REQUIRE_OK(accepted);
+    server = std::move(*accepted);
+  }
+};
+
+std::string Line(LocalStream& stream) {
+  auto line = stream.ReadLine(1'000);
+  REQUIRE_OK(line);
+  REQUIRE(line->has_value());
+  return **line;
+}
+
+TEST_CASE("lines go one way and an answer of many lines the other") {
+  Pair pair;
+  REQUIRE_OK(pair.client->WriteAll("stat\nnow\n"));
+  REQUIRE(Line(*pair.server) == "stat");
+  REQUIRE(Line(*pair.server) == "now");
+  REQUIRE_OK(pair.server->WriteAll("one\ntwo\n"));
+  pair.server.reset();
+  auto answer = pair.client->ReadAll(100);
+  REQUIRE_OK(answer);
+  REQUIRE(*answer == "one\ntwo\n");
+}
+
+TEST_CASE("an answer larger than the socket's buffer arrives whole") {
+  Pair pair;
+  const std::string large(3 << 20, 'x');
+  std::thread writer([&] {
+    REQUIRE_OK(pair.server->WriteAll(large));
+    pair.server.reset();
+  });
+  auto answer = pair.client->ReadAll(large.size());
+  writer.join();
+  REQUIRE_OK(answer);
+  REQUIRE(*answer == large);
+}
+
+TEST_CASE("a directory's path may be longer than a socket address") {
+  Pair pair("/" + std::string(200, 'd') + "/" + std::string(200, 'e'));
+  REQUIRE_OK(pair.client->WriteAll("hello\n"));
+  REQUIRE(Line(*pair.server) == "hello");
+}
+
+TEST_CASE("every length of path around the limit works") {
+  testing::TemporaryDirectory directory;
+  for (size_t length = 70; length < 90; ++length) {
+    const std::string path = directory / std::string(length, 'd');
+    REQUIRE(mkdir(path.c_str(), 0700) == 0);
+    auto listener = LocalListener::Listen(path, "control");
+    REQUIRE_OK(listener);
+    REQUIRE_OK(LocalStream::Connect(path, "control"));
+    REQUIRE(std::filesystem::is_socket(path + "/control"));
+  }
+}
+
+TEST_CASE("a name that fits no address is refused") {
+  testing::TemporaryDirectory directory;
+  REQUIRE_CODE(LocalListener::Listen(directory.path(), std::string(150, 'n')), kNameTooLong);
+}
+
+TEST_CASE("no socket and nobody listening are told apart") {
+  testing::TemporaryDirectory directory;
+  auto nothing = LocalStream::Connect(directory.path(), "control");
+  REQUIRE_CODE(nothing, kNotFound);
+  REQUIRE(nothing.status().path() == directory / "control");
+  REQUIRE_CODE(LocalStream::Connect(directory / "no", "control"), kNotFound);
+  // A socket whose owner died without cleaning up.
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (directory / "control").c_str());
+  REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  close(fd);
+  auto stale = LocalStream::Connect(directory.path(), "control");
+  REQUIRE_CODE(stale, kIoError);
+  REQUIRE(stale.status().ToString() == directory / "control" + ": nobody listens on it");
+
+  SECTION("a new listener takes the stale socket's place") {
+    auto listener = LocalListener::Listen(directory.path(), "control");
+    REQUIRE_OK(listener);
+    REQUIRE_OK(LocalStream::Connect(directory.path(), "control"));
+  }
+}
+
+TEST_CASE("a living listener is not displaced, nor is anything that is no socket") {
+  Pair pair;
+  REQUIRE_CODE(LocalListener::Listen(pair.directory.path(), "control"), kInUse);
+  std::ofstream(pair.directory / "file") << "precious";
+  REQUIRE_CODE(LocalListener::Listen(pair.directory.path(), "file"), kAlreadyExists);
+  REQUIRE(std::filesystem::file_size(pair.directory / "file") == 8);
+}
+
+TEST_CASE("the socket has the mode asked for, and goes with its listener") {
+  testing::TemporaryDirectory directory;
+  const mode_t old_mask = umask(0);
+  auto listener = LocalListener::Listen(directory.path(), "control");
+  umask(old_mask);
+  REQUIRE_OK(listener);
+  struct stat info;
+  REQUIRE(stat((directory / "control").c_str(), &info) == 0);
+  REQUIRE((info.st_mode & 0777) == 0600);
+  listener->reset();
+  REQUIRE(stat((directory / "control").c_str(), &info) != 0);
+}
+
+TEST_CASE("shutting the listener down ends an Accept that waits, and every later one") {
+  testing::TemporaryDirectory directory;
+  auto listener = LocalListener::Listen(directory.path(), "control");
+  REQUIRE_OK(listener);
+  std::optional<Result<std::unique_ptr<LocalStream>>> outcome;
+  std::thread waiting([&] { outcome = (*listener)->Accept(); });
+  (*listener)->Shutdown();
+  waiting.join();
+  REQUIRE_CODE(*outcome, kAborted);
+  REQUIRE_CODE((*listener)->Accept(), kAborted);
+}
+
+TEST_CASE("shutting a stream down ends a read that waits") {
+  Pair pair;
+  std::optional<Result<std::optional<std::string>>> outcome;
+  std::thread waiting([&] { outcome = pair.server->ReadLine(100); });
+  pair.server->Shutdown();
+  waiting.join();
+  REQUIRE_OK(*outcome);
+  REQUIRE_FALSE((*outcome)->has_value());
+}
+
+TEST_CASE("a line is refused beyond the limit, whether or not it ends") {
+  Pair pair;
+  const bool ends = GENERATE(true, false);
+  REQUIRE_OK(pair.client->WriteAll(std::string(11, 'x') + (ends ? "\n" : "")));
+  pair.client.reset();
+  REQUIRE_CODE(pair.server->ReadLine(10), kFileTooLarge);
+}
+
+TEST_CASE("a line of exactly the limit is taken") {
+  Pair pair;
+  REQUIRE_OK(pair.client->WriteAll(std::string(10, 'x') + "\n"));
+  auto line = pair.server->ReadLine(10);
+  REQUIRE_OK(line);
+  REQUIRE(line->value().size() == 10);
+}
+
+TEST_CASE("all of a stream is refused beyond the limit") {
+  Pair pair;
+  REQUIRE_OK(pair.client->WriteAll(std::string(11, 'x')));
+  pair.client.reset();
+  REQUIRE_CODE(pair.server->ReadAll(10), kFileTooLarge);
+}
+
+TEST_CASE("the end of a stream is nothing between lines and an error within one") {
+  Pair pair;
+  const bool within = GENERATE(true, false);
+  REQUIRE_OK(pair.client->WriteAll(within ? "one\ntw" : "one\n"));
+  pair.client.reset();
+  REQUIRE(Line(*pair.server) == "one");
+  auto rest = pair.server->ReadLine(100);
+  if (within) {
+    REQUIRE_CODE(rest, kAborted);
+  } else {
+    REQUIRE_OK(rest);
+    REQUIRE_FALSE(rest->has_value());
+  }
+}
+
+TEST_CASE("who has finished writing can still read") {
+  Pair pair;
+  REQUIRE_OK(pair.client->WriteAll("question"));
+  REQUIRE_OK(pair.client->FinishWriting());
+  REQUIRE(pair.server->ReadAll(100).value() == "question");
+  REQUIRE_OK(pair.server->WriteAll("answer\n"));
+  REQUIRE(Line(*pair.client) == "answer");
+}
+
+TEST_CASE("writing to one who is gone is an error, not a signal") {
+  Pair pair;
+  REQUIRE(std::signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+  pair.client.reset();
+  Status status = pair.server->WriteAll("anyone?");
+  REQUIRE_CODE(status, kIoError);
+  REQUIRE(status.path() == pair.directory / "control");
+}
+
+TEST_CASE("a timeout ends the wait for one who says nothing") {
+  Pair pair;
+  REQUIRE_OK(pair.client->SetTimeout(milliseconds(20)));
+  REQUIRE_CODE(pair.client->ReadLine(100), kInterrupted);
+  // A full buffer that nobody empties.
+  REQUIRE_CODE(pair.client->WriteAll(std::string(8 << 20, 'x')), kInterrupted);
+}
+
+TEST_CASE("each side knows whom it speaks to") {
+  Pair pair;
+  REQUIRE(pair.server->PeerUid().value() == getuid());
+  REQUIRE(pair.client->PeerUid().value() == getuid());
+}
+
+}  // namespace
+}  // namespace siltfs

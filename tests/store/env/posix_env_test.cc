@@ -1,0 +1,138 @@
+// What only the machine can show.
+#include "store/env/posix_env.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "store/env/posix_error.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs {
+namespace {
+
+TEST_CASE("every error number has its code and its words") {
+  struct Case {
+    int error;
+    StatusCode code;
+  };
+  for (Case c : {Case{ENOENT, StatusCode::kNotFound},
+                 Case{EEXIST, StatusCode::kAlreadyExists},
+                 Case{ENOTDIR, StatusCode::kNotADirectory},
+                 Case{EISDIR, StatusCode::kIsADirectory},
+                 Case{ENOTEMPTY, StatusCode::kNotEmpty},
+                 Case{ENAMETOOLONG, StatusCode::kNameTooLong},
+                 Case{EMLINK, StatusCode::kTooManyLinks},
+                 Case{EFBIG, StatusCode::kFileTooLarge},
+                 Case{EINVAL, StatusCode::kInvalidArgument},
+                 Case{EPERM, StatusCode::kNotPermitted},
+                 Case{EACCES, StatusCode::kAccessDenied},
+                 Case{EROFS, StatusCode::kReadOnly},
+                 Case{ENOSPC, StatusCode::kNoSpace},
+                 Case{EDQUOT, StatusCode::kNoSpace},
+                 Case{EIO, StatusCode::kIoError},
+                 Case{ENODEV, StatusCode::kIoError},
+                 Case{EAGAIN, StatusCode::kInUse},
+                 Case{EBUSY, StatusCode::kInUse},
+                 Case{ENODATA, StatusCode::kNoAttribute},
+                 Case{ERANGE, StatusCode::kBufferTooSmall},
+                 Case{EOPNOTSUPP, StatusCode::kUnsupported},
+                 Case{ENOSYS, StatusCode::kUnsupported},
+                 Case{ESTALE, StatusCode::kStale},
+                 Case{EINTR, StatusCode::kInterrupted},
+                 Case{ENOMEM, StatusCode::kOutOfMemory},
+                 Case{EMFILE, StatusCode::kOutOfMemory}}) {
+    INFO("error number " << c.error);
+    REQUIRE(StatusCodeName(CodeOfErrno(c.error)) == StatusCodeName(c.code));
+  }
+  REQUIRE(PosixError("read", EIO).ToString() == "cannot read: Input/output error");
+  REQUIRE(PosixError("read", 4095).ToString() == "cannot read: error 4095");
+}
+
+TEST_CASE("descriptors are not handed down to programs that are started") {
+  testing::TemporaryDirectory directory;
+  auto env = NewPosixEnv();
+  const int before = dup(0);  // the lowest free number
+  close(before);
+  auto file = env->OpenFile(directory / "f", {.mode = OpenMode::kCreate});
+  REQUIRE_OK(file);
+  REQUIRE((fcntl(before, F_GETFD) & FD_CLOEXEC) != 0);
+  file->reset();
+  REQUIRE(fcntl(before, F_GETFD) == -1);
+  auto lock = env->LockFile(directory / "lock");
+  REQUIRE_OK(lock);
+  REQUIRE((fcntl(before, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("only the owner may look into what is created") {
+  testing::TemporaryDirectory directory;
+  auto env = NewPosixEnv();
+  REQUIRE_OK(env->OpenFile(directory / "f", {.mode = OpenMode::kCreate}));
+  REQUIRE_OK(env->CreateDirectory(directory / "d"));
+  struct stat info;
+  REQUIRE(stat((directory / "f").c_str(), &info) == 0);
+  REQUIRE((info.st_mode & 0777) == 0600);
+  REQUIRE(stat((directory / "d").c_str(), &info) == 0);
+  REQUIRE((info.st_mode & 0777) == 0700);
+}
+
+TEST_CASE("a listing shows what is neither file nor directory as such") {
+  testing::TemporaryDirectory directory;
+  REQUIRE(symlink("nowhere", (directory / "link").c_str()) == 0);
+  auto entries = NewPosixEnv()->ListDirectory(directory.path());
+  REQUIRE_OK(entries);
+  REQUIRE(entries->size() == 1);
+  REQUIRE((*entries)[0].type == FileType::kOther);
+}
+
+TEST_CASE("a write cut short by a limit carries on, and its failure says where") {
+  testing::TemporaryDirectory directory;
+  auto file = NewPosixEnv()->OpenFile(directory / "f", {.mode = OpenMode::kCreate});
+  REQUIRE_OK(file);
+  rlimit old_limit;
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  auto* old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{5'000, old_limit.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  Status status = (*file)->Write(1'000, Bytes(8'000, 'x'));  // the first call takes 4,000 bytes
+  setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  REQUIRE_CODE(status, kFileTooLarge);
+  REQUIRE(status.offset() == 5'000);
+  REQUIRE(status.path() == directory / "f");
+  REQUIRE(*(*file)->Size() == 5'000);
+}
+
+TEST_CASE("a lock held by another process is in use, and free when that process is killed") {
+  testing::TemporaryDirectory directory;
+  const std::string path = directory / "lock";
+  int to_parent[2];
+  REQUIRE(pipe(to_parent) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto lock = NewPosixEnv()->LockFile(path);
+    const char answer = lock.ok() ? 'y' : 'n';
+    if (write(to_parent[1], &answer, 1) != 1) _exit(1);
+    while (true) pause();
+  }
+  char answer = 0;
+  REQUIRE(read(to_parent[0], &answer, 1) == 1);
+  REQUIRE(answer == 'y');
+  auto env = NewPosixEnv();
+  REQUIRE_CODE(env->LockFile(path), kInUse);
+  kill(child, SIGKILL);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  REQUIRE_OK(env->LockFile(path));
+  close(to_parent[0]);
+  close(to_parent[1]);
+}
+
+}  // namespace
+}  // namespace siltfs
