@@ -1,0 +1,77 @@
+// The head of a block: what it says of itself, and its chunk table. Byte by byte in docs/format.md
+// ("Blocks"). Pure functions of bytes; any thread. Errors: see segment_format.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/base/bytes.h"
+#include "store/base/chunk_name.h"
+#include "store/base/result.h"
+#include "store/segment/segment_format.h"
+
+namespace siltfs {
+
+inline constexpr uint32_t kBlockHeaderSize = 56;
+inline constexpr uint32_t kChunkTableEntrySize = 32;
+inline constexpr uint32_t kMaxBlockHeadSize =
+    kBlockHeaderSize + kMaxBlockChunks * kChunkTableEntrySize;
+
+enum class BlockCodecId : uint8_t {
+  kNone = 0,  // the payload is the plain bytes
+  kZstd = 1,
+};
+
+// One entry of a chunk table: everything a segment knows of a chunk.
+struct ChunkRecord {
+  ChunkName name;
+  ChunkTag tag = 0;
+  uint32_t length = 0;  // plain bytes, 1 to kMaxChunkLength
+  uint8_t salt =
+      0;  // 0: the name is the SHA-1 of the plain bytes; n: the salted name of that number
+
+  bool operator==(const ChunkRecord&) const = default;
+};
+
+struct BlockHead {
+  BlockCodecId codec = BlockCodecId::kNone;
+  uint32_t first_ordinal = 0;
+  uint32_t payload_bytes = 0;  // as stored
+  uint32_t plain_bytes = 0;    // the sum of the records' lengths
+  SegmentId segment = kNoSegment;
+  uint64_t sequence = 0;     // store-wide; counts up from block to block within a segment
+  uint64_t last_commit = 0;  // the last commit that had completed when the block was appended
+  uint64_t payload_checksum = 0;
+  std::vector<ChunkRecord> records;  // 1 to kMaxBlockChunks
+
+  uint32_t head_bytes() const {
+    return kBlockHeaderSize + static_cast<uint32_t>(records.size()) * kChunkTableEntrySize;
+  }
+  uint32_t total_bytes() const { return head_bytes() + payload_bytes; }
+  uint32_t end_ordinal() const { return first_ordinal + static_cast<uint32_t>(records.size()); }
+  bool Covers(uint32_t ordinal) const {
+    return ordinal >= first_ordinal && ordinal < end_ordinal();
+  }
+
+  bool operator==(const BlockHead&) const = default;
+};
+
+// The head's bytes, head.head_bytes() of them. `head.segment` must be `identity.id`.
+std::string EncodeBlockHead(const BlockHead& head, const SegmentIdentity& identity);
+
+// Whether a block could begin with these bytes, as quickly as can be told.
+bool BeginsLikeBlock(ByteView bytes);
+
+// How many bytes the head takes that begins with these (at least kBlockHeaderSize) bytes; its
+// checksum is not looked at. kCorruption if no block begins like that.
+Result<uint32_t> BlockHeadSize(ByteView header);
+
+// `bytes` is the whole head, as long as BlockHeadSize says. All that can be checked without the
+// payload is.
+Result<BlockHead> DecodeBlockHead(ByteView bytes, const SegmentIdentity& identity);
+
+// kCorruption if the payload is not the one the head was written for.
+Status CheckPayload(const BlockHead& head, ByteView payload);
+
+}  // namespace siltfs

@@ -1,0 +1,81 @@
+#include "store/segment/block_io.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace siltfs {
+namespace {
+
+// Covers the chunk table of a block of usual size.
+constexpr size_t kHeadFirstRead = 4096;
+// Covers most compressed blocks whole.
+constexpr size_t kBlockFirstRead = 64U << 10;
+
+// Makes `bytes` hold the file's bytes from `offset`, `size` of them or as many as there are. Keeps
+// what it has.
+Status Extend(const File& file, uint64_t offset, size_t size, Bytes& bytes) {
+  size_t have = bytes.size();
+  if (have >= size) return Status::Ok();
+  bytes.resize(size);
+  SILTFS_ASSIGN_OR_RETURN(size_t got,
+                          file.Read(offset + have, MutableByteView(bytes).subspan(have)));
+  bytes.resize(have + got);
+  return Status::Ok();
+}
+
+// Reads on in `bytes` until the head is there, and decodes it.
+Result<BlockHead> DecodeHeadFrom(const File& file, const SegmentIdentity& identity, uint64_t offset,
+                                 Bytes& bytes) {
+  SILTFS_ASSIGN_OR_RETURN(uint32_t size, BlockHeadSize(bytes));
+  SILTFS_RETURN_IF_ERROR(Extend(file, offset, size, bytes));
+  return DecodeBlockHead(ByteView(bytes).first(std::min<size_t>(size, bytes.size())), identity);
+}
+
+Result<BlockHead> ReadHead(const File& file, const SegmentIdentity& identity, uint64_t offset) {
+  Bytes bytes;
+  SILTFS_RETURN_IF_ERROR(Extend(file, offset, kHeadFirstRead, bytes));
+  return DecodeHeadFrom(file, identity, offset, bytes);
+}
+
+Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offset) {
+  Bytes payload;
+  SILTFS_RETURN_IF_ERROR(Extend(file, offset + head.head_bytes(), head.payload_bytes, payload));
+  SILTFS_RETURN_IF_ERROR(CheckPayload(head, payload));
+  return payload;
+}
+
+Result<StoredBlock> ReadStoredBlock(const File& file, const SegmentIdentity& identity,
+                                    uint64_t offset) {
+  StoredBlock block;
+  SILTFS_RETURN_IF_ERROR(Extend(file, offset, kBlockFirstRead, block.bytes));
+  SILTFS_ASSIGN_OR_RETURN(block.head, DecodeHeadFrom(file, identity, offset, block.bytes));
+  SILTFS_RETURN_IF_ERROR(Extend(file, offset, block.head.total_bytes(), block.bytes));
+  if (block.bytes.size() > block.head.total_bytes()) block.bytes.resize(block.head.total_bytes());
+  SILTFS_RETURN_IF_ERROR(
+      CheckPayload(block.head, ByteView(block.bytes).subspan(block.head.head_bytes())));
+  return block;
+}
+
+template <typename T>
+Result<T> At(Result<T> result, const File& file, uint64_t offset) {
+  if (result.ok()) return result;
+  return std::move(result).status().At(file.path(), offset);
+}
+
+}  // namespace
+
+Result<BlockHead> ReadBlockHeadAt(const File& file, const SegmentIdentity& identity,
+                                  uint64_t offset) {
+  return At(ReadHead(file, identity, offset), file, offset);
+}
+
+Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t offset) {
+  return At(ReadPayload(file, head, offset), file, offset);
+}
+
+Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
+                                      uint64_t offset) {
+  return At(ReadStoredBlock(file, identity, offset), file, offset);
+}
+
+}  // namespace siltfs

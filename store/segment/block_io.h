@@ -1,0 +1,36 @@
+// Reads single blocks from a segment's file, for the reader and the scan.
+//
+// Thread-safety: any thread. Errors: kCorruption with path and offset for whatever is not as it was
+// written, also where the file ends in the middle; Env's for the rest.
+#pragma once
+
+#include <cstdint>
+
+#include "store/base/bytes.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+#include "store/segment/block_head.h"
+
+namespace siltfs {
+
+// The head of the block at `offset`, verified; one read unless its chunk table is unusually long.
+Result<BlockHead> ReadBlockHeadAt(const File& file, const SegmentIdentity& identity,
+                                  uint64_t offset);
+
+// The payload of the block at `offset`, as stored, verified.
+Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t offset);
+
+struct StoredBlock {
+  BlockHead head;
+  Bytes bytes;  // head and payload, as stored
+
+  ByteView payload() const {
+    return ByteView(bytes).subspan(head.head_bytes(), head.payload_bytes);
+  }
+};
+
+// All of the block at `offset`, verified; one read for a block of usual size.
+Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
+                                      uint64_t offset);
+
+}  // namespace siltfs

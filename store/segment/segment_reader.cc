@@ -1,0 +1,127 @@
+#include "store/segment/segment_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/env/files.h"
+#include "store/segment/block_io.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+Status NotSealed(const File& file) {
+  return Status(StatusCode::kInvalidArgument, "segment is not sealed, it has no footer")
+      .At(file.path());
+}
+
+Result<Bytes> ReadBytes(const File& file, uint64_t offset, size_t size) {
+  Bytes bytes(size);
+  SILTFS_RETURN_IF_ERROR(ReadExactly(file, offset, bytes));
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(Env& env, const std::string& store,
+                                                           const SegmentIdentity& identity,
+                                                           const BlockCodec& codec) {
+  SILTFS_ASSIGN_OR_RETURN(auto file,
+                          env.OpenFile(SegmentPath(store, identity.id), {.mode = OpenMode::kRead}));
+  return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(file), identity, codec));
+}
+
+SegmentReader::SegmentReader(std::unique_ptr<File> file, const SegmentIdentity& identity,
+                             const BlockCodec& codec)
+    : file_(std::move(file)), identity_(identity), codec_(codec) {}
+
+Result<SegmentHeader> SegmentReader::ReadHeader() const {
+  SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBytes(*file_, 0, kSegmentHeaderSize));
+  auto header = DecodeSegmentHeader(bytes);
+  if (!header.ok()) return std::move(header).status().At(path(), 0);
+  SILTFS_RETURN_IF_ERROR(CheckIdentity(header->identity, identity_).At(path(), 0));
+  return header;
+}
+
+Result<std::optional<SegmentTrailer>> SegmentReader::FindTrailer() const {
+  {
+    MutexLock lock(mutex_);
+    if (trailer_) return trailer_;
+  }
+  SILTFS_ASSIGN_OR_RETURN(uint64_t size, file_->Size());
+  if (size < kSegmentHeaderSize + kSegmentTrailerSize) return std::optional<SegmentTrailer>();
+  const uint64_t offset = size - kSegmentTrailerSize;
+  SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBytes(*file_, offset, kSegmentTrailerSize));
+  if (!LooksLikeTrailer(bytes)) return std::optional<SegmentTrailer>();
+  auto trailer = DecodeSegmentTrailer(bytes, identity_, size);
+  if (!trailer.ok()) return std::move(trailer).status().At(path(), offset);
+  MutexLock lock(mutex_);
+  trailer_ = *trailer;
+  return trailer_;
+}
+
+Result<bool> SegmentReader::IsSealed() const {
+  SILTFS_ASSIGN_OR_RETURN(auto trailer, FindTrailer());
+  return trailer.has_value();
+}
+
+Result<SegmentTrailer> SegmentReader::ReadTrailer() const {
+  SILTFS_ASSIGN_OR_RETURN(auto trailer, FindTrailer());
+  if (!trailer) return NotSealed(*file_);
+  return *trailer;
+}
+
+Result<SegmentFooter> SegmentReader::ReadFooter() const {
+  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, ReadTrailer());
+  SILTFS_ASSIGN_OR_RETURN(Bytes tables, ReadBytes(*file_, trailer.data_end,
+                                                  trailer.trailer_offset() - trailer.data_end));
+  auto footer = DecodeSegmentFooter(trailer, tables, identity_);
+  if (!footer.ok()) return std::move(footer).status().At(path(), trailer.data_end);
+  return footer;
+}
+
+Result<std::vector<FooterChunk>> SegmentReader::ReadFooterWindow(uint32_t first_ordinal,
+                                                                 uint32_t count) const {
+  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, ReadTrailer());
+  if (first_ordinal >= trailer.chunk_count) return std::vector<FooterChunk>();
+  count = std::min(count, trailer.chunk_count - first_ordinal);
+  SILTFS_ASSIGN_OR_RETURN(
+      Bytes bytes,
+      ReadBytes(*file_, trailer.chunk_table_offset() + uint64_t{first_ordinal} * kFooterChunkSize,
+                size_t{count} * kFooterChunkSize));
+  return DecodeFooterChunks(bytes);
+}
+
+Result<std::optional<BlockPlace>> SegmentReader::FindBlock(uint32_t ordinal) const {
+  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, ReadTrailer());
+  if (ordinal >= trailer.chunk_count) return std::optional<BlockPlace>();
+  SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBytes(*file_, trailer.block_table_offset(),
+                                                 size_t{trailer.block_count} * kFooterBlockSize));
+  return FindBlockPlace(DecodeFooterBlocks(bytes), ordinal);
+}
+
+Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset) const {
+  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored, ReadStoredBlockAt(*file_, identity_, offset));
+  auto plain = codec_.DecodePayload(stored.head, stored.payload());
+  if (!plain.ok()) return std::move(plain).status().At(path(), offset);
+  return DecodedBlockPtr(
+      std::make_shared<DecodedBlock>(std::move(stored.head), std::move(plain).value()));
+}
+
+Result<BlockHead> SegmentReader::ReadBlockHead(uint32_t offset) const {
+  return ReadBlockHeadAt(*file_, identity_, offset);
+}
+
+Result<EncodedBlock> SegmentReader::ReadEncodedBlock(uint32_t offset) const {
+  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored, ReadStoredBlockAt(*file_, identity_, offset));
+  EncodedBlock block;
+  block.codec = stored.head.codec;
+  block.plain_bytes = stored.head.plain_bytes;
+  block.payload_checksum = stored.head.payload_checksum;
+  ByteView payload = stored.payload();
+  block.payload.assign(payload.begin(), payload.end());
+  block.records = std::move(stored.head.records);
+  return block;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,173 @@
+#include "store/segment/segment_salvage.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "store/env/files.h"
+#include "store/segment/block_codec.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kCopyBytes = 256U << 10;
+
+class Salvage {
+ public:
+  Salvage(Env& env, const std::string& store, const SegmentIdentity& identity,
+          const SalvageOptions& options)
+      : env_(env), store_(store), identity_(identity), options_(options) {}
+
+  Result<SalvageResult> Run();
+
+ private:
+  // Empty if the header is damaged and nothing in the segment was ever committed.
+  Result<std::optional<SegmentHeader>> FindHeader();
+  // Finds out whether the segment is sealed and how much of it must be there.
+  Status InspectFooter();
+  Status CollectBlocks();
+  Result<SalvageResult> Remove();
+  Status WriteReplacement(const SegmentHeader& header);
+  Status CopyBlocks(File& to) const;
+
+  Env& env_;
+  const std::string& store_;
+  const SegmentIdentity identity_;
+  const SalvageOptions& options_;
+  const BlockCodec codec_;
+
+  std::unique_ptr<SegmentReader> reader_;
+  uint64_t size_ = 0;
+  bool header_damaged_ = false;
+  bool footer_whole_ = false;
+  bool footer_claimed_ = false;
+  // Every byte below was durable.
+  uint64_t committed_length_ = 0;
+  // Where the footer begins if there is a trailer to say so, otherwise 0.
+  uint64_t data_end_ = 0;
+  SegmentFooter footer_;
+  uint64_t first_block_commit_ = 0;
+};
+
+Status Salvage::InspectFooter() {
+  committed_length_ = options_.committed_length;
+  auto sealed = reader_->IsSealed();
+  if (!sealed.ok() && !sealed.status().Is(StatusCode::kCorruption))
+    return std::move(sealed).status();
+  footer_claimed_ = !sealed.ok() || *sealed;
+  if (!sealed.ok() || !*sealed) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, reader_->ReadTrailer());
+  // Seal syncs the blocks before it writes the footer.
+  data_end_ = trailer.data_end;
+  committed_length_ = std::max<uint64_t>(committed_length_, data_end_);
+  auto footer = reader_->ReadFooter();
+  if (!footer.ok() && !footer.status().Is(StatusCode::kCorruption))
+    return std::move(footer).status();
+  footer_whole_ = footer.ok();
+  if (footer.ok()) footer_ = std::move(footer).value();
+  return Status::Ok();
+}
+
+Result<std::optional<SegmentHeader>> Salvage::FindHeader() {
+  Bytes bytes(std::min<uint64_t>(kSegmentHeaderSize, size_));
+  SILTFS_RETURN_IF_ERROR(ReadExactly(reader_->file(), 0, bytes));
+  auto header = DecodeSegmentHeader(bytes);
+  if (header.ok()) {
+    // Another segment in this one's place is nothing to be salvaged, let alone removed.
+    SILTFS_RETURN_IF_ERROR(CheckIdentity(header->identity, identity_).At(reader_->path(), 0));
+    return std::optional(*header);
+  }
+  if (!header.status().Is(StatusCode::kCorruption))
+    return std::move(header).status().At(reader_->path(), 0);
+  header_damaged_ = true;
+  // A footer is only ever written to a segment whose header is durable.
+  bool was_durable = committed_length_ > kSegmentHeaderSize || footer_claimed_;
+  if (!was_durable) return std::optional<SegmentHeader>();
+  Status damage = std::move(header).status().At(reader_->path(), 0);
+  if (!options_.on_damage) return damage;
+  damage.IgnoreError("whoever repairs is told here");
+  SILTFS_RETURN_IF_ERROR(options_.on_damage(0, kSegmentHeaderSize, damage));
+  return std::optional(SegmentHeader{options_.kind, identity_, 0});
+}
+
+Status Salvage::CollectBlocks() {
+  footer_ = {};
+  auto scanned = ScanBlocks(reader_->file(), identity_,
+                            {.committed_length = committed_length_,
+                             .end = data_end_,
+                             .verify_payloads = true,
+                             .on_damage = options_.on_damage},
+                            [&](const BlockHead& head, uint32_t offset) {
+                              if (footer_.blocks.empty()) first_block_commit_ = head.last_commit;
+                              footer_.Add({offset, head.first_ordinal}, head.records, head.sequence,
+                                          offset + head.total_bytes());
+                              return Status::Ok();
+                            });
+  return std::move(scanned).status();
+}
+
+Result<SalvageResult> Salvage::Run() {
+  SILTFS_ASSIGN_OR_RETURN(reader_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(size_, reader_->file().Size());
+  SILTFS_RETURN_IF_ERROR(InspectFooter());
+  SILTFS_ASSIGN_OR_RETURN(auto header, FindHeader());
+  if (footer_whole_ && !header_damaged_) {
+    return SalvageResult{SalvageOutcome::kAlreadySealed, footer_.trailer, 0};
+  }
+  if (!header) return Remove();
+  SILTFS_RETURN_IF_ERROR(CollectBlocks());
+  if (footer_.blocks.empty()) {
+    if (committed_length_ <= kSegmentHeaderSize) return Remove();
+    return Status(StatusCode::kCorruption, "no block is left of what was committed")
+        .At(reader_->path());
+  }
+  if (header_damaged_) header->last_commit = first_block_commit_;
+  footer_.trailer.kind = header->kind;
+  SILTFS_RETURN_IF_ERROR(WriteReplacement(*header));
+  return SalvageResult{SalvageOutcome::kSealed, footer_.trailer, size_ - footer_.trailer.data_end};
+}
+
+Result<SalvageResult> Salvage::Remove() {
+  reader_.reset();
+  SILTFS_RETURN_IF_ERROR(RemoveSegment(env_, store_, identity_.id));
+  return SalvageResult{SalvageOutcome::kRemoved, {}, size_};
+}
+
+Status Salvage::WriteReplacement(const SegmentHeader& header) {
+  const std::string path = TemporarySegmentPath(store_, identity_.id);
+  Status removed = env_.RemoveFile(path);  // left by a crash
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  SILTFS_ASSIGN_OR_RETURN(auto file, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
+  SILTFS_RETURN_IF_ERROR(file->Write(0, AsBytes(EncodeSegmentHeader(header))));
+  SILTFS_RETURN_IF_ERROR(CopyBlocks(*file));
+  SILTFS_RETURN_IF_ERROR(
+      file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
+  SILTFS_RETURN_IF_ERROR(file->Sync());
+  SILTFS_RETURN_IF_ERROR(file->Close());
+  SILTFS_RETURN_IF_ERROR(env_.Rename(path, SegmentPath(store_, identity_.id)));
+  return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
+}
+
+Status Salvage::CopyBlocks(File& to) const {
+  Bytes buffer;
+  for (uint64_t offset = kSegmentHeaderSize; offset < footer_.trailer.data_end;
+       offset += buffer.size()) {
+    buffer.resize(std::min<uint64_t>(kCopyBytes, footer_.trailer.data_end - offset));
+    SILTFS_RETURN_IF_ERROR(ReadExactly(reader_->file(), offset, buffer));
+    SILTFS_RETURN_IF_ERROR(to.Write(offset, buffer));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<SalvageResult> SalvageSegment(Env& env, const std::string& store,
+                                     const SegmentIdentity& identity,
+                                     const SalvageOptions& options) {
+  return Salvage(env, store, identity, options).Run();
+}
+
+}  // namespace siltfs

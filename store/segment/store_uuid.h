@@ -1,0 +1,26 @@
+// Which store a file belongs to: 16 random bytes drawn at mkfs, in the superblock and at the head
+// of every segment. A plain value.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "store/base/bytes.h"
+
+namespace siltfs {
+
+struct StoreUuid {
+  static constexpr size_t kSize = 16;
+  std::array<uint8_t, kSize> bytes{};
+
+  auto operator<=>(const StoreUuid&) const = default;
+
+  ByteView view() const { return bytes; }
+  // 8-4-4-4-12 hex digits.
+  std::string ToText() const;
+  static StoreUuid FromBytes(ByteView view);  // view.size() == kSize
+};
+
+}  // namespace siltfs
