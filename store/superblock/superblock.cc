@@ -1,0 +1,152 @@
+#include "store/superblock/superblock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+constexpr std::string_view kMagic = "SILTFSSB";
+// The magic number, the version after it and the checksum keep their places in every version, so
+// that a store of another version is told from a damaged one.
+constexpr size_t kChecksumOffset = kSuperblockSize - 8;
+
+Status Invalid(std::string cause) { return Status(StatusCode::kInvalidArgument, std::move(cause)); }
+
+Status ValidateSizes(const Superblock& sb) {
+  if (sb.chunk_min < kMinChunkSize || sb.chunk_min >= sb.chunk_avg ||
+      sb.chunk_avg >= sb.chunk_max || sb.chunk_max > kMaxChunkSize) {
+    return Invalid(
+        fmt::format("chunk sizes {}, {} and {} don't ascend from at least {} to at most {}",
+                    sb.chunk_min, sb.chunk_avg, sb.chunk_max, kMinChunkSize, kMaxChunkSize));
+  }
+  if (sb.block_plain_bytes < kMinBlockPlainBytes || sb.block_plain_bytes > kMaxBlockPlainBytes) {
+    return Invalid(fmt::format("block size {} is not between {} and {}", sb.block_plain_bytes,
+                               kMinBlockPlainBytes, kMaxBlockPlainBytes));
+  }
+  if (sb.segment_bytes < kMinSegmentTargetSize || sb.segment_bytes > kMaxSegmentTargetSize) {
+    return Invalid(fmt::format("segment size {} is not between {} and {}", sb.segment_bytes,
+                               kMinSegmentTargetSize, kMaxSegmentTargetSize));
+  }
+  return Status::Ok();
+}
+
+// Everything up to the checksum, in the order of docs/format.md.
+Superblock DecodeFields(Decoder& in) {
+  Superblock sb;
+  sb.compat_features = in.U64();
+  sb.ro_compat_features = in.U64();
+  sb.incompat_features = in.U64();
+  sb.uuid = StoreUuid::FromBytes(in.Raw(StoreUuid::kSize));
+  sb.created_ns = in.I64();
+  sb.generation = in.U64();
+  sb.last_commit = in.U64();
+  sb.rabin_polynomial = in.U64();
+  sb.chunk_min = in.U32();
+  sb.chunk_avg = in.U32();
+  sb.chunk_max = in.U32();
+  sb.block_plain_bytes = in.U32();
+  sb.segment_bytes = in.U32();
+  sb.compression.level = static_cast<int32_t>(in.U32());
+  sb.compression.codec = static_cast<BlockCodecId>(in.U8());
+  sb.index_engine = in.U8();
+  sb.clean = in.U8() != 0;
+  in.Skip(5);
+  sb.index_memory = in.U64();
+  ByteView secret = in.Raw(TagKey::kSecretSize);
+  std::copy(secret.begin(), secret.end(), sb.tag_secret.begin());
+  return sb;
+}
+
+}  // namespace
+
+Status ValidateSuperblock(const Superblock& superblock) {
+  if (superblock.uuid == StoreUuid{}) return Invalid("the store's uuid is all zero");
+  if (superblock.rabin_polynomial == 0) return Invalid("the Rabin polynomial is zero");
+  SILTFS_RETURN_IF_ERROR(ValidateSizes(superblock));
+  return ValidateCompression(superblock.compression);
+}
+
+std::string EncodeSuperblock(const Superblock& superblock) {
+  Encoder out;
+  out.Raw(kMagic)
+      .U32(kStoreFormatVersion)
+      .Zeros(4)
+      .U64(superblock.compat_features)
+      .U64(superblock.ro_compat_features)
+      .U64(superblock.incompat_features)
+      .Raw(superblock.uuid.view())
+      .I64(superblock.created_ns)
+      .U64(superblock.generation)
+      .U64(superblock.last_commit)
+      .U64(superblock.rabin_polynomial)
+      .U32(superblock.chunk_min)
+      .U32(superblock.chunk_avg)
+      .U32(superblock.chunk_max)
+      .U32(superblock.block_plain_bytes)
+      .U32(superblock.segment_bytes)
+      .U32(static_cast<uint32_t>(superblock.compression.level))
+      .U8(static_cast<uint8_t>(superblock.compression.codec))
+      .U8(superblock.index_engine)
+      .U8(superblock.clean ? 1 : 0)
+      .Zeros(5)
+      .U64(superblock.index_memory)
+      .Raw(superblock.tag_secret);
+  out.Zeros(kChecksumOffset - out.size());
+  out.U64(Checksum(out.view()));
+  return out.Take();
+}
+
+Result<Superblock> DecodeSuperblock(ByteView bytes) {
+  if (bytes.size() != kSuperblockSize) {
+    return Status(StatusCode::kCorruption, fmt::format("superblock is {} bytes long, not {}",
+                                                       bytes.size(), kSuperblockSize));
+  }
+  Decoder in(bytes);
+  if (AsText(in.Raw(kMagic.size())) != kMagic) {
+    return Status(StatusCode::kCorruption, "is not a superblock: the magic number is wrong");
+  }
+  Decoder stored(bytes.subspan(kChecksumOffset));
+  if (stored.U64() != Checksum(bytes.first(kChecksumOffset))) {
+    return Status(StatusCode::kCorruption, "superblock has a wrong checksum");
+  }
+  uint32_t version = in.U32();
+  if (version != kStoreFormatVersion) {
+    return Status(StatusCode::kNeedsNewer,
+                  fmt::format("format version {} is not the one this siltfs understands ({})",
+                              version, kStoreFormatVersion));
+  }
+  in.Skip(4);
+  Superblock superblock = DecodeFields(in);
+  // An unknown feature may well have changed what a field may be; CheckFeatures refuses it.
+  if ((superblock.incompat_features & ~kKnownIncompatFeatures) != 0) return superblock;
+  Status valid = ValidateSuperblock(superblock);
+  if (!valid.ok()) {
+    return Status(StatusCode::kCorruption, fmt::format("superblock: {}", valid.cause()));
+  }
+  return superblock;
+}
+
+Status CheckFeatures(const Superblock& superblock, StoreAccess access) {
+  uint64_t incompat = superblock.incompat_features & ~kKnownIncompatFeatures;
+  if (incompat != 0) {
+    return Status(
+        StatusCode::kNeedsNewer,
+        fmt::format("the store uses features that this siltfs doesn't know (incompat {:#x})",
+                    incompat));
+  }
+  uint64_t ro_compat = superblock.ro_compat_features & ~kKnownRoCompatFeatures;
+  if (ro_compat != 0 && access == StoreAccess::kReadWrite) {
+    return Status(
+        StatusCode::kNeedsNewer,
+        fmt::format("the store uses features that this siltfs can only read (ro-compat {:#x})",
+                    ro_compat));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

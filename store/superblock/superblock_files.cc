@@ -1,0 +1,71 @@
+// The two copies on the disk; superblock.cc has the bytes.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "store/env/files.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+Result<Superblock> ReadCopy(Env& env, const std::string& path) {
+  auto contents = ReadWholeFile(env, path, kSuperblockSize);
+  if (!contents.ok()) {
+    // Too long is as wrong as too short.
+    if (!contents.status().Is(StatusCode::kFileTooLarge)) return std::move(contents).status();
+    return Status(StatusCode::kCorruption, std::string(contents.status().cause())).At(path);
+  }
+  auto superblock = DecodeSuperblock(AsBytes(*contents));
+  if (!superblock.ok()) return std::move(superblock).status().At(path);
+  return superblock;
+}
+
+bool IsAbsence(const Status& status) {
+  return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory);
+}
+
+}  // namespace
+
+std::string SuperblockPath(const std::string& store, int copy) {
+  return JoinPath(store, copy == 0 ? "superblock.0" : "superblock.1");
+}
+
+Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access) {
+  // Both are read before either is judged: a newer format in one settles it.
+  const std::array<Result<Superblock>, 2> copies = {ReadCopy(env, SuperblockPath(store, 0)),
+                                                    ReadCopy(env, SuperblockPath(store, 1))};
+  SuperblockState state;
+  const Status* newer = nullptr;
+  const Status* fault = nullptr;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const auto& copy = copies[i];
+    if (copy.ok()) {
+      bool newest = !state.copies_valid[0] || copy->generation > state.superblock.generation;
+      if (newest) state.superblock = *copy;
+      state.highest_commit = std::max(state.highest_commit, copy->last_commit);
+      state.copies_valid[i] = true;
+    } else if (copy.status().Is(StatusCode::kNeedsNewer)) {
+      newer = &copy.status();
+    } else if (!IsAbsence(copy.status()) && fault == nullptr) {
+      fault = &copy.status();  // what the other copy is for, be it damage or a bad sector
+    }
+  }
+  if (newer != nullptr) return *newer;
+  if (!state.copies_valid[0] && !state.copies_valid[1]) {
+    if (fault != nullptr) return *fault;
+    return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store);
+  }
+  SILTFS_RETURN_IF_ERROR(CheckFeatures(state.superblock, access).At(store));
+  return state;
+}
+
+Status WriteSuperblock(Env& env, const std::string& store, Superblock& superblock) {
+  SILTFS_RETURN_IF_ERROR(ValidateSuperblock(superblock).At(store));
+  ++superblock.generation;
+  const std::string bytes = EncodeSuperblock(superblock);
+  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, SuperblockPath(store, 0), AsBytes(bytes)));
+  return ReplaceFile(env, SuperblockPath(store, 1), AsBytes(bytes));
+}
+
+}  // namespace siltfs

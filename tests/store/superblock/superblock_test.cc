@@ -1,0 +1,102 @@
+// The bytes of a superblock, and what its decoder refuses.
+#include "store/superblock/superblock.h"
+
+#include "store/base/checksum.h"
+#include "tests/store/superblock/superblock_test_support.h"
+
+using namespace siltfs;
+using namespace siltfs::testing;
+
+namespace {
+
+// Whole, but not what this code writes.
+std::string WithByte(std::string bytes, size_t offset, uint8_t value) {
+  bytes[offset] = static_cast<char>(value);
+  uint64_t checksum = Checksum(AsBytes(bytes).first(4088));
+  for (size_t i = 0; i < 8; ++i) bytes[4088 + i] = static_cast<char>(checksum >> (8 * i));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("A superblock comes back as it was written") {
+  Superblock superblock = MakeSuperblock();
+  std::string bytes = EncodeSuperblock(superblock);
+  REQUIRE(bytes.size() == kSuperblockSize);
+  CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == superblock);
+  superblock.clean = false;
+  superblock.compression = {BlockCodecId::kNone, 0};
+  superblock.created_ns = -1;
+  CHECK(Must(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock)))) == superblock);
+}
+
+TEST_CASE("Every byte of a superblock is covered by its checksum") {
+  const std::string bytes = EncodeSuperblock(MakeSuperblock());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    CAPTURE(i);
+    std::string flipped = bytes;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x10);
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(flipped)), kCorruption);
+  }
+}
+
+TEST_CASE("A superblock of any other size is refused") {
+  const std::string bytes = EncodeSuperblock(MakeSuperblock());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(bytes).first(size)), kCorruption);
+  }
+  REQUIRE_CODE(DecodeSuperblock(AsBytes(bytes + "x")), kCorruption);
+}
+
+TEST_CASE(
+    "A superblock of another format version asks for another siltfs and names both versions") {
+  for (uint8_t version : {0, 2, 99}) {
+    auto decoded =
+        DecodeSuperblock(AsBytes(WithByte(EncodeSuperblock(MakeSuperblock()), 8, version)));
+    REQUIRE_CODE(decoded, kNeedsNewer);
+    CHECK(decoded.status().cause() == "format version " + std::to_string(version) +
+                                          " is not the one this siltfs understands (1)");
+  }
+}
+
+TEST_CASE("Values that make no sense are neither valid nor decoded") {
+  auto refused = [](auto change) {
+    Superblock superblock = MakeSuperblock();
+    REQUIRE_OK(ValidateSuperblock(superblock));
+    change(superblock);
+    REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))), kCorruption);
+  };
+  refused([](Superblock& s) { s.uuid = {}; });
+  refused([](Superblock& s) { s.rabin_polynomial = 0; });
+  refused([](Superblock& s) { s.chunk_min = 63; });
+  refused([](Superblock& s) { s.chunk_min = s.chunk_avg; });
+  refused([](Superblock& s) { s.chunk_avg = s.chunk_max; });
+  refused([](Superblock& s) { s.chunk_max = kMaxBlockPlainBytes + 1; });
+  refused([](Superblock& s) { s.block_plain_bytes = (16U << 10) - 1; });
+  refused([](Superblock& s) { s.block_plain_bytes = (2U << 20) + 1; });
+  refused([](Superblock& s) { s.segment_bytes = (32U << 20) + 1; });
+  refused([](Superblock& s) { s.segment_bytes = 4095; });
+  refused([](Superblock& s) { s.compression.level = 23; });
+  refused([](Superblock& s) { s.compression.codec = static_cast<BlockCodecId>(2); });
+}
+
+TEST_CASE("An unknown feature does what its word says") {
+  Superblock superblock = MakeSuperblock();
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat: nothing
+
+  superblock.ro_compat_features = 4;
+  REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadWrite), kNeedsNewer);
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadOnly));
+
+  superblock.incompat_features = uint64_t{1} << 63;
+  REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadWrite), kNeedsNewer);
+  REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadOnly), kNeedsNewer);
+}
+
+TEST_CASE("What an incompatible feature has made of a field is not called damage") {
+  Superblock superblock = MakeSuperblock();
+  superblock.incompat_features = 1;
+  superblock.compression.codec = static_cast<BlockCodecId>(2);
+  REQUIRE_OK(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))));
+}
