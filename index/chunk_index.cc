@@ -1,0 +1,137 @@
+#include "index/chunk_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+constexpr uint64_t kEntryBytes = ChunkName::kSize + Location::kEncodedSize;
+
+Status CheckEntry(const IndexEntry& entry) {
+  const Location& at = entry.location;
+  if (at.segment == kNoSegment) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("the entry of {} names no segment", entry.name.ToHex())};
+  }
+  if (at.ordinal > Location::kMaxOrdinal || at.block_offset > Location::kMaxBlockOffset) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("the location of {} does not fit its 12 bytes", entry.name.ToHex())};
+  }
+  return Status::Ok();
+}
+
+Status CheckEntries(std::span<const IndexEntry> entries) {
+  for (const IndexEntry& entry : entries) SILTFS_RETURN_IF_ERROR(CheckEntry(entry));
+  return Status::Ok();
+}
+
+}  // namespace
+
+double IndexStats::ReadAmplification() const {
+  return lookups == 0 ? 0 : static_cast<double>(flash_reads) / static_cast<double>(lookups);
+}
+
+double IndexStats::WriteAmplification() const {
+  return entry_bytes_put == 0
+             ? 0
+             : static_cast<double>(flash_bytes_written) / static_cast<double>(entry_bytes_put);
+}
+
+Status ChunkIndex::CheckOpen() const {
+  if (closed_.load(std::memory_order_acquire)) {
+    return {StatusCode::kInvalidArgument, "the chunk index is closed"};
+  }
+  return Status::Ok();
+}
+
+Status ChunkIndex::CheckWritable() const {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  if (read_only_) return {StatusCode::kReadOnly, "the chunk index was opened read-only"};
+  return Status::Ok();
+}
+
+uint64_t ChunkIndex::CompleteUpTo(uint64_t sequence) const {
+  return failed_sequence_ == 0 ? sequence : std::min(sequence, failed_sequence_ - 1);
+}
+
+Status ChunkIndex::Get(std::span<const ChunkName> names,
+                       std::span<std::optional<Location>> results) {
+  if (names.size() != results.size()) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("{} names looked up into {} results", names.size(), results.size())};
+  }
+  std::fill(results.begin(), results.end(), std::nullopt);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  if (names.empty()) return Status::Ok();
+  lookups_.fetch_add(names.size(), std::memory_order_relaxed);
+  return GetImpl(names, results);
+}
+
+Result<std::optional<Location>> ChunkIndex::Get(const ChunkName& name) {
+  std::optional<Location> result;
+  SILTFS_RETURN_IF_ERROR(Get({&name, 1}, {&result, 1}));
+  return result;
+}
+
+Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  if (sequence < last_sequence_) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("sequence {} put after sequence {}", sequence, last_sequence_)};
+  }
+  const uint64_t durable = DurableSequenceImpl();
+  if (sequence <= durable) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("sequence {} put when all up to {} is durable", sequence, durable)};
+  }
+  last_sequence_ = sequence;
+  if (entries.empty()) return Status::Ok();
+  Status put = CheckEntries(entries);
+  if (put.ok()) {
+    entry_bytes_put_.fetch_add(entries.size() * kEntryBytes, std::memory_order_relaxed);
+    put = PutImpl(entries, CompleteUpTo(sequence - 1));
+  }
+  if (!put.ok() && failed_sequence_ == 0) failed_sequence_ = sequence;
+  return put;
+}
+
+Status ChunkIndex::Delete(const ChunkName& name) {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  entry_bytes_put_.fetch_add(kEntryBytes, std::memory_order_relaxed);
+  return DeleteImpl(name);
+}
+
+Status ChunkIndex::Flush() {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  if (read_only_) return Status::Ok();
+  return FlushImpl(last_sequence_ == 0 ? DurableSequenceImpl() : CompleteUpTo(last_sequence_ - 1));
+}
+
+uint64_t ChunkIndex::durable_sequence() const { return DurableSequenceImpl(); }
+
+Status ChunkIndex::ForEach(const std::function<Status(const IndexEntry&)>& visit) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return ForEachImpl(visit);
+}
+
+IndexStats ChunkIndex::stats() const {
+  IndexStats stats = StatsImpl();
+  stats.lookups = lookups_.load(std::memory_order_relaxed);
+  stats.entry_bytes_put = entry_bytes_put_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+Status ChunkIndex::Close() {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  closed_.store(true, std::memory_order_release);
+  if (read_only_) return Status::Ok();
+  return CloseImpl(last_sequence_ == 0 ? DurableSequenceImpl() : CompleteUpTo(last_sequence_));
+}
+
+}  // namespace siltfs

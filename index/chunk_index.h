@@ -1,0 +1,149 @@
+// The chunk index: name -> location, for as many chunks as the store has. One interface, one folder
+// per engine.
+//
+// What it promises. The index is a cache of a truth that lives in the segments: an entry is a hint
+// that its user confirms in the segment, and a lost or stale entry costs space or a read, never
+// data. So nothing here is synced on the commit path; an engine instead says up to which block
+// sequence number its entries are durable, and after a crash the store puts again what came later.
+//
+// Sequences. The store numbers its blocks 1, 2, 3...; Put calls come with sequences that never
+// decrease, several may carry the same one, and none may carry one that is durable already (a store
+// that lost a torn block must therefore not give its number, if the index has seen it, to another:
+// number on from the greater of its own and durable_sequence()). As more may always come under the
+// sequence put last, Flush leaves it out of durable_sequence(); the next sequence (also of a Put
+// without entries) and Close end it. After opening, the store puts the blocks above
+// durable_sequence() again, before anything newer.
+//
+// Thread-safety: every call may come from any thread. Put, Delete, Flush and Close wait for one
+// another; lookups wait for nobody's device. Ownership: names, entries and results belong to the
+// caller. Units: bytes, counts. Errors: kIoError and kNoSpace from the device; kCorruption where an
+// engine's own files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly.
+// After a failed Put or Flush the index stays readable, each of the Put's entries is in or not, and
+// no sequence from that of the Put on becomes durable until the index is opened again. A page found
+// damaged is counted and its entries are missing; when that is seen while opening,
+// durable_sequence() goes down to what is really there. A lookup of a name that was never put is
+// not an error. When not to use it: for anything whose loss would matter.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/base/chunk_name.h"
+#include "store/base/location.h"
+#include "store/base/result.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+struct IndexEntry {
+  ChunkName name;
+  Location location;
+};
+
+// One of an engine's component stores, for `siltfs stat` and `siltfs index stat`.
+struct IndexComponentStats {
+  std::string kind;  // "map", "log_store", ...
+  uint64_t entries = 0;
+  uint64_t flash_bytes = 0;
+  uint64_t memory_bytes = 0;
+  double occupancy = 0;  // of its hash table, 0 to 1; 0 where it has none
+  uint64_t flash_reads = 0;
+  uint64_t flash_bytes_written = 0;
+};
+
+struct IndexStats {
+  std::string engine;
+  uint64_t entries = 0;  // an upper bound where a name put twice is not noticed at once
+  uint64_t memory_bytes = 0;
+  uint64_t flash_bytes = 0;
+  // Since the index was opened.
+  uint64_t lookups = 0;          // names asked for
+  uint64_t flash_reads = 0;      // for lookups
+  uint64_t put_flash_reads = 0;  // to tell whether a name that is put is there already
+  uint64_t entry_bytes_put = 0;  // 32 a put entry or deletion
+  uint64_t flash_bytes_written = 0;
+  uint64_t damaged_pages = 0;  // whose entries were dropped, while opening or since
+  std::vector<IndexComponentStats> stores;
+
+  double ReadAmplification() const;   // flash reads a lookup; 0 before the first
+  double WriteAmplification() const;  // bytes written a byte put; 0 before the first
+};
+
+class ChunkIndex {
+ public:
+  virtual ~ChunkIndex() = default;
+
+  // Looks all `names` up at once; results[i] belongs to names[i], empty when absent. results.size()
+  // == names.size(). After an error the results of the names that could not be told are empty, the
+  // others are right.
+  Status Get(std::span<const ChunkName> names, std::span<std::optional<Location>> results);
+  Result<std::optional<Location>> Get(const ChunkName& name);
+
+  // Enters or replaces all entries; visible to every Get that starts after the return. `sequence`
+  // is that of the block the entries point into, or a later one. Locations must name a segment.
+  // Blocks while the engine must catch up (bounded memory).
+  Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
+
+  // Durable after the next Flush or Close. Of a name that is not there: nothing happens.
+  Status Delete(const ChunkName& name);
+
+  // Makes everything put and deleted so far durable.
+  Status Flush();
+
+  // Every entry put with a sequence up to this one survives a power loss. 0 in a new index. Never
+  // decreases.
+  uint64_t durable_sequence() const;
+
+  // Calls `visit` once for each live entry, in no order, as of some moment during the call; stops
+  // at its first failure. `visit` may call the index.
+  Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
+
+  IndexStats stats() const;
+
+  // Flushes; no call but stats() may follow. Without it, destruction is like a crash.
+  Status Close();
+
+ protected:
+  explicit ChunkIndex(bool read_only) : read_only_(read_only) {}
+  ChunkIndex() : ChunkIndex(false) {}
+
+ private:
+  // What an engine provides. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
+  // FlushImpl and CloseImpl are called one at a time, and never when read-only; the others come at
+  // any time. `complete` is the sequence up to which everything has been put, before this call for
+  // PutImpl: what DurableSequenceImpl may say once all that was put before the call is durable. It
+  // never decreases.
+  virtual Status GetImpl(std::span<const ChunkName> names,
+                         std::span<std::optional<Location>> results) = 0;
+  virtual Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) = 0;
+  virtual Status DeleteImpl(const ChunkName& name) = 0;
+  virtual Status FlushImpl(uint64_t complete) = 0;
+  virtual uint64_t DurableSequenceImpl() const = 0;
+  virtual Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) = 0;
+  // Without lookups and entry_bytes_put.
+  virtual IndexStats StatsImpl() const = 0;
+  virtual Status CloseImpl(uint64_t complete) = 0;
+
+  Status CheckOpen() const;
+  Status CheckWritable() const;
+  // Of what was put up to `sequence`, what went in without a failure.
+  uint64_t CompleteUpTo(uint64_t sequence) const SILTFS_REQUIRES(write_mutex_);
+
+  const bool read_only_;
+  std::atomic<bool> closed_{false};
+  std::atomic<uint64_t> lookups_{0};
+  std::atomic<uint64_t> entry_bytes_put_{0};
+
+  Mutex write_mutex_;  // taken before any lock of an engine
+  uint64_t last_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
+      0;  // of a Put since opening; 0: none yet
+  uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
+      0;  // the first of a Put that failed; 0: none
+};
+
+}  // namespace siltfs

@@ -1,0 +1,25 @@
+// The simplest engine: a map in memory, written whole at each Flush. The baseline that other
+// engines are measured against and the oracle they are tested against.
+//
+// Thread-safety, errors and durability: index/chunk_index.h. A snapshot replaces its predecessor
+// atomically, so a failed Flush may be repeated. Memory: about 80 bytes an entry, and 32 more
+// during a Flush. When not to use it: beyond some hundred thousand chunks.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "index/chunk_index.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+struct MapIndexOptions {
+  std::string directory;
+  bool read_only = false;
+};
+
+// kCorruption if the snapshot is damaged: it is one file under one checksum.
+Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions& options);
+
+}  // namespace siltfs

@@ -1,0 +1,31 @@
+// Opens an index by the kind of its engine, the one a store's superblock names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "index/chunk_index.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+// The numbers are on disk (superblock); never renumber.
+enum class IndexEngine : uint8_t {
+  kMap = 0,
+  kSilt = 1,
+};
+
+struct IndexOptions {
+  IndexEngine engine = IndexEngine::kSilt;
+  std::string directory;  // exists; the engine owns all in it
+  bool read_only =
+      false;  // writes nothing at all, also after a crash; Put and Delete fail with kReadOnly
+};
+
+// `env` must outlive the index. A directory with nothing in it is an empty index.
+// Errors: kNotFound without the directory; kCorruption where what says which files belong to the
+// index is damaged (the store then empties the directory and puts everything again); kNeedsNewer
+// for an engine or format of a later version.
+Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& options);
+
+}  // namespace siltfs

@@ -1,0 +1,163 @@
+#include "index/silt/cuckoo_table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+
+namespace siltfs {
+namespace {
+
+constexpr uint16_t kValid = 1U << CuckooTable::kTagBits;
+
+}  // namespace
+
+CuckooTable::CuckooTable(unsigned bucket_bits)
+    : bucket_bits_(bucket_bits),
+      bucket_mask_((1U << bucket_bits) - 1),
+      tags_(kWays << bucket_bits),
+      values_(kWays << bucket_bits) {
+  assert(bucket_bits >= 1 && bucket_bits <= kMaxBucketBits);
+}
+
+double CuckooTable::occupancy() const {
+  return static_cast<double>(size_) / static_cast<double>(capacity());
+}
+
+size_t CuckooTable::memory_bytes() const {
+  return tags_.capacity() * sizeof(uint16_t) + values_.capacity() * sizeof(uint32_t) +
+         stash_.capacity() * sizeof(Stashed);
+}
+
+CuckooTable::Place CuckooTable::PlaceOf(uint64_t hash) const {
+  const uint32_t first = static_cast<uint32_t>(hash) & bucket_mask_;
+  const uint32_t second = static_cast<uint32_t>(hash >> bucket_bits_) & bucket_mask_;
+  const uint32_t further_mask = (1U << (kTagBits - bucket_bits_)) - 1;
+  const uint32_t further = static_cast<uint32_t>(hash >> (2 * bucket_bits_)) & further_mask;
+  const auto tag = static_cast<uint16_t>(kValid | further << bucket_bits_);
+  return {.buckets = {first, second},
+          .tags = {static_cast<uint16_t>(tag | second), static_cast<uint16_t>(tag | first)}};
+}
+
+// What `tag` becomes in a bucket whose other is `other_bucket`.
+uint16_t CuckooTable::TagFor(uint16_t tag, uint32_t other_bucket) const {
+  return static_cast<uint16_t>((tag & ~bucket_mask_) | other_bucket);
+}
+
+// Splitmix's increment and a multiplicative mix: enough to choose victims.
+uint32_t CuckooTable::RandomBits() {
+  random_state_ += 0x9e3779b97f4a7c15U;
+  return static_cast<uint32_t>(((random_state_ ^ (random_state_ >> 32)) * 0xd6e8feb86659fd93U) >>
+                               32);
+}
+
+CuckooTable::Candidates CuckooTable::Find(uint64_t hash) const {
+  const Place place = PlaceOf(hash);
+  Candidates found;
+  for (size_t side = 0; side < 2; ++side) {
+    if (side == 1 && place.buckets[1] == place.buckets[0]) break;
+    const size_t first = place.buckets[side] * kWays;
+    for (size_t i = first; i < first + kWays; ++i) {
+      if (tags_[i] == place.tags[side]) found.Add(values_[i]);
+    }
+  }
+  for (const Stashed& stashed : stash_) {
+    if (stashed.place == place) found.Add(stashed.value);
+  }
+  if (found.count_ > 1) {
+    std::sort(found.values_.begin(), found.values_.begin() + found.count_, std::greater<>());
+  }
+  return found;
+}
+
+void CuckooTable::Prefetch(uint64_t hash) const {
+  const Place place = PlaceOf(hash);
+  for (uint32_t bucket : place.buckets) __builtin_prefetch(&tags_[bucket * kWays]);
+}
+
+bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
+  const size_t first = bucket * kWays;
+  for (size_t i = first; i < first + kWays; ++i) {
+    if ((tags_[i] & kValid) != 0) continue;
+    tags_[i] = tag;
+    values_[i] = value;
+    return true;
+  }
+  return false;
+}
+
+// Puts the key in the place of another entry, that one into its other bucket, and so on until one
+// finds a free way. False, and all undone, if none does.
+bool CuckooTable::Displace(const Place& place, uint32_t value) {
+  struct Undo {
+    size_t index;
+    uint16_t tag;
+    uint32_t value;
+  };
+  std::array<Undo, kMaxDisplacements> undo;
+  const size_t side = RandomBits() & 1;
+  uint32_t bucket = place.buckets[side];
+  uint16_t tag = place.tags[side];
+  for (size_t moves = 0; moves < kMaxDisplacements; ++moves) {
+    const size_t index = bucket * kWays + RandomBits() % kWays;
+    undo[moves] = {.index = index, .tag = tags_[index], .value = values_[index]};
+    tags_[index] = tag;
+    values_[index] = value;
+    const uint32_t other = undo[moves].tag & bucket_mask_;
+    tag = TagFor(undo[moves].tag, bucket);
+    value = undo[moves].value;
+    bucket = other;
+    if (PutInFreeWay(bucket, tag, value)) return true;
+  }
+  for (size_t moves = kMaxDisplacements; moves-- > 0;) {
+    tags_[undo[moves].index] = undo[moves].tag;
+    values_[undo[moves].index] = undo[moves].value;
+  }
+  return false;
+}
+
+bool CuckooTable::Insert(uint64_t hash, uint32_t value) {
+  const Place place = PlaceOf(hash);
+  const uint64_t random_state = random_state_;
+  const bool placed = PutInFreeWay(place.buckets[0], place.tags[0], value) ||
+                      PutInFreeWay(place.buckets[1], place.tags[1], value) ||
+                      Displace(place, value);
+  if (!placed) {
+    if (stash_.size() == kStashSize) {
+      random_state_ = random_state;
+      return false;
+    }
+    stash_.push_back({.place = place, .value = value});
+  }
+  ++size_;
+  return true;
+}
+
+bool CuckooTable::Replace(uint64_t hash, uint32_t from, uint32_t to) {
+  const Place place = PlaceOf(hash);
+  for (size_t side = 0; side < 2; ++side) {
+    const size_t first = place.buckets[side] * kWays;
+    for (size_t i = first; i < first + kWays; ++i) {
+      if (tags_[i] != place.tags[side] || values_[i] != from) continue;
+      values_[i] = to;
+      return true;
+    }
+  }
+  for (Stashed& stashed : stash_) {
+    if (!(stashed.place == place) || stashed.value != from) continue;
+    stashed.value = to;
+    return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> CuckooTable::Values() const {
+  std::vector<uint32_t> values;
+  values.reserve(size_);
+  for (size_t i = 0; i < tags_.size(); ++i) {
+    if ((tags_[i] & kValid) != 0) values.push_back(values_[i]);
+  }
+  for (const Stashed& stashed : stash_) values.push_back(stashed.value);
+  return values;
+}
+
+}  // namespace siltfs

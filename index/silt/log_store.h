@@ -1,0 +1,150 @@
+// A LogStore (SILT, section 3.1): an append log on flash and the cuckoo table that finds a key in
+// it.
+//
+// Entries and deletions go into pages in memory, the tail; full pages go out in batches, one large
+// write at the end of the file. Until then they are served from memory. The log is replayed to
+// build the table when an index is opened. A LogStore that is full is frozen: it stays as it is,
+// const, until its entries have moved into other stores.
+//
+// Thread-safety: const calls may run together, others alone; but WriteOut and Sync may run beside
+// const calls, and ReadPages beside anything. A const LogStore may be shared. Durability: entries
+// are durable when their page was sealed and written out and Sync returned OK thereafter. Memory:
+// the table's 6 bytes a place, and the tail.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "index/silt/cuckoo_table.h"
+#include "index/silt/log_page.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+class LogStore {
+ public:
+  struct Config {
+    uint64_t id = 0;
+    unsigned bucket_bits = 0;
+    uint64_t hash_secret = 0;
+  };
+
+  // `file` is the log, empty or to be replayed; null for a log that is and stays empty.
+  LogStore(const Config& config, std::shared_ptr<File> file);
+
+  uint64_t id() const { return config_.id; }
+  unsigned bucket_bits() const { return config_.bucket_bits; }
+
+  // The hash by which all LogStores of an index find a name.
+  static uint64_t HashOf(const ChunkName& name, uint64_t secret);
+
+  // --- Reading ---
+
+  // The slots that may hold a name; newest first.
+  CuckooTable::Candidates Find(uint64_t hash) const { return table_.Find(hash); }
+  void Prefetch(uint64_t hash) const { table_.Prefetch(hash); }
+  bool InTail(uint32_t slot) const { return LogPageOfSlot(slot) >= written_pages_; }
+  IndexEntry TailEntry(uint32_t slot) const;  // InTail(slot)
+  // The slots that the table refers to: the newest entry of each name.
+  std::vector<uint32_t> LiveSlots() const { return table_.Values(); }
+
+  // Reads out.size() / kLogPageSize pages that were written out. What is missing at the file's end
+  // reads as zeros, which no check of a page accepts. Counts as one flash read a page.
+  Status ReadPages(uint32_t first, MutableByteView out) const;
+
+  // Calls `visit` with each page in order, those of the tail too; without a header where a page is
+  // damaged. Stops at its first failure.
+  using PageVisitor = std::function<Status(
+      uint32_t page, const std::optional<LogPageHeader>& header, ConstLogPageBytes bytes)>;
+  Status ForEachPage(const PageVisitor& visit) const;
+
+  // All there is now, const: later writes to this store don't show in it. Copies the table and the
+  // tail.
+  std::shared_ptr<const LogStore> Snapshot() const;
+
+  // --- Writing ---
+
+  // Enters a name that is not in the store, at the end of the tail. False: the table is full and
+  // nothing has changed. `complete` goes into the page's header if this entry fills it.
+  bool Insert(uint64_t hash, const IndexEntry& entry, uint64_t complete);
+  // The same for a name that is in the store already. False if it is not.
+  struct Resident {
+    uint32_t slot = 0;
+    bool tombstone = false;
+  };
+  bool Replace(uint64_t hash, const Resident& old, const IndexEntry& entry, uint64_t complete);
+
+  // Ends the page that is being filled, even an empty one.
+  void SealPage(uint64_t complete);
+  // Whether the page being filled has entries.
+  bool HasOpenEntries() const { return open_count_ > 0; }
+  uint32_t sealed_tail_pages() const { return sealed_pages_ - written_pages_; }
+  uint32_t sealed_pages() const { return sealed_pages_; }
+  // What the last sealed page says; 0 in an empty log.
+  uint64_t complete_sequence() const { return complete_sequence_; }
+
+  // Writes the sealed pages of the tail; DropWritten then takes them out of memory (and is no const
+  // call).
+  Status WriteOut() const;
+  void DropWritten();
+  Status Sync() const;
+
+  // --- Replay ---
+
+  struct ReplayOptions {
+    // As many pages as there should be; without it as many as there are, up to the first damaged
+    // one: the log was being written, and its tail may be torn.
+    std::optional<uint32_t> page_count = std::nullopt;
+    std::span<const uint32_t> skip = {};  // pages known to be damaged, rising
+    uint64_t complete_sequence = 0;       // of what lies before this log
+  };
+  struct ReplayResult {
+    uint32_t valid_pages = 0;             // up to the last valid one
+    std::vector<uint32_t> damaged_pages;  // before it, the known ones too; rising
+    uint32_t newly_damaged = 0;           // pages, those after the last valid one too
+    uint64_t complete_sequence = 0;       // of the last valid page
+    // What is complete in spite of the newly damaged pages; only if there are any.
+    std::optional<uint64_t> undamaged_sequence;
+  };
+  // Fills an empty store from its file; called once, before anything else. The tail is empty
+  // afterwards. kIoError if the file can't be read.
+  Result<ReplayResult> Replay(const ReplayOptions& options);
+
+  // --- Statistics ---
+
+  IndexComponentStats Stats() const;
+
+ private:
+  struct Counters {
+    std::atomic<uint64_t> flash_reads{0};
+    std::atomic<uint64_t> bytes_written{0};
+  };
+
+  LogStore(const LogStore&) = default;
+  uint32_t NextSlot() const { return LogSlotNumber(sealed_pages_, open_count_); }
+  ConstLogPageBytes TailPage(uint32_t page) const;
+  LogPageBytes OpenPage();
+  void Append(const IndexEntry& entry, uint64_t complete);
+  Status ReadFile(uint32_t first, MutableByteView out) const;
+  Status ScanFile(uint32_t page_count, const PageVisitor& visit) const;
+  Result<bool> EnterReplayed(uint32_t slot, const IndexEntry& entry);
+
+  const Config config_;
+  const std::shared_ptr<File> file_;
+  const std::shared_ptr<Counters> counters_;
+
+  CuckooTable table_;
+  uint64_t tombstones_ = 0;  // among the table's entries
+  // Pages [0, written) are on flash only, [written, sealed) are finished in the tail, page `sealed`
+  // is being filled.
+  uint32_t written_pages_ = 0;
+  uint32_t sealed_pages_ = 0;
+  uint64_t complete_sequence_ = 0;
+  size_t open_count_ = 0;  // entries of the page being filled
+  Bytes tail_;             // from page `written` on; the open page only while it has entries
+};
+
+}  // namespace siltfs

@@ -1,0 +1,178 @@
+// Rot: any file of an index flipped, cut short, grown or gone. It is told, or entries are missing
+// and the durable sequence says so; never a wrong location.
+#include "engines.h"
+#include "history.h"
+#include "store/env/files.h"
+#include "store/env/sim_env.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr const char* kDirectory = "/index";
+
+using Files = std::map<std::string, std::string>;
+
+Files ReadFiles(Env& env) {
+  Files files;
+  auto entries = env.ListDirectory(kDirectory);
+  REQUIRE_OK(entries);
+  for (const DirectoryEntry& entry : *entries) {
+    auto contents = ReadWholeFile(env, JoinPath(kDirectory, entry.name), 1U << 30);
+    REQUIRE_OK(contents);
+    files[entry.name] = *contents;
+  }
+  return files;
+}
+
+std::unique_ptr<SimEnv> EnvWith(const Files& files) {
+  auto env = std::make_unique<SimEnv>();
+  REQUIRE_OK(env->CreateDirectory(kDirectory));
+  for (const auto& [name, contents] : files) {
+    auto file = env->OpenFile(JoinPath(kDirectory, name), {.mode = OpenMode::kCreate});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(0, AsBytes(contents)));
+    REQUIRE_OK((*file)->Sync());
+  }
+  REQUIRE_OK(env->SyncDirectory(kDirectory));
+  REQUIRE_OK(env->SyncDirectory("/"));
+  return env;
+}
+
+enum class Outcome { kRefused, kLessDurable, kNothingLost };
+
+// Opens an index of these damaged files, both ways, and REQUIREs that it lies about nothing.
+Outcome CheckDamaged(const Engine& engine, const Files& files, const History& history) {
+  auto env = EnvWith(files);
+  auto open = [&] { return engine.open(*env, kDirectory, false); };
+  auto read_only = engine.open(*env, kDirectory, true);
+  auto index = open();
+  REQUIRE(read_only.ok() == index.ok());
+  if (!index.ok()) {
+    REQUIRE_CODE(index, kCorruption);
+    return Outcome::kRefused;
+  }
+  REQUIRE((*read_only)->durable_sequence() == (*index)->durable_sequence());
+  CheckAfterCrash(**read_only, history, false);
+  CheckForEach(**read_only, history);
+  CheckAfterCrash(**index, history, false);
+  CheckForEach(**index, history);
+
+  // Opened once more without anything put again, it must not forget what it lacks.
+  const uint64_t durable = (*index)->durable_sequence();
+  index->reset();
+  index = open();
+  REQUIRE_OK(index);
+  REQUIRE((*index)->durable_sequence() == durable);
+  REQUIRE((*index)->stats().damaged_pages == 0);
+  CheckAfterCrash(**index, history, false);
+  CheckLifeGoesOn(std::move(*index), history, [&] {
+    auto again = open();
+    REQUIRE_OK(again);
+    return std::move(*again);
+  });
+  return durable < history.last_sequence() ? Outcome::kLessDurable : Outcome::kNothingLost;
+}
+
+// An index with deletions and with names put again, closed, and its files.
+Files MakeFiles(const Engine& engine, History& history) {
+  SimEnv env;
+  REQUIRE_OK(env.CreateDirectory(kDirectory));
+  auto index = engine.open(env, kDirectory, false);
+  REQUIRE_OK(index);
+  REQUIRE(RunWorkload(**index, history, {.seed = 21, .steps = 120}).failures == 0);
+  REQUIRE_OK((*index)->Close());
+  history.NoteFlushed();
+  return ReadFiles(env);
+}
+
+}  // namespace
+
+TEST_CASE("a flipped byte anywhere is told, or the entries it took are") {
+  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const Engine& engine = Engines()[engine_number];
+  History history;
+  const Files files = MakeFiles(engine, history);
+  Random random(22);
+  for (const auto& [name, contents] : files) {
+    const size_t tries = std::min<size_t>(contents.size(), 24);
+    for (size_t i = 0; i < tries; ++i) {
+      // Headers and ends are where it hurts.
+      const size_t place = i < 8    ? random.Below(std::min<size_t>(contents.size(), 64))
+                           : i < 12 ? contents.size() - 1 - random.Below(16)
+                                    : random.Below(contents.size());
+      INFO(engine.name << ", " << name << ", byte " << place);
+      Files damaged = files;
+      damaged[name][place] ^= static_cast<char>(1U << random.Below(8));
+      CHECK(CheckDamaged(engine, damaged, history) != Outcome::kNothingLost);
+    }
+  }
+}
+
+TEST_CASE("a file cut short anywhere is told, or the entries it took are") {
+  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const Engine& engine = Engines()[engine_number];
+  History history;
+  const Files files = MakeFiles(engine, history);
+  Random random(23);
+  for (const auto& [name, contents] : files) {
+    if (contents.empty()) continue;
+    for (size_t length : {size_t{0}, size_t{1}, contents.size() / 2, contents.size() - 1,
+                          random.Below(contents.size()), random.Below(contents.size())}) {
+      INFO(engine.name << ", " << name << ", cut to " << length);
+      Files damaged = files;
+      damaged[name].resize(length);
+      CHECK(CheckDamaged(engine, damaged, history) != Outcome::kNothingLost);
+    }
+  }
+}
+
+TEST_CASE("a file that is gone is told, or the entries it took are") {
+  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const Engine& engine = Engines()[engine_number];
+  History history;
+  const Files files = MakeFiles(engine, history);
+  for (const auto& [name, contents] : files) {
+    if (contents.empty()) continue;
+    INFO(engine.name << ", " << name);
+    Files damaged = files;
+    damaged.erase(name);
+    CHECK(CheckDamaged(engine, damaged, history) != Outcome::kNothingLost);
+  }
+}
+
+TEST_CASE("a file with more behind its end is read up to where it ended, or told") {
+  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const Engine& engine = Engines()[engine_number];
+  History history;
+  const Files files = MakeFiles(engine, history);
+  for (const auto& [name, contents] : files) {
+    for (size_t more : {1U, 4096U, 5000U}) {
+      INFO(engine.name << ", " << name << ", " << more << " bytes more");
+      Files damaged = files;
+      damaged[name] += std::string(more, '\x5a');
+      CHECK(CheckDamaged(engine, damaged, history) != Outcome::kLessDurable);
+    }
+  }
+}
+
+TEST_CASE("damage in several files at once is survived") {
+  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const Engine& engine = Engines()[engine_number];
+  History history;
+  const Files files = MakeFiles(engine, history);
+  Random random(24);
+  for (int round = 0; round < 30; ++round) {
+    INFO(engine.name << ", round " << round);
+    Files damaged = files;
+    for (auto& [name, contents] : damaged) {
+      if (name == "manifest" || contents.empty() || random.OneIn(2)) continue;
+      for (uint64_t flips = 1 + random.Below(3); flips-- > 0;) {
+        contents[random.Below(contents.size())] ^= static_cast<char>(1 + random.Below(255));
+      }
+    }
+    CheckDamaged(engine, damaged, history);
+  }
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,25 @@
+// The engines that the suites of this folder run over. A new engine adds one line to engines.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "index/chunk_index.h"
+#include "store/env/env.h"
+
+namespace siltfs::testing {
+
+struct Engine {
+  std::string name;
+  std::function<Result<std::unique_ptr<ChunkIndex>>(Env&, const std::string& directory,
+                                                    bool read_only)>
+      open;
+};
+
+// For GENERATE: the engines as they are opened by default, and with tables so small that they are
+// frozen all the time.
+const std::vector<Engine>& Engines();
+
+}  // namespace siltfs::testing
