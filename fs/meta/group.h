@@ -1,0 +1,52 @@
+// A group: the mutations of operations that will become durable together, as an ordered map key ->
+// value or tombstone.
+//
+// The last mutation of a key wins. It grows by Add only, until its store closes it; a closed group
+// never changes again. Thread-safety: all calls from any thread; an Add is atomic for every single
+// call of the others. Memory: bytes() estimates what the group takes from the heap, map nodes and
+// allocator overhead included.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fs/meta/kv_store.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class Group {
+ public:
+  enum class Presence : uint8_t { kAbsent, kRemoved, kPresent };
+
+  void Add(std::vector<Mutation> mutations) SILTFS_EXCLUDES(mutex_);
+
+  // Sets `value` only if kPresent.
+  Presence Find(std::string_view key, std::string* value) const SILTFS_EXCLUDES(mutex_);
+
+  // Copies the entries of [begin, end), tombstones included, in order, to `out`: stops after
+  // `max_entries`, or when keys and values come to `max_bytes` (but never before one entry). An
+  // empty `end` means no end.
+  void CopyRange(std::string_view begin, std::string_view end, size_t max_entries, size_t max_bytes,
+                 std::vector<Mutation>& out) const SILTFS_EXCLUDES(mutex_);
+
+  // Everything, in key order.
+  void WriteTo(MutationSink& sink) const SILTFS_EXCLUDES(mutex_);
+
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  size_t entries() const SILTFS_EXCLUDES(mutex_);
+
+ private:
+  using Map = std::map<std::string, std::optional<std::string>, std::less<>>;
+
+  mutable SharedMutex mutex_;
+  Map map_ SILTFS_GUARDED_BY(mutex_);
+  std::atomic<size_t> bytes_{0};
+};
+
+}  // namespace siltfs

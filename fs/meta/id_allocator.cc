@@ -1,0 +1,70 @@
+#include "fs/meta/id_allocator.h"
+
+#include <limits>
+
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+
+IdAllocator::IdAllocator(const IdRanges& found, WriteThrough write_through)
+    : write_through_(std::move(write_through)),
+      first_segment_(found.segment_limit),
+      epoch_(found.epoch + 1),
+      claimed_(found),
+      next_inode_(found.inode_limit) {}
+
+Status IdAllocator::Write(const IdRanges& ranges) {
+  SILTFS_RETURN_IF_ERROR(write_through_({{std::string(kIdRangesKey), ranges.Encode()}}));
+  claimed_ = ranges;
+  return Status::Ok();
+}
+
+Status IdAllocator::BeginMount() {
+  MutexLock lock(mutex_);
+  IdRanges ranges = claimed_;
+  if (ranges.segment_limit > std::numeric_limits<SegmentId>::max() - 2 * kSegmentRange) {
+    return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
+  }
+  ranges.epoch = epoch_;
+  ranges.inode_limit += kInodeRange;
+  ranges.segment_limit += kSegmentRange;
+  ranges.clean = false;
+  return Write(ranges);
+}
+
+Status IdAllocator::EndMount(SegmentId next_segment) {
+  MutexLock lock(mutex_);
+  IdRanges ranges = claimed_;
+  ranges.inode_limit = next_inode_;
+  ranges.segment_limit = next_segment;
+  ranges.clean = true;
+  return Write(ranges);
+}
+
+Result<uint64_t> IdAllocator::NextInode() {
+  MutexLock lock(mutex_);
+  if (next_inode_ >= claimed_.inode_limit) {
+    IdRanges ranges = claimed_;
+    ranges.inode_limit += kInodeRange;
+    SILTFS_RETURN_IF_ERROR(Write(ranges));
+  }
+  return next_inode_++;
+}
+
+Result<SegmentId> IdAllocator::ClaimSegments() {
+  MutexLock lock(mutex_);
+  IdRanges ranges = claimed_;
+  if (ranges.segment_limit > std::numeric_limits<SegmentId>::max() - 2 * kSegmentRange) {
+    return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
+  }
+  ranges.segment_limit += kSegmentRange;
+  SILTFS_RETURN_IF_ERROR(Write(ranges));
+  return claimed_.segment_limit;
+}
+
+SegmentId IdAllocator::segment_limit() const {
+  MutexLock lock(mutex_);
+  return claimed_.segment_limit;
+}
+
+}  // namespace siltfs

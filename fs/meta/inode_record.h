@@ -1,0 +1,56 @@
+// An inode as it stands in metadata: attributes, and by its type what it holds: a directory's
+// bookkeeping, a symbolic link's target, a regular file's recipe. Encoding: docs/format.md,
+// "Inode".
+//
+// A file's content is its recipe below `recipe_limit`, overridden by its overlay
+// (overlay_extent.h), and zeros elsewhere up to `size`. A plain value; thread-safety as such.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fs/meta/recipe.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+struct InodeRecord {
+  uint32_t mode = 0;  // st_mode
+  uint32_t links = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t device = 0;  // st_rdev
+  uint64_t size = 0;
+  int64_t atime = 0;  // times in nanoseconds since 1970
+  int64_t mtime = 0;
+  int64_t ctime = 0;
+  int64_t btime = 0;
+  uint32_t xattrs = 0;  // how many it has
+
+  // Directories.
+  uint64_t parent = 0;
+  uint64_t next_cookie = 0;
+  uint64_t entries = 0;
+
+  // Symbolic links.
+  std::string target;
+
+  // Regular files.
+  Recipe recipe;
+  uint64_t recipe_limit =
+      0;  // <= recipe.size(); bytes of the recipe from here on are not the file's
+  uint64_t overlay_chunks = 0;  // chunk slices in the overlay
+  uint64_t overlay_bytes = 0;   // bytes of chunk slices and plain bytes in the overlay
+  bool has_overlay = false;
+
+  bool IsDirectory() const { return (mode & 0170000) == 0040000; }
+  bool IsRegular() const { return (mode & 0170000) == 0100000; }
+  bool IsSymlink() const { return (mode & 0170000) == 0120000; }
+  uint32_t type() const { return mode & 0170000; }
+
+  std::string Encode() const;
+  static Result<InodeRecord> Decode(std::string_view value);
+};
+
+}  // namespace siltfs

@@ -1,0 +1,415 @@
+#include "fs/meta/metadata_store.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "fs/meta/group.h"
+#include "fs/meta/view_source.h"
+#include "store/base/coding.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An interval beyond this (a deadline must stay representable) comes to the same.
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
+
+// Wraps instead of overflowing: a damaged counter must not be undefined behaviour.
+void AddTo(Counters& sum, const Counters& differences) {
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i] =
+        static_cast<int64_t>(static_cast<uint64_t>(sum[i]) + static_cast<uint64_t>(differences[i]));
+  }
+}
+
+std::string EncodeCommitNumber(uint64_t number) { return Encoder().U64(number).Take(); }
+
+std::string EncodeCounters(const Counters& counters) {
+  Encoder encoder;
+  for (int64_t counter : counters) encoder.I64(counter);
+  return encoder.Take();
+}
+
+Result<uint64_t> LoadCommitNumber(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCommitNumberKey));
+  if (!value) return uint64_t{0};
+  Decoder decoder(AsBytes(*value));
+  const uint64_t number = decoder.U64();
+  if (!decoder.Done()) {
+    return Status(StatusCode::kCorruption, "the number of the last commit is not 8 bytes long");
+  }
+  return number;
+}
+
+Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCountersKey));
+  Counters counters{};
+  if (!value && last_commit == 0) return counters;
+  if (!value) return Status(StatusCode::kCorruption, "the counters are missing");
+  Decoder decoder(AsBytes(*value));
+  for (int64_t& counter : counters) counter = decoder.I64();
+  if (!decoder.Done()) return Status(StatusCode::kCorruption, "the counters have a wrong length");
+  return counters;
+}
+
+bool IsOwnKey(std::string_view key) { return key == kCommitNumberKey || key == kCountersKey; }
+
+Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
+  for (const Mutation& mutation : mutations) {
+    if (IsOwnKey(mutation.key)) {
+      return Status(StatusCode::kInvalidArgument,
+                    "key \"" + mutation.key + "\" is written by commits alone");
+    }
+  }
+  return Status::Ok();
+}
+
+// A group and what the store knows of it. Owned by the store; the map is shared with Views.
+struct NumberedGroup {
+  explicit NumberedGroup(uint64_t its_number) : number(its_number) {}
+
+  const uint64_t number;
+  const std::shared_ptr<Group> group = std::make_shared<Group>();
+  Counters differences{};
+  bool used = false;             // an Apply joined it
+  Clock::time_point deadline{};  // when it is to be committed unasked; meaningful once used
+};
+
+class GroupedStore final : public MetadataStore {
+ public:
+  GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options,
+               CommitParticipant* participant, uint64_t last_commit, const Counters& counters)
+      : options_(options),
+        participant_(participant),
+        kv_(std::move(kv)),
+        snapshot_(kv_->Snapshot()),
+        open_(std::make_unique<NumberedGroup>(last_commit + 1)),
+        published_(last_commit),
+        completed_(last_commit),
+        committed_counters_(counters),
+        counters_(counters) {
+    if (!options_.read_only) commit_thread_ = std::thread([this] { CommitLoop(); });
+  }
+
+  ~GroupedStore() override { EndCommitThread(); }
+
+  View Pin() const override;
+  Result<std::optional<std::string>> Get(std::string_view key) const override;
+  Status WaitForRoom() override;
+  Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) override;
+  Counters counters() const override;
+  Status Commit(uint64_t number) override;
+  Status CommitAll() override;
+  Status WriteThrough(const std::vector<Mutation>& mutations) override;
+  uint64_t last_commit() const override;
+  Status failure() const override;
+  uint64_t DiskBytes() const override { return kv_->DiskBytes(); }
+  Status Close() override;
+
+ private:
+  void CommitLoop() SILTFS_EXCLUDES(mutex_);
+  bool CommitDue() const SILTFS_REQUIRES(mutex_);
+  void WaitForWork() SILTFS_REQUIRES(mutex_);
+  void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
+  // One try to commit the closed group. Gives the mutex away in between.
+  void TryCommit() SILTFS_REQUIRES(mutex_);
+  Status WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
+                    const Counters& totals) SILTFS_EXCLUDES(mutex_);
+  Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
+  void Fail(const Status& cause) SILTFS_REQUIRES(mutex_);
+  Status Writable() const SILTFS_REQUIRES(mutex_);
+  bool Full(const NumberedGroup& group) const {
+    return group.group->bytes() >= options_.group_bytes;
+  }
+  void EndCommitThread() SILTFS_EXCLUDES(mutex_);
+
+  // Constant after construction.
+  const MetadataOptions options_;
+  CommitParticipant* const participant_;
+  const std::unique_ptr<KvStore> kv_;
+
+  // Held from a write to the key-value store until the snapshot with it is published, so that
+  // snapshots are published in the order of the writes. Comes before mutex_; held over I/O.
+  Mutex kv_write_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
+
+  // Never held over I/O.
+  mutable Mutex mutex_;
+  CondVar work_;      // the commit thread waits
+  CondVar progress_;  // a try to commit ended, either way
+  std::shared_ptr<const KvSnapshot> snapshot_ SILTFS_GUARDED_BY(mutex_);
+  std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
+  // Closed and not yet durable. Only the commit thread takes it away.
+  std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
+  // Somebody wants the closed group tried (again) before its deadline.
+  bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
+  uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest number asked for
+  uint64_t published_ SILTFS_GUARDED_BY(mutex_);      // the last durable commit
+  uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last the participant was told of, too
+  Counters committed_counters_ SILTFS_GUARDED_BY(mutex_);
+  Counters counters_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t failed_tries_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // of the last failed try
+  Status failure_ SILTFS_GUARDED_BY(mutex_);
+  bool stop_ SILTFS_GUARDED_BY(mutex_) = false;
+
+  std::thread commit_thread_;
+};
+
+View GroupedStore::Pin() const {
+  MutexLock lock(mutex_);
+  return View(std::make_shared<const View::Source>(open_->group, closed_ ? closed_->group : nullptr,
+                                                   snapshot_));
+}
+
+Result<std::optional<std::string>> GroupedStore::Get(std::string_view key) const {
+  return Pin().Get(key);
+}
+
+Counters GroupedStore::counters() const {
+  MutexLock lock(mutex_);
+  return counters_;
+}
+
+uint64_t GroupedStore::last_commit() const {
+  MutexLock lock(mutex_);
+  return published_;
+}
+
+Status GroupedStore::failure() const {
+  MutexLock lock(mutex_);
+  return failure_;
+}
+
+Status GroupedStore::Writable() const {
+  if (options_.read_only) return Status(StatusCode::kReadOnly, "the store was opened read-only");
+  if (!failure_.ok()) {
+    return Status(StatusCode::kReadOnly,
+                  "the store turned read-only after a failure: " + failure_.ToString());
+  }
+  return Status::Ok();
+}
+
+Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Counters& differences) {
+  SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
+  MutexLock lock(mutex_);
+  SILTFS_RETURN_IF_ERROR(Writable());
+  const bool was_full = Full(*open_);
+  open_->group->Add(std::move(mutations));
+  AddTo(open_->differences, differences);
+  AddTo(counters_, differences);
+  const bool first = !std::exchange(open_->used, true);
+  if (first) open_->deadline = Clock::now() + options_.commit_interval;
+  if (first || (!was_full && Full(*open_))) work_.NotifyOne();
+  return open_->number;
+}
+
+Status GroupedStore::WaitForRoom() {
+  MutexLock lock(mutex_);
+  const uint64_t failed_before = failed_tries_;
+  while (true) {
+    SILTFS_RETURN_IF_ERROR(Writable());
+    if (!Full(*open_)) return Status::Ok();
+    if (failed_tries_ != failed_before) return no_space_;
+    if (!closed_) {
+      CloseOpenGroup();
+      return Status::Ok();
+    }
+    try_closed_ = true;
+    work_.NotifyOne();
+    progress_.Wait(mutex_);
+  }
+}
+
+Status GroupedStore::Commit(uint64_t number) {
+  MutexLock lock(mutex_);
+  if (number > open_->number || (number == open_->number && !open_->used)) {
+    return Status(StatusCode::kInvalidArgument,
+                  "nothing was applied for commit " + std::to_string(number));
+  }
+  return WaitForCommit(number);
+}
+
+Status GroupedStore::CommitAll() {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return Writable();
+  return WaitForCommit(open_->used ? open_->number : open_->number - 1);
+}
+
+Status GroupedStore::WaitForCommit(uint64_t number) {
+  if (completed_ >= number) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Writable());
+  const uint64_t failed_before = failed_tries_;
+  requested_ = std::max(requested_, number);
+  if (closed_) try_closed_ = true;
+  work_.NotifyOne();
+  while (completed_ < number) {
+    if (!failure_.ok()) return failure_;
+    if (failed_tries_ != failed_before) return no_space_;
+    progress_.Wait(mutex_);
+  }
+  return Status::Ok();
+}
+
+Status GroupedStore::WriteThrough(const std::vector<Mutation>& mutations) {
+  SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
+  MutexLock write_lock(kv_write_mutex_);
+  {
+    MutexLock lock(mutex_);
+    SILTFS_RETURN_IF_ERROR(Writable());
+  }
+  const Status written = kv_->Write(mutations);
+  std::shared_ptr<const KvSnapshot> snapshot = written.ok() ? kv_->Snapshot() : nullptr;
+  MutexLock lock(mutex_);
+  if (written.ok()) {
+    snapshot_.swap(snapshot);
+  } else if (!written.Is(StatusCode::kNoSpace)) {
+    Fail(written);
+    progress_.NotifyAll();
+  }
+  return written;
+}
+
+Status GroupedStore::Close() {
+  if (!options_.read_only) {
+    const Status committed = CommitAll();
+    if (committed.Is(StatusCode::kNoSpace)) return committed;
+    EndCommitThread();
+    if (!committed.ok()) return committed;
+  }
+  {
+    MutexLock lock(mutex_);
+    snapshot_.reset();
+  }
+  return kv_->CloseCleanly();
+}
+
+void GroupedStore::EndCommitThread() {
+  {
+    MutexLock lock(mutex_);
+    stop_ = true;
+    work_.NotifyOne();
+  }
+  if (commit_thread_.joinable()) commit_thread_.join();
+}
+
+bool GroupedStore::CommitDue() const {
+  if (!failure_.ok()) return false;
+  if (closed_) return try_closed_ || Clock::now() >= closed_->deadline;
+  return open_->used &&
+         (requested_ >= open_->number || Full(*open_) || Clock::now() >= open_->deadline);
+}
+
+void GroupedStore::WaitForWork() {
+  const bool idle = !failure_.ok() || (!closed_ && !open_->used);
+  if (idle) {
+    work_.Wait(mutex_);
+  } else {
+    const Clock::time_point deadline = closed_ ? closed_->deadline : open_->deadline;
+    work_.WaitFor(mutex_, std::max(deadline - Clock::now(), Clock::duration::zero()));
+  }
+}
+
+void GroupedStore::CommitLoop() {
+  MutexLock lock(mutex_);
+  while (!stop_) {
+    if (!CommitDue()) {
+      WaitForWork();
+      continue;
+    }
+    if (!closed_) CloseOpenGroup();
+    TryCommit();
+  }
+}
+
+void GroupedStore::CloseOpenGroup() {
+  closed_ = std::exchange(open_, std::make_unique<NumberedGroup>(open_->number + 1));
+  try_closed_ = true;
+  work_.NotifyOne();
+}
+
+void GroupedStore::Fail(const Status& cause) {
+  if (!failure_.ok()) return;
+  failure_ = cause;
+  failure_.IgnoreError("kept for whoever asks later");
+}
+
+Status GroupedStore::WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
+                                const Counters& totals) {
+  return kv_->WriteFrom([&](MutationSink& sink) {
+    closed.group->WriteTo(sink);
+    PassTo(sink, extra);
+    sink.Put(kCountersKey, EncodeCounters(totals));
+    sink.Put(kCommitNumberKey, EncodeCommitNumber(closed.number));
+  });
+}
+
+void GroupedStore::TryCommit() {
+  NumberedGroup& closed =
+      *closed_;  // closed: nobody changes it, and only this thread takes it away
+  const uint64_t number = closed.number;
+  Counters totals = committed_counters_;
+  AddTo(totals, closed.differences);
+  try_closed_ = false;
+  mutex_.Unlock();
+
+  std::vector<Mutation> extra;
+  Status status = participant_ ? participant_->PrepareCommit(number, extra) : Status::Ok();
+  std::unique_ptr<NumberedGroup> done;
+  if (status.ok()) {
+    MutexLock write_lock(kv_write_mutex_);
+    // A failed WriteThrough may have ended all writing meanwhile.
+    mutex_.Lock();
+    status = failure_;
+    mutex_.Unlock();
+    if (status.ok()) status = WriteGroup(closed, extra, totals);
+    if (status.ok()) {
+      std::shared_ptr<const KvSnapshot> snapshot = kv_->Snapshot();
+      MutexLock lock(mutex_);
+      snapshot_.swap(snapshot);
+      done = std::move(closed_);
+      committed_counters_ = totals;
+      published_ = number;
+    }
+  }
+  if (status.ok() && participant_) participant_->CommitDone(number);
+  done.reset();  // may take a while: outside the mutex
+
+  mutex_.Lock();
+  if (status.ok()) {
+    completed_ = number;
+  } else {
+    ++failed_tries_;
+    requested_ = published_;  // who asked is told; the next to ask starts the next try
+    try_closed_ = false;
+    closed.deadline = Clock::now() + options_.commit_interval;
+    if (status.Is(StatusCode::kNoSpace)) {
+      no_space_ = status;
+      no_space_.IgnoreError("a try made unasked has nobody to tell; there will be another");
+    } else {
+      Fail(status);
+    }
+  }
+  progress_.NotifyAll();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MetadataStore>> MetadataStore::Open(std::unique_ptr<KvStore> kv,
+                                                           MetadataOptions options,
+                                                           CommitParticipant* participant) {
+  if (options.group_bytes == 0 || options.commit_interval.count() < 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  "a metadata group needs room, and the commit interval must not be negative");
+  }
+  options.commit_interval = std::min(options.commit_interval, kLongestInterval);
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t last_commit, LoadCommitNumber(*kv));
+  SILTFS_ASSIGN_OR_RETURN(const Counters counters, LoadCounters(*kv, last_commit));
+  return std::unique_ptr<MetadataStore>(
+      std::make_unique<GroupedStore>(std::move(kv), options, participant, last_commit, counters));
+}
+
+}  // namespace siltfs

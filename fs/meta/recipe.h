@@ -1,0 +1,49 @@
+// A file's immutable content: an ordered list of chunks and holes, as a Merkle tree of nodes stored
+// as chunks.
+//
+// The Recipe is the root and sits in the inode. With height 0 it holds the entries themselves; with
+// height h >= 1 it refers to nodes of level h - 1, level-0 nodes (leaves) hold entries, and a node
+// of level k refers to nodes of level k - 1. Nodes end where the names of their items say so
+// (recipe_node.h), not at fixed counts, so an equal run of entries makes equal nodes wherever it
+// stands: versions of a file share all nodes but those around a change.
+//
+// Recipes are canonical: the list of entries alone decides every node and the root. Two holes never
+// stand next to each other, no entry is empty, and a level that fits into the inode gets no nodes.
+//
+// Thread-safety: as for a plain value. Errors: kCorruption for bytes that are no recipe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fs/meta/recipe_entry.h"
+#include "store/base/bytes.h"
+#include "store/base/coding.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+struct Recipe {
+  static constexpr uint8_t kMaxHeight = 8;
+  static constexpr size_t kMaxEntries = 32;   // in the inode, height 0
+  static constexpr size_t kMaxChildren = 24;  // in the inode, height >= 1
+
+  uint8_t height = 0;
+  std::vector<RecipeEntry> entries;   // height 0
+  std::vector<RecipeChild> children;  // height >= 1
+
+  RecipeTotals totals() const;
+  uint64_t size() const { return totals().covered_bytes; }  // bytes of the file
+  uint64_t chunk_count() const { return totals().chunk_count; }
+  uint64_t hole_bytes() const { return totals().hole_bytes; }
+  bool operator==(const Recipe&) const = default;
+
+  // For the inode: 3 bytes, then 24 per chunk, 9 per hole or 48 per child. Decoding leaves what
+  // follows in `in`.
+  void EncodeTo(Encoder& out) const;
+  static Result<Recipe> DecodeFrom(Decoder& in);
+  Bytes Encode() const;
+  static Result<Recipe> Decode(ByteView bytes);  // all of `bytes`
+};
+
+}  // namespace siltfs

@@ -1,0 +1,81 @@
+// A node of a recipe's tree: its bytes, where nodes end, and the store they are kept in.
+//
+// Decoding takes hostile bytes (docs/format.md, "Recipe node"); the chunk a node is stored in
+// carries the checksum. Thread-safety: RecipeNode as for a plain value; a NodeStore may be called
+// from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fs/meta/recipe_entry.h"
+#include "store/base/bytes.h"
+#include "store/base/chunk_name.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// Where the nodes of a level end: after an item that is not a hole, whose name's last byte has
+// zeros under `mask`, once there are `min` items; at the latest after `max`. A node has `mean`
+// items about; only the last of its level may have fewer than `min`. Both minimums exceed what fits
+// into the inode, so that a level that fits never began a node.
+struct NodeCut {
+  size_t min;
+  size_t max;
+  uint8_t mask;
+
+  static constexpr NodeCut OfLevel(unsigned level) {
+    return level == 0 ? NodeCut{64, 512, 0x3f}   // mean 128
+                      : NodeCut{32, 256, 0x1f};  // mean 64
+  }
+  // Does the node end after its item number `count` (from 1)?
+  bool After(size_t count, const RecipeEntry& item) const {
+    return count >= max || (count >= min && !item.is_hole() && NameEnds(item.name));
+  }
+  bool After(size_t count, const RecipeChild& item) const {
+    return count >= max || (count >= min && NameEnds(item.name));
+  }
+
+ private:
+  bool NameEnds(const ChunkName& name) const {
+    return (name.bytes[ChunkName::kSize - 1] & mask) == 0;
+  }
+};
+
+struct RecipeNode {
+  static constexpr uint32_t kMagic = 0x4e524653;  // "SFRN"
+  static constexpr uint8_t kVersion = 1;
+
+  uint8_t level = 0;
+  std::vector<RecipeEntry> entries;   // level 0
+  std::vector<RecipeChild> children;  // level >= 1: nodes of level - 1
+  RecipeTotals totals;
+
+  size_t count() const { return level == 0 ? entries.size() : children.size(); }
+
+  // kCorruption says what is wrong; the caller adds which node it is.
+  static Result<RecipeNode> Decode(ByteView bytes);
+};
+
+// The bytes of a node of these items. There is at least one and no more than the level's maximum.
+Bytes EncodeNode(const std::vector<RecipeEntry>& entries, const RecipeTotals& totals);
+Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
+                 const RecipeTotals& totals);
+
+// Keeps nodes as chunks.
+class NodeStore {
+ public:
+  virtual ~NodeStore() = default;
+  // Stores the node unless it is there already. Durable with the next commit, as any chunk.
+  virtual Result<ChunkName> PutNode(ByteView node) = 0;
+  // The node's bytes, verified against its checksum; `node_bytes` of them if all is well.
+  virtual Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
+                                                       uint32_t node_bytes) = 0;
+};
+
+// Fetches and decodes the node of this level that `child` refers to. kCorruption, with the node's
+// name, if it is not what the reference says: level, length and totals are compared.
+Result<RecipeNode> ReadNode(NodeStore& nodes, const RecipeChild& child, uint8_t level);
+
+}  // namespace siltfs

@@ -1,0 +1,66 @@
+// Changing a recipe: parts of the old one are kept, the rest is replaced, and the new one shares
+// every node outside the changes.
+//
+// The result is canonical, the same as if built from its whole list of entries. Nodes are read only
+// around the changes: to either side of one, and from there until the nodes fall in step with the
+// old ones again, a few at each level. Subtrees between are taken over unread. (Where thousands of
+// entries have no name that ends a node, as in one chunk repeated over and over, they fall in step
+// late.)
+//
+// Not thread-safe; the NodeStore must outlive it, the old recipe is copied. Errors: those of
+// RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of order.
+// After an error it is of no more use.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fs/meta/recipe.h"
+#include "fs/meta/recipe_builder.h"
+#include "fs/meta/recipe_cursor.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// A walk over the old recipe from its first byte to its last, with new entries in between, in
+// bounded memory.
+class RecipeSplicer {
+ public:
+  RecipeSplicer(NodeStore& nodes, const Recipe& old) : old_(nodes, old), builder_(nodes) {}
+
+  uint64_t position() const { return old_.offset() + within_; }  // in the old recipe
+  uint64_t size() const { return builder_.size(); }              // bytes of the new one so far
+
+  // Takes over / leaves out the old bytes from position() to `end`: an entry's boundary, or inside
+  // a hole.
+  Status Keep(uint64_t end) { return Copy(end, false); }
+  Status Skip(uint64_t end);
+  Status Append(const RecipeEntry& entry) { return builder_.Append(entry); }
+  // Takes over what is left of the old recipe. No call may follow.
+  Result<Recipe> Finish();
+
+ private:
+  Status Copy(uint64_t end, bool finish);
+  Status CheckEnd(uint64_t end) const;
+  // The rest of the entry old_ stands at (level 0), or its part before `end` if it is a hole; moves
+  // past it.
+  Result<RecipeEntry> TakeEntry(uint64_t end);
+
+  RecipeCursor old_;
+  RecipeBuilder builder_;
+  uint64_t within_ = 0;  // bytes of the hole old_ stands at that are behind us
+};
+
+// Replaces the bytes [begin, end) of the old recipe by `entries`; begin == end inserts. A
+// truncation is {new size, size, {}}, an extension {size, size, {a hole}}.
+struct Splice {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  std::vector<RecipeEntry> entries;
+};
+
+// `splices` sorted, not overlapping.
+Result<Recipe> SpliceRecipe(NodeStore& nodes, const Recipe& old,
+                            const std::vector<Splice>& splices);
+
+}  // namespace siltfs

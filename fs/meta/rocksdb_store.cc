@@ -1,0 +1,399 @@
+#include "fs/meta/rocksdb_store.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <utility>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+namespace {
+
+constexpr size_t kWriteBufferBytes = 4u << 20;
+constexpr size_t kBlockCacheBytes = 6u << 20;
+
+Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
+  if (status.ok()) return Status::Ok();
+  StatusCode code = StatusCode::kIoError;
+  if (status.IsNoSpace()) {
+    code = StatusCode::kNoSpace;
+  } else if (status.IsCorruption()) {
+    code = StatusCode::kCorruption;
+  } else if (status.IsMemoryLimit()) {
+    code = StatusCode::kOutOfMemory;
+  } else if (status.IsInvalidArgument()) {
+    code = StatusCode::kInvalidArgument;
+  } else if (status.IsAborted() || status.IsShutdownInProgress()) {
+    code = StatusCode::kAborted;
+  }
+  return Status(code, "the metadata store says: " + status.ToString()).At(path);
+}
+
+// RocksDB's own log would otherwise lie in the store.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+// What RocksDB's background threads report. Keeps RocksDB from resuming by itself after an error,
+// and remembers that it has to be told to.
+class BackgroundListener final : public rocksdb::EventListener {
+ public:
+  void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    MutexLock lock(mutex_);
+    ++events_;
+    changed_.NotifyAll();
+  }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
+                         rocksdb::Status* error) override {
+    MutexLock lock(mutex_);
+    ++events_;
+    error_ = *error;
+    changed_.NotifyAll();
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+  // The last error that nobody has had RocksDB resume after.
+  rocksdb::Status error() const {
+    MutexLock lock(mutex_);
+    return error_;
+  }
+  void SetError(const rocksdb::Status& error) {
+    MutexLock lock(mutex_);
+    error_ = error;
+  }
+  uint64_t events() const {
+    MutexLock lock(mutex_);
+    return events_;
+  }
+  // Returns when there was a flush or an error since events() said `seen`.
+  void WaitForEventAfter(uint64_t seen) const {
+    MutexLock lock(mutex_);
+    while (events_ == seen) changed_.Wait(mutex_);
+  }
+
+ private:
+  mutable Mutex mutex_;  // taken by RocksDB's threads: nothing is called while it is held
+  mutable CondVar changed_;
+  uint64_t events_ SILTFS_GUARDED_BY(mutex_) = 0;
+  rocksdb::Status error_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// What lives as long as anything that reads: the database, and what its options point to.
+struct Database {
+  std::string path;
+  bool read_only = false;
+  rocksdb::Env* env = nullptr;
+  std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
+  std::unique_ptr<rocksdb::DB> db;
+};
+
+Result<std::optional<std::string>> GetFrom(const Database& database,
+                                           const rocksdb::Snapshot* snapshot,
+                                           std::string_view key) {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  std::string value;
+  const rocksdb::Status status =
+      database.db->Get(options, database.db->DefaultColumnFamily(), key, &value);
+  if (status.ok()) return std::optional<std::string>(std::move(value));
+  if (status.IsNotFound()) return std::optional<std::string>();
+  return StatusFrom(status, database.path);
+}
+
+class RocksDbIterator final : public KvIterator {
+ public:
+  RocksDbIterator(const Database& database, const rocksdb::Snapshot* snapshot, std::string_view end)
+      : path_(database.path), end_(end), end_slice_(end_) {
+    rocksdb::ReadOptions options;
+    options.snapshot = snapshot;
+    if (!end_.empty()) options.iterate_upper_bound = &end_slice_;
+    iterator_.reset(database.db->NewIterator(options));
+  }
+
+  void Seek(std::string_view key) override { iterator_->Seek(key); }
+  void Next() override { iterator_->Next(); }
+  bool Valid() const override { return iterator_->Valid(); }
+  std::string_view key() const override { return iterator_->key().ToStringView(); }
+  std::string_view value() const override { return iterator_->value().ToStringView(); }
+  Status status() const override { return StatusFrom(iterator_->status(), path_); }
+
+ private:
+  const std::string path_;
+  const std::string end_;
+  const rocksdb::Slice end_slice_;  // RocksDB keeps a pointer to it
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+class RocksDbSnapshot final : public KvSnapshot {
+ public:
+  explicit RocksDbSnapshot(std::shared_ptr<const Database> database)
+      : database_(std::move(database)), snapshot_(database_->db->GetSnapshot()) {}
+  // A database opened read-only has no snapshots to give, and does not change.
+  ~RocksDbSnapshot() override {
+    if (snapshot_ != nullptr) database_->db->ReleaseSnapshot(snapshot_);
+  }
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return GetFrom(*database_, snapshot_, key);
+  }
+  std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
+    return std::make_unique<RocksDbIterator>(*database_, snapshot_, end);
+  }
+
+ private:
+  const std::shared_ptr<const Database> database_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// How large a batch will be: a batch that grows as it is filled takes up to three times its size
+// meanwhile.
+class SizeSink final : public MutationSink {
+ public:
+  void Put(std::string_view key, std::string_view value) override {
+    bytes_ += kEntryHeader + key.size() + value.size();
+  }
+  void Remove(std::string_view key) override { bytes_ += kEntryHeader + key.size(); }
+
+  size_t bytes() const { return kBatchHeader + bytes_; }
+
+ private:
+  static constexpr size_t kBatchHeader = 12;
+  static constexpr size_t kEntryHeader = 1 + 2 * 5;  // a tag, and lengths of five bytes at most
+
+  size_t bytes_ = 0;
+};
+
+class BatchSink final : public MutationSink {
+ public:
+  explicit BatchSink(size_t bytes) : batch_(bytes) {}
+
+  void Put(std::string_view key, std::string_view value) override { Keep(batch_.Put(key, value)); }
+  void Remove(std::string_view key) override { Keep(batch_.Delete(key)); }
+
+  rocksdb::WriteBatch& batch() { return batch_; }
+  const rocksdb::Status& status() const { return status_; }
+
+ private:
+  void Keep(const rocksdb::Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  rocksdb::WriteBatch batch_;
+  rocksdb::Status status_;
+};
+
+class RocksDbStore final : public KvStore {
+ public:
+  explicit RocksDbStore(std::shared_ptr<Database> database) : database_(std::move(database)) {}
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return GetFrom(*database_, nullptr, key);
+  }
+  std::shared_ptr<const KvSnapshot> Snapshot() const override {
+    return std::make_shared<RocksDbSnapshot>(database_);
+  }
+  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  uint64_t DiskBytes() const override;
+  Status CloseCleanly() override;
+
+ private:
+  Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
+  // After a background error: kNoSpace is overcome if there is room now; another is the answer.
+  Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
+  Status FlushAll() SILTFS_REQUIRES(mutex_);
+
+  const std::shared_ptr<Database> database_;
+  Mutex mutex_;  // one write at a time: what a failed one means for the next must be known
+  Status failure_ SILTFS_GUARDED_BY(mutex_);  // after it nothing is written any more
+};
+
+Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
+  if (database_->read_only) {
+    return Status(StatusCode::kReadOnly, "the metadata store was opened read-only")
+        .At(database_->path);
+  }
+  SizeSink size;
+  fill(size);
+  BatchSink sink(size.bytes());
+  fill(sink);
+  if (!sink.status().ok()) return StatusFrom(sink.status(), database_->path);
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  Status written = WriteBatch(sink.batch());
+  if (!written.ok() && !written.Is(StatusCode::kNoSpace)) {
+    failure_ = written;
+    failure_.IgnoreError("kept for later writes");
+  }
+  return written;
+}
+
+Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  const rocksdb::Status written = database_->db->Write(options, &batch);
+  if (written.IsNoSpace()) database_->background->SetError(written);
+  return StatusFrom(written, database_->path);
+}
+
+Status RocksDbStore::ResumeIfFull() {
+  const rocksdb::Status error = database_->background->error();
+  if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
+  database_->background->SetError(rocksdb::Status::OK());  // before: a new one must not be missed
+  // Flushes what is in memory and starts a new log, so that nothing follows the torn end of the old
+  // one.
+  const rocksdb::Status resumed = database_->db->Resume();
+  if (!resumed.ok()) database_->background->SetError(error);
+  return StatusFrom(resumed, database_->path);
+}
+
+Status RocksDbStore::FlushAll() {
+  const rocksdb::Status flushed = database_->db->Flush(rocksdb::FlushOptions());
+  // After an error and Resume, RocksDB 7.8 returns from Flush before it is done.
+  while (flushed.ok()) {
+    const uint64_t seen = database_->background->events();
+    const rocksdb::Status error = database_->background->error();
+    if (!error.ok()) return StatusFrom(error, database_->path);
+    uint64_t unflushed = 0;
+    if (!database_->db->GetIntProperty(rocksdb::DB::Properties::kNumImmutableMemTable,
+                                       &unflushed) ||
+        unflushed == 0) {
+      break;
+    }
+    database_->background->WaitForEventAfter(seen);
+  }
+  return StatusFrom(flushed, database_->path);
+}
+
+uint64_t RocksDbStore::DiskBytes() const {
+  std::vector<rocksdb::Env::FileAttributes> files;
+  if (!database_->env->GetChildrenFileAttributes(database_->path, &files).ok()) {
+    // A figure for people; without the directory, what RocksDB has in mind.
+    uint64_t bytes = 0;
+    database_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
+    return bytes;
+  }
+  uint64_t bytes = 0;
+  for (const auto& file : files) {
+    if (file.name != "." && file.name != "..") bytes += file.size_bytes;
+  }
+  return bytes;
+}
+
+Status RocksDbStore::CloseCleanly() {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  if (!database_->read_only) {
+    SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+    // Leaves an empty log behind; the old ones are deleted with it or by Close.
+    SILTFS_RETURN_IF_ERROR(FlushAll());
+  }
+  return StatusFrom(database_->db->Close(), database_->path);
+}
+
+rocksdb::BlockBasedTableOptions TableOptions() {
+  rocksdb::BlockBasedTableOptions table;
+  rocksdb::LRUCacheOptions cache;
+  cache.capacity = kBlockCacheBytes;
+  cache.num_shard_bits = 2;
+  cache.strict_capacity_limit = false;
+  cache.high_pri_pool_ratio = 0.5;
+  table.block_cache = rocksdb::NewLRUCache(cache);
+  table.block_size = 8u << 10;
+  // Index and filter in pages of the block cache: whole ones would outgrow it with the store.
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_top_level_index_and_filter = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = 4096;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  // Readable by RocksDB 7.8 (Debian 12) whichever wrote it.
+  table.format_version = 5;
+  return table;
+}
+
+rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& database) {
+  rocksdb::Options db;
+  db.env = database.env;
+  db.info_log = std::make_shared<SilentLogger>();
+  db.listeners.push_back(database.background);
+  db.create_if_missing = options.mode == RocksDbOptions::Mode::kCreate;
+  db.error_if_exists = options.mode == RocksDbOptions::Mode::kCreate;
+
+  // Safety.
+  db.paranoid_checks = true;
+  db.wal_recovery_mode = options.strict ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
+                                        : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.track_and_verify_wals_in_manifest = true;
+  db.max_bgerror_resume_count = 0;  // a failed sync is never tried again behind our back
+
+  // Memory.
+  db.write_buffer_size = kWriteBufferBytes;
+  db.max_write_buffer_number = 2;
+  db.max_open_files = 128;
+  db.max_file_opening_threads = 1;
+  db.writable_file_max_buffer_size = 256u << 10;
+  db.compaction_readahead_size = 128u << 10;
+  db.max_background_jobs = 2;  // one flush, one compaction
+  db.max_subcompactions = 1;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.skip_stats_update_on_db_open = true;
+
+  // Shape on disk. Small files keep a compaction's need of free space small.
+  db.max_manifest_file_size = 1u << 20;
+  db.level0_file_num_compaction_trigger = 4;
+  db.level_compaction_dynamic_level_bytes = true;
+  db.max_bytes_for_level_base = 32u << 20;
+  db.target_file_size_base = 8u << 20;
+  db.compression = rocksdb::kLZ4Compression;
+  db.bottommost_compression = rocksdb::kZSTD;
+  db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions()));
+  return db;
+}
+
+Status OpenStatus(const rocksdb::Status& status, const RocksDbOptions& options) {
+  Status result = StatusFrom(status, options.path);
+  if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
+    return result;
+  result.IgnoreError("said better below");
+  if (options.mode == RocksDbOptions::Mode::kCreate) {
+    return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
+  }
+  return Status(StatusCode::kNotFound, "no metadata store here: " + status.ToString())
+      .At(options.path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(const RocksDbOptions& options) {
+  auto database = std::make_shared<Database>();
+  database->path = options.path;
+  database->read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
+  database->env = options.env != nullptr ? options.env : rocksdb::Env::Default();
+  const rocksdb::Options db_options = DatabaseOptions(options, *database);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = database->read_only
+                                     ? rocksdb::DB::OpenForReadOnly(db_options, options.path, &db)
+                                     : rocksdb::DB::Open(db_options, options.path, &db);
+  if (!status.ok()) return OpenStatus(status, options);
+  database->db.reset(db);
+  return std::unique_ptr<KvStore>(std::make_unique<RocksDbStore>(std::move(database)));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,48 @@
+// The key-value store on RocksDB, in a directory of its own.
+//
+// Memory: about 16 MiB whatever the size of the store (DESIGN section 3): two write buffers of 4
+// MiB, 6 MiB of block cache with the index and filter blocks in it, a bounded table cache, one
+// thread each for flushes and compactions. The cache's limit is not strict: under a strict one
+// RocksDB answers a read with an error when all blocks are in use, compactions included. Recovery:
+// opening after a crash replays the log up to the first record that is not whole. RocksDB takes a
+// damaged record in the middle for such a tail and says nothing (measured: rocksdb_store_test.cc);
+// the caller must compare the commit number found with what segments and superblock admit, or open
+// with `strict`. Errors: kNotFound (mode kOpen or kReadOnly, nothing there), kAlreadyExists
+// (kCreate), kCorruption, kNoSpace, kIoError, with the path. kNoSpace leaves the store usable: the
+// next Write first has RocksDB resume. Durability: see KvStore. The directory's own name in its
+// parent is the caller's to sync. Several stores may be open in one process; their background
+// threads are shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "fs/meta/kv_store.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace siltfs {
+
+struct RocksDbOptions {
+  enum class Mode : uint8_t {
+    kCreate,    // the directory is made if need be; there must be no store in it
+    kOpen,      // recovers, which writes
+    kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. Writes
+                // answer kReadOnly
+  };
+  std::string path;
+  Mode mode = Mode::kOpen;
+  // Any record of the log that is not whole is kCorruption, even at its end, where a crash may
+  // leave one: for fsck.
+  bool strict = false;
+  // The file system under RocksDB; null is the machine's. Must outlive the store. For fault
+  // injection.
+  rocksdb::Env* env = nullptr;
+};
+
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(const RocksDbOptions& options);
+
+}  // namespace siltfs

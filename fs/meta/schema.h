@@ -1,0 +1,68 @@
+// The keys of the metadata (docs/format.md, "Metadata"): which table a key belongs to, and how it
+// sorts. Numbers in keys are big-endian, so that keys sort by number. Values: inode_record.h,
+// directory_entry.h, overlay_extent.h, segment_record.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/base/location.h"
+
+namespace siltfs {
+
+// The first byte of every key.
+enum class Table : char {
+  kCommitNumber = 'c',     // metadata_store.h
+  kCounters = 't',         // metadata_store.h
+  kDirectoryEntry = 'd',   // inode of the directory, name
+  kDirectoryCookie = 'k',  // inode of the directory, cookie
+  kCollisions = 'h',       // how many SHA-1 collisions were met, ever
+  kInode = 'i',            // inode
+  kOverlay = 'o',          // inode, offset
+  kIdRanges = 'r',         // id_ranges.h
+  kSegment = 's',          // segment id
+  kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
+  kXattr = 'x',            // inode, name
+};
+
+std::string InodeKey(uint64_t inode);
+std::string DirectoryEntryKey(uint64_t directory, std::string_view name);
+std::string DirectoryCookieKey(uint64_t directory, uint64_t cookie);
+std::string OverlayKey(uint64_t inode, uint64_t offset);
+std::string OrphanKey(uint64_t inode);
+std::string XattrKey(uint64_t inode, std::string_view name);
+std::string SegmentKey(SegmentId segment);
+
+// The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
+// end).
+struct KeyRange {
+  std::string begin;
+  std::string end;
+};
+KeyRange RangeOf(Table table);
+KeyRange RangeOf(Table table, uint64_t inode);
+
+// The parts of a key; nullopt if it is not one of that table.
+struct NumberedKey {
+  uint64_t inode;
+  uint64_t number;  // offset or cookie
+};
+std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key);
+std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kInode, kOrphan
+std::optional<SegmentId> ParseSegmentKey(std::string_view key);
+std::optional<std::string_view> ParseXattrName(std::string_view key);
+
+inline constexpr std::string_view kCollisionsKey = "h";
+inline constexpr std::string_view kIdRangesKey = "r";
+
+// Positions in Counters (metadata_store.h). On disk; append only.
+enum class Counter : uint8_t {
+  kLogicalBytes = 0,    // of regular files: sizes less holes
+  kFiles = 1,           // inodes that are not directories
+  kDirectories = 2,     //
+  kChunkReferences = 3  // from files' recipes and overlays
+};
+
+}  // namespace siltfs

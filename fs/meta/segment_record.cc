@@ -1,0 +1,51 @@
+#include "fs/meta/segment_record.h"
+
+#include "store/base/coding.h"
+
+namespace siltfs {
+
+std::string SegmentRecord::Encode() const {
+  return Encoder()
+      .U8(kind)
+      .U8(sealed ? 1 : 0)
+      .U64(length)
+      .U64(chunks)
+      .U64(plain_bytes)
+      .U64(first_sequence)
+      .U64(last_sequence)
+      .Take();
+}
+
+Result<SegmentRecord> SegmentRecord::Decode(std::string_view value) {
+  Decoder in(AsBytes(value));
+  SegmentRecord record;
+  record.kind = in.U8();
+  record.sealed = in.U8() != 0;
+  record.length = in.U64();
+  record.chunks = in.U64();
+  record.plain_bytes = in.U64();
+  record.first_sequence = in.U64();
+  record.last_sequence = in.U64();
+  if (!in.Done())
+    return Status(StatusCode::kCorruption, "metadata holds a malformed segment record");
+  return record;
+}
+
+std::string IdRanges::Encode() const {
+  return Encoder().U64(epoch).U64(inode_limit).U32(segment_limit).U8(clean ? 1 : 0).Take();
+}
+
+Result<IdRanges> IdRanges::Decode(std::string_view value) {
+  Decoder in(AsBytes(value));
+  IdRanges ranges;
+  ranges.epoch = in.U64();
+  ranges.inode_limit = in.U64();
+  ranges.segment_limit = in.U32();
+  ranges.clean = in.U8() != 0;
+  if (!in.Done() || ranges.epoch >= (uint64_t{1} << 24) || ranges.segment_limit == 0) {
+    return Status(StatusCode::kCorruption, "metadata holds a malformed id-range record");
+  }
+  return ranges;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,32 @@
+// What a View pins: the groups that were not yet durable at that moment and the key-value store
+// below them. Immutable, but for the open group, which may grow until it is closed (see View).
+// Thread-safe.
+#pragma once
+
+#include <memory>
+
+#include "fs/meta/group.h"
+#include "fs/meta/metadata_store.h"
+
+namespace siltfs {
+
+class View::Source {
+ public:
+  // `committing` may be null.
+  Source(std::shared_ptr<const Group> open, std::shared_ptr<const Group> committing,
+         std::shared_ptr<const KvSnapshot> snapshot)
+      : open_(std::move(open)),
+        committing_(std::move(committing)),
+        snapshot_(std::move(snapshot)) {}
+
+  const Group& open() const { return *open_; }
+  const Group* committing() const { return committing_.get(); }
+  const KvSnapshot& snapshot() const { return *snapshot_; }
+
+ private:
+  std::shared_ptr<const Group> open_;
+  std::shared_ptr<const Group> committing_;
+  std::shared_ptr<const KvSnapshot> snapshot_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,170 @@
+// What every key-value store promises, over all of them.
+#include "fs/meta/kv_store.h"
+
+#include <functional>
+#include <map>
+
+#include "fs/meta/rocksdb_store.h"
+#include "store/base/random.h"
+#include "tests/fs/meta/metadata_test_support.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs {
+namespace {
+
+using testing::Entries;
+using testing::Put;
+using testing::Read;
+using testing::Remove;
+
+// A place where a store survives being closed.
+class Home {
+ public:
+  virtual ~Home() = default;
+  virtual std::unique_ptr<KvStore> Open() = 0;
+};
+
+class MemoryHome final : public Home {
+ public:
+  std::unique_ptr<KvStore> Open() override { return testing::OpenMemoryKvStore(disk_); }
+
+ private:
+  testing::MemoryDisk disk_;
+};
+
+class RocksDbHome final : public Home {
+ public:
+  std::unique_ptr<KvStore> Open() override {
+    RocksDbOptions options;
+    options.path = directory_ / "kv";
+    options.mode = made_ ? RocksDbOptions::Mode::kOpen : RocksDbOptions::Mode::kCreate;
+    auto store = OpenRocksDbStore(options);
+    REQUIRE_OK(store);
+    made_ = true;
+    return std::move(store).value();
+  }
+
+ private:
+  testing::TemporaryDirectory directory_;
+  bool made_ = false;
+};
+
+struct Engine {
+  std::string name;
+  std::function<std::unique_ptr<Home>()> make;
+};
+
+const std::vector<Engine>& Engines() {
+  static const std::vector<Engine> engines = {
+      {"memory", [] { return std::make_unique<MemoryHome>(); }},
+      {"RocksDB", [] { return std::make_unique<RocksDbHome>(); }},
+  };
+  return engines;
+}
+
+Entries Walk(const KvSnapshot& snapshot, std::string_view begin, std::string_view end) {
+  Entries entries;
+  const auto iterator = snapshot.NewIteratorBelow(end);
+  for (iterator->Seek(begin); iterator->Valid(); iterator->Next()) {
+    entries.emplace_back(iterator->key(), iterator->value());
+  }
+  REQUIRE_OK(iterator->status());
+  return entries;
+}
+
+#define FOR_EACH_ENGINE(engine) \
+  for (const Engine& engine : Engines()) DYNAMIC_SECTION("on " << engine.name)
+
+TEST_CASE("A write's mutations take effect in their order") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    REQUIRE_OK(store->Write(
+        {Put("a", "1"), Put("a", "2"), Put("b", "1"), Remove("b"), Remove("c"), Put("c", "3")}));
+    REQUIRE(Read(*store, "a") == "2");
+    REQUIRE(Read(*store, "b") == "(none)");
+    REQUIRE(Read(*store, "c") == "3");
+  }
+}
+
+TEST_CASE("Keys and values are any bytes, and an empty value is a value") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    const std::string key("\0\xff\0k", 4);
+    REQUIRE_OK(store->Write({Put(key, std::string("\0v\xff", 3)), Put("empty", "")}));
+    REQUIRE(Read(*store, key) == std::string("\0v\xff", 3));
+    REQUIRE(Read(*store, "empty").empty());
+    REQUIRE(Read(*store, std::string("\0\xff", 2)) == "(none)");
+  }
+}
+
+TEST_CASE("A snapshot never sees what was written after it was taken") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    REQUIRE_OK(store->Write({Put("a", "old"), Put("b", "old")}));
+    const auto snapshot = store->Snapshot();
+    REQUIRE_OK(store->Write({Put("a", "new"), Remove("b"), Put("c", "new")}));
+    REQUIRE(Read(*snapshot, "a") == "old");
+    REQUIRE(Read(*snapshot, "c") == "(none)");
+    REQUIRE(Walk(*snapshot, "", "") == Entries{{"a", "old"}, {"b", "old"}});
+    REQUIRE(Walk(*store->Snapshot(), "", "") == Entries{{"a", "new"}, {"c", "new"}});
+  }
+}
+
+TEST_CASE("An iterator starts at the first key not below and ends before its end") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    REQUIRE_OK(store->Write({Put("a", "1"), Put("c", "2"), Put("e", "3"), Put("f", "4")}));
+    const auto snapshot = store->Snapshot();
+    REQUIRE(Walk(*snapshot, "b", "f") == Entries{{"c", "2"}, {"e", "3"}});
+    REQUIRE(Walk(*snapshot, "c", "d") == Entries{{"c", "2"}});
+    REQUIRE(Walk(*snapshot, "g", "").empty());
+    const auto iterator = snapshot->NewIterator();
+    iterator->Seek("d");
+    REQUIRE(iterator->Valid());
+    REQUIRE(iterator->key() == "e");
+    iterator->Seek("");
+    REQUIRE(iterator->key() == "a");
+  }
+}
+
+TEST_CASE("Random writes, with crashes and clean closes between, read back like an ordered map") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    auto store = home->Open();
+    std::map<std::string, std::string> model;
+    Random random(42);
+    for (int round = 0; round < 400; ++round) {
+      std::vector<Mutation> batch;
+      for (uint64_t i = random.Below(20); i > 0; --i) {
+        Mutation mutation = Put("key" + std::to_string(random.Below(500)),
+                                std::string(random.Below(300), static_cast<char>('a' + i)));
+        if (random.OneIn(3)) mutation.value.reset();
+        if (mutation.value) {
+          model[mutation.key] = *mutation.value;
+        } else {
+          model.erase(mutation.key);
+        }
+        batch.push_back(std::move(mutation));
+      }
+      REQUIRE_OK(store->Write(batch));
+      if (random.OneIn(50)) {
+        if (random.OneIn(2)) REQUIRE_OK(store->CloseCleanly());
+        store.reset();
+        store = home->Open();
+      }
+      if (random.OneIn(20)) {
+        REQUIRE(Walk(*store->Snapshot(), "", "") == Entries(model.begin(), model.end()));
+      }
+      const std::string key = "key" + std::to_string(random.Below(500));
+      REQUIRE(Read(*store, key) == (model.count(key) ? model[key] : "(none)"));
+    }
+    REQUIRE(Walk(*store->Snapshot(), "", "") == Entries(model.begin(), model.end()));
+  }
+}
+
+}  // namespace
+}  // namespace siltfs

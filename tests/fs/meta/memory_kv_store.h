@@ -1,0 +1,71 @@
+// A key-value store in memory with a disk that outlives it: the oracle of RocksDB, and the place to
+// fail writes.
+//
+// The crash model: the disk holds exactly the writes that reached it, whole. A write fails when the
+// test says so, and then may or may not have reached the disk; readers of the open store never see
+// it. Destroying the store is a crash; opening another on the same disk shows what the disk holds.
+// Thread-safety: all calls from any thread. Several stores on one disk at a time are the test's
+// mistake.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/meta/kv_store.h"
+
+namespace siltfs::testing {
+
+// What a write that is made to fail answers, and whether it is on the disk all the same.
+struct WriteFailure {
+  StatusCode code = StatusCode::kIoError;
+  bool reaches_disk = false;
+};
+
+class MemoryDisk {
+ public:
+  // The write with this number (the first is 1, counted over all stores on this disk) fails.
+  void FailWrite(uint64_t number, WriteFailure failure);
+  // Every write from now on fails, until Mend.
+  void FailAllWrites(WriteFailure failure);
+  void Mend();
+  // Writes wait, not yet counted, until ReleaseWrites.
+  void HoldWrites();
+  void ReleaseWrites();
+
+  // Tries to write, failed ones included.
+  uint64_t writes() const;
+  // Returns once there were that many.
+  void WaitForWrites(uint64_t count) const;
+  bool closed_cleanly() const;
+  // Writes that were tried although an earlier one had failed other than by kNoSpace.
+  uint64_t writes_after_failure() const;
+  std::map<std::string, std::string> contents() const;
+
+ private:
+  friend class MemoryKvStore;
+
+  // Counts the write and decides its fate; puts it on the disk if it gets there.
+  Status Take(const std::vector<Mutation>& mutations);
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable written_;
+  std::condition_variable released_;
+  std::map<std::string, std::string> contents_;
+  std::map<uint64_t, WriteFailure> failures_;
+  std::optional<WriteFailure> fail_all_;
+  uint64_t writes_ = 0;
+  uint64_t writes_after_failure_ = 0;
+  bool held_ = false;
+  bool failed_for_good_ = false;
+  bool closed_cleanly_ = false;
+};
+
+// `disk` must outlive the store.
+std::unique_ptr<KvStore> OpenMemoryKvStore(MemoryDisk& disk);
+
+}  // namespace siltfs::testing

@@ -1,0 +1,126 @@
+// What the tests of metadata groups and commits share: a participant that can be held, and short
+// spellings.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/meta/metadata_store.h"
+#include "tests/fs/meta/memory_kv_store.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+
+// Remembers its calls; holds PrepareCommit or makes it fail when told to.
+class FakeParticipant final : public CommitParticipant {
+ public:
+  Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    prepared_.push_back(number);
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !held_; });
+    extra.insert(extra.end(), extra_.begin(), extra_.end());
+    if (failure_ != StatusCode::kOk) return Status(failure_, "the test made the data fail");
+    return Status::Ok();
+  }
+  void CommitDone(uint64_t number) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    done_.push_back(number);
+  }
+
+  void Hold() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    held_ = true;
+  }
+  void Release() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  void WaitForPrepared(size_t calls) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return prepared_.size() >= calls; });
+  }
+  void FailWith(StatusCode code) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = code;
+  }
+  void AddToEachBatch(Mutation mutation) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    extra_.push_back(std::move(mutation));
+  }
+  std::vector<uint64_t> prepared() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return prepared_;
+  }
+  std::vector<uint64_t> done() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return done_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
+  StatusCode failure_ = StatusCode::kOk;
+  std::vector<Mutation> extra_;
+  std::vector<uint64_t> prepared_;
+  std::vector<uint64_t> done_;
+};
+
+// No commit by the clock unless a test is about that.
+inline MetadataOptions Unhurried() {
+  MetadataOptions options;
+  options.commit_interval = std::chrono::hours(1000);
+  return options;
+}
+
+inline std::unique_ptr<MetadataStore> OpenOn(MemoryDisk& disk,
+                                             MetadataOptions options = Unhurried(),
+                                             CommitParticipant* participant = nullptr) {
+  auto store = MetadataStore::Open(OpenMemoryKvStore(disk), options, participant);
+  REQUIRE_OK(store);
+  return std::move(store).value();
+}
+
+inline Mutation Put(std::string key, std::string value) {
+  return {std::move(key), std::move(value)};
+}
+inline Mutation Remove(std::string key) { return {std::move(key), std::nullopt}; }
+
+// Applies and returns the commit's number.
+inline uint64_t Apply(MetadataStore& store, std::vector<Mutation> mutations,
+                      const Counters& differences = {}) {
+  auto number = store.Apply(std::move(mutations), differences);
+  REQUIRE_OK(number);
+  return *number;
+}
+
+// The value, or "(none)".
+template <typename Readable>
+std::string Read(const Readable& from, std::string_view key) {
+  const Result<std::optional<std::string>> value = from.Get(key);
+  REQUIRE_OK(value);
+  return value->value_or("(none)");
+}
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+// Without what commits write of themselves.
+inline Entries ScanAll(const View& view, std::string_view begin = "", std::string_view end = "") {
+  Entries entries;
+  const Status status = view.Scan(begin, end, [&](std::string_view key, std::string_view value) {
+    if (key != kCommitNumberKey && key != kCountersKey) entries.emplace_back(key, value);
+    return true;
+  });
+  REQUIRE_OK(status);
+  return entries;
+}
+
+}  // namespace siltfs::testing

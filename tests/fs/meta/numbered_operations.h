@@ -1,0 +1,37 @@
+// Operations for crash tests: number N is always the same, and sets a key to N, so that a store
+// says by itself which prefix of the operations it claims to hold, and whoever knows the seed can
+// tell whether that is so.
+#pragma once
+
+#include <cstdint>
+
+#include "fs/meta/metadata_store.h"
+
+namespace siltfs::testing {
+
+struct Operation {
+  std::vector<Mutation> mutations;
+  Counters differences{};
+};
+
+class NumberedOperations {
+ public:
+  // Over `keys` keys; values of up to `value_bytes`.
+  NumberedOperations(uint64_t seed, uint64_t keys, size_t value_bytes)
+      : seed_(seed), keys_(keys), value_bytes_(value_bytes) {}
+
+  Operation Make(uint64_t number) const;  // from 1
+  // The store holds the operations 1 to some number, all of them and nothing else; returns that
+  // number.
+  uint64_t CheckPrefix(const MetadataStore& store) const;
+
+  // The last operation that the store claims to hold.
+  static uint64_t LastIn(const MetadataStore& store);
+
+ private:
+  const uint64_t seed_;
+  const uint64_t keys_;
+  const size_t value_bytes_;
+};
+
+}  // namespace siltfs::testing

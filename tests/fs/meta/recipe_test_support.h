@@ -1,0 +1,68 @@
+// What the tests of recipes share: a NodeStore in memory that counts, lists of entries drawn from
+// seeds, and a plain model of what a recipe's tree must be.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/meta/recipe.h"
+#include "fs/meta/recipe_builder.h"
+#include "fs/meta/recipe_node.h"
+#include "fs/meta/recipe_splice.h"
+#include "store/base/random.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+
+using Entries = std::vector<RecipeEntry>;
+
+// Names nodes by a checksum of their bytes; `last_byte`, if set, overrides the byte that decides
+// where nodes end.
+class MemoryNodeStore : public NodeStore {
+ public:
+  Result<ChunkName> PutNode(ByteView node) override;
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
+
+  ChunkName NameOf(ByteView node) const;
+  void ResetCounts() { puts = gets = 0; }
+
+  std::map<ChunkName, std::shared_ptr<const Bytes>> nodes;
+  std::optional<uint8_t> last_byte;
+  size_t puts = 0;
+  size_t gets = 0;
+  std::optional<size_t> failing_put;  // the number, from 0, of the call that fails
+  std::optional<size_t> failing_get;
+};
+
+enum class Names { kRandom, kFew, kAlwaysEnd, kNeverEnd };
+
+ChunkName RandomName(Random& random, Names names = Names::kRandom);
+
+// `holes_of_16`: how many in 16 entries are holes (neighbouring ones become one, so fewer are
+// left).
+struct EntryStyle {
+  Names names = Names::kRandom;
+  unsigned holes_of_16 = 1;
+};
+Entries RandomEntries(Random& random, size_t count, EntryStyle style);
+
+Entries Merged(const Entries& entries);  // no two holes side by side
+uint64_t BytesOf(const Entries& entries);
+Entries Slice(const Entries& entries, uint64_t begin, uint64_t end);
+Entries ModelSplice(const Entries& old, const std::vector<Splice>& splices);
+
+// The tree of `entries`, made level by level with the whole level in hand, as docs/format.md tells
+// it.
+Recipe ModelBuild(MemoryNodeStore& nodes, const Entries& entries);
+
+Recipe Build(NodeStore& nodes, const Entries& entries);  // with RecipeBuilder
+Entries ReadAll(NodeStore& nodes, const Recipe& recipe);
+
+ChunkName NameFrom(uint8_t first);  // first, first + 1, ...
+std::string Hex(ByteView bytes);
+Bytes FromHex(std::string_view hex);
+
+}  // namespace siltfs::testing

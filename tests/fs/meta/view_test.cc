@@ -1,0 +1,235 @@
+// Reading a pinned moment of the metadata: three sources laid over one another.
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "store/base/random.h"
+#include "tests/fs/meta/metadata_test_support.h"
+
+namespace siltfs {
+namespace {
+
+using testing::Apply;
+using testing::Entries;
+using testing::FakeParticipant;
+using testing::MemoryDisk;
+using testing::OpenOn;
+using testing::Put;
+using testing::Read;
+using testing::Remove;
+using testing::ScanAll;
+using testing::Unhurried;
+
+// A store with "stored" data in the key-value store, a group that is held in its commit, and an
+// open group.
+class ThreeLayers {
+ public:
+  ThreeLayers() { store_ = OpenOn(disk_, Unhurried(), &participant_); }
+  ~ThreeLayers() {
+    participant_.Release();
+    if (committer_.joinable()) committer_.join();
+  }
+
+  // Everything applied so far goes to the key-value store.
+  void ToStore() { REQUIRE_OK(store_->CommitAll()); }
+  // Everything applied since goes to the committing group, until Finish.
+  void ToCommitting() {
+    participant_.Hold();
+    committer_ = std::thread([this] { committed_ = store_->CommitAll().ok(); });
+    participant_.WaitForPrepared(participant_.done().size() + 1);
+  }
+  void Finish() {
+    participant_.Release();
+    committer_.join();
+    REQUIRE(committed_);
+  }
+  MetadataStore& store() { return *store_; }
+
+ private:
+  MemoryDisk disk_;
+  FakeParticipant participant_;
+  std::unique_ptr<MetadataStore> store_;
+  std::thread committer_;
+  bool committed_ = false;
+};
+
+TEST_CASE("The newest of open group, committing group and store answers, tombstones included") {
+  ThreeLayers layers;
+  MetadataStore& store = layers.store();
+  Apply(store, {Put("A", "stored"), Put("B", "stored"), Put("C", "stored"), Put("D", "stored"),
+                Put("E", "stored"), Put("F", "stored")});
+  layers.ToStore();
+  Apply(store, {Put("B", "committing"), Remove("C"), Put("D", "committing"), Remove("E"),
+                Put("G", "committing"), Remove("none")});
+  layers.ToCommitting();
+  Apply(store, {Put("D", "open"), Put("E", "open"), Remove("F"), Remove("G"), Put("H", "open"),
+                Remove("none too")});
+
+  const Entries expected = {
+      {"A", "stored"}, {"B", "committing"}, {"D", "open"}, {"E", "open"}, {"H", "open"}};
+  const View view = store.Pin();
+  REQUIRE(ScanAll(view) == expected);
+  REQUIRE(ScanAll(view, "B", "E") == Entries{{"B", "committing"}, {"D", "open"}});
+  REQUIRE(ScanAll(view, "E", "E").empty());
+  REQUIRE(ScanAll(view, "F", "B").empty());
+  const std::map<std::string, std::string> model(expected.begin(), expected.end());
+  for (const char* key : {"A", "B", "C", "D", "E", "F", "G", "H", "none"}) {
+    INFO(key);
+    REQUIRE(Read(view, key) == (model.count(key) ? model.at(key) : "(none)"));
+    REQUIRE(Read(store, key) == Read(view, key));
+  }
+}
+
+TEST_CASE(
+    "A view stays what it was while its groups are closed, committed and followed by others") {
+  ThreeLayers layers;
+  MetadataStore& store = layers.store();
+  Apply(store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
+  layers.ToStore();
+  Apply(store, {Put("B", "2")});
+  layers.ToCommitting();
+  Apply(store, {Remove("C"), Put("D", "2")});
+  const View view = store.Pin();
+  const Entries expected = {{"A", "1"}, {"B", "2"}, {"D", "2"}};
+  REQUIRE(ScanAll(view) == expected);
+
+  layers.Finish();
+  REQUIRE(ScanAll(view) == expected);
+  REQUIRE_OK(store.CommitAll());  // its open group is closed, so that nothing new comes to it
+  Apply(store, {Put("A", "9"), Remove("B"), Put("C", "9"), Remove("D")});
+  REQUIRE(ScanAll(view) == expected);
+  REQUIRE_OK(store.CommitAll());
+  REQUIRE(ScanAll(view) == expected);
+  REQUIRE(Read(view, "C") == "(none)");
+  REQUIRE(ScanAll(store.Pin()) == Entries{{"A", "9"}, {"C", "9"}});
+}
+
+TEST_CASE("A scan stops when told to") {
+  MemoryDisk disk;
+  const auto store = OpenOn(disk);
+  Apply(*store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
+  std::string seen;
+  REQUIRE_OK(store->Pin().Scan("", "", [&](std::string_view key, std::string_view) {
+    seen += key;
+    return key != "B";
+  }));
+  REQUIRE(seen == "AB");
+}
+
+TEST_CASE("Scans over random layers read like one ordered map, over batch borders too") {
+  const uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6);
+  ThreeLayers layers;
+  MetadataStore& store = layers.store();
+  std::map<std::string, std::string> model;
+  Random random(seed);
+  auto fill = [&](int applies) {
+    for (int i = 0; i < applies; ++i) {
+      std::vector<Mutation> mutations;
+      for (uint64_t n = random.Below(8); n > 0; --n) {
+        Mutation mutation = Put("k" + std::to_string(random.Below(900)), std::to_string(i));
+        // Now and then beyond a batch's bytes.
+        if (random.OneIn(20)) mutation.value->resize(40000, 'x');
+        if (random.OneIn(3)) mutation.value.reset();
+        if (mutation.value) {
+          model[mutation.key] = *mutation.value;
+        } else {
+          model.erase(mutation.key);
+        }
+        mutations.push_back(std::move(mutation));
+      }
+      Apply(store, std::move(mutations));
+    }
+  };
+  fill(150);
+  layers.ToStore();
+  fill(150);
+  layers.ToCommitting();
+  fill(150);
+  const View view = store.Pin();
+  REQUIRE(ScanAll(view) == Entries(model.begin(), model.end()));
+  for (int i = 0; i < 50; ++i) {
+    std::string begin = "k" + std::to_string(random.Below(900));
+    std::string end = "k" + std::to_string(random.Below(900));
+    if (end < begin) std::swap(begin, end);
+    if (random.OneIn(4)) end.clear();
+    const auto to = end.empty() ? model.end() : model.lower_bound(end);
+    REQUIRE(ScanAll(view, begin, end) == Entries(model.lower_bound(begin), to));
+  }
+}
+
+TEST_CASE("Keys that nobody touches during a scan come exactly once, whatever else is applied") {
+  MemoryDisk disk;
+  const auto store = OpenOn(disk);
+  auto key = [](int i) { return "k" + std::to_string(10000 + i); };
+  // Even keys stay; odd ones come and go between and around them while the scan is under way.
+  std::vector<std::string> kept;
+  for (int i = 0; i < 1000; i += 2) {
+    Apply(*store, {Put(key(i), "kept"), Put(key(i + 1), "passing")});
+    kept.push_back(key(i));
+  }
+  Random random(11);
+  std::vector<std::string> seen;
+  std::string last;
+  const Status status = store->Pin().Scan("", "", [&](std::string_view at, std::string_view value) {
+    REQUIRE(at > last);
+    last = at;
+    if (value == "kept") seen.emplace_back(at);
+    for (int i = 0; i < 5; ++i) {
+      const std::string other = key(static_cast<int>(random.Below(500)) * 2 + 1);
+      Apply(*store, {random.OneIn(2) ? Remove(other) : Put(other, "passing")});
+    }
+    return true;
+  });
+  REQUIRE_OK(status);
+  REQUIRE(seen == kept);
+}
+
+TEST_CASE("No reader ever sees half of an Apply, however commits fall") {
+  MemoryDisk disk;
+  MetadataOptions options = Unhurried();
+  options.group_bytes = 60000;
+  const auto store = OpenOn(disk, options);
+  // Every Apply sets all of these to one value (they fit into one batch of a scan); and one more
+  // key, so that groups become full.
+  constexpr int kKeys = 48;
+  auto apply = [&](const std::string& value) {
+    std::vector<Mutation> mutations;
+    for (int i = 0; i < kKeys; ++i) mutations.push_back(Put("k" + std::to_string(i), value));
+    mutations.push_back(Put("other " + value, value));
+    Apply(*store, std::move(mutations));
+  };
+  apply("0");
+  std::atomic<bool> stop{false};
+  std::atomic<int> torn{0};
+  std::atomic<int> scans{0};
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        const View view = store->Pin();
+        for (int i = 0; i < 20; ++i, ++scans) {
+          std::string first;
+          int count = 0;
+          const Status status = view.Scan("k", "l", [&](std::string_view, std::string_view value) {
+            if (count++ == 0) first = value;
+            if (value != first) ++torn;
+            return true;
+          });
+          if (!status.ok() || count != kKeys) ++torn;
+        }
+      }
+    });
+  }
+  for (int i = 1; i < 1500 || scans < 500; ++i) {
+    const Status room = store->WaitForRoom();
+    if (!room.ok()) break;
+    apply(std::to_string(i));
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  REQUIRE(torn == 0);
+  REQUIRE(store->last_commit() > 0);
+}
+
+}  // namespace
+}  // namespace siltfs
