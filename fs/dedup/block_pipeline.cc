@@ -1,0 +1,182 @@
+#include "fs/dedup/block_pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace siltfs {
+
+BlockPipeline::BlockPipeline(SegmentLog& log, ChunkIndex& index, const BlockCodec& codec,
+                             const Options& options)
+    : log_(log), index_(index), codec_(codec), options_(options) {
+  for (size_t i = 0; i < options_.worker_threads; ++i) workers_.emplace_back([this] { Work(); });
+}
+
+BlockPipeline::~BlockPipeline() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    work_.NotifyAll();
+  }
+  for (std::thread& worker : workers_) worker.join();
+}
+
+uint64_t BlockPipeline::Now() {
+  MutexLock lock(mutex_);
+  return next_append_;
+}
+
+Result<BlockPipeline::Outcome> BlockPipeline::Add(SegmentKind kind, const ChunkRecord& record,
+                                                  ByteView bytes, uint64_t looked_at) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    if (!failure_.ok()) return failure_;
+    if (auto found = pending_.find(record.name); found != pending_.end()) {
+      return found->second.tag == record.tag ? Outcome::kDuplicate : Outcome::kCollision;
+    }
+    if (looked_at < next_append_ - remembered_.size()) return Outcome::kLookAgain;
+    if (bytes_on_the_way_ < options_.capacity_bytes) break;
+    progress_.Wait(mutex_);
+  }
+  BlockPtr& open = open_[static_cast<size_t>(kind)];
+  if (open && (open->content.plain.size() + bytes.size() > kMaxBlockPlainBytes ||
+               open->content.records.size() == kMaxBlockChunks)) {
+    Submit(std::exchange(open, nullptr));
+  }
+  if (!open) {
+    open = std::make_shared<Block>();
+    open->kind = kind;
+    open->content.plain.reserve(
+        std::min<size_t>(options_.block_plain_bytes + options_.chunk_max, kMaxBlockPlainBytes));
+  }
+  PlainBlock& content = open->content;
+  pending_[record.name] = {record.tag, static_cast<uint32_t>(content.plain.size()), record.length,
+                           open};
+  content.plain.insert(content.plain.end(), bytes.begin(), bytes.end());
+  content.records.push_back(record);
+  if (content.plain.size() >= options_.block_plain_bytes) Submit(std::exchange(open, nullptr));
+  return Outcome::kAdded;
+}
+
+void BlockPipeline::Submit(BlockPtr block) {
+  block->ticket = next_ticket_++;
+  bytes_on_the_way_ += block->content.plain.size();
+  submitted_.push_back(std::move(block));
+  work_.NotifyOne();
+}
+
+std::optional<ChunkTag> BlockPipeline::FindPending(const ChunkName& name) {
+  MutexLock lock(mutex_);
+  auto found = pending_.find(name);
+  if (found == pending_.end()) return std::nullopt;
+  return found->second.tag;
+}
+
+std::optional<BlockPipeline::PendingBytes> BlockPipeline::GetPending(const ChunkName& name) {
+  MutexLock lock(mutex_);
+  auto found = pending_.find(name);
+  if (found == pending_.end()) return std::nullopt;
+  const Pending& pending = found->second;
+  if (!pending.block) return std::nullopt;
+  return PendingBytes{pending.block, ByteView(pending.block->content.plain.data() + pending.offset,
+                                              pending.length)};
+}
+
+Status BlockPipeline::Flush() {
+  MutexLock lock(mutex_);
+  for (BlockPtr& open : open_) {
+    if (open) Submit(std::exchange(open, nullptr));
+  }
+  const uint64_t end = next_ticket_;
+  while (failure_.ok() && next_append_ < end) progress_.Wait(mutex_);
+  return failure_;
+}
+
+void BlockPipeline::Work() {
+  for (;;) {
+    BlockPtr block;
+    {
+      MutexLock lock(mutex_);
+      while (submitted_.empty() && !stopping_) work_.Wait(mutex_);
+      if (stopping_) return;
+      block = std::move(submitted_.front());
+      submitted_.pop_front();
+    }
+    EncodedBlock encoded;
+    Status status = Encode(*block, encoded);
+    {
+      MutexLock lock(mutex_);
+      if (!status.ok()) {
+        failure_ = log_.Fail(status);
+        progress_.NotifyAll();
+        continue;
+      }
+      encoded_[block->ticket] = {block, std::move(encoded)};
+    }
+    AppendReady();
+  }
+}
+
+Status BlockPipeline::Encode(const Block& block, EncodedBlock& encoded) const {
+  // A copy, as pending chunks are read from the block meanwhile.
+  Compression compression = options_.compression;
+  if (block.kind == SegmentKind::kRecipeNodes) compression.codec = BlockCodecId::kNone;
+  auto result = codec_.Encode(block.content, compression);
+  if (!result.ok()) return std::move(result).status();
+  encoded = std::move(result).value();
+  return Status::Ok();
+}
+
+void BlockPipeline::AppendReady() {
+  for (;;) {
+    BlockPtr block;
+    EncodedBlock encoded;
+    {
+      MutexLock lock(mutex_);
+      if (appending_ || !failure_.ok()) return;
+      auto next = encoded_.find(next_append_);
+      if (next == encoded_.end()) return;
+      block = std::move(next->second.first);
+      encoded = std::move(next->second.second);
+      encoded_.erase(next);
+      appending_ = true;
+    }
+    Status status = AppendAndIndex(*block, encoded);
+    MutexLock lock(mutex_);
+    appending_ = false;
+    if (!status.ok()) {
+      failure_ = log_.Fail(status);
+    } else {
+      ++next_append_;
+      bytes_on_the_way_ -= block->content.plain.size();
+      Remember(*block);
+    }
+    progress_.NotifyAll();
+  }
+}
+
+void BlockPipeline::Remember(const Block& block) {
+  std::vector<ChunkName>& names = remembered_.emplace_back();
+  for (const ChunkRecord& record : block.content.records) {
+    names.push_back(record.name);
+    pending_[record.name].block = nullptr;
+  }
+  remembered_chunks_ += names.size();
+  while (remembered_chunks_ > kRememberedChunks) {
+    for (const ChunkName& name : remembered_.front()) pending_.erase(name);
+    remembered_chunks_ -= remembered_.front().size();
+    remembered_.pop_front();
+  }
+}
+
+Status BlockPipeline::AppendAndIndex(const Block& block, const EncodedBlock& encoded) {
+  SILTFS_ASSIGN_OR_RETURN(AppendedBlock appended, log_.Append(block.kind, encoded));
+  std::vector<IndexEntry> entries;
+  entries.reserve(block.content.records.size());
+  uint32_t ordinal = appended.place.first_ordinal;
+  for (const ChunkRecord& record : block.content.records) {
+    entries.push_back({record.name, {appended.segment, ordinal++, appended.place.block_offset}});
+  }
+  return index_.Put(entries, appended.sequence);
+}
+
+}  // namespace siltfs

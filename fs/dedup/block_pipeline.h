@@ -1,0 +1,123 @@
+// From chunks to index entries: collects new chunks in a block of each kind, compresses full blocks
+// on worker threads, appends them to the segment log in the order in which they filled, and enters
+// their chunks into the index.
+//
+// A chunk is *pending* from Add until its index entry is made; until then it is found here, by name
+// and tag, and its bytes can be had here. Its name and tag are remembered for a while longer, for
+// the sake of those who looked into the index just before the entry was made: two chunks of one
+// name and different bytes (SHA-1 collisions) must never both be added under it.
+//
+// Thread-safety: every call from any thread. Memory: at most `capacity_bytes` of plain bytes (and
+// about as much of compressed ones) beside the open blocks; Add waits for room. Errors: the first
+// failure to compress, append or index ends the log (SegmentLog::Fail); every later call returns
+// that, and so does whoever waits for a chunk that never arrived. Pending chunks stay readable.
+// Durability: none; see SegmentLog::SyncAll.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "fs/dedup/segment_log.h"
+#include "index/chunk_index.h"
+#include "store/base/thread_annotations.h"
+#include "store/segment/block.h"
+#include "store/segment/block_codec.h"
+
+namespace siltfs {
+
+class BlockPipeline {
+ public:
+  struct Options {
+    size_t worker_threads = 2;
+    size_t capacity_bytes = 8u << 20;
+    size_t block_plain_bytes = 128u << 10;  // a block is full when it holds this much
+    size_t chunk_max = 64u << 10;
+    Compression compression;  // of data blocks; nodes stay as they are
+  };
+  BlockPipeline(SegmentLog& log, ChunkIndex& index, const BlockCodec& codec,
+                const Options& options);
+  // Ends the workers; what is pending is lost. Flush first.
+  ~BlockPipeline();
+
+  enum class Outcome : uint8_t {
+    kAdded,      // it was new here
+    kDuplicate,  // a pending chunk has this name and tag
+    kCollision,  // a pending chunk has this name and another tag
+    kLookAgain,  // too much was appended since `looked_at`: the index may know the name by now
+  };
+
+  // A moment between two blocks. The index has everything that was appended before it.
+  uint64_t Now();
+  // Adds a chunk that was not in the store at `looked_at`, unless it is pending. Copies the bytes.
+  // It is 1 byte to kMaxBlockPlainBytes long.
+  Result<Outcome> Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes,
+                      uint64_t looked_at);
+
+  // The tag of the chunk of this name, if it is pending or remembered.
+  std::optional<ChunkTag> FindPending(const ChunkName& name);
+  struct PendingBytes {
+    std::shared_ptr<const void> owner;
+    ByteView bytes;
+  };
+  std::optional<PendingBytes> GetPending(const ChunkName& name);
+
+  // Returns when everything added before the call is appended and indexed.
+  Status Flush();
+
+ private:
+  struct Block {
+    SegmentKind kind = SegmentKind::kData;
+    PlainBlock content;  // its buffer never moves once chunks are in it
+    uint64_t ticket = 0;
+  };
+  using BlockPtr = std::shared_ptr<Block>;
+  struct Pending {
+    ChunkTag tag = 0;
+    uint32_t offset = 0;  // in the block's plain bytes
+    uint32_t length = 0;
+    BlockPtr block;  // null when it is only remembered
+  };
+  // How many chunks are remembered after they were appended; some 100 bytes each.
+  static constexpr size_t kRememberedChunks = 4096;
+
+  void Work();
+  void Submit(BlockPtr block) SILTFS_REQUIRES(mutex_);
+  Status Encode(const Block& block, EncodedBlock& encoded) const;
+  // The names of an appended block are pending no more, but remembered; the oldest are forgotten.
+  void Remember(const Block& block) SILTFS_REQUIRES(mutex_);
+  // Appends, in ticket order, every encoded block whose turn has come.
+  void AppendReady() SILTFS_EXCLUDES(mutex_);
+  Status AppendAndIndex(const Block& block, const EncodedBlock& encoded);
+
+  SegmentLog& log_;
+  ChunkIndex& index_;
+  const BlockCodec& codec_;
+  const Options options_;
+
+  Mutex mutex_;
+  CondVar work_;      // a block was submitted, or stopping_
+  CondVar progress_;  // a block was appended, or something failed
+  std::array<BlockPtr, 2> open_ SILTFS_GUARDED_BY(mutex_);  // by kind
+  std::deque<BlockPtr> submitted_ SILTFS_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::pair<BlockPtr, EncodedBlock>> encoded_
+      SILTFS_GUARDED_BY(mutex_);  // by ticket
+  std::unordered_map<ChunkName, Pending> pending_ SILTFS_GUARDED_BY(mutex_);
+  size_t bytes_on_the_way_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t next_ticket_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t next_append_ SILTFS_GUARDED_BY(mutex_) = 0;  // tickets below are done
+  bool appending_ SILTFS_GUARDED_BY(mutex_) = false;    // one thread at a time appends
+  // The names in pending_ that are only remembered, block by block; of tickets below next_append_.
+  std::deque<std::vector<ChunkName>> remembered_ SILTFS_GUARDED_BY(mutex_);
+  size_t remembered_chunks_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Status failure_ SILTFS_GUARDED_BY(mutex_);
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace siltfs

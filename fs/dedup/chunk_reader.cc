@@ -1,0 +1,161 @@
+#include "fs/dedup/chunk_reader.h"
+
+#include <fmt/format.h>
+
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+// A failure that says that this place does not have the chunk, rather than that the device failed.
+bool MeansNotHere(const Status& status) {
+  return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+
+class ChunkReader::Damage {
+ public:
+  void Note(Status status) {
+    status.IgnoreError("of no account if the chunk is found after all");
+    if (!first_.ok()) return;
+    first_ = std::move(status);
+    first_.IgnoreError("as before");
+  }
+  const Status& first() const { return first_; }
+
+ private:
+  Status first_;
+};
+
+ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
+                         FooterWindows& windows, Options options)
+    : env_(env),
+      segments_(segments),
+      index_(index),
+      windows_(windows),
+      store_(std::move(options.store)),
+      blocks_(options.block_cache_bytes) {
+  for (const IndexEntry& entry : options.unindexed) unindexed_[entry.name] = entry.location;
+}
+
+Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length) {
+  Damage damage;
+  auto attempt = [&](const Location& location, bool offset_known) -> std::optional<Found> {
+    auto found = ReadAt(location, offset_known, name, length);
+    if (found.ok()) return std::move(found).value();
+    damage.Note(std::move(found).status());
+    return std::nullopt;
+  };
+  if (auto hit = windows_.Find(name)) {
+    if (auto found = attempt({hit->segment, hit->ordinal, 0}, false)) return *found;
+  }
+  if (auto extra = unindexed_.find(name); extra != unindexed_.end()) {
+    if (auto found = attempt(extra->second, true)) return *found;
+  }
+  auto location = index_.Get(name);
+  if (!location.ok()) {
+    location.status().IgnoreError("the segments know, too");
+  } else if (*location) {
+    if (auto found = attempt(**location, true)) {
+      LoadWindow((*location)->segment, (*location)->ordinal);
+      return *found;
+    }
+  }
+  if (auto found = SearchSegments(name, length, damage)) return *found;
+  if (!damage.first().ok()) return damage.first();
+  return Status(StatusCode::kCorruption, fmt::format("chunk {} is in no segment", name.ToHex()))
+      .At(store_);
+}
+
+Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, true));
+  if (!block) return std::optional<ChunkRecord>();
+  return std::optional(block->records()[location.ordinal - block->head().first_ordinal]);
+}
+
+Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offset_known) {
+  // Of the block at the offset, if that is bad; or there is none, as the offset is a hint.
+  Status damage;
+  if (offset_known) {
+    auto block = ReadBlock(location.segment, location.block_offset);
+    if (block.ok()) {
+      if ((*block)->head().Covers(location.ordinal)) return block;
+    } else if (block.status().Is(StatusCode::kNotFound)) {
+      return DecodedBlockPtr();  // with its segment
+    } else {
+      damage = std::move(block).status();
+      damage.IgnoreError("of no account if there is no block at this offset");
+    }
+  }
+  // The ordinal says it for sure.
+  auto place = segments_.FindBlock(location.segment, location.ordinal);
+  if (!place.ok()) {
+    if (!damage.ok()) return damage;
+    if (MeansNotHere(place.status())) return DecodedBlockPtr();
+    return std::move(place).status();
+  }
+  if (!*place) return DecodedBlockPtr();
+  if (!damage.ok() && (*place)->block_offset == location.block_offset) return damage;
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
+                          ReadBlock(location.segment, (*place)->block_offset));
+  if (block->head().Covers(location.ordinal)) return block;
+  // Between two blocks: what stood there was damaged when the segment was sealed.
+  if (!damage.ok()) return damage;
+  return DecodedBlockPtr();
+}
+
+Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& location,
+                                                              bool offset_known,
+                                                              const ChunkName& name,
+                                                              uint32_t length) {
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, offset_known));
+  if (!block) return std::optional<Found>();
+  const size_t i = location.ordinal - block->head().first_ordinal;
+  const ChunkRecord& record = block->records()[i];
+  if (record.name != name || record.length != length) return std::optional<Found>();
+  const ByteView bytes = block->chunk(i);
+  return std::optional(Found{std::move(block), bytes});
+}
+
+Result<DecodedBlockPtr> ChunkReader::ReadBlock(SegmentId segment, uint32_t offset) {
+  const uint64_t key = static_cast<uint64_t>(segment) << 32 | offset;
+  if (auto block = blocks_.Get(key)) return block;
+  SILTFS_ASSIGN_OR_RETURN(auto reader, segments_.Open(segment));
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, reader->ReadBlock(offset));
+  blocks_.Put(key, block, block->memory_bytes());
+  return block;
+}
+
+void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
+  const uint32_t start = FooterWindows::WindowStart(ordinal);
+  auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
+  if (window.ok()) windows_.Insert(segment, start, std::move(window).value());
+}
+
+std::optional<ChunkReader::Found> ChunkReader::SearchSegments(const ChunkName& name,
+                                                              uint32_t length, Damage& damage) {
+  auto listing = ListSegments(env_, store_);
+  if (!listing.ok()) {
+    damage.Note(std::move(listing).status());
+    return std::nullopt;
+  }
+  const uint64_t prefix = name.Prefix64();
+  for (SegmentId segment : listing->ids) {
+    for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterWindows::kWindowChunks) {
+      auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
+      // A segment whose footer can't be read may still be read by who knows the place; here it has
+      // nothing to offer.
+      if (!window.ok() || window->empty()) break;
+      for (uint32_t i = 0; i < window->size(); ++i) {
+        if ((*window)[i].name_prefix != prefix) continue;
+        auto found = ReadAt({segment, start + i, 0}, false, name, length);
+        if (found.ok() && *found) return std::move(found).value();
+        if (!found.ok()) damage.Note(std::move(found).status());
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,68 @@
+// The read path of chunks: name -> location (footer window, index, and in the end the segments
+// themselves) -> block (decoded-block cache, flash) -> bytes.
+//
+// Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
+// damage, or naming a chunk that is nowhere to be found; kIoError. Never wrong bytes: the block's
+// checksums are verified when it is read, and its chunk table must name the chunk. Cost: a chunk
+// that is damaged, or whose index entry is lost or wrong, takes a search through all footers, 16
+// bytes a chunk of the store.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/lru_cache.h"
+#include "fs/dedup/segment_cache.h"
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+class ChunkReader {
+ public:
+  struct Options {
+    std::string store;
+    size_t block_cache_bytes = 12u << 20;
+    // Entries that a read-only mount could not put into the index.
+    std::vector<IndexEntry> unindexed;
+  };
+  // All must outlive the reader.
+  ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterWindows& windows,
+              Options options);
+
+  struct Found {
+    DecodedBlockPtr block;
+    ByteView bytes;
+  };
+  Result<Found> Get(const ChunkName& name, uint32_t length);
+
+  // What the chunk table says of the place an index entry points to; empty if there is no chunk.
+  // Fails where there may be one that cannot be read.
+  Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
+
+  // Brings in the footer window around a place, if it can be had. A hint: failures leave it out.
+  void LoadWindow(SegmentId segment, uint32_t ordinal);
+
+ private:
+  // The block that holds the location's ordinal; null if the segment has no such. Fails where there
+  // may be one that cannot be read.
+  Result<DecodedBlockPtr> BlockAt(const Location& location, bool offset_known);
+  // The chunk at a place that may be wrong: empty if another chunk or nothing is there.
+  Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
+                                      const ChunkName& name, uint32_t length);
+  Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset);
+  // The first failure met on the way to a chunk: what to report if it is not found elsewhere.
+  class Damage;
+  // Looks through the footers of all segments.
+  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length, Damage& damage);
+
+  Env& env_;
+  SegmentCache& segments_;
+  ChunkIndex& index_;
+  FooterWindows& windows_;
+  const std::string store_;
+  std::unordered_map<ChunkName, Location> unindexed_;  // constant after construction
+  LruCache<uint64_t, const DecodedBlock> blocks_;      // by segment << 32 | offset
+};
+
+}  // namespace siltfs

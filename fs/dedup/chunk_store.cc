@@ -1,0 +1,434 @@
+#include "fs/dedup/chunk_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chunker/chunk_namer.h"
+#include "fs/dedup/block_pipeline.h"
+#include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/segment_cache.h"
+#include "fs/dedup/segment_log.h"
+#include "fs/dedup/segment_recovery.h"
+#include "fs/meta/schema.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kOpenSegmentFiles = 256;
+constexpr size_t kNodeCacheBytes = 1u << 20;
+// How many segments may be sealed before the index is flushed: what a mount after a crash has to
+// replay, at most.
+constexpr uint32_t kSegmentsPerIndexFlush = 4;
+// How many bytes may be put between two looks at the disk's free space.
+constexpr uint64_t kBytesPerSpaceCheck = 4u << 20;
+constexpr int kMaxSalt = 255;
+// Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
+constexpr size_t kMaxNodeBytes = 16u << 10;
+
+// Namers are not thread-safe and cost an allocation and a look-up in OpenSSL each.
+class NamerPool {
+ public:
+  explicit NamerPool(const StoreUuid& uuid) : uuid_(uuid) {}
+
+  Result<ChunkNamer> Take() {
+    {
+      MutexLock lock(mutex_);
+      if (!free_.empty()) {
+        ChunkNamer namer = std::move(free_.back());
+        free_.pop_back();
+        return namer;
+      }
+    }
+    return ChunkNamer::Create(uuid_.bytes);
+  }
+  void Return(ChunkNamer namer) {
+    MutexLock lock(mutex_);
+    free_.push_back(std::move(namer));
+  }
+
+ private:
+  const StoreUuid uuid_;
+  Mutex mutex_;
+  std::vector<ChunkNamer> free_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+struct ChunkStore::Parts {
+  Parts(Env& env_in, ChunkIndex& index_in, ChunkStoreOptions options_in)
+      : env(env_in),
+        index(index_in),
+        options(std::move(options_in)),
+        tag_key(options.superblock.tag_secret),
+        namers(options.superblock.uuid),
+        windows(options.window_cache_bytes),
+        nodes(kNodeCacheBytes),
+        collisions(options.sha1_collisions) {}
+
+  // What is known of a name after looking everywhere but among the new chunks of other threads.
+  enum class Known : uint8_t {
+    kNew,        // there is no chunk of this name
+    kDuplicate,  // there is this one
+    kCollision,  // there is another one: SHA-1 collides
+    kTaken,      // there is one that cannot be read; it may be another one
+  };
+  // A chunk on its way through Put, and what was known of it at the pipeline's moment `looked_at`.
+  struct Candidate {
+    ChunkRecord record;
+    ByteView bytes;
+    Known known = Known::kNew;
+    uint64_t looked_at = 0;
+  };
+
+  Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
+  Status CheckWritable() const;
+  Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
+  Status CheckSpace(uint64_t bytes);
+  Known LookInMemory(const ChunkName& name, ChunkTag tag);
+  Known Confirm(const std::optional<Location>& location, const ChunkName& name, ChunkTag tag);
+  // These bring candidates' `known` up to date.
+  Status Look(Candidate& candidate);
+  Status LookAll(std::span<Candidate> candidates);
+  // Adds the candidate under its record's name if it is new. True if it was.
+  Result<bool> Add(SegmentKind kind, Candidate& candidate);
+  Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
+  Status PutAll(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names,
+                ChunkNamer& namer);
+
+  Env& env;
+  ChunkIndex& index;
+  const ChunkStoreOptions options;
+  const TagKey tag_key;
+  const BlockCodec codec;
+  NamerPool namers;
+  FooterWindows windows;
+  LruCache<ChunkName, const Bytes> nodes;
+  std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
+  std::unique_ptr<SegmentCache> segments;
+  std::unique_ptr<ChunkReader> reader;
+  std::unique_ptr<BlockPipeline> pipeline;
+  ChunkStoreTotals base;  // of the segments as they were when the store was opened
+  std::atomic<uint64_t> collisions;
+  std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
+  std::atomic<uint32_t> sealed_since_flush{0};
+};
+
+ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+// The pipeline feeds the log, the log's thread calls the index: in that order.
+ChunkStore::~ChunkStore() {
+  parts_->pipeline.reset();
+  parts_->reader.reset();
+  parts_->segments.reset();
+  parts_->log.reset();
+}
+
+Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
+    Env& env, ChunkIndex& index, ChunkStoreOptions options,
+    const std::vector<std::pair<SegmentId, SegmentRecord>>& records,
+    std::vector<IndexEntry> unindexed) {
+  auto parts = std::make_unique<Parts>(env, index, std::move(options));
+  Parts& p = *parts;
+  const Superblock& superblock = p.options.superblock;
+  if (!p.options.read_only) {
+    SegmentLog::Options log_options;
+    log_options.store = p.options.store;
+    log_options.uuid = superblock.uuid;
+    log_options.segment_bytes = superblock.segment_bytes;
+    log_options.first_segment = p.options.first_segment;
+    log_options.segment_limit = p.options.segment_limit;
+    log_options.claim_segments = p.options.claim_segments;
+    log_options.first_sequence = p.options.first_sequence;
+    log_options.last_commit = p.options.last_commit;
+    p.log = std::make_unique<SegmentLog>(env, log_options, [&p](SegmentId) {
+      if (p.sealed_since_flush.fetch_add(1) + 1 < kSegmentsPerIndexFlush) return;
+      p.sealed_since_flush = 0;
+      p.index.Flush().IgnoreError(
+          "the index says itself how far it is durable; a mount replays the rest");
+    });
+  }
+  for (auto [id, record] : records) {
+    if (p.log && !record.sealed && record.chunks > 0) {
+      SILTFS_ASSIGN_OR_RETURN(record, p.ResumeOrSeal(id, record));
+    }
+    p.base.stored_bytes += record.length;
+    if (record.kind != static_cast<uint8_t>(SegmentKind::kData)) continue;
+    p.base.chunks += record.chunks;
+    p.base.plain_bytes += record.plain_bytes;
+  }
+  p.segments = std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec,
+                                              p.log.get(), kOpenSegmentFiles);
+  ChunkReader::Options reader_options{p.options.store, p.options.block_cache_bytes,
+                                      std::move(unindexed)};
+  p.reader =
+      std::make_unique<ChunkReader>(env, *p.segments, index, p.windows, std::move(reader_options));
+  if (p.log) {
+    BlockPipeline::Options pipeline_options;
+    pipeline_options.worker_threads = p.options.worker_threads;
+    pipeline_options.capacity_bytes = p.options.pipeline_bytes;
+    pipeline_options.block_plain_bytes = superblock.block_plain_bytes;
+    pipeline_options.chunk_max = std::max<size_t>(superblock.chunk_max, kMaxNodeBytes);
+    pipeline_options.compression = superblock.compression;
+    p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);
+  }
+  return std::unique_ptr<ChunkStore>(new ChunkStore(std::move(parts)));
+}
+
+Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
+  const Status resumed = log->Resume(id, record);
+  if (resumed.ok()) return record;
+  const bool damaged = resumed.Is(StatusCode::kCorruption) || resumed.Is(StatusCode::kNotFound);
+  if (!damaged) return resumed;
+  const ReportFinding report = [this](const std::string& finding) {
+    if (options.report) options.report(finding);
+  };
+  report(resumed.ToString());
+  const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
+  SILTFS_ASSIGN_OR_RETURN(SegmentRecord after, RecoverSegment(env, identity, id, record, report));
+  if (!(after == record)) log->Tell(id, after);
+  return after;
+}
+
+ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, ChunkTag tag) {
+  if (auto pending = pipeline->FindPending(name))
+    return *pending == tag ? Known::kDuplicate : Known::kCollision;
+  return windows.Find(name, tag) ? Known::kDuplicate : Known::kNew;
+}
+
+// An index entry is a hint: what stands at its place decides. Where the footer (or the open
+// segment) has this name and tag, that is proof enough; anything else it says may be damage, and
+// the chunk table is asked.
+ChunkStore::Parts::Known ChunkStore::Parts::Confirm(const std::optional<Location>& location,
+                                                    const ChunkName& name, ChunkTag tag) {
+  if (!location) return Known::kNew;
+  auto chunk = windows.At(location->segment, location->ordinal);
+  if (!chunk) {
+    reader->LoadWindow(location->segment, location->ordinal);
+    chunk = windows.At(location->segment, location->ordinal);
+  }
+  if (chunk && chunk->name_prefix == name.Prefix64() && chunk->tag == tag) return Known::kDuplicate;
+  auto record = reader->RecordAt(*location);
+  if (!record.ok()) return Known::kTaken;
+  if (!*record || (*record)->name != name) return Known::kNew;
+  return (*record)->tag == tag ? Known::kDuplicate : Known::kCollision;
+}
+
+Status ChunkStore::Parts::Look(Candidate& candidate) {
+  const ChunkName& name = candidate.record.name;
+  candidate.looked_at = pipeline->Now();
+  candidate.known = LookInMemory(name, candidate.record.tag);
+  if (candidate.known != Known::kNew) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(std::optional<Location> location, index.Get(name));
+  candidate.known = Confirm(location, name, candidate.record.tag);
+  return Status::Ok();
+}
+
+// As long as the first unknown one turns out to be a duplicate, it has brought in a window that
+// may know the next ones, too; what is unknown then is looked up at once.
+Status ChunkStore::Parts::LookAll(std::span<Candidate> candidates) {
+  std::vector<Candidate*> unknown;
+  for (Candidate& candidate : candidates) unknown.push_back(&candidate);
+  auto keep_unknown = [&] {
+    const uint64_t now = pipeline->Now();
+    std::erase_if(unknown, [&](Candidate* candidate) {
+      candidate->looked_at = now;
+      candidate->known = LookInMemory(candidate->record.name, candidate->record.tag);
+      return candidate->known != Known::kNew;
+    });
+  };
+  keep_unknown();
+  while (unknown.size() > 1) {
+    Candidate& first = *unknown.front();
+    SILTFS_RETURN_IF_ERROR(Look(first));
+    unknown.erase(unknown.begin());
+    if (first.known != Known::kDuplicate) break;
+    keep_unknown();
+  }
+  std::vector<ChunkName> names;
+  for (const Candidate* candidate : unknown) names.push_back(candidate->record.name);
+  std::vector<std::optional<Location>> locations(unknown.size());
+  SILTFS_RETURN_IF_ERROR(index.Get(names, locations));
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    const ChunkRecord& record = unknown[i]->record;
+    unknown[i]->known = Confirm(locations[i], record.name, record.tag);
+  }
+  return Status::Ok();
+}
+
+Result<bool> ChunkStore::Parts::Add(SegmentKind kind, Candidate& candidate) {
+  while (candidate.known == Known::kNew) {
+    SILTFS_ASSIGN_OR_RETURN(
+        BlockPipeline::Outcome outcome,
+        pipeline->Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
+    switch (outcome) {
+      case BlockPipeline::Outcome::kAdded:
+        return true;
+      case BlockPipeline::Outcome::kDuplicate:
+        candidate.known = Known::kDuplicate;
+        break;
+      case BlockPipeline::Outcome::kCollision:
+        candidate.known = Known::kCollision;
+        break;
+      case BlockPipeline::Outcome::kLookAgain:
+        SILTFS_RETURN_IF_ERROR(Look(candidate));
+        break;
+    }
+  }
+  return false;
+}
+
+// Stores the chunk under its name, or the first salted one that is free or already its own.
+Status ChunkStore::Parts::PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer) {
+  bool collided = false;
+  for (int salt = 0; salt <= kMaxSalt; ++salt) {
+    if (salt > 0) {
+      candidate.record.salt = static_cast<uint8_t>(salt);
+      candidate.record.name = namer.SaltedNameOf(candidate.bytes, candidate.record.salt);
+      SILTFS_RETURN_IF_ERROR(Look(candidate));
+    }
+    SILTFS_ASSIGN_OR_RETURN(const bool added, Add(kind, candidate));
+    if (added && collided) ++collisions;
+    if (added || candidate.known == Known::kDuplicate) return Status::Ok();
+    if (candidate.known == Known::kCollision) collided = true;
+  }
+  return Status(StatusCode::kIoError, "a chunk collides under every salt").At(options.store);
+}
+
+Status ChunkStore::Parts::CheckWritable() const {
+  if (!pipeline) return Status(StatusCode::kReadOnly, "is mounted read-only").At(options.store);
+  return log->failure();
+}
+
+Status ChunkStore::Parts::CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const {
+  const size_t longest =
+      kind == SegmentKind::kRecipeNodes ? kMaxNodeBytes : options.superblock.chunk_max;
+  for (ByteView chunk : chunks) {
+    if (!chunk.empty() && chunk.size() <= longest) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("a chunk of {} bytes is not between 1 and {}", chunk.size(), longest))
+        .At(options.store);
+  }
+  return Status::Ok();
+}
+
+Status ChunkStore::Parts::CheckSpace(uint64_t bytes) {
+  if (bytes_since_space_check.fetch_add(bytes) + bytes < kBytesPerSpaceCheck) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(DiskSpace space, env.GetDiskSpace(options.store));
+  // The count is left as it is on a full disk, so that the next Put looks again.
+  if (space.available_bytes < options.minimum_free_bytes) {
+    return Status(StatusCode::kNoSpace,
+                  fmt::format("only {} MiB are left on the disk, {} are kept in reserve",
+                              space.available_bytes >> 20, options.minimum_free_bytes >> 20))
+        .At(options.store);
+  }
+  bytes_since_space_check = 0;
+  return Status::Ok();
+}
+
+Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
+                                 std::span<ChunkName> names, ChunkNamer& namer) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckLengths(kind, chunks));
+  uint64_t total = 0;
+  for (ByteView chunk : chunks) total += chunk.size();
+  SILTFS_RETURN_IF_ERROR(CheckSpace(total));
+
+  std::vector<Candidate> candidates(chunks.size());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    candidates[i].bytes = chunks[i];
+    candidates[i].record = {namer.NameOf(chunks[i]), tag_key.TagOf(chunks[i]),
+                            static_cast<uint32_t>(chunks[i].size()), 0};
+  }
+  SILTFS_RETURN_IF_ERROR(LookAll(candidates));
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    if (candidates[i].known != Known::kDuplicate) {
+      SILTFS_RETURN_IF_ERROR(PutNew(kind, candidates[i], namer));
+    }
+    names[i] = candidates[i].record.name;
+  }
+  return Status::Ok();
+}
+
+Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> names) {
+  Parts& p = *parts_;
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
+  Status status = p.PutAll(SegmentKind::kData, chunks, names, namer);
+  p.namers.Return(std::move(namer));
+  return status;
+}
+
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
+  Parts& p = *parts_;
+  if (p.pipeline) {
+    if (auto pending = p.pipeline->GetPending(name)) {
+      if (pending->bytes.size() == length) return ChunkBytes{pending->owner, pending->bytes};
+    }
+  }
+  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length));
+  return ChunkBytes{found.block, found.bytes};
+}
+
+Result<ChunkName> ChunkStore::PutNode(ByteView node) {
+  Parts& p = *parts_;
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
+  ChunkName name;
+  Status status = p.PutAll(SegmentKind::kRecipeNodes, {&node, 1}, {&name, 1}, namer);
+  p.namers.Return(std::move(namer));
+  SILTFS_RETURN_IF_ERROR(status);
+  return name;
+}
+
+Result<std::shared_ptr<const Bytes>> ChunkStore::GetNode(const ChunkName& name,
+                                                         uint32_t node_bytes) {
+  Parts& p = *parts_;
+  if (auto node = p.nodes.Get(name); node && node->size() == node_bytes) return node;
+  SILTFS_ASSIGN_OR_RETURN(ChunkBytes chunk, Get(name, node_bytes));
+  auto node = std::make_shared<const Bytes>(chunk.bytes.begin(), chunk.bytes.end());
+  p.nodes.Put(name, node, node->size() + sizeof(Bytes));
+  return node;
+}
+
+Status ChunkStore::PrepareCommit(uint64_t, std::vector<Mutation>& extra) {
+  Parts& p = *parts_;
+  SILTFS_RETURN_IF_ERROR(p.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
+  std::vector<std::pair<SegmentId, SegmentRecord>> changed;
+  SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
+  for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  extra.push_back({std::string(kCollisionsKey), Encoder().U64(p.collisions).Take()});
+  return Status::Ok();
+}
+
+void ChunkStore::CommitDone(uint64_t number) { parts_->log->CommitDone(number); }
+
+ChunkStoreTotals ChunkStore::totals() const {
+  const Parts& p = *parts_;
+  ChunkStoreTotals totals = p.base;
+  totals.sha1_collisions = p.collisions;
+  if (p.log) {
+    SegmentLog::Growth growth = p.log->growth();
+    totals.stored_bytes += growth.stored_bytes;
+    totals.chunks += growth.chunks;
+    totals.plain_bytes += growth.plain_bytes;
+  }
+  return totals;
+}
+
+SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment(); }
+
+Status ChunkStore::Finish(std::vector<Mutation>& extra) {
+  Parts& p = *parts_;
+  SILTFS_RETURN_IF_ERROR(p.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
+  p.pipeline.reset();
+  p.log->StopSealing();
+  std::vector<std::pair<SegmentId, SegmentRecord>> changed;
+  SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
+  for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,111 @@
+// Puts and gets chunks: the write path from plain bytes to segments with inline deduplication, and
+// the read path back.
+//
+// Put names each chunk (SHA-1) and tags it (keyed XXH3), and calls it a duplicate only where a
+// stored chunk, a chunk on its way, or a footer window agrees in name *and* tag; what agrees in
+// name alone is a SHA-1 collision and is stored under a salted name. New chunks gather in a block;
+// full blocks are compressed on worker threads and appended to the open segment in the order in
+// which they filled, then entered into the index. Memory on the way is bounded; Put waits for room.
+//
+// Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
+// Errors: kNoSpace before anything is accepted when the disk is nearly full; kInvalidArgument for a
+// chunk of impossible length. After a failed write or sync, of segments or the index, every Put,
+// PrepareCommit and Finish fails with kReadOnly and the first cause, reads go on. Get: kCorruption
+// for exactly the chunk that is damaged or missing, never wrong bytes. Durability: none
+// by Put; what was put before PrepareCommit is durable when that returns OK (it is the participant
+// of fs/meta's commits). Source: DESIGN of the write and read paths in docs/architecture.md;
+// locality windows after DDFS (FAST '08) section 4.2.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/recipe_node.h"
+#include "fs/meta/segment_record.h"
+#include "index/chunk_index.h"
+#include "store/base/bytes.h"
+#include "store/base/chunk_name.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+// A chunk's plain bytes, kept alive by `owner`.
+struct ChunkBytes {
+  std::shared_ptr<const void> owner;
+  ByteView bytes;
+};
+
+struct ChunkStoreOptions {
+  std::string store;  // path
+  Superblock superblock;
+  bool read_only = false;  // Put and PrepareCommit answer kReadOnly; what follows is of no meaning
+  SegmentId first_segment = 1;                        // ids from here on have never been used
+  SegmentId segment_limit = 1;                        // ids from here on must be claimed first
+  std::function<Result<SegmentId>()> claim_segments;  // claims more, durably; returns the new limit
+  uint64_t first_sequence = 1;                        // of blocks
+  uint64_t last_commit = 0;                           //
+  uint64_t sha1_collisions = 0;                       // met so far
+  size_t worker_threads = 2;                          // that compress and append
+  size_t pipeline_bytes = 8u << 20;                   // plain bytes on their way, at most
+  size_t block_cache_bytes = 12u << 20;               // decoded blocks
+  size_t window_cache_bytes = 6u << 20;               // footer windows
+  uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
+  std::function<void(const std::string&)> report;  // told of damage met while opening; may be empty
+};
+
+struct ChunkStoreTotals {
+  uint64_t stored_bytes = 0;  // of segment files
+  uint64_t chunks = 0;        // distinct data chunks stored
+  uint64_t plain_bytes = 0;   // theirs
+  uint64_t sha1_collisions = 0;
+};
+
+class ChunkStore : public CommitParticipant, public NodeStore {
+ public:
+  // Goes on with the segments that a clean unmount left unsealed; one that is damaged is sealed as
+  // far as it is whole, and does not keep the store from opening. `records` are the segments as
+  // metadata and recovery (segment_recovery.h) know them; `unindexed` what a read-only mount could
+  // not enter into the index. `env` and `index` must outlive it.
+  static Result<std::unique_ptr<ChunkStore>> Open(
+      Env& env, ChunkIndex& index, ChunkStoreOptions options,
+      const std::vector<std::pair<SegmentId, SegmentRecord>>& records,
+      std::vector<IndexEntry> unindexed);
+  ~ChunkStore() override;
+
+  // names[i] becomes the name under which chunks[i] can be got. Each chunk is 1 byte to the
+  // superblock's chunk_max long.
+  Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
+
+  // Recipe nodes, in segments of their own, uncompressed.
+  Result<ChunkName> PutNode(ByteView node) override;
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
+
+  Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
+  void CommitDone(uint64_t number) override;
+
+  ChunkStoreTotals totals() const;
+  // The next segment id not used, for a clean unmount.
+  SegmentId next_segment_id() const;
+
+  // For a clean unmount: makes everything durable, ends the threads, and appends what metadata has
+  // to know in the end. After it, or a failure, only totals() and next_segment_id() may be called.
+  Status Finish(std::vector<Mutation>& extra);
+
+ private:
+  struct Parts;
+  explicit ChunkStore(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,238 @@
+#include "fs/dedup/segment_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+void Add(SegmentLog::Growth& sum, const SegmentWriter& writer) {
+  sum.stored_bytes += writer.size();
+  if (writer.kind() != SegmentKind::kData) return;
+  sum.chunks += writer.chunk_count();
+  sum.plain_bytes += writer.plain_bytes();
+}
+
+}  // namespace
+
+SegmentLog::SegmentLog(Env& env, Options options, std::function<void(SegmentId)> sealed)
+    : env_(env),
+      options_(std::move(options)),
+      sealed_(std::move(sealed)),
+      next_segment_(options_.first_segment),
+      segment_limit_(options_.segment_limit),
+      next_sequence_(options_.first_sequence),
+      last_commit_(options_.last_commit),
+      sealer_([this] { SealLoop(); }) {}
+
+SegmentLog::~SegmentLog() { StopSealing(); }
+
+void SegmentLog::StopSealing() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (sealer_.joinable()) sealer_.join();
+}
+
+SegmentRecord SegmentLog::RecordOf(const SegmentWriter& writer) {
+  SegmentRecord record;
+  record.kind = static_cast<uint8_t>(writer.kind());
+  record.sealed = writer.sealed();
+  record.length = writer.synced_size();
+  // It may have been sealed just now; the footer is not committed then.
+  const SegmentTrailer totals = writer.totals();
+  if (!record.sealed && totals.block_count > 0) {
+    record.length = std::min<uint64_t>(record.length, totals.data_end);
+  }
+  record.chunks = totals.chunk_count;
+  record.plain_bytes = totals.plain_bytes;
+  record.first_sequence = totals.first_sequence;
+  record.last_sequence = totals.last_sequence;
+  return record;
+}
+
+Status SegmentLog::Fail(const Status& status) {
+  MutexLock lock(mutex_);
+  if (failure_.ok()) {
+    failure_ = Status(StatusCode::kReadOnly,
+                      fmt::format("the store turned read-only: {}", status.ToString()));
+  }
+  changed_.NotifyAll();
+  return failure_;
+}
+
+Status SegmentLog::failure() const {
+  MutexLock lock(mutex_);
+  return failure_;
+}
+
+Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record) {
+  SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
+  auto opened = SegmentWriter::Resume(env_, options_.store, {options_.uuid, segment}, record.length,
+                                      writer_options);
+  if (!opened.ok()) return std::move(opened).status();
+  WriterPtr writer = std::move(opened).value();
+  MutexLock lock(mutex_);
+  Add(resumed_, *writer);
+  tracked_.push_back({writer, record, record});
+  WriterPtr& open = open_[static_cast<size_t>(writer->kind())];
+  if (open) {
+    sealing_.push_back(open);
+    changed_.NotifyAll();
+  }
+  open = writer;
+  return Status::Ok();
+}
+
+void SegmentLog::Tell(SegmentId segment, const SegmentRecord& record) {
+  MutexLock lock(mutex_);
+  to_tell_.emplace_back(segment, record);
+}
+
+Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(SegmentKind kind) {
+  SegmentId id;
+  uint64_t last_commit;
+  bool claim;
+  {
+    MutexLock lock(mutex_);
+    id = next_segment_++;
+    last_commit = last_commit_;
+    claim = id >= segment_limit_;
+  }
+  if (claim) {
+    SILTFS_ASSIGN_OR_RETURN(SegmentId limit, options_.claim_segments());
+    MutexLock lock(mutex_);
+    segment_limit_ = limit;
+    if (id >= limit)
+      return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
+  }
+  SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
+  SILTFS_ASSIGN_OR_RETURN(auto created,
+                          SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, kind,
+                                                last_commit, writer_options));
+  WriterPtr writer = std::move(created);
+  MutexLock lock(mutex_);
+  open_[static_cast<size_t>(kind)] = writer;
+  tracked_.push_back({writer, {}, {}});
+  return writer;
+}
+
+Result<AppendedBlock> SegmentLog::Append(SegmentKind kind, const EncodedBlock& block) {
+  WriterPtr writer;
+  uint64_t sequence;
+  uint64_t last_commit;
+  {
+    MutexLock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    WriterPtr& open = open_[static_cast<size_t>(kind)];
+    if (open && !open->HasRoomFor(block)) {
+      while (sealing_.size() >= kMaxSealing && failure_.ok() && !stopping_) changed_.Wait(mutex_);
+      if (!failure_.ok()) return failure_;
+      sealing_.push_back(std::move(open));
+      open = nullptr;
+      changed_.NotifyAll();
+    }
+    writer = open;
+    sequence = next_sequence_++;
+    last_commit = last_commit_;
+  }
+  if (!writer) {
+    auto opened = OpenSegment(kind);
+    if (!opened.ok()) return Fail(opened.status());
+    writer = *opened;
+  }
+  auto place = writer->Append(block, sequence, last_commit);
+  if (!place.ok()) return Fail(place.status());
+  return AppendedBlock{writer->id(), *place, sequence};
+}
+
+Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed) {
+  std::vector<WriterPtr> writers;
+  {
+    MutexLock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    for (const Tracked& tracked : tracked_) writers.push_back(tracked.writer);
+  }
+  std::vector<SegmentRecord> records;
+  for (const WriterPtr& writer : writers) {
+    // The counts may run ahead of the length while blocks are appended; SyncAll's callers stop the
+    // appends they need.
+    if (!writer->sealed()) {
+      Status synced = writer->Sync();
+      if (!synced.ok()) return Fail(synced);
+    }
+    records.push_back(RecordOf(*writer));
+  }
+  MutexLock lock(mutex_);
+  changed.insert(changed.end(), to_tell_.begin(), to_tell_.end());
+  for (size_t i = 0; i < writers.size(); ++i) {
+    auto tracked = std::find_if(tracked_.begin(), tracked_.end(),
+                                [&](const Tracked& t) { return t.writer == writers[i]; });
+    tracked->told = records[i];
+    if (!(tracked->told == tracked->committed)) changed.emplace_back(writers[i]->id(), records[i]);
+  }
+  return Status::Ok();
+}
+
+void SegmentLog::CommitDone(uint64_t number) {
+  MutexLock lock(mutex_);
+  last_commit_ = number;
+  to_tell_.clear();
+  for (Tracked& tracked : tracked_) tracked.committed = tracked.told;
+  std::erase_if(tracked_, [this](const Tracked& tracked) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+    if (!tracked.committed.sealed) return false;
+    Add(retired_, *tracked.writer);
+    return true;
+  });
+}
+
+void SegmentLog::SealLoop() {
+  for (;;) {
+    WriterPtr writer;
+    {
+      MutexLock lock(mutex_);
+      while (!stopping_ && (sealing_.empty() || !failure_.ok())) changed_.Wait(mutex_);
+      if (stopping_) return;
+      writer = sealing_.front();
+    }
+    Status sealed = writer->Seal();
+    if (!sealed.ok()) {
+      Fail(sealed).IgnoreError("kept in failure_, which every later call returns");
+      continue;
+    }
+    {
+      MutexLock lock(mutex_);
+      sealing_.erase(sealing_.begin());
+      changed_.NotifyAll();
+    }
+    sealed_(writer->id());
+  }
+}
+
+std::shared_ptr<const SegmentWriter> SegmentLog::WriterOf(SegmentId segment) const {
+  MutexLock lock(mutex_);
+  for (const Tracked& tracked : tracked_) {
+    if (tracked.writer->id() == segment) return tracked.writer;
+  }
+  return nullptr;
+}
+
+SegmentLog::Growth SegmentLog::growth() const {
+  MutexLock lock(mutex_);
+  Growth sum = retired_;
+  for (const Tracked& tracked : tracked_) Add(sum, *tracked.writer);
+  sum.stored_bytes -= resumed_.stored_bytes;
+  sum.chunks -= resumed_.chunks;
+  sum.plain_bytes -= resumed_.plain_bytes;
+  return sum;
+}
+
+SegmentId SegmentLog::next_segment() const {
+  MutexLock lock(mutex_);
+  return next_segment_;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,126 @@
+// The growing end of the segment log: the open segment of each kind, where blocks are appended, and
+// the segments that are being sealed behind it.
+//
+// Thread-safety: every call from any thread. Append is called by one thread at a time for order's
+// sake (BlockPipeline). Errors: the first failure of any segment sticks; later Appends and Syncs
+// return it as kReadOnly. Durability: SyncAll. Segments that fill up are sealed (which syncs them)
+// on a thread of the log's own.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/meta/segment_record.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+#include "store/segment/segment_writer.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+// Where a block went.
+struct AppendedBlock {
+  SegmentId segment = kNoSegment;
+  BlockPlace place;
+  uint64_t sequence = 0;
+};
+
+class SegmentLog {
+ public:
+  struct Options {
+    std::string store;
+    StoreUuid uuid;
+    uint32_t segment_bytes = kMaxSegmentTargetSize;
+    SegmentId first_segment = 1;  // ids from here on have never been used
+    SegmentId segment_limit = 1;  // ids from here on must be claimed first
+    std::function<Result<SegmentId>()>
+        claim_segments;  // claims more ids, durably; returns the new limit
+    uint64_t first_sequence = 1;
+    uint64_t last_commit = 0;
+  };
+  // `sealed` is called on the log's thread after a segment was sealed.
+  SegmentLog(Env& env, Options options, std::function<void(SegmentId)> sealed);
+  // Ends the thread; what is not synced stays so.
+  ~SegmentLog();
+
+  // Goes on with a segment that a clean unmount left unsealed. Errors: SegmentWriter::Resume's; the
+  // log is as before.
+  Status Resume(SegmentId segment, const SegmentRecord& record);
+
+  // Metadata shall have this record of a segment that is not written to any more with the next
+  // commit.
+  void Tell(SegmentId segment, const SegmentRecord& record);
+
+  Result<AppendedBlock> Append(SegmentKind kind, const EncodedBlock& block);
+
+  // Makes everything appended so far durable and appends the records of the segments that changed
+  // since the last commit that was done.
+  Status SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed);
+
+  // The records of the last SyncAll are durable in metadata, with this commit. Blocks appended from
+  // now on carry its number.
+  void CommitDone(uint64_t number);
+
+  // Turns the log read-only: every later Append and SyncAll fails. Returns what they return, the
+  // first failure as kReadOnly.
+  Status Fail(const Status& status) SILTFS_EXCLUDES(mutex_);
+  // OK, or what Fail has returned.
+  Status failure() const;
+
+  // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
+  void StopSealing();
+
+  // The writer of a segment that is open or not yet sealed; null for all others.
+  std::shared_ptr<const SegmentWriter> WriterOf(SegmentId segment) const;
+
+  // Of segments created or grown since the log was opened.
+  struct Growth {
+    uint64_t stored_bytes = 0;
+    uint64_t chunks = 0;       // of data segments
+    uint64_t plain_bytes = 0;  // of data segments
+  };
+  Growth growth() const;
+  SegmentId next_segment() const;
+
+ private:
+  using WriterPtr = std::shared_ptr<SegmentWriter>;
+  static constexpr size_t kMaxSealing = 2;  // Append waits beyond that many
+
+  // A segment whose last state metadata does not have yet: all open and sealing ones, and some that
+  // were just sealed.
+  struct Tracked {
+    WriterPtr writer;
+    SegmentRecord told;       // by the last SyncAll
+    SegmentRecord committed;  // by the last commit that was done
+  };
+
+  void SealLoop();
+  Result<WriterPtr> OpenSegment(SegmentKind kind) SILTFS_EXCLUDES(mutex_);
+  static SegmentRecord RecordOf(const SegmentWriter& writer);
+
+  Env& env_;
+  const Options options_;
+  const std::function<void(SegmentId)> sealed_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::array<WriterPtr, 2> open_ SILTFS_GUARDED_BY(mutex_);   // by kind
+  std::vector<WriterPtr> sealing_ SILTFS_GUARDED_BY(mutex_);  // in the order in which they filled
+  std::vector<Tracked> tracked_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<std::pair<SegmentId, SegmentRecord>> to_tell_ SILTFS_GUARDED_BY(mutex_);
+  SegmentId next_segment_ SILTFS_GUARDED_BY(mutex_);
+  SegmentId segment_limit_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t next_sequence_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t last_commit_ SILTFS_GUARDED_BY(mutex_);
+  Growth retired_ SILTFS_GUARDED_BY(mutex_);  // of segments no longer tracked
+  Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // what resumed segments held before
+  Status failure_ SILTFS_GUARDED_BY(mutex_);
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::thread sealer_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,187 @@
+// The device fails: in any call, once or from then on. Whoever puts or commits is told, nothing
+// that was committed is lost, and nobody waits for ever.
+#include "tests/fs/dedup/store_under_test.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+StoreSettings SmallSegments(TestIndex index) {
+  StoreSettings settings;
+  settings.index = index;
+  settings.segment_bytes = 16u << 10;
+  settings.pipeline_bytes = 64u << 10;
+  return settings;
+}
+
+struct Script {
+  PutChunks committed;
+  PutChunks pending;  // put and not committed
+  Status failure;     // what the first call that failed said
+};
+
+// Puts, nodes and commits until something fails. True if nothing did.
+bool Run(StoreUnderTest& store, Script& script) {
+  auto fails = [&](Status status) {
+    if (status.ok()) return false;
+    script.failure = std::move(status);
+    return true;
+  };
+  for (uint64_t round = 0; round < 6; ++round) {
+    for (uint64_t part = 0; part < 3; ++part) {
+      PutChunks batch;
+      for (uint64_t i = 0; i < 10; ++i) {
+        batch.chunks.push_back(RandomChunk(1000 * round + 100 * part + i));
+      }
+      if (fails(TryPut(store.chunks(), batch))) return false;
+      script.pending.Append(batch);
+    }
+    auto node = store.chunks().PutNode(DullChunk(round, 3000));
+    if (fails(node.status())) return false;
+    if (fails(store.TryCommit())) return false;
+    script.committed.Append(script.pending);
+    script.pending = {};
+  }
+  return true;
+}
+
+void RequireRefused(StoreUnderTest& store, const Status& first) {
+  const std::string cause(first.cause());
+  PutChunks fresh;
+  fresh.chunks.push_back(RandomChunk(99999));
+  const Status put = TryPut(store.chunks(), fresh);
+  REQUIRE_CODE(put, kReadOnly);
+  REQUIRE(put.cause() == cause);
+  auto node = store.chunks().PutNode(RandomChunk(99998));
+  REQUIRE_CODE(node, kReadOnly);
+  REQUIRE(node.status().cause() == cause);
+  std::vector<Mutation> extra;
+  const Status commit = store.chunks().PrepareCommit(store.committed().last_commit + 1, extra);
+  REQUIRE_CODE(commit, kReadOnly);
+  REQUIRE(commit.cause() == cause);
+}
+
+}  // namespace
+
+TEST_CASE("whichever write, sync or create fails, whoever waits is told, and reads go on") {
+  const auto index = GENERATE(TestIndex::kMap, TestIndex::kSilt);
+  const auto call =
+      GENERATE(SimCall::kWrite, SimCall::kSync, SimCall::kCreate, SimCall::kSyncDirectory);
+  size_t reported = 0;
+  for (uint64_t nth = 1;; ++nth) {
+    const StatusCode code = nth % 4 < 2 ? StatusCode::kIoError : StatusCode::kNoSpace;
+    INFO("call " << nth << " of kind " << static_cast<uint32_t>(call) << " fails, index "
+                 << static_cast<int>(index) << ", " << StatusCodeName(code));
+    StoreUnderTest store(SmallSegments(index));
+    store.Open();
+    const uint64_t before = store.env().Calls(call);
+    store.env().FailCall(
+        {.calls = call, .nth = nth, .code = code, .sticky = nth % 2 == 0, .bytes_written = 700});
+    Script script;
+    const bool whole = Run(store, script);
+    const bool struck = store.env().Calls(call) - before >= nth;
+    if (!whole) {
+      ++reported;
+      REQUIRE_CODE(script.failure, kReadOnly);
+      REQUIRE(script.failure.cause().find("a fault was injected") != std::string_view::npos);
+      RequireRefused(store, script.failure);
+      RequireRefused(store, script.failure);
+    }
+    RequireAll(store.chunks(), script.committed);
+    RequireAll(store.chunks(), script.pending);
+    if (nth % 3 == 0) {
+      store.Crash({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = nth});
+    } else {
+      store.Kill();  // and the device lives on, with what it has in its cache
+    }
+    store.env().ClearFaults();
+    store.Open();
+    RequireAll(store.chunks(), script.committed);
+    REQUIRE(store.findings().empty());
+    if (!struck) break;
+  }
+  // Of directories only the first segments' are synced on the way.
+  REQUIRE(reported >= (call == SimCall::kSyncDirectory ? 2 : 5));
+}
+
+TEST_CASE("an index that fails to take an entry turns the store read-only, whatever it says") {
+  const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace, StatusCode::kCorruption);
+  StoreUnderTest store(SmallSegments(TestIndex::kSilt));
+  store.Open();
+  const PutChunks all = PutMany(store.chunks(), 0, 30);
+  store.Commit();
+  store.index().FailPuts(Status(code, "the index is broken"));
+  PutMany(store.chunks(), 100, 3);
+  const Status commit = store.TryCommit();
+  REQUIRE_CODE(commit, kReadOnly);
+  REQUIRE(commit.cause().find("the index is broken") != std::string_view::npos);
+  RequireRefused(store, commit);
+  RequireAll(store.chunks(), all);
+  store.Kill();
+  store.Open();
+  RequireAll(store.chunks(), all);
+}
+
+TEST_CASE("after a sync failed, nothing more is taken, not even what is there already") {
+  StoreUnderTest store(SmallSegments(TestIndex::kMap));
+  store.Open();
+  const PutChunks all = PutMany(store.chunks(), 0, 3);
+  store.env().FailCall({.calls = SimCall::kSync, .path_part = "segments"});
+  const Status failed = store.TryCommit();
+  REQUIRE_CODE(failed, kReadOnly);
+  PutChunks again = all;
+  REQUIRE_CODE(TryPut(store.chunks(), again), kReadOnly);
+  RequireRefused(store, failed);
+  std::vector<Mutation> last;
+  REQUIRE_CODE(store.chunks().Finish(last), kReadOnly);
+}
+
+TEST_CASE("a disk that is nearly full is told before anything is accepted") {
+  StoreSettings settings;
+  settings.minimum_free_bytes = 1u << 20;
+  StoreUnderTest store(settings);
+  store.Open();
+  const PutChunks all = PutMany(store.chunks(), 0, 50);
+  store.Reopen();
+  const ChunkStoreTotals before = store.chunks().totals();
+  store.env().SetCapacity((1u << 20) + before.stored_bytes - 100000);
+  PutChunks batch;
+  for (uint64_t i = 0; i < 10; ++i) batch.chunks.push_back(RandomChunk(1000 + i));
+  const Status put = TryPut(store.chunks(), batch);
+  REQUIRE_CODE(put, kNoSpace);
+  REQUIRE(put.path() == store.path());
+  REQUIRE_CODE(store.chunks().PutNode(batch.chunks[0]), kNoSpace);
+  store.Commit();  // which still is possible
+  REQUIRE(store.chunks().totals().chunks == before.chunks);
+  REQUIRE(store.chunks().totals().stored_bytes == before.stored_bytes);
+  RequireAll(store.chunks(), all);
+
+  // As soon as there is room, all is as before.
+  store.env().SetCapacity(SimEnv::kUnlimited);
+  REQUIRE_OK(TryPut(store.chunks(), batch));
+  store.Commit();
+  RequireAll(store.chunks(), batch);
+}
+
+TEST_CASE("a disk that fills while a lot is put is noticed in between") {
+  StoreSettings settings;
+  settings.minimum_free_bytes = 8u << 20;
+  settings.segment_bytes = 4u << 20;
+  settings.pipeline_bytes = 1u << 20;
+  StoreUnderTest store(settings);
+  store.Open();
+  store.env().SetCapacity(20u << 20);
+  PutChunks all;
+  Status full;
+  for (uint64_t i = 0; i < 400 && full.ok(); ++i) {
+    PutChunks batch;
+    batch.chunks.push_back(RandomChunk(i, 64u << 10));
+    full = TryPut(store.chunks(), batch);
+    if (full.ok()) all.Append(batch);
+  }
+  REQUIRE_CODE(full, kNoSpace);
+  store.Commit();
+  RequireAll(store.chunks(), all);
+}
+
+}  // namespace siltfs::testing

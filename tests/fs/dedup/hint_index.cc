@@ -1,0 +1,50 @@
+#include "tests/fs/dedup/hint_index.h"
+
+namespace siltfs::testing {
+
+void HintIndex::Say(const ChunkName& name, std::optional<Location> location) {
+  MutexLock lock(mutex_);
+  lies_[name] = location;
+}
+
+void HintIndex::TellTruth(const ChunkName& name) {
+  MutexLock lock(mutex_);
+  lies_.erase(name);
+}
+
+void HintIndex::FailPuts(Status failure) {
+  MutexLock lock(mutex_);
+  put_failure_ = std::move(failure);
+  put_failure_.IgnoreError("it is for those who put");
+}
+
+void HintIndex::FailGets(Status failure) {
+  MutexLock lock(mutex_);
+  get_failure_ = std::move(failure);
+  get_failure_.IgnoreError("it is for those who get");
+}
+
+Status HintIndex::GetImpl(std::span<const ChunkName> names,
+                          std::span<std::optional<Location>> results) {
+  SILTFS_RETURN_IF_ERROR(inner_->Get(names, results));
+  MutexLock lock(mutex_);
+  if (!get_failure_.ok()) {
+    for (auto& result : results) result.reset();
+    return get_failure_;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (auto lie = lies_.find(names[i]); lie != lies_.end()) results[i] = lie->second;
+  }
+  return Status::Ok();
+}
+
+Status HintIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete) {
+  {
+    MutexLock lock(mutex_);
+    if (!put_failure_.ok()) return put_failure_;
+    for (const IndexEntry& entry : entries) lies_.erase(entry.name);
+  }
+  return inner_->Put(entries, complete + 1);
+}
+
+}  // namespace siltfs::testing

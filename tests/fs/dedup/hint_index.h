@@ -1,0 +1,45 @@
+// A chunk index that a test can make lie, lose entries or fail: it passes everything on to another
+// one except where told otherwise. What the store must do with the answers: an entry is a hint.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "index/chunk_index.h"
+
+namespace siltfs::testing {
+
+class HintIndex : public ChunkIndex {
+ public:
+  explicit HintIndex(std::unique_ptr<ChunkIndex> inner) : inner_(std::move(inner)) {}
+
+  // From now on the index says this of the name: empty if it has lost the entry.
+  void Say(const ChunkName& name, std::optional<Location> location);
+  // The name is answered truly again.
+  void TellTruth(const ChunkName& name);
+  // All further Puts and Gets, respectively, fail like this; OK ends it.
+  void FailPuts(Status failure);
+  void FailGets(Status failure);
+
+ private:
+  Status GetImpl(std::span<const ChunkName> names,
+                 std::span<std::optional<Location>> results) override;
+  Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) override;
+  Status DeleteImpl(const ChunkName& name) override { return inner_->Delete(name); }
+  Status FlushImpl(uint64_t) override { return inner_->Flush(); }
+  uint64_t DurableSequenceImpl() const override { return inner_->durable_sequence(); }
+  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
+    return inner_->ForEach(visit);
+  }
+  IndexStats StatsImpl() const override { return inner_->stats(); }
+  Status CloseImpl(uint64_t) override { return inner_->Close(); }
+
+  const std::unique_ptr<ChunkIndex> inner_;
+  Mutex mutex_;
+  std::unordered_map<ChunkName, std::optional<Location>> lies_ SILTFS_GUARDED_BY(mutex_);
+  Status put_failure_ SILTFS_GUARDED_BY(mutex_);
+  Status get_failure_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs::testing

@@ -1,0 +1,134 @@
+// A chunk store on a simulated device, with all that stands around it in a mounted file system but
+// the file system: index, recovery, id ranges, and in place of the metadata a few values in memory
+// that a commit changes as one and that no power cut touches.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/dedup/chunk_store.h"
+#include "fs/dedup/segment_recovery.h"
+#include "fs/meta/id_allocator.h"
+#include "store/env/sim_env.h"
+#include "tests/fs/dedup/hint_index.h"
+
+namespace siltfs::testing {
+
+enum class TestIndex : uint8_t {
+  kMap,
+  kSilt,       // with tables so small that they are frozen often
+  kLargeSilt,  // as a store has it
+};
+
+struct StoreSettings {
+  TestIndex index = TestIndex::kMap;
+  uint32_t segment_bytes = 64u << 10;
+  uint32_t block_plain_bytes = 16u << 10;
+  uint32_t chunk_max = 64u << 10;
+  Compression compression;
+  size_t worker_threads = 2;
+  size_t pipeline_bytes = 256u << 10;
+  size_t block_cache_bytes = 256u << 10;
+  size_t window_cache_bytes = 256u << 10;
+  uint64_t minimum_free_bytes = 0;
+};
+
+// What metadata would hold of the store.
+struct CommittedState {
+  uint64_t last_commit = 0;
+  uint64_t collisions = 0;
+  IdRanges ids;
+  std::map<SegmentId, SegmentRecord> segments;
+
+  void Apply(const std::vector<Mutation>& mutations);
+};
+
+class StoreUnderTest {
+ public:
+  explicit StoreUnderTest(StoreSettings settings = {});
+  ~StoreUnderTest();
+
+  SimEnv& env() { return env_; }
+  const std::string& path() const { return path_; }
+  CommittedState& committed() { return committed_; }
+  ChunkStore& chunks() { return *chunks_; }
+  HintIndex& index() { return *index_; }
+  bool is_open() const { return chunks_ != nullptr; }
+  std::vector<std::string>& findings() { return findings_; }
+  StoreIdentity identity() const;
+  SegmentId first_segment() const { return ids_->first_segment(); }
+  uint64_t first_sequence() const { return ids_->first_sequence(); }
+
+  // As a mount does it: recovery after an unclean end, index, replay, id ranges, chunk store.
+  Status TryOpen(bool read_only = false);
+  void Open(bool read_only = false);
+  // One commit, as metadata makes it. After a failure nothing is committed.
+  Status TryCommit();
+  void Commit();
+  // As an unmount does it.
+  Status TryClose();
+  void Close();
+  void Reopen() {
+    Close();
+    Open();
+  }
+  // The process is gone; the device stays as it is.
+  void Kill();
+  // The power is gone, too.
+  void Crash(CrashPolicy policy = {});
+  void RemoveIndex();
+
+ private:
+  const StoreSettings settings_;
+  const std::string path_ = "/store";
+  SimEnv env_;
+  CommittedState committed_;
+  Superblock superblock_;
+  std::vector<std::string> findings_;
+  std::unique_ptr<IdAllocator> ids_;
+  std::unique_ptr<HintIndex> index_;
+  std::unique_ptr<ChunkStore> chunks_;
+};
+
+// --- what tests say often
+
+// Bytes that zstd can do nothing with, different for each seed.
+Bytes RandomChunk(uint64_t seed, size_t size = 2000);
+// Bytes that shrink to a few.
+Bytes DullChunk(uint64_t seed, size_t size = 2000);
+
+// Chunks that were put, and under which names.
+struct PutChunks {
+  std::vector<Bytes> chunks;
+  std::vector<ChunkName> names;
+
+  void Append(const PutChunks& others);
+};
+Status TryPut(ChunkStore& store, PutChunks& batch);
+ChunkName PutOne(ChunkStore& store, ByteView chunk);
+// In one call. Seeds are `first_seed`, first_seed + 1, ...
+PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t size = 2000);
+
+// The chunk comes back byte for byte.
+bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk);
+void RequireAll(ChunkStore& store, const PutChunks& put);
+
+// The chunk tables and places of all blocks in all segment files.
+struct FoundBlock {
+  SegmentId segment;
+  uint32_t offset;
+  SegmentKind kind;
+  BlockHead head;
+};
+std::vector<FoundBlock> AllBlocks(StoreUnderTest& store);
+// Where the chunk lies; the last place if there are several.
+std::optional<Location> Find(StoreUnderTest& store, const ChunkName& name);
+// How many copies there are.
+size_t CountCopies(StoreUnderTest& store, const ChunkName& name);
+// Changes one byte of a file, durably.
+void FlipByte(StoreUnderTest& store, const std::string& path, uint64_t offset);
+
+}  // namespace siltfs::testing
