@@ -1,0 +1,145 @@
+// Attributes and extended attributes.
+#include "fs/core/file_system_impl.h"
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint32_t kPermissionBits = 07777;
+
+Status CheckXattrName(std::string_view name) {
+  if (name.empty())
+    return Status(StatusCode::kBufferTooSmall, "an extended attribute needs a name");
+  if (name.size() > 255)
+    return Status(StatusCode::kBufferTooSmall, "the attribute's name is longer than 255 bytes");
+  return Status::Ok();
+}
+
+Status NoAttribute() { return Status(StatusCode::kNoAttribute, "has no such extended attribute"); }
+
+}  // namespace
+
+Result<Attributes> FileSystemImpl::GetAttributes(InodeNumber number) {
+  Attributes attributes;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(number, false, [&attributes](const Inode& inode) {
+    attributes = AttributesOf(inode);
+    return Status::Ok();
+  }));
+  return attributes;
+}
+
+Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
+                                                 const AttributeChange& wanted) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr inode = inodes_.Get(number);
+  Attributes attributes;
+  {
+    InodeLock lock(inode, InodeLock::Mode::kExclusive);
+    SILTFS_ASSIGN_OR_RETURN(attributes, ChangeAttributes(*inode, wanted));
+  }
+  if (!wanted.size || inode->open_count > 0) return attributes;
+  // No release will follow that would fold the file.
+  FoldAndLog(number);
+  auto folded = GetAttributes(number);
+  return folded.ok() ? std::move(folded).value() : attributes;
+}
+
+Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const AttributeChange& wanted) {
+  SILTFS_RETURN_IF_ERROR(wanted.size ? LoadOverlay(inode) : Load(inode));
+  InodeRecord& record = inode.record;
+  Change change;
+  const int64_t now = Now();
+  const Tally before(record);
+  if (wanted.size) {
+    if (record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
+    if (!record.IsRegular()) return Status(StatusCode::kInvalidArgument, "is not a regular file");
+    SILTFS_RETURN_IF_ERROR(content_.Truncate(record, inode.overlay, *wanted.size));
+    record.mtime = now;
+    inode.last_write = env_.MonotonicNanoseconds();
+  }
+  if (wanted.mode)
+    record.mode = (record.mode & ~kPermissionBits) | (*wanted.mode & kPermissionBits);
+  if (wanted.uid) record.uid = *wanted.uid;
+  if (wanted.gid) record.gid = *wanted.gid;
+  if (wanted.atime) record.atime = *wanted.atime;
+  if (wanted.mtime) record.mtime = *wanted.mtime;
+  record.ctime = wanted.ctime.value_or(now);
+  if (wanted.size) {
+    SaveContent(inode, before, change);
+  } else {
+    Save(inode, change);
+  }
+  const Attributes attributes = AttributesOf(inode);
+  SILTFS_RETURN_IF_ERROR(Apply(change));
+  return attributes;
+}
+
+Result<std::string> FileSystemImpl::GetXattr(InodeNumber number, std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckXattrName(name));
+  std::string found;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(number, false, [&](const Inode& inode) -> Status {
+    if (inode.record.xattrs == 0) return NoAttribute();
+    SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(XattrKey(number, name)));
+    if (!value) return NoAttribute();
+    found = std::move(*value);
+    return Status::Ok();
+  }));
+  return found;
+}
+
+Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::string_view value,
+                                XattrMode mode) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckXattrName(name));
+  if (value.size() > kMaxXattrValueBytes) {
+    return Status(StatusCode::kBufferTooSmall, "the attribute's value is longer than 65,536 bytes");
+  }
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr inode = inodes_.Get(number);
+  InodeLock lock(inode, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(Load(*inode));
+  SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(XattrKey(number, name)));
+  if (present && mode == XattrMode::kCreate)
+    return Status(StatusCode::kAlreadyExists, "the attribute is there");
+  if (!present && mode == XattrMode::kReplace) return NoAttribute();
+  Change change;
+  change.Put(XattrKey(number, name), std::string(value));
+  if (!present) ++inode->record.xattrs;
+  inode->record.ctime = Now();
+  Save(*inode, change);
+  return Apply(change);
+}
+
+Result<std::vector<std::string>> FileSystemImpl::ListXattrs(InodeNumber number) {
+  std::vector<std::string> names;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(number, false, [&](const Inode& inode) -> Status {
+    if (inode.record.xattrs == 0) return Status::Ok();
+    const KeyRange range = RangeOf(Table::kXattr, number);
+    return metadata_->Pin().Scan(range.begin, range.end,
+                                 [&names](std::string_view key, std::string_view) {
+                                   if (auto name = ParseXattrName(key)) names.emplace_back(*name);
+                                   return true;
+                                 });
+  }));
+  return names;
+}
+
+Status FileSystemImpl::RemoveXattr(InodeNumber number, std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckXattrName(name));
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr inode = inodes_.Get(number);
+  InodeLock lock(inode, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(Load(*inode));
+  SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(XattrKey(number, name)));
+  if (!present) return NoAttribute();
+  Change change;
+  change.Delete(XattrKey(number, name));
+  --inode->record.xattrs;
+  inode->record.ctime = Now();
+  Save(*inode, change);
+  return Apply(change);
+}
+
+}  // namespace siltfs

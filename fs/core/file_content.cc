@@ -1,0 +1,230 @@
+#include "fs/core/file_content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "chunker/zeros.h"
+#include "fs/core/fold.h"
+#include "fs/meta/recipe_reader.h"
+
+namespace siltfs {
+namespace {
+
+// Chunks that start where the data before is not known (writes that overtake each other) are likely
+// to be cut again by the fold; so they wait as plain bytes for the gap to fill, up to this many.
+constexpr uint64_t kMaxWaitingBytes = 4u << 20;
+// When an overlay is folded although its file is in use.
+constexpr uint64_t kMaxOverlaySlices = 8192;
+constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
+// Chunks named, tagged and looked up together.
+constexpr size_t kPutBatch = 64;
+
+}  // namespace
+
+FileContent::FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables)
+    : chunks_(chunks), tables_(std::move(tables)) {}
+
+uint64_t FileContent::AllocatedBytes(const InodeRecord& record) {
+  const RecipeTotals totals = record.recipe.totals();
+  const uint64_t in_recipe =
+      std::min(totals.covered_bytes - totals.hole_bytes, record.recipe_limit);
+  return std::min(record.size, in_recipe + record.overlay_bytes);
+}
+
+uint64_t FileContent::ChunkReferences(const InodeRecord& record) {
+  return record.recipe.chunk_count() + record.overlay_chunks;
+}
+
+bool FileContent::IsSettled(const InodeRecord& record) {
+  return !record.has_overlay && record.recipe_limit == record.size &&
+         record.recipe.size() == record.size;
+}
+
+bool FileContent::NeedsFold(const Overlay& overlay) {
+  return overlay.slices() > kMaxOverlaySlices || overlay.plain_bytes() > kMaxOverlayPlainBytes;
+}
+
+Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
+                                 MutableByteView out) const {
+  if (offset >= record.size) return size_t{0};
+  out = out.first(std::min<uint64_t>(out.size(), record.size - offset));
+  Status status;
+  overlay.Visit(offset, offset + out.size(), [&](const OverlayPiece& piece) {
+    MutableByteView target = out.subspan(piece.offset - offset, piece.length);
+    switch (piece.kind) {
+      case OverlayPiece::Kind::kPlain:
+        std::memcpy(target.data(), piece.plain.data(), target.size());
+        break;
+      case OverlayPiece::Kind::kHole:
+        std::memset(target.data(), 0, target.size());
+        break;
+      case OverlayPiece::Kind::kChunk: {
+        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length);
+        if (!chunk.ok()) {
+          status = std::move(chunk).status();
+          return false;
+        }
+        std::memcpy(target.data(), chunk->bytes.data() + piece.slice.skip, target.size());
+        break;
+      }
+      case OverlayPiece::Kind::kAbsent:
+        status = ReadRecipe(record, piece.offset, target);
+        return status.ok();
+    }
+    return true;
+  });
+  SILTFS_RETURN_IF_ERROR(status);
+  return out.size();
+}
+
+Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
+                               MutableByteView out) const {
+  if (offset < record.recipe_limit) {
+    const uint64_t end = std::min<uint64_t>(record.recipe_limit, offset + out.size());
+    RecipeReader reader(chunks_, record.recipe);
+    for (reader.Seek(offset); offset < end; reader.Next()) {
+      if (!reader.Valid()) {
+        if (!reader.status().ok()) return reader.status();
+        return Status(StatusCode::kCorruption,
+                      fmt::format("the recipe ends before offset {}", offset));
+      }
+      const RecipeEntry& entry = reader.entry();
+      const uint64_t skip = offset - reader.entry_offset();
+      const uint64_t count = std::min(entry.length - skip, end - offset);
+      if (entry.is_hole()) {
+        std::memset(out.data(), 0, count);
+      } else {
+        SILTFS_ASSIGN_OR_RETURN(ChunkBytes chunk,
+                                chunks_.Get(entry.name, static_cast<uint32_t>(entry.length)));
+        std::memcpy(out.data(), chunk.bytes.data() + skip, count);
+      }
+      out = out.subspan(count);
+      offset += count;
+    }
+  }
+  std::memset(out.data(), 0, out.size());
+  return Status::Ok();
+}
+
+// Whether a chunk that starts here is likely to be the one that the fold would cut.
+bool FileContent::IsStreamStart(const InodeRecord& record, const Overlay& overlay,
+                                uint64_t offset) const {
+  if (offset == 0 || overlay.BoundaryAt(offset)) return true;
+  return offset == record.recipe_limit && offset == record.recipe.size();
+}
+
+Result<FileContent::CutOff> FileContent::CutChunks(ByteView data) const {
+  CutOff off;
+  std::vector<ByteView> batch;
+  std::vector<ChunkName> names;
+  auto put_batch = [&]() -> Status {
+    if (batch.empty()) return Status::Ok();
+    names.resize(batch.size());
+    SILTFS_RETURN_IF_ERROR(chunks_.Put(batch, names));
+    if (off.parts.empty() || off.parts.back().hole_bytes > 0) off.parts.emplace_back();
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const auto length = static_cast<uint32_t>(batch[i].size());
+      off.parts.back().slices.push_back({names[i], length, 0, length});
+    }
+    batch.clear();
+    return Status::Ok();
+  };
+  for (;;) {
+    ByteView rest = data.subspan(off.bytes);
+    const std::optional<size_t> length = tables_->FindCut(rest);
+    if (!length) break;
+    ByteView chunk = rest.first(*length);
+    if (IsAllZero(chunk)) {
+      SILTFS_RETURN_IF_ERROR(put_batch());
+      if (off.parts.empty() || off.parts.back().hole_bytes == 0) off.parts.emplace_back();
+      off.parts.back().hole_bytes += chunk.size();
+    } else {
+      batch.push_back(chunk);
+      if (batch.size() == kPutBatch) SILTFS_RETURN_IF_ERROR(put_batch());
+    }
+    off.bytes += chunk.size();
+  }
+  SILTFS_RETURN_IF_ERROR(put_batch());
+  return off;
+}
+
+Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset,
+                          ByteView data) const {
+  if (data.empty()) return Status::Ok();
+  const uint64_t end = offset + data.size();
+  if (end < offset || end > kMaxRecipeBytes)
+    return Status(StatusCode::kFileTooLarge, "the file would grow too large");
+
+  // The stream that this write continues, and what already waits behind it.
+  Overlay::Range before = offset > 0 ? overlay.PlainRunAt(offset - 1) : Overlay::Range{};
+  if (before.end < offset) before = {offset, offset};
+  before.end = offset;
+  Overlay::Range behind = overlay.PlainRunAt(end);
+  behind.begin = end;
+  const uint64_t waiting = before.size() + data.size() + behind.size();
+
+  CutOff off;
+  Bytes joined;
+  ByteView stream = data;
+  const bool is_stream = IsStreamStart(record, overlay, before.begin);
+  if (is_stream || waiting >= kMaxWaitingBytes) {
+    if (before.size() > 0 || behind.size() > 0) {
+      joined.reserve(waiting);
+      auto append = [&joined](const OverlayPiece& piece) {
+        joined.insert(joined.end(), piece.plain.begin(), piece.plain.end());
+        return true;
+      };
+      overlay.Visit(before.begin, before.end, append);
+      joined.insert(joined.end(), data.begin(), data.end());
+      overlay.Visit(end, end + behind.size(), append);
+      stream = joined;
+    }
+    SILTFS_ASSIGN_OR_RETURN(off, CutChunks(stream));
+  }
+  if (off.bytes == 0) {
+    overlay.PutPlain(offset, data);
+  } else {
+    uint64_t at = before.begin;
+    for (const CutOff::Part& part : off.parts) {
+      if (part.hole_bytes > 0) {
+        overlay.PutHole(at, part.hole_bytes);
+        at += part.hole_bytes;
+      } else {
+        overlay.PutSlices(at, part.slices);
+        for (const ChunkSlice& slice : part.slices) at += slice.length;
+      }
+    }
+    overlay.PutPlain(at, stream.subspan(off.bytes));
+  }
+  record.size = std::max(record.size, end);
+  return Status::Ok();
+}
+
+Status FileContent::Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const {
+  if (size > kMaxRecipeBytes)
+    return Status(StatusCode::kFileTooLarge, "the file would grow too large");
+  if (size < record.size) {
+    overlay.Erase(size, std::max(record.size, overlay.end()));
+    record.recipe_limit = std::min(record.recipe_limit, size);
+  }
+  record.size = size;
+  return Status::Ok();
+}
+
+Status FileContent::Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
+  uint64_t end = record.size;
+  if (mode == FoldMode::kKeepTail && end > 0) {
+    const Overlay::Range tail = overlay.PlainRunAt(end - 1);
+    if (tail.end == end && tail.size() < kMaxWaitingBytes) end = tail.begin;
+  }
+  SILTFS_ASSIGN_OR_RETURN(Recipe recipe,
+                          FoldToRecipe(chunks_, *tables_, *this, record, overlay, end));
+  record.recipe = std::move(recipe);
+  record.recipe_limit = end;
+  overlay.Erase(0, end);
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,72 @@
+// What a regular file holds: reads, writes and truncation over recipe, overlay and chunks, and the
+// fold that turns overlay into recipe.
+//
+// A write goes into the overlay as plain bytes; where it continues a stream, complete chunks are
+// cut off the front of the stream, put into the chunk store and replace the plain bytes, so only
+// the tail of a stream stays plain. Fold makes a recipe of everything.
+//
+// Not thread-safe for one file: the caller holds the inode's lock (exclusively for all but Read).
+// Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
+// Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
+// range; kFileTooLarge. After a failure record and overlay still say what the file holds (a failed
+// Write has not written).
+#pragma once
+
+#include <memory>
+
+#include "chunker/chunker.h"
+#include "fs/core/overlay.h"
+#include "fs/dedup/chunk_store.h"
+#include "fs/meta/inode_record.h"
+
+namespace siltfs {
+
+class FileContent {
+ public:
+  // `chunks` must outlive it.
+  FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables);
+
+  // Fills `out` from `offset`; the number of bytes, short only at the end of the file.
+  Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
+                      MutableByteView out) const;
+
+  Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
+  // Also makes a file longer; the new part reads as zeros.
+  Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;
+
+  enum class FoldMode : uint8_t {
+    kAll,
+    kKeepTail,  // leaves plain bytes at the end of the file to whoever goes on writing there
+  };
+  Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const;
+  // The recipe is all that the file holds, and reaches to its end: there is nothing to fold. What
+  // the caller has not saved does not count.
+  static bool IsSettled(const InodeRecord& record);
+  // The overlay has grown so large that it should be folded while the file is still written to.
+  static bool NeedsFold(const Overlay& overlay);
+
+  // Bytes of the file that are not holes: exact after a fold, else an upper bound (what is
+  // overwritten counts twice).
+  static uint64_t AllocatedBytes(const InodeRecord& record);
+  static uint64_t ChunkReferences(const InodeRecord& record);
+
+ private:
+  // Cuts whole chunks off the front of `data`, which lies at `offset`, and puts them; how many
+  // bytes were cut is returned and `cut` called for each run of chunks or hole.
+  struct CutOff {
+    uint64_t bytes = 0;
+    struct Part {
+      uint64_t hole_bytes = 0;  // or
+      std::vector<ChunkSlice> slices;
+    };
+    std::vector<Part> parts;
+  };
+  Result<CutOff> CutChunks(ByteView data) const;
+  bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;
+  Status ReadRecipe(const InodeRecord& record, uint64_t offset, MutableByteView out) const;
+
+  ChunkStore& chunks_;
+  const std::shared_ptr<const ChunkerTables> tables_;
+};
+
+}  // namespace siltfs

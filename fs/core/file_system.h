@@ -1,0 +1,158 @@
+// The file system itself, free of FUSE: inodes, names, files' contents, over metadata (fs/meta) and
+// chunks (fs/dedup).
+//
+// Thread-safety: every call from any thread. Ownership: the FileSystem owns the open store, lock
+// included. Order: operations take effect in the order their calls return or, where they overlap,
+// in some order; what survives a crash is a prefix of that order (docs/crash-model.md). Permissions
+// are the kernel's business (default_permissions); nothing here checks them. Errors: Status codes
+// as a POSIX caller expects (fs/fuse maps them). kReadOnly once the store has turned read-only.
+// Durability: none until Fsync, SyncAll or Close returned OK; every commit interval at the latest.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/bytes.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+using InodeNumber = uint64_t;  // never reused
+inline constexpr InodeNumber kRootInode = 1;
+
+// POSIX limits of this file system.
+inline constexpr size_t kMaxNameBytes = 255;
+inline constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;  // 16 TiB
+inline constexpr size_t kMaxXattrValueBytes = 65536;
+inline constexpr uint32_t kMaxLinks = 1000000;
+
+struct Attributes {
+  InodeNumber inode = 0;
+  uint32_t mode = 0;  // type and permission bits, as st_mode
+  uint32_t links = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t device = 0;  // of device nodes, as st_rdev
+  uint64_t size = 0;
+  uint64_t allocated_bytes = 0;  // size less holes
+  int64_t atime = 0;             // all times in nanoseconds since 1970
+  int64_t mtime = 0;
+  int64_t ctime = 0;
+  int64_t btime = 0;
+};
+
+// What SetAttributes changes; what is empty stays.
+struct AttributeChange {
+  std::optional<uint32_t> mode;  // permission bits
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
+  std::optional<uint64_t> size;
+  std::optional<int64_t> atime;
+  std::optional<int64_t> mtime;
+  std::optional<int64_t> ctime;  // else: now
+};
+
+struct Owner {
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+};
+
+struct DirectoryRecord {
+  std::string_view name;
+  InodeNumber inode = 0;
+  uint32_t mode = 0;    // type bits only, as st_mode
+  uint64_t cookie = 0;  // pass it to ReadDirectory to go on behind this record
+};
+
+struct SpaceInfo {
+  uint64_t block_size = 4096;
+  uint64_t total_bytes = 0;  // of the disk below
+  uint64_t free_bytes = 0;
+  uint64_t available_bytes = 0;
+  uint64_t inodes = 0;  // in use
+};
+
+enum class RenameMode : uint8_t { kReplace, kNoReplace, kExchange };
+enum class XattrMode : uint8_t { kSet, kCreate, kReplace };
+
+struct FileSystemOptions {
+  std::string store;  // path of the store directory
+  bool read_only = false;
+  std::chrono::milliseconds commit_interval{5000};
+  std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
+  // Called with a sentence about damage or failures that no caller is told of; from any thread. May
+  // be empty.
+  std::function<void(const std::string& finding)> report;
+};
+
+struct FileSystemStats;  // fs/core/stats.h
+
+class FileSystem {
+ public:
+  // Locks the store (kInUse if someone has it), recovers it after a crash and opens it.
+  static Result<std::unique_ptr<FileSystem>> Open(Env& env, FileSystemOptions options);
+  virtual ~FileSystem() = default;
+
+  // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
+  // adds one to the inode's lookup count, which Forget takes back: an inode without names lives on
+  // while it is looked up or open.
+  virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
+  virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
+  // Regular files, fifos, sockets and device nodes.
+  virtual Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
+                                      uint64_t device, Owner owner) = 0;
+  virtual Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
+                                           Owner owner) = 0;
+  virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
+                                         std::string_view target, Owner owner) = 0;
+  virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
+                                  std::string_view new_name) = 0;
+  virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
+  virtual Status RemoveDirectory(InodeNumber parent, std::string_view name) = 0;
+  virtual Status Rename(InodeNumber parent, std::string_view name, InodeNumber new_parent,
+                        std::string_view new_name, RenameMode mode) = 0;
+  virtual Result<std::string> ReadLink(InodeNumber inode) = 0;
+
+  // --- attributes
+  virtual Result<Attributes> GetAttributes(InodeNumber inode) = 0;
+  virtual Result<Attributes> SetAttributes(InodeNumber inode, const AttributeChange& change) = 0;
+  virtual Result<std::string> GetXattr(InodeNumber inode, std::string_view name) = 0;
+  virtual Status SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
+                          XattrMode mode) = 0;
+  virtual Result<std::vector<std::string>> ListXattrs(InodeNumber inode) = 0;
+  virtual Status RemoveXattr(InodeNumber inode, std::string_view name) = 0;
+
+  // --- directories. Visits "." and ".." (cookies 1 and 2) and then the entries behind `cookie` in
+  // creation order, until `visit` returns false. Stable under change: what was there all along is
+  // visited exactly once.
+  virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
+                               const std::function<bool(const DirectoryRecord&)>& visit) = 0;
+
+  // --- files. Each OpenFile or CreateFile is paired with one ReleaseFile.
+  virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
+                                        Owner owner) = 0;
+  virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
+  virtual void ReleaseFile(InodeNumber inode) = 0;
+  // The number of bytes read: fewer than asked for only at the end of the file.
+  virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
+  // All of `data` or an error.
+  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data) = 0;
+  virtual Status Fsync(InodeNumber inode) = 0;
+
+  // --- the whole
+  virtual Status SyncAll() = 0;
+  virtual Result<SpaceInfo> GetSpace() = 0;
+  virtual Result<FileSystemStats> GetStats() = 0;
+  // Commits everything and closes the store cleanly. No call may follow. Without it destruction is
+  // like a crash.
+  virtual Status Close() = 0;
+};
+
+}  // namespace siltfs

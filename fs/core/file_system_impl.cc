@@ -1,0 +1,93 @@
+// Opening, figures and closing of the FileSystem.
+#include "fs/core/file_system_impl.h"
+
+#include "fs/meta/schema.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kCachedInodes = 4096;
+
+}  // namespace
+
+FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
+    : env_(env),
+      options_(std::move(options)),
+      lock_(std::move(parts.lock)),
+      superblock_(parts.superblock),
+      index_(std::move(parts.index)),
+      chunks_(std::move(parts.chunks)),
+      metadata_(std::move(parts.metadata)),
+      ids_(std::move(parts.ids)),
+      content_(*chunks_, std::move(parts.chunker_tables)),
+      inodes_(kCachedInodes) {}
+
+FileSystemImpl::~FileSystemImpl() {
+  StopHousekeeping();
+  metadata_.reset();  // its commit thread calls chunks_
+}
+
+Status FileSystemImpl::Start() {
+  if (options_.read_only) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(RemoveOrphans());
+  housekeeper_ = std::thread([this] { KeepHouse(); });
+  return Status::Ok();
+}
+
+Result<SpaceInfo> FileSystemImpl::GetSpace() {
+  SILTFS_ASSIGN_OR_RETURN(DiskSpace disk, env_.GetDiskSpace(options_.store));
+  const Counters counters = metadata_->counters();
+  SpaceInfo space;
+  space.total_bytes = disk.total_bytes;
+  space.free_bytes = disk.free_bytes;
+  space.available_bytes = disk.available_bytes;
+  space.inodes = static_cast<uint64_t>(counters[static_cast<size_t>(Counter::kFiles)] +
+                                       counters[static_cast<size_t>(Counter::kDirectories)]);
+  return space;
+}
+
+Result<FileSystemStats> FileSystemImpl::GetStats() {
+  const Counters counters = metadata_->counters();
+  auto counter = [&counters](Counter c) {
+    return static_cast<uint64_t>(counters[static_cast<size_t>(c)]);
+  };
+  const ChunkStoreTotals totals = chunks_->totals();
+  FileSystemStats stats;
+  stats.logical_bytes = counter(Counter::kLogicalBytes);
+  stats.files = counter(Counter::kFiles);
+  stats.directories = counter(Counter::kDirectories);
+  stats.chunks_logical = counter(Counter::kChunkReferences);
+  stats.unique_bytes = totals.plain_bytes;
+  stats.chunks_unique = totals.chunks;
+  stats.stored_bytes = totals.stored_bytes;
+  stats.sha1_collisions = totals.sha1_collisions;
+  stats.metadata_bytes = metadata_->DiskBytes();
+  stats.index = index_->stats();
+  stats.index_bytes = stats.index.flash_bytes;
+  stats.last_commit = metadata_->last_commit();
+  const Status failure = metadata_->failure();
+  stats.read_only = options_.read_only || !failure.ok();
+  if (!failure.ok()) stats.read_only_cause = failure.ToString();
+  return stats;
+}
+
+Status FileSystemImpl::Close() {
+  StopHousekeeping();
+  if (options_.read_only) return metadata_->Close();
+  for (const InodePtr& inode : inodes_.Snapshot()) {
+    if (inode->loaded && NeedsFold(inode->record)) FoldAndLog(inode->number);
+  }
+  SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
+  std::vector<Mutation> last;
+  SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
+  SILTFS_RETURN_IF_ERROR(index_->Close());
+  if (!last.empty()) SILTFS_RETURN_IF_ERROR(metadata_->WriteThrough(last));
+  SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));
+  superblock_.last_commit = metadata_->last_commit();
+  SILTFS_RETURN_IF_ERROR(metadata_->Close());
+  superblock_.clean = true;
+  return WriteSuperblock(env_, options_.store, superblock_);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,232 @@
+// The FileSystem over metadata and chunks. How an operation goes: wait for room in the open group;
+// lock the inodes concerned, in the order of their numbers; read; change the inodes in memory and
+// collect mutations; Apply them as one. What is read outside the locks to find out which inodes are
+// concerned is read again under them.
+//
+// Lock order: rename_mutex_, inodes (by number), then the mutexes of the tables, of ChunkStore and
+// MetadataStore.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "fs/core/file_content.h"
+#include "fs/core/file_system.h"
+#include "fs/core/inode_table.h"
+#include "fs/core/lookup_counts.h"
+#include "fs/core/stats.h"
+#include "fs/dedup/chunk_store.h"
+#include "fs/meta/directory_entry.h"
+#include "fs/meta/id_allocator.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/schema.h"
+#include "index/chunk_index.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class FileSystemImpl final : public FileSystem {
+ public:
+  // Opened by open_store.cc, in this order; destroyed in the other.
+  struct Parts {
+    std::unique_ptr<FileLock> lock;
+    Superblock superblock;
+    std::unique_ptr<ChunkIndex> index;
+    std::unique_ptr<ChunkStore> chunks;
+    std::unique_ptr<MetadataStore> metadata;
+    std::unique_ptr<IdAllocator> ids;  // null when read-only
+    std::shared_ptr<const ChunkerTables> chunker_tables;
+  };
+  FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
+  ~FileSystemImpl() override;
+
+  // Removes what was unlinked but still in use at a crash, and starts the housekeeping.
+  Status Start();
+
+  Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
+  void Forget(InodeNumber inode, uint64_t lookups) override;
+  Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
+                              uint64_t device, Owner owner) override;
+  Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
+                                   Owner owner) override;
+  Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                 Owner owner) override;
+  Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
+                          std::string_view new_name) override;
+  Status Unlink(InodeNumber parent, std::string_view name) override;
+  Status RemoveDirectory(InodeNumber parent, std::string_view name) override;
+  Status Rename(InodeNumber parent, std::string_view name, InodeNumber new_parent,
+                std::string_view new_name, RenameMode mode) override;
+  Result<std::string> ReadLink(InodeNumber inode) override;
+
+  Result<Attributes> GetAttributes(InodeNumber inode) override;
+  Result<Attributes> SetAttributes(InodeNumber inode, const AttributeChange& change) override;
+  Result<std::string> GetXattr(InodeNumber inode, std::string_view name) override;
+  Status SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
+                  XattrMode mode) override;
+  Result<std::vector<std::string>> ListXattrs(InodeNumber inode) override;
+  Status RemoveXattr(InodeNumber inode, std::string_view name) override;
+
+  Status ReadDirectory(InodeNumber directory, uint64_t cookie,
+                       const std::function<bool(const DirectoryRecord&)>& visit) override;
+
+  Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
+                                Owner owner) override;
+  Status OpenFile(InodeNumber inode, bool truncate) override;
+  void ReleaseFile(InodeNumber inode) override;
+  Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Fsync(InodeNumber inode) override;
+
+  Status SyncAll() override;
+  Result<SpaceInfo> GetSpace() override;
+  Result<FileSystemStats> GetStats() override;
+  Status Close() override;
+
+ private:
+  // The mutations of one operation and what they do to the counters.
+  struct Change {
+    std::vector<Mutation> mutations;
+    Counters differences{};
+    std::vector<Inode*> inodes;  // changed in memory, or about to be; locked
+    bool applied = false;
+
+    Change() = default;
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    // What failed half-way is loaded again.
+    ~Change() {
+      if (applied) return;
+      for (Inode* inode : inodes) inode->Invalidate();
+    }
+
+    void Count(Counter counter, int64_t difference) {
+      differences[static_cast<size_t>(counter)] += difference;
+    }
+    void Put(std::string key, std::string value) {
+      mutations.push_back({std::move(key), std::move(value)});
+    }
+    void Delete(std::string key) { mutations.push_back({std::move(key), std::nullopt}); }
+  };
+  // What a file counts for before and after a change of its content.
+  struct Tally {
+    explicit Tally(const InodeRecord& record);
+    int64_t allocated;
+    int64_t references;
+  };
+
+  // --- inode_ops.cc
+  Status Load(Inode& inode);         // lock held exclusively; kStale if there is no such inode
+  Status LoadOverlay(Inode& inode);  // lock held exclusively
+  // Locks the inode in shared mode, loaded (with its overlay if `overlay`), and calls `use`.
+  Status WithLoaded(InodeNumber number, bool overlay,
+                    const std::function<Status(const Inode&)>& use);
+  static Attributes AttributesOf(const Inode& inode);
+  // --- attribute_ops.cc
+  Result<Attributes> ChangeAttributes(Inode& inode, const AttributeChange& wanted);
+
+  // --- inode_ops.cc
+  // Adds the inode's record to the change.
+  void Save(Inode& inode, Change& change) const;
+  // Adds record, overlay and the difference in counters since `before`.
+  void SaveContent(Inode& inode, const Tally& before, Change& change) const;
+  Status Apply(Change& change);
+  // Adds the removal of everything the inode has.
+  Status DeleteInode(Inode& inode, Change& change);
+  // Removes the inode if it is an orphan and nobody uses it.
+  void RemoveIfUnused(InodeNumber number);
+  Status RemoveOrphans();
+  bool IsOrphan(InodeNumber number) const;
+  void SetOrphan(InodeNumber number, bool orphan);
+
+  // --- namespace_ops.cc
+  struct NewInode {
+    uint32_t mode = 0;
+    uint64_t device = 0;
+    Owner owner;
+    std::string_view target;
+    bool open = false;
+  };
+  Result<Attributes> MakeInode(InodeNumber parent, std::string_view name, const NewInode& wanted);
+  static Status CheckName(std::string_view name);
+  Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;
+  Status CheckDirectory(const Inode& directory) const;  // loaded, a directory, not removed
+  // Enters or removes a name; cookies and entry counts included, link counts not.
+  static void AddName(Inode& directory, std::string_view name, const Inode& child, Change& change);
+  static void PutName(Inode& directory, std::string_view name, const Inode& child, uint64_t cookie,
+                      Change& change);
+  static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,
+                       Change& change);
+  // Takes one link from the inode (all from a directory) and removes it if nobody uses it.
+  Status DropLink(Inode& inode, int64_t now, Change& change);
+  // After the change that removed an inode for good was applied.
+  void ForgetRemoved(Inode& inode);
+  Status RemoveName(InodeNumber parent, std::string_view name, bool directory);
+  Status RemoveNameLocked(Inode& from, std::string_view name, const NameEntry& entry, Inode& inode,
+                          bool directory);
+  // Why a name was not found: there is no such directory, or no such name in it.
+  Status NoSuchName(InodeNumber directory);
+  Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
+
+  // --- rename.cc
+  // A name, the directory it is in and the inode it means; all locked and loaded.
+  struct Place {
+    Inode& directory;
+    std::string_view name;
+    std::optional<NameEntry> entry;
+    Inode* inode = nullptr;  // null where the name is free
+  };
+  Status RenameLocked(const Place& from, const Place& to, RenameMode mode);
+  Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
+  static void Exchange(const Place& from, const Place& to, int64_t now, Change& change);
+
+  // --- file_ops.cc
+  static bool NeedsFold(const InodeRecord& record);
+  Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
+  // Folds a file that nobody writes to; reports what fails.
+  void FoldAndLog(InodeNumber number);
+  void FoldLeftovers();
+
+  // --- housekeeping.cc
+  void KeepHouse();
+  void FoldIdle();
+  // Drops overlays from memory (metadata has them) until those that are left are small enough.
+  void RelievePressure();
+  void WakeHousekeeper();
+  bool UnderPressure() const { return overlay_plain_bytes_ > kMaxOverlayPlainBytes; }
+  void StopHousekeeping();
+
+  // Of all overlays in memory together.
+  static constexpr uint64_t kMaxOverlayPlainBytes = 16u << 20;
+
+  int64_t Now() { return env_.NowNanoseconds(); }
+  Status CheckWritable() const;
+
+  Env& env_;
+  const FileSystemOptions options_;
+  std::unique_ptr<FileLock> lock_;
+  Superblock superblock_;
+  std::unique_ptr<ChunkIndex> index_;
+  std::unique_ptr<ChunkStore> chunks_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<IdAllocator> ids_;
+  FileContent content_;
+  PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
+  InodeTable inodes_;
+  LookupCounts lookups_;
+  Mutex rename_mutex_;  // held while a directory moves to another, so that the tree above it holds
+                        // still
+
+  mutable Mutex orphans_mutex_;
+  std::unordered_set<InodeNumber> orphans_ SILTFS_GUARDED_BY(orphans_mutex_);
+
+  Mutex housekeeping_mutex_;
+  CondVar housekeeping_wakes_;
+  bool stopping_ SILTFS_GUARDED_BY(housekeeping_mutex_) = false;
+  std::thread housekeeper_;
+};
+
+}  // namespace siltfs

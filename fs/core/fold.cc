@@ -1,0 +1,286 @@
+#include "fs/core/fold.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "chunker/zeros.h"
+#include "fs/meta/recipe_reader.h"
+#include "fs/meta/recipe_splice.h"
+
+namespace siltfs {
+namespace {
+
+// How much of a changed stretch is read and cut at once.
+constexpr uint64_t kReadAheadBytes = 1u << 20;
+
+class Folder {
+ public:
+  Folder(ChunkStore& chunks, const ChunkerTables& tables, const FileContent& content,
+         const InodeRecord& record, const Overlay& overlay, uint64_t end)
+      : chunks_(chunks),
+        tables_(tables),
+        content_(content),
+        record_(record),
+        overlay_(overlay),
+        end_(end),
+        base_end_(std::min(record.recipe_limit, end)),
+        base_size_(record.recipe.size()),
+        base_(chunks, record.recipe) {}
+
+  Result<Recipe> Run();
+
+ private:
+  // A stretch [begin, end) that differs from the base; cutting starts at `start`, at or before
+  // begin.
+  struct Region {
+    uint64_t start;
+    uint64_t begin;
+    uint64_t end;
+  };
+  // What lies at a position, as far as the next thing.
+  struct Layout {
+    enum class Kind : uint8_t { kHole, kChunk, kBytes };
+    Kind kind = Kind::kBytes;
+    uint64_t length = 0;
+    RecipeEntry chunk;  // kChunk: whole, and ended by its content
+  };
+  // An entry of the base.
+  struct BaseEntry {
+    RecipeEntry entry;
+    uint64_t begin = 0;
+    uint64_t end() const { return begin + entry.length; }
+  };
+
+  Result<std::optional<BaseEntry>> BaseAt(uint64_t offset);
+  Result<std::vector<Region>> FindRegions();
+  Result<uint64_t> StartOf(uint64_t begin);
+  Result<bool> InStep(uint64_t position);
+  Result<Layout> LayoutAt(uint64_t position);
+  // Appends entries from `position` on, at least one; returns where they end.
+  Result<uint64_t> Step(uint64_t position, uint64_t region_end, std::vector<RecipeEntry>& entries);
+  Result<uint64_t> CutBytes(uint64_t position, uint64_t region_end,
+                            std::vector<RecipeEntry>& entries);
+
+  ChunkStore& chunks_;
+  const ChunkerTables& tables_;
+  const FileContent& content_;
+  const InodeRecord& record_;
+  const Overlay& overlay_;
+  const uint64_t end_;        // of the new recipe
+  const uint64_t base_end_;   // the base counts up to here
+  const uint64_t base_size_;  // of the old recipe
+  RecipeReader base_;
+};
+
+Result<std::optional<Folder::BaseEntry>> Folder::BaseAt(uint64_t offset) {
+  base_.Seek(offset);
+  if (!base_.status().ok()) return base_.status();
+  if (!base_.Valid()) return std::optional<BaseEntry>();
+  return std::optional<BaseEntry>({base_.entry(), base_.entry_offset()});
+}
+
+// Where to start cutting so that a change that begins at `begin` is cut as if the file had always
+// been so.
+Result<uint64_t> Folder::StartOf(uint64_t begin) {
+  if (begin == 0) return begin;
+  SILTFS_ASSIGN_OR_RETURN(auto before, BaseAt(begin - 1));
+  if (!before || before->entry.is_hole()) return begin;
+  if (before->end() > begin) return before->begin;  // the change is within a chunk
+  // The chunk before ends right here: by its content if another chunk followed, else because
+  // something else did.
+  SILTFS_ASSIGN_OR_RETURN(auto next, BaseAt(begin));
+  return next && !next->entry.is_hole() ? begin : before->begin;
+}
+
+Result<std::vector<Folder::Region>> Folder::FindRegions() {
+  std::vector<Overlay::Range> changed;
+  for (Overlay::Range range : overlay_.CoveredRanges()) {
+    range.end = std::min(range.end, base_end_);
+    if (range.begin < range.end) changed.push_back(range);
+  }
+  // Whatever lies behind the base, and the place where the base was cut off.
+  if (end_ > base_end_ || base_end_ < base_size_) {
+    if (!changed.empty() && changed.back().end == base_end_) {
+      changed.back().end = end_;
+    } else {
+      changed.push_back({base_end_, end_});
+    }
+  }
+  std::vector<Region> regions;
+  for (const Overlay::Range& range : changed) {
+    SILTFS_ASSIGN_OR_RETURN(uint64_t start, StartOf(range.begin));
+    regions.push_back({start, range.begin, range.end});
+  }
+  return regions;
+}
+
+// Whether the base can be taken over from here on.
+Result<bool> Folder::InStep(uint64_t position) {
+  if (position >= base_end_) return false;
+  SILTFS_ASSIGN_OR_RETURN(auto entry, BaseAt(position));
+  return entry && (entry->begin == position || entry->entry.is_hole());
+}
+
+Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
+  OverlayPiece piece;
+  overlay_.Visit(position, end_, [&piece](const OverlayPiece& first) {
+    piece = first;
+    return false;
+  });
+  switch (piece.kind) {
+    case OverlayPiece::Kind::kPlain:
+      return Layout{Layout::Kind::kBytes, piece.length, {}};
+    case OverlayPiece::Kind::kHole:
+      return Layout{Layout::Kind::kHole, piece.length, {}};
+    case OverlayPiece::Kind::kChunk:
+      if (!piece.slice.IsWhole()) return Layout{Layout::Kind::kBytes, piece.length, {}};
+      return Layout{Layout::Kind::kChunk, piece.length,
+                    RecipeEntry::Chunk(piece.slice.name, piece.length)};
+    case OverlayPiece::Kind::kAbsent:
+      break;
+  }
+  if (position >= base_end_) return Layout{Layout::Kind::kHole, piece.length, {}};
+  const uint64_t piece_end = std::min(position + piece.length, base_end_);
+  SILTFS_ASSIGN_OR_RETURN(auto entry, BaseAt(position));
+  if (!entry) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("the recipe ends before offset {}", position));
+  }
+  const uint64_t length = std::min(entry->end(), piece_end) - position;
+  if (entry->entry.is_hole()) return Layout{Layout::Kind::kHole, length, {}};
+  if (entry->begin == position && entry->end() < piece_end) {
+    SILTFS_ASSIGN_OR_RETURN(auto next, BaseAt(entry->end()));
+    if (next && !next->entry.is_hole()) return Layout{Layout::Kind::kChunk, length, entry->entry};
+  }
+  return Layout{Layout::Kind::kBytes, length, {}};
+}
+
+Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
+                                  std::vector<RecipeEntry>& entries) {
+  // How far the bytes go, and the first place on the way where existing chunks could be taken over.
+  const uint64_t max = tables_.parameters().max;
+  uint64_t bytes_end = position;
+  std::optional<uint64_t> takeover;
+  bool barrier = false;  // a hole or the end of the file follows
+  while (bytes_end < position + kReadAheadBytes && !(takeover && bytes_end >= *takeover + max)) {
+    if (bytes_end == end_) {
+      barrier = true;
+      break;
+    }
+    SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(bytes_end));
+    if (layout.kind == Layout::Kind::kHole) {
+      barrier = true;
+      break;
+    }
+    if (!takeover && bytes_end > position) {
+      bool possible = layout.kind == Layout::Kind::kChunk;
+      if (!possible && bytes_end >= region_end) {
+        SILTFS_ASSIGN_OR_RETURN(possible, InStep(bytes_end));
+      }
+      if (possible) takeover = bytes_end;
+    }
+    bytes_end += layout.length;
+  }
+  // Long plain extents and chunks make the end overshoot; a buffer has to hold one chunk at least.
+  const uint64_t bound = position + kReadAheadBytes + max;
+  if (bytes_end > bound) {
+    bytes_end = bound;
+    barrier = false;
+  }
+  Bytes buffer(bytes_end - position);
+  SILTFS_ASSIGN_OR_RETURN(size_t got, content_.Read(record_, overlay_, position, buffer));
+  if (got != buffer.size())
+    return Status(StatusCode::kCorruption, "the file is shorter than its inode says");
+
+  struct Cut {
+    ByteView bytes;
+    bool hole;
+  };
+  std::vector<Cut> cuts;
+  std::vector<ByteView> to_put;
+  ByteView rest = buffer;
+  const uint64_t stop = takeover.value_or(bytes_end);
+  while (!rest.empty() && bytes_end - rest.size() < stop) {
+    std::optional<size_t> length = tables_.FindCut(rest);
+    if (!length) {
+      if (!barrier) break;
+      length = rest.size();
+    }
+    ByteView chunk = rest.first(*length);
+    cuts.push_back({chunk, IsAllZero(chunk)});
+    if (!cuts.back().hole) to_put.push_back(chunk);
+    rest = rest.subspan(*length);
+  }
+  std::vector<ChunkName> names(to_put.size());
+  SILTFS_RETURN_IF_ERROR(chunks_.Put(to_put, names));
+  size_t next_name = 0;
+  for (const Cut& cut : cuts) {
+    entries.push_back(cut.hole ? RecipeEntry::Hole(cut.bytes.size())
+                               : RecipeEntry::Chunk(names[next_name++], cut.bytes.size()));
+  }
+  return bytes_end - rest.size();
+}
+
+Result<uint64_t> Folder::Step(uint64_t position, uint64_t region_end,
+                              std::vector<RecipeEntry>& entries) {
+  SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(position));
+  switch (layout.kind) {
+    case Layout::Kind::kHole:
+      entries.push_back(RecipeEntry::Hole(layout.length));
+      return position + layout.length;
+    case Layout::Kind::kChunk:
+      entries.push_back(layout.chunk);
+      return position + layout.length;
+    case Layout::Kind::kBytes:
+      break;
+  }
+  return CutBytes(position, region_end, entries);
+}
+
+Result<Recipe> Folder::Run() {
+  SILTFS_ASSIGN_OR_RETURN(std::vector<Region> regions, FindRegions());
+  RecipeSplicer splicer(chunks_, record_.recipe);
+  uint64_t done = 0;  // the new recipe is settled up to here
+  for (size_t next = 0; next < regions.size();) {
+    uint64_t position = std::max(regions[next].start, done);
+    uint64_t region_end = regions[next].end;
+    ++next;
+    SILTFS_RETURN_IF_ERROR(splicer.Keep(position));
+    std::vector<RecipeEntry> entries;
+    for (;;) {
+      while (next < regions.size() && regions[next].start <= position) {
+        region_end = std::max(region_end, regions[next].end);
+        ++next;
+      }
+      if (position >= region_end) {
+        if (position == end_) break;
+        SILTFS_ASSIGN_OR_RETURN(bool in_step, InStep(position));
+        if (in_step) break;
+      }
+      SILTFS_ASSIGN_OR_RETURN(position, Step(position, region_end, entries));
+      for (const RecipeEntry& entry : entries) SILTFS_RETURN_IF_ERROR(splicer.Append(entry));
+      entries.clear();
+    }
+    done = position;
+    SILTFS_RETURN_IF_ERROR(splicer.Skip(position == end_ ? base_size_ : position));
+  }
+  SILTFS_ASSIGN_OR_RETURN(Recipe recipe, splicer.Finish());
+  if (recipe.size() != end_) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("a fold made {} bytes of {}", recipe.size(), end_));
+  }
+  return recipe;
+}
+
+}  // namespace
+
+Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
+                            const FileContent& content, const InodeRecord& record,
+                            const Overlay& overlay, uint64_t end) {
+  return Folder(chunks, tables, content, record, overlay, end).Run();
+}
+
+}  // namespace siltfs

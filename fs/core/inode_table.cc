@@ -1,0 +1,70 @@
+#include "fs/core/inode_table.h"
+
+#include <algorithm>
+
+namespace siltfs {
+
+InodePtr InodeTable::Get(InodeNumber number) {
+  MutexLock lock(mutex_);
+  auto found = slots_.find(number);
+  if (found != slots_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second.recent);
+    return found->second.inode;
+  }
+  recent_.push_front(number);
+  InodePtr inode = std::make_shared<Inode>(number);
+  slots_[number] = {inode, recent_.begin()};
+  Shrink();
+  return inode;
+}
+
+// Looks at a few of the least recently used only; those in use are moved out of the way.
+void InodeTable::Shrink() {
+  for (int looks = 0; slots_.size() > capacity_ && looks < 4; ++looks) {
+    const InodeNumber oldest = recent_.back();
+    auto slot = slots_.find(oldest);
+    // Nobody else can get hold of it while mutex_ is held; so if nobody holds it, its fields may be
+    // read.
+    if (slot->second.inode.use_count() == 1 && slot->second.inode->open_count == 0) {
+      recent_.pop_back();
+      slots_.erase(slot);
+    } else {
+      recent_.splice(recent_.begin(), recent_, slot->second.recent);
+    }
+  }
+}
+
+std::vector<InodePtr> InodeTable::Snapshot() const {
+  MutexLock lock(mutex_);
+  std::vector<InodePtr> inodes;
+  inodes.reserve(slots_.size());
+  for (const auto& [number, slot] : slots_) inodes.push_back(slot.inode);
+  return inodes;
+}
+
+void InodeTable::Erase(InodeNumber number) {
+  MutexLock lock(mutex_);
+  auto found = slots_.find(number);
+  if (found == slots_.end()) return;
+  recent_.erase(found->second.recent);
+  slots_.erase(found);
+}
+
+InodeLock::InodeLock(std::vector<InodePtr> inodes, Mode mode) SILTFS_NO_THREAD_SAFETY_ANALYSIS
+    : inodes_(std::move(inodes)),
+      mode_(mode) {
+  std::sort(inodes_.begin(), inodes_.end(),
+            [](const InodePtr& a, const InodePtr& b) { return a->number < b->number; });
+  inodes_.erase(std::unique(inodes_.begin(), inodes_.end()), inodes_.end());
+  for (const InodePtr& inode : inodes_) {
+    mode_ == Mode::kShared ? inode->mutex.LockShared() : inode->mutex.Lock();
+  }
+}
+
+InodeLock::~InodeLock() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+  for (auto inode = inodes_.rbegin(); inode != inodes_.rend(); ++inode) {
+    mode_ == Mode::kShared ? (*inode)->mutex.UnlockShared() : (*inode)->mutex.Unlock();
+  }
+}
+
+}  // namespace siltfs

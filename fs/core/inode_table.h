@@ -1,0 +1,92 @@
+// Inodes in memory: one object per inode in use, with the lock that serialises what is done to it;
+// the most recently used are kept loaded.
+//
+// Thread-safety: every call from any thread. Ownership: shared; the table lets go of inodes that
+// nobody holds and that are not open, least recently used first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "fs/core/file_system.h"
+#include "fs/core/overlay.h"
+#include "fs/meta/inode_record.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+struct Inode {
+  explicit Inode(InodeNumber n) : number(n) {}
+
+  const InodeNumber number;
+  // Lock order: several inodes are locked in the order of their numbers (InodeLock); before any
+  // other lock of the core.
+  SharedMutex mutex;
+
+  // Guarded by mutex.
+  bool loaded = false;          // the rest mirrors metadata
+  bool overlay_loaded = false;  // the overlay, too
+  InodeRecord record;
+  Overlay overlay;
+  std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without
+  uint64_t last_apply =
+      0;  // number of the commit that carries the last change made through this object
+  int64_t last_write = 0;  // monotonic nanoseconds
+
+  // What is in memory may not be what metadata has: load it again.
+  void Invalidate() {
+    loaded = false;
+    DropOverlay();
+  }
+  // Overlays are kept in memory for speed only; metadata has them.
+  void DropOverlay() {
+    overlay_loaded = false;
+    overlay = Overlay();
+  }
+};
+using InodePtr = std::shared_ptr<Inode>;
+
+class InodeTable {
+ public:
+  explicit InodeTable(size_t capacity) : capacity_(capacity) {}
+
+  // The one object of this inode, loaded or not.
+  InodePtr Get(InodeNumber number);
+  // All that are in the table, as of now.
+  std::vector<InodePtr> Snapshot() const;
+  // Forgets a removed inode.
+  void Erase(InodeNumber number);
+
+ private:
+  struct Slot {
+    InodePtr inode;
+    std::list<InodeNumber>::iterator recent;
+  };
+  void Shrink() SILTFS_REQUIRES(mutex_);
+
+  const size_t capacity_;
+  mutable Mutex mutex_;
+  std::unordered_map<InodeNumber, Slot> slots_ SILTFS_GUARDED_BY(mutex_);
+  std::list<InodeNumber> recent_ SILTFS_GUARDED_BY(mutex_);  // most recently used first
+};
+
+// Locks one or several inodes, each once, in the order of their numbers.
+class InodeLock {
+ public:
+  enum class Mode : uint8_t { kShared, kExclusive };
+  InodeLock(std::vector<InodePtr> inodes, Mode mode);
+  InodeLock(InodePtr inode, Mode mode) : InodeLock(std::vector<InodePtr>{std::move(inode)}, mode) {}
+  ~InodeLock();
+  InodeLock(const InodeLock&) = delete;
+  InodeLock& operator=(const InodeLock&) = delete;
+
+ private:
+  std::vector<InodePtr> inodes_;
+  const Mode mode_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,42 @@
+// How often the kernel has looked up each inode and not yet forgotten it: 12 bytes an inode in a
+// table that is at least 3/4 full while it grows, so 16 bytes at most. Needed to know when an inode
+// without names may go.
+//
+// Thread-safety: every call from any thread. No errors, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class LookupCounts {
+ public:
+  LookupCounts();
+
+  void Add(uint64_t inode);
+  // Takes `count` back; returns what is left (0 also if it was never there).
+  uint64_t Remove(uint64_t inode, uint64_t count);
+  uint64_t Of(uint64_t inode) const;
+  uint64_t inodes() const;
+  uint64_t memory_bytes() const;
+
+ private:
+  static constexpr uint64_t kNone = 0;  // inode numbers start at 1
+
+  size_t HomeOf(uint64_t inode) const SILTFS_REQUIRES(mutex_);
+  // The cell of the inode, or the empty one where it would go.
+  size_t Find(uint64_t inode) const SILTFS_REQUIRES(mutex_);
+  void Resize(size_t cells) SILTFS_REQUIRES(mutex_);
+  void EraseAt(size_t at) SILTFS_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  // Open addressing with linear probing, in two arrays so that nothing is padded.
+  std::vector<uint64_t> inodes_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
+  size_t used_ SILTFS_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,35 @@
+// An index that holds nothing and takes nothing: for a read-only mount of a store whose own index
+// is missing or damaged. All blocks are then replayed into memory beside it (ChunkStore's
+// `unindexed`).
+#pragma once
+
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+class MissingIndex final : public ChunkIndex {
+ public:
+  MissingIndex() : ChunkIndex(true) {}
+
+ private:
+  Status GetImpl(std::span<const ChunkName>, std::span<std::optional<Location>>) override {
+    return Status::Ok();  // the results have been cleared
+  }
+  // Never called: it is read-only.
+  Status PutImpl(std::span<const IndexEntry>, uint64_t) override { return Status::Ok(); }
+  Status DeleteImpl(const ChunkName&) override { return Status::Ok(); }
+  Status FlushImpl(uint64_t) override { return Status::Ok(); }
+
+  uint64_t DurableSequenceImpl() const override { return 0; }
+  Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
+    return Status::Ok();
+  }
+  IndexStats StatsImpl() const override {
+    IndexStats stats;
+    stats.engine = "none";
+    return stats;
+  }
+  Status CloseImpl(uint64_t) override { return Status::Ok(); }
+};
+
+}  // namespace siltfs

@@ -1,0 +1,226 @@
+// FileSystem::Open: locks, checks and recovers a store, and puts its parts together.
+#include <fmt/format.h>
+
+#include "chunker/parameters.h"
+#include "fs/core/file_system_impl.h"
+#include "fs/core/missing_index.h"
+#include "fs/core/segment_check.h"
+#include "fs/core/store_layout.h"
+#include "fs/dedup/segment_recovery.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/schema.h"
+#include "index/open_index.h"
+#include "store/base/coding.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+// What metadata says of the store as a whole.
+struct StoreRecords {
+  uint64_t last_commit = 0;
+  uint64_t collisions = 0;
+  IdRanges ids;
+  SegmentRecords segments;
+};
+
+Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
+  SILTFS_ASSIGN_OR_RETURN(auto value, kv.Get(key));
+  if (!value) return uint64_t{0};
+  Decoder in(AsBytes(*value));
+  const uint64_t number = in.U64();
+  if (!in.Done()) return Status(StatusCode::kCorruption, "metadata holds a malformed number");
+  return number;
+}
+
+Result<StoreRecords> ReadRecords(const KvStore& kv) {
+  StoreRecords records;
+  SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
+  SILTFS_ASSIGN_OR_RETURN(records.collisions, ReadNumber(kv, kCollisionsKey));
+  SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
+  if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
+  SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
+  const KeyRange range = RangeOf(Table::kSegment);
+  const auto snapshot = kv.Snapshot();
+  auto iterator = snapshot->NewIterator();
+  for (iterator->Seek(range.begin); iterator->Valid() && iterator->key() < range.end;
+       iterator->Next()) {
+    auto id = ParseSegmentKey(iterator->key());
+    if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
+    SILTFS_ASSIGN_OR_RETURN(SegmentRecord record, SegmentRecord::Decode(iterator->value()));
+    records.segments.emplace_back(*id, record);
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return records;
+}
+
+// I5: both superblock copies tell a commit that metadata must have.
+Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store) {
+  if (state.highest_commit <= last_commit) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                fmt::format("metadata ends at commit {}, but the superblock knows of commit {}: "
+                            "metadata was lost",
+                            last_commit, state.highest_commit))
+      .At(MetadataPath(store));
+}
+
+Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
+  SILTFS_ASSIGN_OR_RETURN(RabinPolynomial polynomial,
+                          RabinPolynomial::Parse(superblock.rabin_polynomial));
+  const ChunkerParameters parameters{.min = superblock.chunk_min,
+                                     .avg = superblock.chunk_avg,
+                                     .max = superblock.chunk_max,
+                                     .window = kWindowSize,
+                                     .polynomial = polynomial};
+  return ChunkerTables::Create(parameters);
+}
+
+ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superblock& superblock,
+                               const StoreRecords& records) {
+  ChunkStoreOptions chunk_options;
+  chunk_options.store = options.store;
+  chunk_options.superblock = superblock;
+  chunk_options.read_only = options.read_only;
+  chunk_options.last_commit = records.last_commit;
+  chunk_options.sha1_collisions = records.collisions;
+  return chunk_options;
+}
+
+// Removes everything in the index's directory, which is made if it is missing.
+Status EmptyIndexDirectory(Env& env, const std::string& store) {
+  const std::string directory = IndexPath(store);
+  auto entries = env.ListDirectory(directory);
+  if (!entries.ok()) {
+    if (!entries.status().Is(StatusCode::kNotFound)) return std::move(entries).status();
+    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(directory));
+    return env.SyncDirectory(store);
+  }
+  for (const DirectoryEntry& entry : *entries) {
+    SILTFS_RETURN_IF_ERROR(env.RemoveFile(JoinPath(directory, entry.name)));
+  }
+  return env.SyncDirectory(directory);
+}
+
+// The index is a cache of what the segments say: where it is missing or damaged, a writable mount
+// begins an empty one, and the replay of all blocks fills it. A read-only one keeps their entries
+// in memory.
+Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOptions& options,
+                                                   const Superblock& superblock,
+                                                   const ReportFinding& report) {
+  IndexOptions index_options;
+  index_options.engine = static_cast<IndexEngine>(superblock.index_engine);
+  index_options.directory = IndexPath(options.store);
+  index_options.read_only = options.read_only;
+  auto index = OpenIndex(env, index_options);
+  const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
+                                    index.status().Is(StatusCode::kNotFound));
+  if (!lost) return index;
+  if (options.read_only) {
+    report(fmt::format("the segments are read instead of the chunk index, which cannot be used: {}",
+                       index.status().ToString()));
+    return std::unique_ptr<ChunkIndex>(std::make_unique<MissingIndex>());
+  }
+  report(fmt::format("the chunk index is made anew from the segments, as it cannot be used: {}",
+                     index.status().ToString()));
+  SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, options.store));
+  return OpenIndex(env, index_options);
+}
+
+// Entries of blocks that the index lost in a crash: put back, or kept aside where nothing may be
+// written.
+Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& options,
+                                       const StoreIdentity& identity,
+                                       const SegmentRecords& segments, ChunkIndex& index,
+                                       const ReportFinding& report) {
+  std::vector<IndexEntry> aside;
+  auto put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+    if (!options.read_only) return index.Put(entries, sequence);
+    aside.insert(aside.end(), entries.begin(), entries.end());
+    return Status::Ok();
+  };
+  SILTFS_RETURN_IF_ERROR(
+      ReplayBlocks(env, identity, segments, index.durable_sequence(), put, report));
+  return aside;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions options) {
+  const bool read_only = options.read_only;
+  const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, options.store, access));
+  FileSystemImpl::Parts parts;
+  SILTFS_ASSIGN_OR_RETURN(parts.lock, env.LockFile(LockPath(options.store)));
+  // Read again: whoever held the lock may have written it meanwhile.
+  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
+  parts.superblock = state.superblock;
+  SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
+  const ReportFinding report = [&options](const std::string& finding) {
+    if (options.report) options.report(finding);
+  };
+
+  RocksDbOptions kv_options;
+  kv_options.path = MetadataPath(options.store);
+  kv_options.mode = read_only ? RocksDbOptions::Mode::kReadOnly : RocksDbOptions::Mode::kOpen;
+  auto opened = OpenRocksDbStore(kv_options);
+  if (!opened.ok()) {
+    // There is a superblock, so there was metadata.
+    if (!opened.status().Is(StatusCode::kNotFound)) return std::move(opened).status();
+    return Status(StatusCode::kCorruption, "the store's metadata is missing").At(kv_options.path);
+  }
+  std::unique_ptr<KvStore> kv = std::move(opened).value();
+  auto read = ReadRecords(*kv);
+  if (!read.ok()) return std::move(read).status().At(kv_options.path);
+  StoreRecords records = std::move(read).value();
+  SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));
+
+  const StoreIdentity identity{options.store, parts.superblock.uuid, records.last_commit};
+  SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
+  if (!read_only) {
+    std::vector<Mutation> changes;
+    if (!records.ids.clean) {
+      SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
+    }
+    if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));
+  }
+
+  SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
+  SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
+                          Replay(env, options, identity, records.segments, *parts.index, report));
+
+  // The allocator writes through the metadata store once that is there; before, nobody asks it for
+  // anything.
+  ChunkStoreOptions chunk_options = StoreOptions(options, parts.superblock, records);
+  auto metadata_holder = std::make_shared<MetadataStore*>(nullptr);
+  if (!read_only) {
+    KvStore* early = kv.get();
+    parts.ids = std::make_unique<IdAllocator>(
+        records.ids, [early, metadata_holder](const std::vector<Mutation>& m) {
+          return *metadata_holder ? (*metadata_holder)->WriteThrough(m) : early->Write(m);
+        });
+    SILTFS_RETURN_IF_ERROR(parts.ids->BeginMount());
+    IdAllocator* ids = parts.ids.get();
+    chunk_options.first_segment = ids->first_segment();
+    chunk_options.segment_limit = ids->segment_limit();
+    chunk_options.first_sequence = ids->first_sequence();
+    chunk_options.claim_segments = [ids] { return ids->ClaimSegments(); };
+    parts.superblock.clean = false;
+    parts.superblock.last_commit = records.last_commit;
+    SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));
+  }
+  SILTFS_ASSIGN_OR_RETURN(
+      parts.chunks, ChunkStore::Open(env, *parts.index, std::move(chunk_options), records.segments,
+                                     std::move(unindexed)));
+  MetadataOptions metadata_options;
+  metadata_options.commit_interval = options.commit_interval;
+  metadata_options.read_only = read_only;
+  SILTFS_ASSIGN_OR_RETURN(parts.metadata,
+                          MetadataStore::Open(std::move(kv), metadata_options, parts.chunks.get()));
+  *metadata_holder = parts.metadata.get();
+
+  auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
+  SILTFS_RETURN_IF_ERROR(file_system->Start());
+  return std::unique_ptr<FileSystem>(std::move(file_system));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,61 @@
+#include "fs/core/segment_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+Status MetadataLost(const StoreIdentity& identity, SegmentId id, std::string_view why) {
+  return Status(StatusCode::kCorruption,
+                fmt::format("metadata ends at commit {}, but this segment {}: metadata was lost",
+                            identity.last_commit, why))
+      .At(SegmentPath(identity.store, id));
+}
+
+// The highest number of a completed commit that the segment's blocks tell of; 0 where none can be
+// read, which recovery and reads will meet on their own.
+uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, SegmentId id) {
+  uint64_t newest = 0;
+  ScanBlocks(file, {identity.uuid, id}, {},
+             [&newest](const BlockHead& head, uint32_t) {
+               newest = std::max(newest, head.last_commit);
+               return Status::Ok();
+             })
+      .status()
+      .IgnoreError("what can be read counts");
+  return newest;
+}
+
+}  // namespace
+
+Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& ids,
+                     const SegmentRecords& records) {
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env, identity.store));
+  const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
+  for (SegmentId id : listing.ids) {
+    if (id >= ids.segment_limit) return MetadataLost(identity, id, "has a number never given away");
+    auto record = known.find(id);
+    if (record != known.end() && record->second.sealed) continue;
+    auto file = env.OpenFile(SegmentPath(identity.store, id), {.mode = OpenMode::kRead});
+    if (!file.ok()) return std::move(file).status();
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+    if (ids.clean && record != known.end() && size > record->second.length) {
+      return MetadataLost(
+          identity, id,
+          fmt::format("grew from {} to {} bytes after it", record->second.length, size));
+    }
+    const uint64_t newest = NewestCommitIn(**file, identity, id);
+    if (newest > identity.last_commit) {
+      return MetadataLost(identity, id, fmt::format("was written after commit {}", newest));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

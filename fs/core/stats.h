@@ -1,0 +1,35 @@
+// The figures of `siltfs stat`. Units: bytes and counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+struct FileSystemStats {
+  uint64_t logical_bytes = 0;  // of files: sizes less holes, hard links once
+  uint64_t unique_bytes = 0;   // plain bytes of the distinct chunks in use
+  uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included
+  uint64_t dead_bytes = 0;     // as far as is known
+  uint64_t reserve_bytes = 0;
+  uint64_t metadata_bytes = 0;
+  uint64_t index_bytes = 0;
+  uint64_t files = 0;  // inodes that are not directories
+  uint64_t directories = 0;
+  uint64_t chunks_logical = 0;  // references from files to chunks
+  uint64_t chunks_unique = 0;
+  uint64_t sha1_collisions = 0;  // kept over mounts
+  uint64_t last_commit = 0;
+  bool read_only = false;
+  std::string read_only_cause;  // empty unless a failure made it so
+  IndexStats index;
+
+  // Each is 1 when there is nothing to divide.
+  double DedupRatio() const;        // logical / unique
+  double CompressionRatio() const;  // unique / (stored - dead)
+  double TotalRatio() const;        // logical / (stored + metadata + index)
+};
+
+}  // namespace siltfs

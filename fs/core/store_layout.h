@@ -1,0 +1,18 @@
+// What lies where in a store's directory, beside the segments (store/segment/segment_files.h) and
+// the superblock's copies (store/superblock/superblock.h).
+#pragma once
+
+#include <string>
+
+#include "store/env/files.h"
+
+namespace siltfs {
+
+// Locked by whoever has the store open; empty.
+inline std::string LockPath(const std::string& store) { return JoinPath(store, "lock"); }
+// The metadata's key-value store.
+inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
+// The chunk index.
+inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
+
+}  // namespace siltfs

@@ -1,0 +1,18 @@
+#include "fs/core/store_stats.h"
+
+#include "fs/core/file_system.h"
+
+namespace siltfs {
+
+Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store) {
+  FileSystemOptions options;
+  options.store = store;
+  options.read_only = true;
+  SILTFS_ASSIGN_OR_RETURN(auto file_system, FileSystem::Open(env, options));
+  SILTFS_ASSIGN_OR_RETURN(FileSystemStats stats, file_system->GetStats());
+  stats.read_only = false;  // that was only for reading the figures
+  SILTFS_RETURN_IF_ERROR(file_system->Close());
+  return stats;
+}
+
+}  // namespace siltfs

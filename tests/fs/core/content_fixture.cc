@@ -1,0 +1,122 @@
+#include "tests/fs/core/content_fixture.h"
+
+#include <algorithm>
+#include <array>
+
+#include "chunker/parameters.h"
+#include "fs/meta/recipe_reader.h"
+#include "index/open_index.h"
+#include "store/segment/segment_files.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kStore = "/store";
+
+}  // namespace
+
+ChunkStoreFixture::ChunkStoreFixture(size_t block_cache_bytes) {
+  std::array<uint8_t, RabinPolynomial::kRandomBytes> random;
+  REQUIRE_OK(env_.FillRandom(random));
+  auto polynomial = RabinPolynomial::FromRandom(random);
+  REQUIRE_OK(polynomial);
+  const auto parameters = ChunkerParameters::Proportional(8192, *polynomial);
+  auto tables = ChunkerTables::Create(parameters);
+  REQUIRE_OK(tables);
+  tables_ = std::move(tables).value();
+
+  REQUIRE_OK(env_.CreateDirectory(kStore));
+  REQUIRE_OK(env_.CreateDirectory(kStore + "/index"));
+  REQUIRE_OK(CreateSegmentsDirectory(env_, kStore));
+  auto index = OpenIndex(env_, {.engine = IndexEngine::kMap, .directory = kStore + "/index"});
+  REQUIRE_OK(index);
+  index_ = std::move(index).value();
+
+  ChunkStoreOptions options;
+  options.store = kStore;
+  options.superblock.uuid.bytes.fill(7);
+  options.superblock.chunk_max = parameters.max;
+  options.segment_limit = 1u << 20;
+  options.block_cache_bytes = block_cache_bytes;
+  auto chunks = ChunkStore::Open(env_, *index_, std::move(options), {}, {});
+  REQUIRE_OK(chunks);
+  chunks_ = std::move(chunks).value();
+}
+
+void ChunkStoreFixture::Flush() {
+  std::vector<Mutation> extra;
+  REQUIRE_OK(chunks_->PrepareCommit(++commits_, extra));
+  chunks_->CommitDone(commits_);
+}
+
+uint64_t ChunkStoreFixture::StoredChunks() {
+  Flush();
+  return chunks_->totals().chunks;
+}
+
+uint64_t ChunkStoreFixture::Reads() const { return env_.Calls(SimCall::kRead); }
+
+TestFile::TestFile(ChunkStoreFixture& store)
+    : store_(store), content_(store.chunks(), store.tables()) {}
+
+void TestFile::Write(uint64_t offset, ByteView data) {
+  REQUIRE_OK(content_.Write(record_, overlay_, offset, data));
+  if (expected_.size() < offset + data.size()) expected_.resize(offset + data.size());
+  std::copy(data.begin(), data.end(), expected_.begin() + static_cast<ptrdiff_t>(offset));
+  REQUIRE(record_.size == expected_.size());
+  if (FileContent::NeedsFold(overlay_)) Fold(FileContent::FoldMode::kKeepTail);
+}
+
+void TestFile::Truncate(uint64_t size) {
+  REQUIRE_OK(content_.Truncate(record_, overlay_, size));
+  expected_.resize(size);
+}
+
+void TestFile::Fold(FileContent::FoldMode mode) {
+  REQUIRE_OK(content_.Fold(record_, overlay_, mode));
+}
+
+void TestFile::FoldAndCheck(FileContent::FoldMode mode) {
+  Fold(mode);
+  REQUIRE(record_.recipe_limit == record_.recipe.size());
+  if (mode == FileContent::FoldMode::kAll) {
+    REQUIRE(overlay_.empty());
+    REQUIRE(record_.recipe.size() == record_.size);
+  }
+  RequireContent();
+
+  uint64_t at = 0;
+  bool after_hole = false;
+  for (const RecipeEntry& entry : Entries()) {
+    REQUIRE(entry.length > 0);
+    if (!entry.is_hole()) REQUIRE(entry.length <= store_.tables()->parameters().max);
+    REQUIRE_FALSE((entry.is_hole() && after_hole));
+    after_hole = entry.is_hole();
+    at += entry.length;
+  }
+  REQUIRE(at == record_.recipe.size());
+}
+
+Bytes TestFile::Read(uint64_t offset, size_t size) const {
+  Bytes bytes(size);
+  auto got = content_.Read(record_, overlay_, offset, bytes);
+  REQUIRE_OK(got);
+  bytes.resize(*got);
+  return bytes;
+}
+
+void TestFile::RequireContent() const {
+  REQUIRE(record_.size == expected_.size());
+  REQUIRE((Read(0, expected_.size() + 1) == expected_));
+}
+
+std::vector<RecipeEntry> TestFile::Entries() const {
+  std::vector<RecipeEntry> entries;
+  RecipeReader reader(store_.chunks(), record_.recipe);
+  for (reader.Seek(0); reader.Valid(); reader.Next()) entries.push_back(reader.entry());
+  REQUIRE_OK(reader.status());
+  return entries;
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,64 @@
+// One file's content over a chunk store on a simulated disk, beside the plain bytes it should hold.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fs/core/file_content.h"
+#include "fs/dedup/chunk_store.h"
+#include "index/chunk_index.h"
+#include "store/env/sim_env.h"
+
+namespace siltfs::testing {
+
+// A chunk store with nothing in it.
+class ChunkStoreFixture {
+ public:
+  // `block_cache_bytes` 0: each chunk that is got is read from its segment.
+  explicit ChunkStoreFixture(size_t block_cache_bytes = 12u << 20);
+
+  ChunkStore& chunks() { return *chunks_; }
+  const std::shared_ptr<const ChunkerTables>& tables() const { return tables_; }
+  // Distinct chunks stored so far, those on their way included.
+  uint64_t StoredChunks();
+  uint64_t Reads() const;  // of segments
+  void Flush();
+
+ private:
+  SimEnv env_;
+  std::unique_ptr<ChunkIndex> index_;
+  std::shared_ptr<const ChunkerTables> tables_;
+  std::unique_ptr<ChunkStore> chunks_;
+  uint64_t commits_ = 0;
+};
+
+// A file in it. Its functions require success.
+class TestFile {
+ public:
+  explicit TestFile(ChunkStoreFixture& store);
+
+  void Write(uint64_t offset, ByteView data);
+  void Truncate(uint64_t size);
+  void Fold(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
+  // The same, and requires that the content is what it was and the recipe is well-formed.
+  void FoldAndCheck(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
+
+  Bytes Read(uint64_t offset, size_t size) const;
+  // All of it is what was written.
+  void RequireContent() const;
+  std::vector<RecipeEntry> Entries() const;
+
+  const Bytes& expected() const { return expected_; }
+  const InodeRecord& record() const { return record_; }
+  const Overlay& overlay() const { return overlay_; }
+  const Recipe& recipe() const { return record_.recipe; }
+
+ private:
+  ChunkStoreFixture& store_;
+  FileContent content_;
+  InodeRecord record_;
+  Overlay overlay_;
+  Bytes expected_;
+};
+
+}  // namespace siltfs::testing

@@ -1,0 +1,20 @@
+// All of a directory as a value: to copy parts of a store back as they were, and to see whether
+// anything was changed.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace siltfs::testing {
+
+// Path below the directory -> content of the file; directories end in "/" and have none.
+using DirectoryTree = std::map<std::string, std::string>;
+
+DirectoryTree ReadTree(const std::string& directory);
+// Makes the directory hold exactly this.
+void WriteTree(const std::string& directory, const DirectoryTree& tree);
+
+std::string ReadText(const std::string& path);
+void WriteText(const std::string& path, const std::string& text);
+
+}  // namespace siltfs::testing

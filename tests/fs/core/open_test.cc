@@ -1,0 +1,387 @@
+// Opening stores in every state: in use, damaged, older than they should be, left by a crash,
+// without an index, read-only.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "fs/core/store_layout.h"
+#include "fs/core/store_stats.h"
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+#include "store/env/posix_env.h"
+#include "store/segment/segment_files.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/core/directory_tree.h"
+#include "tests/fs/core/recount_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+// Metadata and superblocks as they are at one time, to be put back at another.
+class OldCopy {
+ public:
+  explicit OldCopy(const StoreFixture& store)
+      : path_(store.path()), metadata_(ReadTree(MetadataPath(path_))) {
+    for (int copy = 0; copy < 2; ++copy)
+      superblocks_.push_back(ReadText(SuperblockPath(path_, copy)));
+  }
+  void RestoreMetadata() const { WriteTree(MetadataPath(path_), metadata_); }
+  void RestoreSuperblocks() const {
+    for (int copy = 0; copy < 2; ++copy)
+      WriteText(SuperblockPath(path_, copy), superblocks_[static_cast<size_t>(copy)]);
+  }
+
+ private:
+  std::string path_;
+  DirectoryTree metadata_;
+  std::vector<std::string> superblocks_;
+};
+
+// Writes a file and commits it.
+InodeNumber WriteAndSync(StoreFixture& store, const std::string& name, uint64_t seed,
+                         size_t size = 100'000) {
+  const InodeNumber inode = WriteFile(store.fs(), name, RandomBytes(seed, size));
+  REQUIRE_OK(store.fs().SyncAll());
+  return inode;
+}
+
+void RequireFile(StoreFixture& store, const std::string& name, uint64_t seed,
+                 size_t size = 100'000) {
+  INFO(name);
+  auto inode = Resolve(store.fs(), name);
+  REQUIRE_OK(inode);
+  auto bytes = ReadFile(store.fs(), *inode);
+  REQUIRE_OK(bytes);
+  REQUIRE((*bytes == RandomBytes(seed, size)));
+}
+
+// Everything in the store.
+DirectoryTree Contents(const StoreFixture& store) { return ReadTree(store.path()); }
+
+// That opening the store either way is refused with this code. A read-only try changes nothing at
+// all, the other nothing but metadata's own files, whose log is replayed before they can be read.
+void RequireRefused(StoreFixture& store, StatusCode code) {
+  const DirectoryTree before = Contents(store);
+  const Status read_only = store.TryOpen(true);
+  INFO(read_only.ToString());
+  REQUIRE(read_only.Is(code));
+  const bool unchanged = Contents(store) == before;
+  REQUIRE(unchanged);
+  const Status writable = store.TryOpen();
+  INFO(writable.ToString());
+  REQUIRE(writable.Is(code));
+  auto without_metadata = [](DirectoryTree tree) {
+    std::erase_if(tree, [](const auto& file) { return file.first.starts_with("meta/"); });
+    return tree;
+  };
+  const bool kept = without_metadata(Contents(store)) == without_metadata(before);
+  REQUIRE(kept);
+}
+
+}  // namespace
+
+TEST_CASE("metadata older than the superblocks know is refused and left alone") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1);
+  store.Close();
+  const OldCopy old(store);
+  store.Open();
+  WriteAndSync(store, "b", 2);
+  store.Close();
+  old.RestoreMetadata();
+  RequireRefused(store, StatusCode::kCorruption);
+  REQUIRE(store.TryOpen().ToString().find("metadata was lost") != std::string::npos);
+}
+
+TEST_CASE("one superblock copy is enough to know that metadata is older") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1);
+  store.Close();
+  const OldCopy old(store);
+  store.Open();
+  WriteAndSync(store, "b", 2);
+  store.Close();
+  old.RestoreMetadata();
+  std::filesystem::remove(SuperblockPath(store.path(), GENERATE(0, 1)));
+  REQUIRE_CODE(store.TryOpen(), kCorruption);
+}
+
+TEST_CASE("metadata older than the segments is refused, though the superblocks are as old") {
+  const bool crashed_then = GENERATE(false, true);
+  const bool crashed_now = GENERATE(false, true);
+  const bool used_before = GENERATE(false, true);
+  INFO("old copy after a crash: " << crashed_then << ", store after a crash: " << crashed_now
+                                  << ", used before: " << used_before);
+  StoreFixture store;
+  store.Open();
+  if (used_before) WriteAndSync(store, "a", 1);
+  crashed_then ? store.Crash() : store.Close();
+  const OldCopy old(store);
+  store.Open();
+  WriteAndSync(store, "b", 2);
+  WriteAndSync(store, "c", 3);  // its blocks tell of b's commit
+  crashed_now ? store.Crash() : store.Close();
+  old.RestoreMetadata();
+  old.RestoreSuperblocks();
+  RequireRefused(store, StatusCode::kCorruption);
+}
+
+TEST_CASE("a store without metadata is damaged, not new") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1);
+  store.Close();
+  SECTION("the directory is missing") { std::filesystem::remove_all(MetadataPath(store.path())); }
+  SECTION("the directory is empty") {
+    std::filesystem::remove_all(MetadataPath(store.path()));
+    std::filesystem::create_directory(MetadataPath(store.path()));
+  }
+  RequireRefused(store, StatusCode::kCorruption);
+}
+
+TEST_CASE("a directory without superblocks is no store") {
+  StoreFixture store;
+  for (int copy = 0; copy < 2; ++copy) std::filesystem::remove(SuperblockPath(store.path(), copy));
+  REQUIRE_CODE(store.TryOpen(), kNotFound);
+  TemporaryDirectory empty;
+  FileSystemOptions options;
+  options.store = empty.path();
+  REQUIRE_CODE(FileSystem::Open(store.env(), options), kNotFound);
+  REQUIRE(std::filesystem::is_empty(empty.path()));
+  options.store = empty / "nothing";
+  REQUIRE_CODE(FileSystem::Open(store.env(), options), kNotFound);
+}
+
+TEST_CASE("a store with a feature that this version does not know is refused as such") {
+  StoreFixture store;
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string path = SuperblockPath(store.path(), copy);
+    std::string bytes = ReadText(path);
+    auto superblock = DecodeSuperblock(AsBytes(bytes));
+    REQUIRE_OK(superblock);
+    superblock->incompat_features = uint64_t{1} << 60;
+    WriteText(path, EncodeSuperblock(*superblock));
+  }
+  RequireRefused(store, StatusCode::kNeedsNewer);
+  REQUIRE_CODE(ReadStoreStats(store.env(), store.path()), kNeedsNewer);
+}
+
+TEST_CASE("a store of another format is refused as such, not as a damaged one") {
+  StoreFixture store;
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string path = SuperblockPath(store.path(), copy);
+    std::string bytes = ReadText(path);
+    bytes[8] = 2;  // the version, behind the magic number; the checksum covers it
+    const size_t covered = kSuperblockSize - 8;
+    const uint64_t checksum = Checksum(AsBytes(bytes).first(covered));
+    bytes.replace(covered, 8, Encoder().U64(checksum).Take());
+    WriteText(path, bytes);
+  }
+  RequireRefused(store, StatusCode::kNeedsNewer);
+}
+
+TEST_CASE("a store that may only be read by this version is opened read-only alone") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1);
+  store.Close();
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string path = SuperblockPath(store.path(), copy);
+    auto superblock = DecodeSuperblock(AsBytes(ReadText(path)));
+    REQUIRE_OK(superblock);
+    superblock->ro_compat_features = 1;
+    WriteText(path, EncodeSuperblock(*superblock));
+  }
+  REQUIRE_CODE(store.TryOpen(), kNeedsNewer);
+  store.Open(true);
+  RequireFile(store, "a", 1);
+}
+
+TEST_CASE("a store is open once at a time") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1);
+  REQUIRE_CODE(store.TryOpen(), kInUse);
+  REQUIRE_CODE(store.TryOpen(true), kInUse);
+  REQUIRE_CODE(ReadStoreStats(store.env(), store.path()), kInUse);
+  WriteAndSync(store, "b", 2);  // and goes on undisturbed
+  store.Close();
+  store.Open(true);
+  REQUIRE_CODE(store.TryOpen(), kInUse);
+  RequireFile(store, "b", 2);
+}
+
+TEST_CASE("two stores are open in one process") {
+  StoreFixture one;
+  StoreFixture other;
+  one.Open();
+  other.Open();
+  WriteAndSync(one, "a", 1);
+  WriteAndSync(other, "a", 2);
+  RequireFile(one, "a", 1);
+  RequireFile(other, "a", 2);
+  one.Close();
+  RequireFile(other, "a", 2);
+  other.Close();
+}
+
+TEST_CASE("a read-only mount after a crash reads all that was committed and writes nothing") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1, 600'000);
+  store.Reopen();
+  WriteAndSync(store, "b", 2, 600'000);
+  // An overlay that nobody folded, and a file without a name.
+  auto open = store.fs().CreateFile(kRootInode, "open", 0644, kOwner);
+  REQUIRE_OK(open);
+  REQUIRE_OK(store.fs().Write(open->inode, 5000, RandomBytes(3, 300'000)));
+  auto orphan = store.fs().CreateFile(kRootInode, "orphan", 0644, kOwner);
+  REQUIRE_OK(orphan);
+  REQUIRE_OK(store.fs().Unlink(kRootInode, "orphan"));
+  REQUIRE_OK(store.fs().SyncAll());
+  WriteFile(store.fs(), "lost", RandomBytes(4, 200'000));
+  store.Crash();
+
+  const DirectoryTree before = Contents(store);
+  store.Open(true);
+  RequireFile(store, "a", 1, 600'000);
+  RequireFile(store, "b", 2, 600'000);
+  Bytes expected(5000, 0);
+  const Bytes written = RandomBytes(3, 300'000);
+  expected.insert(expected.end(), written.begin(), written.end());
+  REQUIRE((*ReadFile(store.fs(), open->inode) == expected));
+  REQUIRE_CODE(store.fs().Lookup(kRootInode, "lost"), kNotFound);
+  REQUIRE(store.Stats().read_only);
+  REQUIRE(store.Stats().files == 4);
+
+  // Nothing may be changed.
+  const InodeNumber a = *Resolve(store.fs(), "a");
+  FileSystem& fs = store.fs();
+  AttributeChange change;
+  change.mode = 0;
+  REQUIRE_CODE(fs.Write(a, 0, Bytes(1)), kReadOnly);
+  REQUIRE_CODE(fs.SetAttributes(a, change), kReadOnly);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, "x", 0644, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "x", 0644, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", "y", kOwner), kReadOnly);
+  REQUIRE_CODE(fs.MakeNode(kRootInode, "x", 0100644, 0, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.Link(a, kRootInode, "x"), kReadOnly);
+  REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kReadOnly);
+  REQUIRE_CODE(fs.RemoveDirectory(kRootInode, "a"), kReadOnly);
+  REQUIRE_CODE(fs.Rename(kRootInode, "a", kRootInode, "x", RenameMode::kReplace), kReadOnly);
+  REQUIRE_CODE(fs.SetXattr(a, "user.x", "", XattrMode::kSet), kReadOnly);
+  REQUIRE_CODE(fs.RemoveXattr(a, "user.x"), kReadOnly);
+  REQUIRE_CODE(fs.OpenFile(a, true), kReadOnly);
+  REQUIRE_OK(fs.OpenFile(a, false));
+  fs.ReleaseFile(a);
+  fs.Forget(a, 1);
+  REQUIRE_OK(fs.Fsync(a));
+  REQUIRE_OK(fs.SyncAll());
+  store.Close();
+  REQUIRE(ReadStoreStats(store.env(), store.path())->files == 4);
+  REQUIRE((Contents(store) == before));
+
+  // And the store recovers afterwards as if nobody had looked.
+  store.Open();
+  RequireFile(store, "a", 1, 600'000);
+  store.Close();
+  REQUIRE(RecountStore(store.path()).orphans == 0);
+}
+
+TEST_CASE("a lost index costs nothing that is stored") {
+  const bool crash = GENERATE(false, true);
+  INFO("after a crash: " << crash);
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1, 400'000);
+  store.Reopen();
+  WriteAndSync(store, "b", 2, 400'000);
+  const uint64_t chunks = store.Stats().chunks_unique;
+  crash ? store.Crash() : store.Close();
+  SECTION("its directory is gone") { std::filesystem::remove_all(IndexPath(store.path())); }
+  SECTION("its directory is empty") {
+    std::filesystem::remove_all(IndexPath(store.path()));
+    std::filesystem::create_directory(IndexPath(store.path()));
+  }
+  SECTION("its files are damaged") {
+    for (auto& entry : std::filesystem::recursive_directory_iterator(IndexPath(store.path()))) {
+      if (!entry.is_regular_file()) continue;
+      std::string bytes = ReadText(entry.path().string());
+      for (char& byte : bytes) byte = static_cast<char>(byte ^ 0x55);
+      WriteText(entry.path().string(), bytes);
+    }
+  }
+  const DirectoryTree before = Contents(store);
+  store.Open(true);
+  RequireFile(store, "a", 1, 400'000);
+  RequireFile(store, "b", 2, 400'000);
+  store.Close();
+  REQUIRE((Contents(store) == before));
+
+  store.Open();
+  RequireFile(store, "a", 1, 400'000);
+  RequireFile(store, "b", 2, 400'000);
+  // What is stored is found again: copies bring no new chunks.
+  WriteAndSync(store, "copy of a", 1, 400'000);
+  WriteAndSync(store, "copy of b", 2, 400'000);
+  REQUIRE(store.Stats().chunks_unique == chunks);
+  store.Close();
+  RecountStore(store.path());
+}
+
+TEST_CASE("a store is opened, used and closed many times over") {
+  StoreFixture store;
+  for (uint64_t i = 0; i < 8; ++i) {
+    store.Open();
+    for (uint64_t k = 0; k < i; ++k) RequireFile(store, fmt::format("f{}", k), k, 30'000);
+    WriteAndSync(store, fmt::format("f{}", i), i, 30'000);
+    i % 3 == 2 ? store.Crash() : store.Close();
+  }
+  RecountStore(store.path());
+}
+
+TEST_CASE("a damaged chunk spoils the bytes it holds and no others") {
+  StoreFixture store;
+  store.Open();
+  WriteAndSync(store, "a", 1, 400'000);
+  store.Close();
+  std::string path;
+  for (SegmentId id = 1; id < 20 && path.empty(); ++id) {
+    const std::string candidate = SegmentPath(store.path(), id);
+    if (std::filesystem::exists(candidate) && std::filesystem::file_size(candidate) > 300'000)
+      path = candidate;
+  }
+  REQUIRE_FALSE(path.empty());
+  std::string bytes = ReadText(path);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  WriteText(path, bytes);
+
+  store.Open();
+  const InodeNumber file = *Resolve(store.fs(), "a");
+  const Bytes expected = RandomBytes(1, 400'000);
+  int damaged = 0;
+  for (size_t at = 0; at < expected.size(); at += 1000) {
+    Bytes got(1000);
+    auto count = store.fs().Read(file, at, got);
+    if (count.ok()) {
+      REQUIRE(std::equal(got.begin(), got.end(), expected.begin() + static_cast<ptrdiff_t>(at)));
+    } else {
+      REQUIRE_CODE(count, kCorruption);
+      ++damaged;
+    }
+  }
+  REQUIRE(damaged > 0);
+  REQUIRE(damaged < 300);
+  // What is intact can be used, what is damaged overwritten and removed.
+  REQUIRE_OK(store.fs().Unlink(kRootInode, "a"));
+  WriteAndSync(store, "b", 2);
+  RequireFile(store, "b", 2);
+  store.Close();
+  RecountStore(store.path());
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,69 @@
+// A store in a temporary directory that a test opens, closes and crashes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/core/file_system.h"
+#include "fs/core/make_store.h"
+#include "fs/core/stats.h"
+#include "store/base/thread_annotations.h"
+#include "tests/support/fault_env.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs::testing {
+
+class StoreFixture {
+ public:
+  StoreFixture();
+  explicit StoreFixture(const MakeStoreOptions& options);
+
+  // Opens the store; commits happen only when asked for or when a group is full.
+  FileSystem& Open(bool read_only = false);
+  // What opening the store in this way answers; it is not kept open.
+  Status TryOpen(bool read_only = false);
+  FileSystem& fs() { return *fs_; }
+  void Close();
+  // As if the power had gone: what was not committed is lost, nothing is closed.
+  void Crash() { fs_.reset(); }
+  void Reopen() {
+    Close();
+    Open();
+  }
+
+  FaultEnv& env() { return env_; }
+  const std::string& path() const { return path_; }
+  std::vector<std::string> findings() const;  // reported since the store was made
+  FileSystemStats Stats();
+
+ private:
+  FileSystemOptions Options(bool read_only);
+
+  TemporaryDirectory directory_;
+  std::string path_;
+  FaultEnv env_;
+  mutable Mutex findings_mutex_;
+  std::vector<std::string> findings_ SILTFS_GUARDED_BY(findings_mutex_);
+  std::unique_ptr<FileSystem> fs_;
+};
+
+// --- what tests say often
+inline constexpr Owner kOwner{1000, 1000};
+// The inode of a path from the root ("a/b"), its lookups forgotten again.
+Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path);
+// A new directory, its lookup forgotten again.
+InodeNumber MakeDir(FileSystem& fs, InodeNumber parent, std::string_view name);
+// A new empty file, closed and forgotten.
+InodeNumber MakeFile(FileSystem& fs, InodeNumber parent, std::string_view name);
+// Creates (or truncates) a file in the root directory and writes `data` in one piece.
+InodeNumber WriteFile(FileSystem& fs, std::string_view name, ByteView data);
+// The same, written in pieces of 128 KiB as a kernel sends them.
+InodeNumber WriteLargeFile(FileSystem& fs, std::string_view name, ByteView data);
+// All of a file.
+Result<Bytes> ReadFile(FileSystem& fs, InodeNumber inode);
+Bytes RandomBytes(uint64_t seed, size_t size);
+// Names in a directory, "." and ".." left out, in the order of ReadDirectory.
+std::vector<std::string> ListNames(FileSystem& fs, InodeNumber directory);
+
+}  // namespace siltfs::testing
