@@ -1,0 +1,59 @@
+#include "fs/control/protocol.h"
+
+#include <fmt/format.h>
+
+namespace siltfs::control {
+namespace {
+
+using Json = nlohmann::json;
+
+// Never throws, whatever bytes the texts hold.
+std::string ToLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+StatusCode CodeNamed(std::string_view name) {
+  for (int code = 1; code <= static_cast<int>(StatusCode::kOutOfMemory); ++code) {
+    if (StatusCodeName(static_cast<StatusCode>(code)) == name) return static_cast<StatusCode>(code);
+  }
+  return StatusCode::kIoError;
+}
+
+}  // namespace
+
+std::string EncodeRequest(const Request& request) { return ToLine({{"command", request.command}}); }
+
+Result<Request> DecodeRequest(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return Status(StatusCode::kInvalidArgument, "the request is not a JSON object");
+  const auto command = json.find("command");
+  if (command == json.end() || !command->is_string()) {
+    return Status(StatusCode::kInvalidArgument, "the request names no command");
+  }
+  return Request{.command = command->get<std::string>()};
+}
+
+std::string EncodeResponse(const Result<Json>& result) {
+  if (result.ok()) return ToLine({{"ok", true}, {"result", *result}});
+  const Status& status = result.status();
+  return ToLine(
+      {{"ok", false}, {"code", StatusCodeName(status.code())}, {"error", status.ToString()}});
+}
+
+Result<Json> DecodeResponse(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto is = [&](const char* key, Json::value_t type) {
+    return json.contains(key) && json[key].type() == type;
+  };
+  if (!json.is_object() || !is("ok", Json::value_t::boolean)) {
+    return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
+  }
+  if (json["ok"].get<bool>()) return json.value("result", Json());
+  if (!is("code", Json::value_t::string) || !is("error", Json::value_t::string)) {
+    return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
+  }
+  return Status(CodeNamed(json["code"].get<std::string>()), json["error"].get<std::string>());
+}
+
+}  // namespace siltfs::control

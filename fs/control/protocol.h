@@ -1,0 +1,43 @@
+// How `siltfs` talks to the daemon of a mounted store.
+//
+// The daemon listens on the Unix socket "control" in the store directory (mode 0600; only the
+// superuser and the user the daemon runs as are answered). A client sends one line of JSON and gets
+// one line of JSON back; then the connection ends.
+//
+//   {"command":"stat"}  ->  {"ok":true,"result":{...}}   the figures, keys as in stats_json.h
+//   {"command":"sync"}  ->  {"ok":true,"result":null}    everything accepted so far is durable
+//   {"command":"wait"}  ->  {"ok":true,"result":{"pid":N,"mountpoint":"..."}} at once, and a second
+//   line
+//                           {"ok":true,"result":null} when the store was closed and unlocked; the
+//                           connection then stays open until the daemon ends
+//   anything else       ->  {"ok":false,"code":"invalid argument","error":"..."}
+//
+// A failure carries the name of its StatusCode and one sentence.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "store/base/result.h"
+
+namespace siltfs::control {
+
+inline constexpr std::string_view kSocketName = "control";
+inline constexpr size_t kMaxRequestBytes = 4096;
+inline constexpr size_t kMaxResponseBytes = 4 << 20;
+
+struct Request {
+  std::string command;
+};
+
+std::string EncodeRequest(const Request& request);  // with the newline
+// kInvalidArgument for whatever is not a request.
+Result<Request> DecodeRequest(std::string_view line);
+
+std::string EncodeResponse(const Result<nlohmann::json>& result);  // with the newline
+// The result, or the failure that the daemon reported; kCorruption for whatever is not a response.
+Result<nlohmann::json> DecodeResponse(std::string_view line);
+
+}  // namespace siltfs::control

@@ -1,0 +1,173 @@
+#include "fs/control/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "fs/control/protocol.h"
+
+namespace siltfs::control {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kWait = "wait";
+constexpr std::chrono::milliseconds kRetryAfter{100};
+
+Status CheckCaller(const LocalStream& stream, uint32_t own_uid) {
+  SILTFS_ASSIGN_OR_RETURN(const uint32_t uid, stream.PeerUid());
+  if (uid == 0 || uid == own_uid) return {};
+  return {StatusCode::kNotPermitted,
+          "only the superuser and the owner of the mount may control it"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  SILTFS_ASSIGN_OR_RETURN(auto listener,
+                          LocalListener::Listen(options.store, std::string(kSocketName)));
+  std::unique_ptr<Server> server(new Server(std::move(options), std::move(listener)));
+  server->acceptor_ = std::thread([raw = server.get()] { raw->AcceptLoop(); });
+  return server;
+}
+
+Server::~Server() { Stop(); }
+
+void Server::Stop() {
+  if (!listener_) return;
+  listener_->Shutdown();
+  acceptor_.join();
+  {
+    const MutexLock lock(mutex_);
+    CutOff(Phase::kReading);
+    while (AnyIn(Phase::kRunning)) phase_changed_.Wait(mutex_);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (AnyIn(Phase::kWriting) && std::chrono::steady_clock::now() < deadline) {
+      phase_changed_.WaitFor(mutex_, deadline - std::chrono::steady_clock::now());
+    }
+    CutOff(Phase::kWriting);
+    while (Sweep() > 0) phase_changed_.Wait(mutex_);
+  }
+  listener_.reset();
+}
+
+void Server::AnswerWaiters(const Status& outcome) {
+  const Result<Json> result = outcome.ok() ? Result<Json>(Json()) : Result<Json>(outcome);
+  const std::string line = EncodeResponse(result);
+  const MutexLock lock(mutex_);
+  for (const auto& waiter : waiters_) waiter->WriteAll(line).IgnoreError("the client has left");
+}
+
+void Server::AcceptLoop() {
+  while (true) {
+    auto stream = listener_->Accept();
+    if (stream.ok()) {
+      Admit(std::move(*stream));
+    } else if (stream.status().Is(StatusCode::kAborted)) {
+      return;
+    } else {  // out of descriptors, say: until somebody has left
+      const MutexLock lock(mutex_);
+      phase_changed_.WaitFor(mutex_, kRetryAfter);
+    }
+  }
+}
+
+void Server::Admit(std::unique_ptr<LocalStream> stream) {
+  const Status limited = stream->SetTimeout(kPatience);
+  if (!limited.ok()) return;
+  const MutexLock lock(mutex_);
+  while (Sweep() >= kMaxConnections) {
+    if (!CutOffSlowest()) {
+      const Status busy(StatusCode::kInUse, "too many requests at once");
+      stream->WriteAll(EncodeResponse(busy)).IgnoreError("the client has left");
+      return;
+    }
+    phase_changed_.Wait(mutex_);
+  }
+  Connection& connection = connections_.emplace_back();
+  connection.stream = std::move(stream);
+  try {
+    connection.thread = std::thread([this, &connection] { Serve(connection); });
+  } catch (const std::system_error&) {  // the machine has no thread to spare
+    connections_.pop_back();
+  }
+}
+
+void Server::Serve(Connection& connection) {
+  const Result<Json> response = Respond(connection);
+  if (connection.stream) {
+    Enter(connection, Phase::kWriting);
+    connection.stream->WriteAll(EncodeResponse(response)).IgnoreError("the client has left");
+    connection.stream->Shutdown();
+  }
+  Enter(connection, Phase::kDone);
+}
+
+Result<Json> Server::Respond(Connection& connection) {
+  SILTFS_RETURN_IF_ERROR(CheckCaller(*connection.stream, options_.own_uid));
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> line,
+                          connection.stream->ReadLine(kMaxRequestBytes));
+  if (!line) return Status(StatusCode::kAborted, "the client has left");
+  SILTFS_ASSIGN_OR_RETURN(const Request request, DecodeRequest(*line));
+  if (request.command == kWait) {
+    BecomeWaiter(connection);
+    return Json();
+  }
+  const auto handler = options_.handlers.find(request.command);
+  if (handler == options_.handlers.end()) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("there is no command \"{}\"", request.command));
+  }
+  Enter(connection, Phase::kRunning);
+  return handler->second();
+}
+
+void Server::BecomeWaiter(Connection& connection) {
+  connection.stream->WriteAll(EncodeResponse(options_.identity)).IgnoreError("the client has left");
+  const MutexLock lock(mutex_);
+  // Nobody tells when a waiting client leaves; the oldest are the likeliest to have left.
+  if (waiters_.size() >= kMaxWaiters) waiters_.pop_front();
+  waiters_.push_back(std::move(connection.stream));
+}
+
+void Server::Enter(Connection& connection, Phase phase) {
+  const MutexLock lock(mutex_);
+  connection.phase = phase;
+  phase_changed_.NotifyAll();
+}
+
+size_t Server::Sweep() {
+  for (auto connection = connections_.begin(); connection != connections_.end();) {
+    if (connection->phase != Phase::kDone) {
+      ++connection;
+      continue;
+    }
+    connection->thread.join();  // needs the mutex no more
+    connection = connections_.erase(connection);
+  }
+  return connections_.size();
+}
+
+bool Server::CutOffSlowest() {
+  const auto slowest =
+      std::find_if(connections_.begin(), connections_.end(), [](const Connection& connection) {
+        return connection.phase == Phase::kReading && connection.stream;
+      });
+  if (slowest == connections_.end()) return false;
+  slowest->stream->Shutdown();
+  return true;
+}
+
+void Server::CutOff(Phase phase) {
+  for (const Connection& connection : connections_) {
+    if (connection.phase == phase && connection.stream) connection.stream->Shutdown();
+  }
+}
+
+bool Server::AnyIn(Phase phase) const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [&](const Connection& connection) { return connection.phase == phase; });
+}
+
+}  // namespace siltfs::control

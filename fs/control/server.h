@@ -1,0 +1,93 @@
+// The daemon's side of the control socket (protocol.h).
+//
+// Each connection is served by a thread of its own, of which there are at most kMaxConnections. A
+// client that sends nothing, too slowly or too much keeps neither others nor the shutdown waiting:
+// when all places are taken, the one that has been read from for longest is cut off in favour of
+// the newcomer.
+//
+// Thread-safety: all of it from any thread. Ownership: borrows what the handlers borrow; no handler
+// is called after Stop returned.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "store/base/result.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/local_socket.h"
+
+namespace siltfs::control {
+
+// What a command does; its result goes to the client.
+using Handler = std::function<Result<nlohmann::json>()>;
+
+struct ServerOptions {
+  std::string store;                        // the directory for the socket
+  uint32_t own_uid = 0;                     // this user is served, besides the superuser
+  nlohmann::json identity;                  // the first answer to "wait"
+  std::map<std::string, Handler> handlers;  // by command; "wait" is the server's own
+};
+
+class Server {
+ public:
+  static constexpr size_t kMaxConnections = 16;
+  static constexpr size_t kMaxWaiters = 64;
+  static constexpr std::chrono::milliseconds kPatience{2000};  // with a client that stalls
+
+  // Listens and serves from now on. kInUse if another daemon listens there.
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  ~Server();
+
+  // Takes no new request, removes the socket and returns when the requests under way are answered.
+  // Clients that wait stay connected. To be called before the store is closed.
+  void Stop();
+
+  // Tells those who sent "wait" how closing the store went; after Stop. Their connections end with
+  // the Server, which should be destroyed last of all.
+  void AnswerWaiters(const Status& outcome);
+
+ private:
+  enum class Phase : uint8_t { kReading, kRunning, kWriting, kDone };
+  struct Connection {
+    std::unique_ptr<LocalStream> stream;  // null once it waits
+    std::thread thread;
+    Phase phase = Phase::kReading;  // guarded by the server's mutex
+  };
+
+  Server(ServerOptions options, std::unique_ptr<LocalListener> listener)
+      : options_(std::move(options)), listener_(std::move(listener)) {}
+
+  void AcceptLoop();
+  // Gives the stream a thread, if need be in place of the slowest client, or turns it away.
+  void Admit(std::unique_ptr<LocalStream> stream);
+  // On the connection's thread.
+  void Serve(Connection& connection);
+  Result<nlohmann::json> Respond(Connection& connection);
+  void BecomeWaiter(Connection& connection);
+  void Enter(Connection& connection, Phase phase);
+  // Joins the threads that are done; how many are left.
+  size_t Sweep() SILTFS_REQUIRES(mutex_);
+  bool CutOffSlowest() SILTFS_REQUIRES(mutex_);
+  void CutOff(Phase phase) SILTFS_REQUIRES(mutex_);
+  bool AnyIn(Phase phase) const SILTFS_REQUIRES(mutex_);
+
+  const ServerOptions options_;
+  std::unique_ptr<LocalListener> listener_;  // null after Stop
+  std::thread acceptor_;
+
+  Mutex mutex_;
+  CondVar phase_changed_;
+  std::list<Connection> connections_ SILTFS_GUARDED_BY(mutex_);  // oldest first
+  std::list<std::unique_ptr<LocalStream>> waiters_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs::control

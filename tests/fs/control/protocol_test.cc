@@ -1,0 +1,74 @@
+#include "fs/control/protocol.h"
+
+#include "store/base/random.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::control {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST_CASE("A request comes through") {
+  const std::string line = EncodeRequest({.command = "stat"});
+  CHECK(line == "{\"command\":\"stat\"}\n");
+  const auto request = DecodeRequest(line);
+  REQUIRE_OK(request);
+  CHECK(request->command == "stat");
+}
+
+TEST_CASE("What is not a request is refused") {
+  for (const char* line :
+       {"", "stat", "{}", "[]", "null", "{\"command\":7}", "{\"command\":\"stat\"", "\xff\xfe",
+        "{\"Command\":\"stat\"}", "\"command\""}) {
+    INFO(line);
+    REQUIRE_CODE(DecodeRequest(line), kInvalidArgument);
+  }
+}
+
+TEST_CASE("A result comes through") {
+  const auto back = DecodeResponse(EncodeResponse(Json{{"files", 3}}));
+  REQUIRE_OK(back);
+  CHECK((*back)["files"] == 3);
+  REQUIRE_OK(DecodeResponse(EncodeResponse(Json())));
+}
+
+TEST_CASE("A failure comes through with its code and its sentence") {
+  const Status failure = Status(StatusCode::kNoSpace, "the disk is full").At("/store");
+  const auto back = DecodeResponse(EncodeResponse(failure));
+  REQUIRE_CODE(back, kNoSpace);
+  CHECK(back.status().cause() == "/store: the disk is full");
+}
+
+TEST_CASE("A failure whose text is not UTF-8 comes through all the same") {
+  REQUIRE_CODE(DecodeResponse(EncodeResponse(Status(StatusCode::kIoError, "caf\xe9"))), kIoError);
+}
+
+TEST_CASE("What is not a response is damage, whatever it is") {
+  for (const char* line :
+       {"", "{}", "{\"ok\":1}", "{\"ok\":false}", "{\"ok\":false,\"code\":1,\"error\":\"x\"}",
+        "{\"ok\":false,\"code\":\"x\"}", "[true]"}) {
+    INFO(line);
+    REQUIRE_CODE(DecodeResponse(line), kCorruption);
+  }
+  REQUIRE_CODE(DecodeResponse("{\"ok\":false,\"code\":\"of tomorrow\",\"error\":\"x\"}"), kIoError);
+}
+
+TEST_CASE("Random bytes and random changes crash neither parser") {
+  Random random(7);
+  const std::string good = EncodeResponse(Json{{"a", {1, 2, {{"b", nullptr}}}}});
+  for (int i = 0; i < 3000; ++i) {
+    std::string line = good;
+    for (uint64_t changes = random.Below(6); changes-- > 0;) {
+      line[random.Below(line.size())] = static_cast<char>(random.Next());
+    }
+    static_cast<void>(DecodeResponse(line).ok());
+    static_cast<void>(DecodeRequest(line).ok());
+  }
+}
+
+TEST_CASE("Nesting as deep as a request allows is no harm") {
+  REQUIRE_CODE(DecodeRequest(std::string(kMaxRequestBytes, '[')), kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace siltfs::control

@@ -1,0 +1,204 @@
+#include "fs/control/server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+
+#include "fs/control/client.h"
+#include "fs/control/protocol.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs::control {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Fixture {
+  testing::TemporaryDirectory directory;
+  const std::string& store = directory.path();
+
+  std::unique_ptr<Server> Start(std::map<std::string, Handler> handlers = {}) {
+    handlers.emplace("stat", [] { return Json{{"files", 3}}; });
+    auto server = Server::Start({.store = store,
+                                 .own_uid = getuid(),
+                                 .identity = {{"pid", int64_t{1} << 40}, {"mountpoint", "/mnt"}},
+                                 .handlers = std::move(handlers)});
+    REQUIRE_OK(server);
+    return std::move(*server);
+  }
+  std::unique_ptr<LocalStream> Connect() {
+    auto stream = LocalStream::Connect(store, std::string(kSocketName));
+    REQUIRE_OK(stream);
+    return std::move(*stream);
+  }
+};
+
+TEST_CASE_METHOD(Fixture, "A command is answered") {
+  const auto server = Start();
+  const auto answer = Ask(store, "stat");
+  REQUIRE_OK(answer);
+  CHECK((*answer)["files"] == 3);
+}
+
+TEST_CASE_METHOD(Fixture, "One line, one answer, then the connection ends") {
+  const auto server = Start();
+  const auto stream = Connect();
+  REQUIRE_OK(stream->WriteAll("{\"command\":\"stat\"}\n{\"command\":\"stat\"}\n"));
+  const auto all = stream->ReadAll(kMaxResponseBytes);
+  REQUIRE_OK(all);
+  CHECK(*all == "{\"ok\":true,\"result\":{\"files\":3}}\n");
+}
+
+TEST_CASE_METHOD(Fixture, "A handler's failure reaches the client") {
+  const auto server = Start({{"sync", [] { return Status(StatusCode::kNoSpace, "full"); }}});
+  REQUIRE_CODE(Ask(store, "sync"), kNoSpace);
+}
+
+TEST_CASE_METHOD(Fixture, "An unknown command and a malformed request are refused") {
+  const auto server = Start();
+  const auto unknown = Ask(store, "format");
+  REQUIRE_CODE(unknown, kInvalidArgument);
+  CHECK(unknown.status().cause().find("format") != std::string_view::npos);
+  const auto stream = Connect();
+  REQUIRE_OK(stream->WriteAll("stat\n"));
+  const auto line = stream->ReadLine(kMaxResponseBytes);
+  REQUIRE_OK(line);
+  REQUIRE_CODE(DecodeResponse(**line), kInvalidArgument);
+}
+
+TEST_CASE_METHOD(Fixture, "A request that does not end is refused once it is too long") {
+  const auto server = Start();
+  const auto stream = Connect();
+  REQUIRE_OK(stream->WriteAll(std::string(kMaxRequestBytes + 1, 'x')));
+  const auto line = stream->ReadLine(kMaxResponseBytes);
+  REQUIRE_OK(line);
+  REQUIRE_CODE(DecodeResponse(**line), kFileTooLarge);
+}
+
+TEST_CASE_METHOD(Fixture, "The socket is for its owner alone, and gone after the end") {
+  auto server = Start();
+  const std::string path = directory / "control";
+  struct stat stat = {};
+  REQUIRE(lstat(path.c_str(), &stat) == 0);
+  CHECK(stat.st_mode == (S_IFSOCK | 0600));
+  server->Stop();
+  CHECK(lstat(path.c_str(), &stat) != 0);
+  REQUIRE_CODE(Ask(store, "stat"), kNotFound);
+}
+
+TEST_CASE_METHOD(Fixture, "A socket that a dead daemon left is nobody's, and is replaced") {
+  {
+    // Bound, then closed without being removed.
+    auto listener = LocalListener::Listen(store, "other");
+    REQUIRE_OK(listener);
+    REQUIRE(link((directory / "other").c_str(), (directory / "control").c_str()) == 0);
+  }
+  REQUIRE_CODE(Ask(store, "stat"), kNotFound);
+  const auto server = Start();
+  REQUIRE_OK(Ask(store, "stat"));
+}
+
+TEST_CASE_METHOD(Fixture, "Two daemons cannot share a store's socket") {
+  const auto server = Start();
+  REQUIRE_CODE(Server::Start({.store = store, .identity = {}, .handlers = {}}), kInUse);
+}
+
+TEST_CASE_METHOD(Fixture, "Clients that stall do not keep others from being served") {
+  const auto server = Start();
+  std::vector<std::unique_ptr<LocalStream>> stalled;
+  for (size_t i = 0; i < 3 * Server::kMaxConnections; ++i) {
+    stalled.push_back(Connect());
+    REQUIRE_OK(stalled.back()->WriteAll("{\"comm"));
+  }
+  REQUIRE_OK(Ask(store, "stat"));
+}
+
+TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told so") {
+  std::promise<void> finish;
+  const std::shared_future<void> finished = finish.get_future().share();
+  std::atomic<size_t> running = 0;
+  std::promise<void> full;
+  const auto server = Start({{"sync", [&]() -> Result<Json> {
+                                if (++running == Server::kMaxConnections) full.set_value();
+                                finished.wait();
+                                return Json();
+                              }}});
+  std::vector<std::unique_ptr<LocalStream>> working;
+  for (size_t i = 0; i < Server::kMaxConnections; ++i) {
+    working.push_back(Connect());
+    REQUIRE_OK(working.back()->WriteAll(EncodeRequest({.command = "sync"})));
+  }
+  full.get_future().wait();
+  CHECK_FALSE(Ask(store, "stat").ok());
+  finish.set_value();
+  for (const auto& stream : working) {
+    const auto line = stream->ReadLine(kMaxResponseBytes);
+    REQUIRE_OK(line);
+    REQUIRE_OK(DecodeResponse(**line));
+  }
+  REQUIRE_OK(Ask(store, "stat"));
+}
+
+TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers who has") {
+  std::promise<void> finish;
+  const std::shared_future<void> finished = finish.get_future().share();
+  std::promise<void> started;
+  auto server = Start({{"sync", [&]() -> Result<Json> {
+                          started.set_value();
+                          finished.wait();
+                          return Json("synced");
+                        }}});
+  const auto silent = Connect();
+  const auto asking = Connect();
+  REQUIRE_OK(asking->WriteAll(EncodeRequest({.command = "sync"})));
+  started.get_future().wait();
+  auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
+  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // ends before the handler has
+  finish.set_value();
+  stopped.get();
+  const auto line = asking->ReadLine(kMaxResponseBytes);
+  REQUIRE_OK(line);
+  REQUIRE(line->has_value());
+  CHECK(*DecodeResponse(**line) == "synced");
+  REQUIRE_OK(nothing);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "Who waits learns how the store was closed, when it was, and then of the end") {
+  auto server = Start();
+  auto waiter = Waiter::Register(store);
+  REQUIRE_OK(waiter);
+  auto waiting = std::async(std::launch::async, [&] { return waiter->Wait(); });
+  server->Stop();
+  SECTION("well") {
+    server->AnswerWaiters(Status());
+    server.reset();
+    REQUIRE_OK(waiting.get());
+  }
+  SECTION("badly") {
+    server->AnswerWaiters(Status(StatusCode::kIoError, "the disk failed"));
+    server.reset();
+    REQUIRE_CODE(waiting.get(), kIoError);
+  }
+  SECTION("not at all") {
+    server.reset();
+    REQUIRE_CODE(waiting.get(), kAborted);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "Clients that waited and left do not keep others from waiting") {
+  auto server = Start();
+  for (size_t i = 0; i < 2 * Server::kMaxWaiters; ++i) REQUIRE_OK(Waiter::Register(store));
+  auto waiter = Waiter::Register(store);
+  REQUIRE_OK(waiter);
+  server->Stop();
+  server->AnswerWaiters(Status());
+  server.reset();
+  REQUIRE_OK(waiter->Wait());
+}
+
+}  // namespace
+}  // namespace siltfs::control
