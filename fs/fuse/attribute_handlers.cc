@@ -1,0 +1,43 @@
+// Handlers of requests about attributes and about the whole file system.
+#include "fs/fuse/attribute_translation.h"
+#include "fs/fuse/handler_context.h"
+
+namespace siltfs::fuse {
+namespace {
+
+void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*/) {
+  ReplyAttributes(request, FileSystemOf(request).GetAttributes(inode));
+}
+
+void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which,
+                   fuse_file_info* /*file*/) {
+  const AttributeChange change = ToChange(*wanted, which, ContextOf(request).env.NowNanoseconds());
+  ReplyAttributes(request, FileSystemOf(request).SetAttributes(inode, change));
+}
+
+void GetFileSystemStatistics(fuse_req_t request, fuse_ino_t /*inode*/) {
+  const Result<SpaceInfo> space = FileSystemOf(request).GetSpace();
+  if (!space.ok()) return ReplyError(request, space.status());
+  struct statvfs reply = {};
+  reply.f_bsize = space->block_size;
+  reply.f_frsize = space->block_size;
+  reply.f_blocks = space->total_bytes / space->block_size;
+  reply.f_bfree = space->free_bytes / space->block_size;
+  reply.f_bavail = space->available_bytes / space->block_size;
+  // Inodes are made as needed; each takes less than a block.
+  reply.f_files = space->inodes + reply.f_bfree;
+  reply.f_ffree = reply.f_bfree;
+  reply.f_favail = reply.f_bavail;
+  reply.f_namemax = kMaxNameBytes;
+  fuse_reply_statfs(request, &reply);
+}
+
+}  // namespace
+
+void AddAttributeHandlers(fuse_lowlevel_ops& operations) {
+  operations.getattr = GetAttributes;
+  operations.setattr = SetAttributes;
+  operations.statfs = GetFileSystemStatistics;
+}
+
+}  // namespace siltfs::fuse

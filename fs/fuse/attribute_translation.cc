@@ -1,0 +1,73 @@
+#include "fs/fuse/attribute_translation.h"
+
+#include "fs/fuse/handler_context.h"
+
+namespace siltfs::fuse {
+namespace {
+
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr uint32_t kPermissionBits = 07777;
+constexpr uint32_t kBlockSize = 4096;
+
+timespec ToTimespec(int64_t nanoseconds) {
+  // Rounded down, so that times before 1970 keep their nanoseconds positive.
+  int64_t seconds = nanoseconds / kNanosecondsPerSecond;
+  int64_t rest = nanoseconds % kNanosecondsPerSecond;
+  if (rest < 0) {
+    --seconds;
+    rest += kNanosecondsPerSecond;
+  }
+  return {.tv_sec = seconds, .tv_nsec = rest};
+}
+
+// Beyond what fits (the years 1677 to 2262) the nearest time that does.
+int64_t FromTimespec(const timespec& time) {
+  constexpr int64_t kMaxSeconds = INT64_MAX / kNanosecondsPerSecond - 1;
+  if (time.tv_sec > kMaxSeconds) return kMaxSeconds * kNanosecondsPerSecond;
+  if (time.tv_sec < -kMaxSeconds) return -kMaxSeconds * kNanosecondsPerSecond;
+  return time.tv_sec * kNanosecondsPerSecond + time.tv_nsec;
+}
+
+}  // namespace
+
+struct stat ToStat(const Attributes& attributes) {
+  struct stat stat = {};
+  stat.st_ino = attributes.inode;
+  stat.st_mode = attributes.mode;
+  stat.st_nlink = attributes.links;
+  stat.st_uid = attributes.uid;
+  stat.st_gid = attributes.gid;
+  stat.st_rdev = attributes.device;
+  stat.st_size = static_cast<off_t>(attributes.size);
+  stat.st_blksize = kBlockSize;
+  stat.st_blocks = static_cast<blkcnt_t>((attributes.allocated_bytes + 511) / 512);
+  stat.st_atim = ToTimespec(attributes.atime);
+  stat.st_mtim = ToTimespec(attributes.mtime);
+  stat.st_ctim = ToTimespec(attributes.ctime);
+  return stat;
+}
+
+fuse_entry_param ToEntry(const Attributes& attributes) {
+  fuse_entry_param entry = {};
+  entry.ino = attributes.inode;
+  entry.attr = ToStat(attributes);
+  entry.attr_timeout = kForever;
+  entry.entry_timeout = kForever;
+  return entry;
+}
+
+AttributeChange ToChange(const struct stat& wanted, int which, int64_t now) {
+  AttributeChange change;
+  if (which & FUSE_SET_ATTR_MODE) change.mode = wanted.st_mode & kPermissionBits;
+  if (which & FUSE_SET_ATTR_UID) change.uid = wanted.st_uid;
+  if (which & FUSE_SET_ATTR_GID) change.gid = wanted.st_gid;
+  if (which & FUSE_SET_ATTR_SIZE) change.size = static_cast<uint64_t>(wanted.st_size);
+  if (which & FUSE_SET_ATTR_ATIME) change.atime = FromTimespec(wanted.st_atim);
+  if (which & FUSE_SET_ATTR_MTIME) change.mtime = FromTimespec(wanted.st_mtim);
+  if (which & FUSE_SET_ATTR_CTIME) change.ctime = FromTimespec(wanted.st_ctim);
+  if (which & FUSE_SET_ATTR_ATIME_NOW) change.atime = now;
+  if (which & FUSE_SET_ATTR_MTIME_NOW) change.mtime = now;
+  return change;
+}
+
+}  // namespace siltfs::fuse

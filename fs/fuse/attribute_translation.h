@@ -1,0 +1,17 @@
+// Attributes as the core has them, and as the kernel wants and sends them.
+#pragma once
+
+#include "fs/core/file_system.h"
+#include "fs/fuse/fuse_api.h"
+
+namespace siltfs::fuse {
+
+struct stat ToStat(const Attributes& attributes);
+
+// Valid for a day, under the inode's number as node id.
+fuse_entry_param ToEntry(const Attributes& attributes);
+
+// `which` are FUSE_SET_ATTR_... bits; "now" becomes `now`, nanoseconds since 1970.
+AttributeChange ToChange(const struct stat& wanted, int which, int64_t now);
+
+}  // namespace siltfs::fuse

@@ -1,0 +1,71 @@
+#include "fs/fuse/capabilities.h"
+
+#include <algorithm>
+
+namespace siltfs::fuse {
+namespace {
+
+// Requests that readahead and writeback may have under way; the kernel's 12 would leave the threads
+// idle.
+constexpr unsigned kMaxBackgroundRequests = 64;
+
+// False where the kernel does not have it.
+bool Ask(fuse_conn_info& connection, uint64_t capability) {
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+  return fuse_set_feature_flag(&connection, capability);
+#else
+  const auto flag = static_cast<unsigned>(capability);
+  if ((connection.capable & flag) == 0) return false;
+  connection.want |= flag;
+  return true;
+#endif
+}
+
+void Decline(fuse_conn_info& connection, uint64_t capability) {
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+  fuse_unset_feature_flag(&connection, capability);
+#else
+  connection.want &= ~static_cast<unsigned>(capability);
+#endif
+}
+
+}  // namespace
+
+void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
+  connection.max_write = std::min(connection.max_write, FuseBinding::kMaxRequestBytes);
+  connection.max_readahead = std::min(connection.max_readahead, FuseBinding::kMaxRequestBytes);
+  connection.max_read =
+      context.options.mount.max_read.value_or(0);  // must agree with the mount option
+  connection.max_background = kMaxBackgroundRequests;
+  connection.congestion_threshold = kMaxBackgroundRequests / 4 * 3;
+
+  Ask(connection, FUSE_CAP_ASYNC_READ);
+  Ask(connection, FUSE_CAP_ASYNC_DIO);
+  Ask(connection, FUSE_CAP_WRITEBACK_CACHE);
+  Ask(connection,
+      FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
+  Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
+  // Attributes come with a listing where the kernel sees that they are used, as by `ls -l` and
+  // `find -size`.
+  Ask(connection, FUSE_CAP_READDIRPLUS);
+  Ask(connection, FUSE_CAP_READDIRPLUS_AUTO);
+  context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
+
+  // Truncation at open then arrives as SETATTR, where the kernel also drops set-user-id bits;
+  // within OPEN it does not.
+  Decline(connection, FUSE_CAP_ATOMIC_O_TRUNC);
+  // The kernel clears set-id bits and capabilities on write, with the caller's rights in view.
+  Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
+  // Nothing changes behind the kernel's back.
+  Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
+  // Data are in memory, on their way through the chunker; there is no descriptor to splice from or
+  // to.
+  Decline(connection, FUSE_CAP_SPLICE_READ);
+  Decline(connection, FUSE_CAP_SPLICE_WRITE);
+  Decline(connection, FUSE_CAP_SPLICE_MOVE);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+  connection.no_interrupt = 1;  // no request takes long enough to be worth interrupting
+#endif
+}
+
+}  // namespace siltfs::fuse

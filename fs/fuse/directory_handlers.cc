@@ -1,0 +1,151 @@
+// Handlers of requests about directories' contents.
+//
+// A listing is stateless: each request says behind which cookie to go on. So nothing is kept
+// between requests, there is nothing to open, and OPENDIR is declined, upon which the kernel opens
+// directories by itself and caches their listing until it changes them.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/fuse/attribute_translation.h"
+#include "fs/fuse/handler_context.h"
+
+namespace siltfs::fuse {
+namespace {
+
+// No reply is longer, whatever is asked for.
+constexpr size_t kMaxListingBytes = 128 << 10;
+
+// The bytes of a reply, entry after entry.
+class Listing {
+ public:
+  Listing(fuse_req_t request, size_t size)
+      : request_(request), buffer_(std::min(size, kMaxListingBytes)) {}
+
+  bool Fits(const std::string& name, bool with_attributes) const {
+    const size_t need = with_attributes
+                            ? fuse_add_direntry_plus(request_, nullptr, 0, name.c_str(), nullptr, 0)
+                            : fuse_add_direntry(request_, nullptr, 0, name.c_str(), nullptr, 0);
+    return need <= buffer_.size() - used_;
+  }
+  // Only what fits.
+  void Add(const std::string& name, const struct stat& stat, uint64_t cookie) {
+    used_ += fuse_add_direntry(request_, Place(), Room(), name.c_str(), &stat,
+                               static_cast<off_t>(cookie));
+  }
+  void AddWithAttributes(const std::string& name, const fuse_entry_param& entry, uint64_t cookie) {
+    used_ += fuse_add_direntry_plus(request_, Place(), Room(), name.c_str(), &entry,
+                                    static_cast<off_t>(cookie));
+  }
+  // False if it did not arrive.
+  bool Reply() { return fuse_reply_buf(request_, buffer_.data(), used_) == 0; }
+
+ private:
+  char* Place() { return buffer_.data() + used_; }
+  size_t Room() const { return buffer_.size() - used_; }
+
+  fuse_req_t request_;
+  std::vector<char> buffer_;
+  size_t used_ = 0;
+};
+
+struct stat StatOf(InodeNumber inode, uint32_t type) {
+  struct stat stat = {};
+  stat.st_ino = inode;
+  stat.st_mode = type;
+  return stat;
+}
+
+void ReadDirectory(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
+                   fuse_file_info* /*file*/) {
+  Listing listing(request, size);
+  const Status status = FileSystemOf(request).ReadDirectory(
+      directory, static_cast<uint64_t>(cookie), [&](const DirectoryRecord& record) {
+        const std::string name(record.name);
+        if (!listing.Fits(name, /*with_attributes=*/false)) return false;
+        listing.Add(name, StatOf(record.inode, record.mode), record.cookie);
+        return true;
+      });
+  if (!status.ok()) return ReplyError(request, status);
+  listing.Reply();
+}
+
+struct Record {
+  std::string name;
+  InodeNumber inode;
+  uint32_t type;
+  uint64_t cookie;
+};
+
+// As many records behind `cookie` as fit a reply of `size` bytes with their attributes.
+Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber directory,
+                                           uint64_t cookie, size_t size) {
+  std::vector<Record> records;
+  size_t used = 0;
+  const size_t room = std::min(size, kMaxListingBytes);
+  SILTFS_RETURN_IF_ERROR(
+      FileSystemOf(request).ReadDirectory(directory, cookie, [&](const DirectoryRecord& record) {
+        Record kept{std::string(record.name), record.inode, record.mode, record.cookie};
+        used += fuse_add_direntry_plus(request, nullptr, 0, kept.name.c_str(), nullptr, 0);
+        if (used > room) return false;
+        records.push_back(std::move(kept));
+        return true;
+      }));
+  return records;
+}
+
+// The names are collected first and looked up afterwards: a lookup must not run inside
+// ReadDirectory's visit. Exactly the looked-up entries that reach the kernel count as lookups; "."
+// and ".." do not count at all.
+void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
+                       fuse_file_info* /*file*/) {
+  FileSystem& file_system = FileSystemOf(request);
+  const auto records = CollectRecords(request, directory, static_cast<uint64_t>(cookie), size);
+  if (!records.ok()) return ReplyError(request, records.status());
+
+  Listing listing(request, size);
+  std::vector<InodeNumber> counted;
+  for (const Record& record : *records) {
+    fuse_entry_param entry = {};  // node 0: a name without attributes
+    entry.attr = StatOf(record.inode, record.type);
+    if (record.name != "." && record.name != "..") {
+      const Result<Attributes> found = file_system.Lookup(directory, record.name);
+      if (found.ok()) {
+        entry = ToEntry(*found);
+        counted.push_back(found->inode);
+      } else if (found.status().Is(StatusCode::kNotFound)) {
+        continue;  // removed meanwhile
+      }            // else: listed all the same; whoever looks closer gets the error
+    }
+    listing.AddWithAttributes(record.name, entry, record.cookie);
+  }
+  if (!listing.Reply()) {
+    for (const InodeNumber inode : counted) file_system.Forget(inode, 1);
+  }
+}
+
+void OpenDirectory(fuse_req_t request, fuse_ino_t /*directory*/, fuse_file_info* file) {
+  if (ContextOf(request).opendir_may_be_declined) {
+    fuse_reply_err(request, ENOSYS);
+    return;
+  }
+  file->cache_readdir = 1;
+  file->keep_cache = 1;
+  fuse_reply_open(request, file);
+}
+
+void SyncDirectory(fuse_req_t request, fuse_ino_t directory, int /*data_only*/,
+                   fuse_file_info* /*file*/) {
+  ReplyOutcome(request, FileSystemOf(request).Fsync(directory));
+}
+
+}  // namespace
+
+void AddDirectoryHandlers(fuse_lowlevel_ops& operations) {
+  operations.opendir = OpenDirectory;
+  operations.readdir = ReadDirectory;
+  operations.readdirplus = ReadDirectoryPlus;
+  operations.fsyncdir = SyncDirectory;
+}
+
+}  // namespace siltfs::fuse

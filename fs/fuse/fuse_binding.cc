@@ -1,0 +1,134 @@
+#include "fs/fuse/fuse_binding.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+#include "fs/fuse/capabilities.h"
+#include "fs/fuse/fuse_api.h"
+#include "fs/fuse/fuse_log_capture.h"
+#include "fs/fuse/handler_context.h"
+
+namespace siltfs {
+namespace {
+
+using fuse::HandlerContext;
+
+void Initialize(void* user_data, fuse_conn_info* connection) {
+  auto& context = *static_cast<HandlerContext*>(user_data);
+  fuse::Negotiate(context, *connection);
+  if (context.options.on_ready) context.options.on_ready();
+}
+
+fuse_lowlevel_ops MakeOperations(const MountOptions& mount) {
+  fuse_lowlevel_ops operations = {};
+  operations.init = Initialize;
+  fuse::AddNameHandlers(operations);
+  fuse::AddAttributeHandlers(operations);
+  fuse::AddDirectoryHandlers(operations);
+  fuse::AddFileHandlers(operations);
+  // Without a handler libfuse answers ENOSYS, and the kernel never asks again.
+  if (!mount.no_xattrs) fuse::AddXattrHandlers(operations);
+  return operations;
+}
+
+// libfuse splits options at commas that no backslash protects.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == ',' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
+  std::vector<std::string> arguments = {"siltfs"};
+  const auto add = [&](std::string option) {
+    arguments.insert(arguments.end(), {"-o", std::move(option)});
+  };
+  add("default_permissions");
+  add("fsname=" + Escaped(options.store));
+  add(std::string("subtype=") + FuseBinding::kSubtype);
+  if (options.mount.read_only) add("ro");
+  if (options.mount.allow_other) add("allow_other");
+  if (options.mount.allow_root) add("allow_root");
+  if (options.mount.debug) add("debug");
+  if (options.mount.max_read) add(fmt::format("max_read={}", *options.mount.max_read));
+  for (const std::string& option : options.mount.passed_on) add(Escaped(option));
+  return arguments;
+}
+
+struct SessionDestroyer {
+  void operator()(fuse_session* session) const { fuse_session_destroy(session); }
+};
+struct LoopConfigDestroyer {
+  void operator()(fuse_loop_config* config) const { fuse_loop_cfg_destroy(config); }
+};
+
+class Session final : public FuseBinding {
+ public:
+  Session(Env& env, FileSystem& file_system, FuseBindingOptions options)
+      : context_{
+            .env = env,
+            .file_system = file_system,
+            .options = std::move(options),
+            .read_buffers = {},
+            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
+
+  ~Session() override {
+    if (mounted_) fuse_session_unmount(session_.get());
+  }
+
+  Status Mount() {
+    const fuse::FuseLogCapture log;
+    const fuse_lowlevel_ops operations = MakeOperations(context_.options.mount);
+    std::vector<std::string> arguments = MakeArguments(context_.options);
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    fuse_args args = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
+    session_.reset(fuse_session_new(&args, &operations, sizeof operations, &context_));
+    fuse_opt_free_args(&args);
+    if (!session_) return Failure("libfuse refuses the mount options", log);
+    if (fuse_session_mount(session_.get(), context_.options.mountpoint.c_str()) != 0) {
+      return Failure("cannot be mounted", log);
+    }
+    mounted_ = true;
+    return {};
+  }
+
+  Status Serve() override {
+    const std::unique_ptr<fuse_loop_config, LoopConfigDestroyer> config(fuse_loop_cfg_create());
+    fuse_loop_cfg_set_max_threads(config.get(), kMaxThreads);
+    // Threads that end when idle would be made anew with the next burst of requests.
+    fuse_loop_cfg_set_idle_threads(config.get(), kMaxThreads);
+    const int outcome = fuse_session_loop_mt(session_.get(), config.get());
+    if (outcome >= 0) return {};
+    return Status(StatusCode::kIoError,
+                  fmt::format("the connection to the kernel failed: {}", std::strerror(-outcome)))
+        .At(context_.options.mountpoint);
+  }
+
+ private:
+  Status Failure(std::string_view what, const fuse::FuseLogCapture& log) const {
+    std::string cause(what);
+    if (!log.text().empty()) cause += fmt::format(" ({})", log.text());
+    return Status(StatusCode::kIoError, std::move(cause)).At(context_.options.mountpoint);
+  }
+
+  HandlerContext context_;
+  std::unique_ptr<fuse_session, SessionDestroyer> session_;
+  bool mounted_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FuseBinding>> FuseBinding::Mount(Env& env, FileSystem& file_system,
+                                                        FuseBindingOptions options) {
+  auto session = std::make_unique<Session>(env, file_system, std::move(options));
+  SILTFS_RETURN_IF_ERROR(session->Mount());
+  return std::unique_ptr<FuseBinding>(std::move(session));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,62 @@
+// What the request handlers share: the file system behind them, and how answers and failures get
+// back to the kernel. Thread-safety: everything here may be used from all threads of the request
+// loop.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fs/core/file_system.h"
+#include "fs/fuse/failure_log.h"
+#include "fs/fuse/fuse_api.h"
+#include "fs/fuse/fuse_binding.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs::fuse {
+
+// How long the kernel may believe what it was told, in seconds: nobody else changes anything.
+inline constexpr double kForever = 86400;
+
+// Reply buffers for READ, kept for the next one: a fresh megabyte would be mapped and zeroed page
+// by page every time.
+class ReadBuffers {
+ public:
+  using Buffer = std::unique_ptr<uint8_t[]>;
+  static constexpr size_t kBytes = FuseBinding::kMaxRequestBytes;
+
+  Buffer Take();
+  void Return(Buffer buffer);
+
+ private:
+  Mutex mutex_;
+  std::vector<Buffer> free_ SILTFS_GUARDED_BY(mutex_);
+};
+
+struct HandlerContext {
+  Env& env;
+  FileSystem& file_system;
+  const FuseBindingOptions options;
+  ReadBuffers read_buffers;
+  FailureLog failure_log;
+  bool opendir_may_be_declined = false;  // set at INIT, before any other request
+};
+
+HandlerContext& ContextOf(fuse_req_t request);
+FileSystem& FileSystemOf(fuse_req_t request);
+Owner CallerOf(fuse_req_t request);
+
+// Each answers `request`, once. What the core counted for an answer that did not arrive (the caller
+// was interrupted) is taken back.
+void ReplyError(fuse_req_t request, const Status& status);
+void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or plain success
+void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);
+void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes);
+
+// The handlers, by what they deal with.
+void AddNameHandlers(fuse_lowlevel_ops& operations);
+void AddAttributeHandlers(fuse_lowlevel_ops& operations);
+void AddXattrHandlers(fuse_lowlevel_ops& operations);
+void AddDirectoryHandlers(fuse_lowlevel_ops& operations);
+void AddFileHandlers(fuse_lowlevel_ops& operations);
+
+}  // namespace siltfs::fuse

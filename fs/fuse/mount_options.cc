@@ -1,0 +1,187 @@
+#include "fs/fuse/mount_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "fs/fuse/size_text.h"
+
+namespace siltfs {
+namespace {
+
+struct Option {
+  std::string_view name;
+  std::optional<std::string_view> value;
+};
+
+// A flag and its opposite; `on` is what libfuse is given, the opposite being the default.
+struct KernelFlag {
+  std::string_view on;
+  std::string_view off;
+};
+constexpr std::array<KernelFlag, 6> kKernelFlags = {{
+    {"nosuid", "suid"},
+    {"nodev", "dev"},
+    {"noexec", "exec"},
+    {"sync", "async"},
+    {"noatime", "atime"},
+    {"dirsync", ""},
+}};
+
+// Meant for mount(8) and /etc/fstab, or about access times, which are best effort here anyway.
+constexpr std::array<std::string_view, 24> kIgnored = {
+    "defaults",      "auto",     "noauto",     "user",     "nouser",     "users",
+    "nousers",       "owner",    "noowner",    "group",    "nogroup",    "_netdev",
+    "nofail",        "relatime", "norelatime", "diratime", "nodiratime", "strictatime",
+    "nostrictatime", "lazytime", "nolazytime", "silent",   "loud",       "default_permissions",
+};
+constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
+                                                              "comment=", "user=", "uhelper="};
+
+constexpr std::array<std::string_view, 4> kSecurityContexts = {"context", "fscontext", "defcontext",
+                                                               "rootcontext"};
+
+template <typename Range>
+bool Contains(const Range& range, std::string_view value) {
+  return std::find(range.begin(), range.end(), value) != range.end();
+}
+
+Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
+
+// At commas, but not within double quotes (security contexts contain commas).
+std::vector<std::string_view> Split(std::string_view list) {
+  std::vector<std::string_view> parts;
+  bool quoted = false;
+  size_t start = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] == '"') quoted = !quoted;
+    if (i == list.size() || (list[i] == ',' && !quoted)) {
+      if (i > start) parts.push_back(list.substr(start, i - start));
+      start = i + 1;
+    }
+  }
+  return parts;
+}
+
+Option Dissect(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Result<uint64_t> ParseNumber(const Option& option, uint64_t least, uint64_t most) {
+  uint64_t number = 0;
+  const std::string_view text = *option.value;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || number < least || number > most) {
+    return Wrong(fmt::format("mount option \"{}={}\": not a whole number from {} to {}",
+                             option.name, text, least, most));
+  }
+  return number;
+}
+
+class Parser {
+ public:
+  Status Take(std::string_view text) {
+    const Option option = Dissect(text);
+    if (TakeSwitch(option) || TakeKernelFlag(option) || IsIgnored(text, option)) return {};
+    SILTFS_ASSIGN_OR_RETURN(const bool taken, TakeValue(option));
+    if (taken) return {};
+    if (Contains(kSecurityContexts, option.name) && option.value) {
+      options_.passed_on.emplace_back(text);
+      return {};
+    }
+    if (option.name == "auto_unmount") {
+      return Wrong(
+          "mount option \"auto_unmount\" is refused: it may unmount before everything is written");
+    }
+    if (option.name == "fsname" || option.name == "subtype") {
+      return Wrong(
+          fmt::format("mount option \"{}\" is refused: siltfs sets it itself", option.name));
+    }
+    return Wrong(fmt::format("unknown mount option \"{}\"", text));
+  }
+
+  Result<MountOptions> Finish() && {
+    if (options_.allow_other && options_.allow_root) {
+      return Wrong("mount options \"allow_other\" and \"allow_root\" exclude each other");
+    }
+    return std::move(options_);
+  }
+
+ private:
+  // An option without a value that siltfs acts on.
+  bool TakeSwitch(const Option& option) {
+    if (option.value) return false;
+    if (option.name == "ro") return options_.read_only = true;
+    if (option.name == "rw") return options_.read_only = false, true;
+    if (option.name == "allow_other") return options_.allow_other = true;
+    if (option.name == "allow_root") return options_.allow_root = true;
+    if (option.name == "noxattr") return options_.no_xattrs = true;
+    if (option.name == "debug") return options_.debug = true;
+    return false;
+  }
+
+  bool TakeKernelFlag(const Option& option) {
+    if (option.value) return false;
+    for (const KernelFlag& flag : kKernelFlags) {
+      if (option.name != flag.on && (flag.off.empty() || option.name != flag.off)) continue;
+      std::erase(options_.passed_on, flag.on);
+      if (option.name == flag.on) options_.passed_on.emplace_back(flag.on);
+      return true;
+    }
+    return false;
+  }
+
+  static bool IsIgnored(std::string_view text, const Option& option) {
+    if (!option.value && Contains(kIgnored, option.name)) return true;
+    return std::any_of(kIgnoredPrefixes.begin(), kIgnoredPrefixes.end(),
+                       [&](std::string_view prefix) { return text.starts_with(prefix); });
+  }
+
+  // An option with a value that siltfs acts on; false if it is none of these.
+  Result<bool> TakeValue(const Option& option) {
+    static constexpr std::array<std::string_view, 4> kNames = {"index_memory", "commit", "log",
+                                                               "max_read"};
+    if (!Contains(kNames, option.name)) return false;
+    if (!option.value || option.value->empty()) {
+      return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
+    }
+    if (option.name == "index_memory") {
+      auto size = ParseSize(*option.value);
+      if (!size.ok())
+        return Wrong(fmt::format("mount option \"index_memory\": {}", size.status().cause()));
+      if (*size == 0) return Wrong("mount option \"index_memory\": must be more than 0");
+      options_.index_memory = *size;
+    } else if (option.name == "commit") {
+      SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds,
+                              ParseNumber(option, static_cast<uint64_t>(kMinCommitInterval.count()),
+                                          static_cast<uint64_t>(kMaxCommitInterval.count())));
+      options_.commit_interval = std::chrono::seconds(seconds);
+    } else if (option.name == "max_read") {
+      SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseNumber(option, 4096, uint64_t{1} << 30));
+      options_.max_read = static_cast<uint32_t>(bytes);
+    } else {
+      options_.log_file = std::string(*option.value);
+    }
+    return true;
+  }
+
+  MountOptions options_;
+};
+
+}  // namespace
+
+Result<MountOptions> ParseMountOptions(std::span<const std::string> lists) {
+  Parser parser;
+  for (const std::string& list : lists) {
+    for (const std::string_view text : Split(list)) SILTFS_RETURN_IF_ERROR(parser.Take(text));
+  }
+  return std::move(parser).Finish();
+}
+
+}  // namespace siltfs

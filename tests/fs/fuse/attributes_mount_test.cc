@@ -1,0 +1,160 @@
+// Attributes through the kernel: modes, owners, times, space.
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+struct Fixture {
+  MemoryFileSystem fs;
+  MountOptions options = [] {
+    MountOptions made;
+    made.allow_other = true;
+    return made;
+  }();
+  MountedFileSystem mount{fs, options};
+
+  std::string Path(const std::string& name) const { return mount / name; }
+};
+
+// Runs `act` as a user without rights; what it returned (0 to 255). Only system calls may happen in
+// it.
+template <typename Action>
+int AsNobody(Action act) {
+  const pid_t child = fork();
+  if (child == 0) _exit(setgid(kNobody) == 0 && setuid(kNobody) == 0 ? act() : 255);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST_CASE_METHOD(Fixture, "Mode and owner are kept") {
+  REQUIRE(WriteFile(Path("a"), "") == 0);
+  REQUIRE(Outcome(chmod(Path("a").c_str(), 04751)) == 0);
+  CHECK(StatOf(Path("a")).st_mode == (S_IFREG | 04751));
+  REQUIRE(Outcome(chown(Path("a").c_str(), 12, 34)) == 0);
+  CHECK(StatOf(Path("a")).st_uid == 12);
+  CHECK(StatOf(Path("a")).st_gid == 34);
+  REQUIRE(Outcome(chown(Path("a").c_str(), static_cast<uid_t>(-1), 35)) == 0);
+  CHECK(StatOf(Path("a")).st_uid == 12);
+  CHECK(StatOf(Path("a")).st_gid == 35);
+  mount.DropCaches();
+  CHECK(StatOf(Path("a")).st_gid == 35);
+}
+
+TEST_CASE_METHOD(Fixture, "Times are kept to the nanosecond, also before 1970") {
+  REQUIRE(WriteFile(Path("a"), "x") == 0);
+  const timespec times[2] = {{.tv_sec = 1'234'567'890, .tv_nsec = 123'456'789},
+                             {.tv_sec = -5, .tv_nsec = 999'999'999}};
+  REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), times, 0)) == 0);
+  mount.DropCaches();
+  const struct stat stat = StatOf(Path("a"));
+  CHECK(stat.st_atim.tv_sec == 1'234'567'890);
+  CHECK(stat.st_atim.tv_nsec == 123'456'789);
+  CHECK(stat.st_mtim.tv_sec == -5);
+  CHECK(stat.st_mtim.tv_nsec == 999'999'999);
+}
+
+TEST_CASE_METHOD(Fixture, "A time can be now") {
+  REQUIRE(WriteFile(Path("a"), "") == 0);
+  const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
+  const timespec now[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
+                           {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
+  REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), now, 0)) == 0);
+  CHECK(StatOf(Path("a")).st_atim.tv_sec > 1'000'000'000);
+  CHECK(StatOf(Path("a")).st_mtim.tv_sec == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "A write moves the modification time, and a rename does not") {
+  REQUIRE(WriteFile(Path("a"), "x") == 0);
+  const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
+  REQUIRE(Outcome(rename(Path("a").c_str(), Path("b").c_str())) == 0);
+  CHECK(StatOf(Path("b")).st_mtim.tv_sec == 1);
+  Descriptor file(Path("b"), O_WRONLY);
+  REQUIRE(WriteAt(file.get(), 0, AsBytes("y")) == 0);
+  REQUIRE(file.Close() == 0);
+  CHECK(StatOf(Path("b")).st_mtim.tv_sec > 1'000'000'000);
+  mount.DropCaches();
+  CHECK(StatOf(Path("b")).st_mtim.tv_sec > 1'000'000'000);
+}
+
+TEST_CASE_METHOD(Fixture, "Permissions are enforced") {
+  REQUIRE(Outcome(chmod(mount.path().c_str(), 0755)) == 0);
+  REQUIRE(WriteFile(Path("private"), "secret") == 0);
+  REQUIRE(Outcome(chmod(Path("private").c_str(), 0600)) == 0);
+  REQUIRE(WriteFile(Path("public"), "open") == 0);
+  const std::string closed = Path("private");
+  const std::string open_to_all = Path("public");
+  CHECK(AsNobody([&] { return open(closed.c_str(), O_RDONLY) < 0 ? errno : 0; }) == EACCES);
+  CHECK(AsNobody([&] { return open(open_to_all.c_str(), O_RDONLY) < 0 ? errno : 0; }) == 0);
+  CHECK(AsNobody([&] { return open(open_to_all.c_str(), O_WRONLY) < 0 ? errno : 0; }) == EACCES);
+  CHECK(AsNobody([&] { return unlink(open_to_all.c_str()) < 0 ? errno : 0; }) == EACCES);
+}
+
+TEST_CASE_METHOD(
+    Fixture, "A stranger's write, truncation or opening for truncation takes set-user-id away") {
+  const std::string path = Path("suid");
+  const auto make = [&] {
+    REQUIRE(WriteFile(path, "program") == 0);
+    REQUIRE(Outcome(chmod(path.c_str(), 06777)) == 0);
+  };
+  make();
+  CHECK(AsNobody([&] { return write(open(path.c_str(), O_WRONLY), "x", 1) == 1 ? 0 : errno; }) ==
+        0);
+  CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
+  make();
+  CHECK(AsNobody([&] { return truncate(path.c_str(), 1) == 0 ? 0 : errno; }) == 0);
+  CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
+  make();
+  CHECK(AsNobody([&] { return open(path.c_str(), O_WRONLY | O_TRUNC) >= 0 ? 0 : errno; }) == 0);
+  CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
+  mount.DropCaches();
+  CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
+}
+
+TEST_CASE_METHOD(Fixture, "A new owner takes set-user-id away") {
+  REQUIRE(WriteFile(Path("suid"), "program") == 0);
+  REQUIRE(Outcome(chmod(Path("suid").c_str(), 06755)) == 0);
+  REQUIRE(Outcome(chown(Path("suid").c_str(), 1, 1)) == 0);
+  CHECK(StatOf(Path("suid")).st_mode == (S_IFREG | 0755));
+}
+
+TEST_CASE_METHOD(Fixture, "Free space is what the file system says") {
+  struct statvfs space = {};
+  REQUIRE(statvfs(mount.path().c_str(), &space) == 0);
+  CHECK(space.f_frsize == 4096);
+  CHECK(space.f_blocks * space.f_frsize == uint64_t{1} << 40);
+  CHECK(space.f_bavail > 0);
+  CHECK(space.f_files > space.f_ffree);
+  CHECK(space.f_namemax == kMaxNameBytes);
+}
+
+TEST_CASE("A mount for one user is closed to others") {
+  MemoryFileSystem fs;
+  MountedFileSystem mount(fs);
+  const std::string path = mount.path();
+  CHECK(AsNobody([&] { return access(path.c_str(), F_OK) == 0 ? 0 : errno; }) == EACCES);
+}
+
+TEST_CASE("A read-only mount refuses to write") {
+  MemoryFileSystem fs;
+  MountOptions options;
+  options.read_only = true;
+  MountedFileSystem mount(fs, options);
+  CHECK(WriteFile(mount / "a", "") == EROFS);
+  CHECK(Outcome(mkdir((mount / "d").c_str(), 0755)) == EROFS);
+  CHECK(mount.MountLine().find(" ro,") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,103 @@
+// How failures below reach the caller, and mounts that cannot be.
+#include <atomic>
+
+#include "store/env/posix_env.h"
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+#include "tests/support/temporary_directory.h"
+
+#include <spdlog/sinks/null_sink.h>
+
+namespace siltfs::testing {
+namespace {
+
+// Reads and writes fail on demand.
+class FailingFileSystem : public MemoryFileSystem {
+ public:
+  std::atomic<StatusCode> failure = StatusCode::kOk;
+
+  Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override {
+    if (failure != StatusCode::kOk) return Status(failure, "made to fail");
+    return MemoryFileSystem::Read(inode, offset, out);
+  }
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override {
+    if (failure != StatusCode::kOk) return {failure, "made to fail"};
+    return MemoryFileSystem::Write(inode, offset, data);
+  }
+  Status Fsync(InodeNumber inode) override {
+    if (failure != StatusCode::kOk) return {failure, "made to fail"};
+    return MemoryFileSystem::Fsync(inode);
+  }
+};
+
+TEST_CASE("Damage below is an I/O error for the reader, and nothing else suffers") {
+  FailingFileSystem fs;
+  MountedFileSystem mount(fs);
+  REQUIRE(WriteFile(mount / "a", "x") == 0);
+  mount.DropCaches();
+  fs.failure = StatusCode::kCorruption;
+  const Descriptor file(mount / "a");
+  char byte = 0;
+  CHECK(Outcome(pread(file.get(), &byte, 1, 0)) == EIO);
+  fs.failure = StatusCode::kOk;
+  CHECK(Outcome(pread(file.get(), &byte, 1, 0)) == 0);
+  CHECK(byte == 'x');
+}
+
+TEST_CASE("A full disk is reported by fsync though the kernel had accepted the data") {
+  FailingFileSystem fs;
+  MountedFileSystem mount(fs);
+  Descriptor file(mount / "a", O_RDWR | O_CREAT);
+  fs.failure = StatusCode::kNoSpace;
+  REQUIRE(WriteAt(file.get(), 0, AsBytes("x")) == 0);
+  CHECK(Outcome(fsync(file.get())) == ENOSPC);
+  fs.failure = StatusCode::kOk;
+}
+
+TEST_CASE("A failed sync reaches the caller") {
+  FailingFileSystem fs;
+  MountedFileSystem mount(fs);
+  Descriptor file(mount / "a", O_RDWR | O_CREAT);
+  fs.failure = StatusCode::kIoError;
+  CHECK(Outcome(fsync(file.get())) == EIO);
+}
+
+TEST_CASE("What the file system does not offer is absent, not broken") {
+  MemoryFileSystem fs;
+  MountedFileSystem mount(fs);
+  REQUIRE(WriteFile(mount / "a", "0123456789") == 0);
+  const Descriptor file(mount / "a", O_RDWR);
+  CHECK(Outcome(fallocate(file.get(), FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 4)) ==
+        EOPNOTSUPP);
+  CHECK(lseek(file.get(), 0, SEEK_HOLE) == 10);
+  REQUIRE(lseek(file.get(), 0, SEEK_SET) == 0);
+  const Descriptor copy(mount / "b", O_RDWR | O_CREAT);
+  CHECK(copy_file_range(file.get(), nullptr, copy.get(), nullptr, 10, 0) == 10);
+  const Bytes bytes = ReadAt(copy.get(), 0, 10);
+  CHECK(AsText(bytes) == "0123456789");
+}
+
+TEST_CASE("A mountpoint that cannot be is refused with its path") {
+  EnterPrivateMountNamespace();
+  MemoryFileSystem fs;
+  const TemporaryDirectory directory;
+  const auto env = NewPosixEnv();
+  const std::string missing = directory / "missing";
+  const auto binding =
+      FuseBinding::Mount(*env, fs,
+                         {.mountpoint = missing,
+                          .store = "/store",
+                          .mount = {},
+                          .log = std::make_shared<spdlog::logger>(
+                              "test", std::make_shared<spdlog::sinks::null_sink_mt>()),
+                          .on_ready = {}});
+  REQUIRE_CODE(binding, kIoError);
+  CHECK(binding.status().path() == missing);
+  INFO(binding.status().ToString());
+  CHECK(binding.status().cause().find("No such file or directory") != std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace siltfs::testing

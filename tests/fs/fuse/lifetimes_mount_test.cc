@@ -1,0 +1,118 @@
+// What lives how long: open files without names, lookup counts, the mount itself.
+#include <fmt/format.h>
+
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct Fixture {
+  MemoryFileSystem fs;
+  MountedFileSystem mount{fs};
+
+  std::string Path(const std::string& name) const { return mount / name; }
+  // Forgetting is not synchronous; each turn is a few round trips to the file system.
+  template <typename Condition>
+  bool ComesTrue(Condition condition) const {
+    for (int turn = 0; turn < 5000; ++turn) {
+      if (condition()) return true;
+      mount.DropCaches();
+      static_cast<void>(StatOf(mount.path()));
+    }
+    return condition();
+  }
+};
+
+TEST_CASE_METHOD(Fixture,
+                 "An open file without a name can be read and written until it is closed") {
+  Descriptor file(Path("a"), O_RDWR | O_CREAT);
+  REQUIRE(WriteAt(file.get(), 0, AsBytes("before")) == 0);
+  REQUIRE(Outcome(unlink(Path("a").c_str())) == 0);
+  CHECK(Outcome(access(Path("a").c_str(), F_OK)) == ENOENT);
+  REQUIRE(WriteAt(file.get(), 6, AsBytes(" after")) == 0);
+  REQUIRE(Outcome(fsync(file.get())) == 0);
+  mount.DropCaches();
+  const Bytes bytes = ReadAt(file.get(), 0, 100);
+  CHECK(AsText(bytes) == "before after");
+  struct stat stat = {};
+  REQUIRE(fstat(file.get(), &stat) == 0);
+  CHECK(stat.st_nlink == 0);
+  CHECK(fs.InodeCount() == 2);
+  REQUIRE(file.Close() == 0);
+  CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
+}
+
+TEST_CASE_METHOD(Fixture, "A file replaced by a rename lives on for who has it open") {
+  REQUIRE(WriteFile(Path("old"), "old") == 0);
+  REQUIRE(WriteFile(Path("new"), "new") == 0);
+  const Descriptor file(Path("old"));
+  REQUIRE(Outcome(rename(Path("new").c_str(), Path("old").c_str())) == 0);
+  mount.DropCaches();
+  const Bytes bytes = ReadAt(file.get(), 0, 10);
+  CHECK(AsText(bytes) == "old");
+  CHECK(ReadFile(Path("old")) == "new");
+}
+
+TEST_CASE_METHOD(
+    Fixture, "A removed directory that is someone's working place is empty and takes nothing in") {
+  REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
+  const Descriptor directory(Path("d"), O_RDONLY | O_DIRECTORY);
+  REQUIRE(Outcome(rmdir(Path("d").c_str())) == 0);
+  CHECK(Outcome(openat(directory.get(), "x", O_CREAT | O_WRONLY, 0644)) == ENOENT);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "Every lookup is taken back once nobody uses the names, whatever made it") {
+  REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
+  REQUIRE(WriteFile(Path("d/file"), "x") == 0);
+  REQUIRE(Outcome(link(Path("d/file").c_str(), Path("d/hard").c_str())) == 0);
+  REQUIRE(Outcome(symlink("file", Path("d/soft").c_str())) == 0);
+  REQUIRE(Outcome(mkfifo(Path("d/fifo").c_str(), 0600)) == 0);
+  for (int i = 0; i < 300; ++i) REQUIRE(WriteFile(Path(fmt::format("d/{}", i)), "x") == 0);
+  CHECK(fs.TotalLookups() > 300);
+  CHECK(ComesTrue([&] { return fs.TotalLookups() == 0; }));
+  CHECK(fs.TotalOpens() == 0);
+  CHECK(ReadFile(Path("d/file")) == "x");
+}
+
+TEST_CASE_METHOD(Fixture, "Removed files are gone for good once the kernel lets go") {
+  for (int i = 0; i < 300; ++i) REQUIRE(WriteFile(Path(std::to_string(i)), "x") == 0);
+  for (int i = 0; i < 300; ++i) REQUIRE(Outcome(unlink(Path(std::to_string(i)).c_str())) == 0);
+  CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
+}
+
+TEST_CASE_METHOD(Fixture, "Unmounting ends the service") {
+  REQUIRE(WriteFile(Path("a"), "x") == 0);
+  REQUIRE_OK(mount.Unmount());
+  CHECK(mount.MountLine().empty());
+  CHECK(Outcome(access(Path("a").c_str(), F_OK)) == ENOENT);
+  CHECK(fs.TotalOpens() == 0);
+}
+
+TEST_CASE("Two file systems can be mounted by one process") {
+  MemoryFileSystem one;
+  MemoryFileSystem other;
+  MountedFileSystem first(one);
+  MountedFileSystem second(other);
+  REQUIRE(WriteFile(first / "a", "first") == 0);
+  REQUIRE(WriteFile(second / "a", "second") == 0);
+  REQUIRE_OK(first.Unmount());
+  CHECK(ReadFile(second / "a") == "second");
+}
+
+TEST_CASE("One file system can be mounted again, and shows what it had") {
+  MemoryFileSystem fs;
+  {
+    MountedFileSystem mount(fs);
+    REQUIRE(WriteFile(mount / "a", "kept") == 0);
+    REQUIRE_OK(mount.Unmount());
+  }
+  MountedFileSystem mount(fs);
+  CHECK(ReadFile(mount / "a") == "kept");
+}
+
+}  // namespace
+}  // namespace siltfs::testing

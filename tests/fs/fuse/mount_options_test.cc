@@ -1,0 +1,89 @@
+#include "fs/fuse/mount_options.h"
+
+#include "tests/support/catch.h"
+
+namespace siltfs {
+namespace {
+
+Result<MountOptions> Parse(std::vector<std::string> lists) { return ParseMountOptions(lists); }
+
+MountOptions Parsed(std::vector<std::string> lists) {
+  auto options = Parse(std::move(lists));
+  REQUIRE_OK(options);
+  return *options;
+}
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("Without options nothing is restricted and nothing is passed on") {
+  const MountOptions options = Parsed({});
+  CHECK_FALSE(options.read_only);
+  CHECK_FALSE(options.allow_other);
+  CHECK_FALSE(options.no_xattrs);
+  CHECK_FALSE(options.index_memory);
+  CHECK_FALSE(options.commit_interval);
+  CHECK_FALSE(options.log_file);
+  CHECK(options.passed_on.empty());
+}
+
+TEST_CASE("siltfs's own options are typed") {
+  const MountOptions options =
+      Parsed({"ro,allow_other", "noxattr,index_memory=52M,commit=30,log=/var/log/a=b"});
+  CHECK(options.read_only);
+  CHECK(options.allow_other);
+  CHECK(options.no_xattrs);
+  CHECK(options.index_memory == 52U << 20);
+  CHECK(options.commit_interval == std::chrono::seconds(30));
+  CHECK(options.log_file == "/var/log/a=b");
+}
+
+TEST_CASE("The last of two options that contradict each other counts") {
+  CHECK_FALSE(Parsed({"ro,rw"}).read_only);
+  CHECK(Parsed({"rw", "ro"}).read_only);
+  CHECK(Parsed({"nosuid,suid,nodev"}).passed_on == Names{"nodev"});
+  CHECK(Parsed({"commit=5,commit=6"}).commit_interval == std::chrono::seconds(6));
+}
+
+TEST_CASE("What the kernel knows is passed on") {
+  CHECK(Parsed({"nosuid,nodev,noexec,noatime,sync,dirsync"}).passed_on ==
+        Names{"nosuid", "nodev", "noexec", "noatime", "sync", "dirsync"});
+  CHECK(Parsed({"dev,suid,exec,atime,async"}).passed_on.empty());
+  CHECK(Parsed({"context=\"system_u:object_r:t:s0:c1,c2\",ro"}).passed_on ==
+        Names{"context=\"system_u:object_r:t:s0:c1,c2\""});
+  CHECK(Parsed({"max_read=131072"}).max_read == 131072);
+  CHECK(Parsed({"allow_root"}).allow_root);
+}
+
+TEST_CASE("What is meant for mount(8) is dropped") {
+  const MountOptions options =
+      Parsed({"defaults,noauto,user,user=joe,nofail,_netdev,x-systemd.automount,x-gvfs-hide,"
+              "comment=hello,relatime"});
+  CHECK(options.passed_on.empty());
+}
+
+TEST_CASE("Empty parts of a list mean nothing") { CHECK(Parsed({"", ",ro,,"}).read_only); }
+
+TEST_CASE("An unknown option is named") {
+  const auto options = Parse({"ro,frobnicate=3"});
+  REQUIRE_CODE(options, kInvalidArgument);
+  CHECK(options.status().ToString() == "unknown mount option \"frobnicate=3\"");
+}
+
+TEST_CASE("A value that makes no sense is refused") {
+  for (const char* text : {"commit=0", "commit=3601", "commit=-1", "commit=5s", "commit=", "commit",
+                           "index_memory", "index_memory=0", "index_memory=lots", "log=", "log",
+                           "max_read=100", "ro=1", "noxattr=yes", "context", "nosuid=1"}) {
+    INFO(text);
+    REQUIRE_CODE(Parse({text}), kInvalidArgument);
+  }
+}
+
+TEST_CASE("Options that would do harm are refused with the reason") {
+  CHECK(Parse({"auto_unmount"}).status().cause().find("before everything is written") !=
+        std::string_view::npos);
+  CHECK(Parse({"fsname=x"}).status().cause().find("sets it itself") != std::string_view::npos);
+  REQUIRE_CODE(Parse({"allow_other,allow_root"}), kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace siltfs

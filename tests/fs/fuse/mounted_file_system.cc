@@ -1,0 +1,99 @@
+#include "tests/fs/fuse/mounted_file_system.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <spdlog/sinks/null_sink.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "store/env/posix_env.h"
+
+namespace siltfs::testing {
+namespace {
+
+void Demand(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+void EnterPrivateMountNamespace() {
+  static const bool entered = [] {
+    Demand(unshare(CLONE_NEWNS) == 0, "a mount namespace of the test's own (are you root?)");
+    Demand(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+    umask(0);
+    return true;
+  }();
+  static_cast<void>(entered);
+}
+
+MountedFileSystem::MountedFileSystem(FileSystem& file_system, MountOptions options)
+    : file_system_(file_system), env_(NewPosixEnv()) {
+  EnterPrivateMountNamespace();
+  std::string pattern = std::filesystem::temp_directory_path() / "siltfs-mount-XXXXXX";
+  Demand(mkdtemp(pattern.data()) != nullptr, "mkdtemp " + pattern);
+  mountpoint_ = pattern;
+  FuseBindingOptions binding_options{.mountpoint = mountpoint_,
+                                     .store = kSource,
+                                     .mount = std::move(options),
+                                     .log = std::make_shared<spdlog::logger>(
+                                         "test", std::make_shared<spdlog::sinks::null_sink_mt>()),
+                                     .on_ready = {}};
+  std::promise<Status> promise;
+  std::future<Status> mounted = promise.get_future();
+  server_ =
+      std::thread(&MountedFileSystem::Serve, this, std::move(binding_options), std::move(promise));
+  const Status status = mounted.get();
+  if (status.ok()) return;
+  server_.join();
+  rmdir(mountpoint_.c_str());
+  throw std::runtime_error(status.ToString());
+}
+
+void MountedFileSystem::Serve(FuseBindingOptions options, std::promise<Status> mounted) {
+  if (unshare(CLONE_FILES) != 0) return mounted.set_value(Status(StatusCode::kIoError, "unshare"));
+  auto binding = FuseBinding::Mount(*env_, file_system_, std::move(options));
+  mounted.set_value(binding.status());
+  if (binding.ok()) outcome_ = (*binding)->Serve();
+}
+
+MountedFileSystem::~MountedFileSystem() {
+  if (server_.joinable()) {
+    if (!MountLine().empty()) umount2(mountpoint_.c_str(), MNT_FORCE | MNT_DETACH);
+    server_.join();
+    outcome_.IgnoreError("the test is over or has failed already");
+  }
+  rmdir(mountpoint_.c_str());  // fails on a mountpoint, and so cannot destroy anything
+}
+
+Status MountedFileSystem::Unmount() {
+  Demand(umount2(mountpoint_.c_str(), 0) == 0, "umount " + mountpoint_);
+  server_.join();
+  return std::move(outcome_);
+}
+
+void MountedFileSystem::DropCaches() const {
+  const int directory = open(mountpoint_.c_str(), O_RDONLY | O_DIRECTORY);
+  Demand(directory >= 0 && syncfs(directory) == 0, "syncfs " + mountpoint_);
+  close(directory);
+  // Inodes only, their pages with them: everyone else on the machine keeps theirs.
+  std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
+}
+
+std::string MountedFileSystem::MountLine() const {
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" " + mountpoint_ + " ") != std::string::npos) return line;
+  }
+  return {};
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,107 @@
+// Extended attributes through the kernel.
+#include <sys/xattr.h>
+
+#include <set>
+
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct Fixture {
+  MemoryFileSystem fs;
+  MountedFileSystem mount{fs};
+  std::string path = mount / "file";
+
+  Fixture() { REQUIRE(WriteFile(path, "") == 0); }
+
+  int Set(const std::string& name, const std::string& value, int flags = 0) const {
+    return Outcome(setxattr(path.c_str(), name.c_str(), value.data(), value.size(), flags));
+  }
+  std::string Get(const std::string& name) const {
+    const ssize_t size = getxattr(path.c_str(), name.c_str(), nullptr, 0);
+    REQUIRE(size >= 0);
+    std::string value(static_cast<size_t>(size), ' ');
+    REQUIRE(getxattr(path.c_str(), name.c_str(), value.data(), value.size()) == size);
+    return value;
+  }
+};
+
+TEST_CASE_METHOD(Fixture,
+                 "Values come back as they were, with zeros, empty, and of the largest size") {
+  const std::string binary("a\0b\xff", 4);
+  CHECK(Set("user.binary", binary) == 0);
+  CHECK(Get("user.binary") == binary);
+  CHECK(Set("user.empty", "") == 0);
+  CHECK(Get("user.empty").empty());
+  const std::string largest(kMaxXattrValueBytes, 'v');
+  CHECK(Set("user.largest", largest) == 0);
+  CHECK(Get("user.largest") == largest);
+  CHECK(Set("user.too-large", largest + "v") == E2BIG);
+}
+
+TEST_CASE_METHOD(Fixture, "A buffer that is too small is told so") {
+  REQUIRE(Set("user.a", "12345") == 0);
+  char buffer[4];
+  CHECK(Outcome(getxattr(path.c_str(), "user.a", buffer, sizeof buffer)) == ERANGE);
+  CHECK(Outcome(listxattr(path.c_str(), buffer, sizeof buffer)) == ERANGE);
+}
+
+TEST_CASE_METHOD(Fixture, "Making and replacing can be told apart") {
+  CHECK(Set("user.a", "1", XATTR_REPLACE) == ENODATA);
+  CHECK(Set("user.a", "1", XATTR_CREATE) == 0);
+  CHECK(Set("user.a", "2", XATTR_CREATE) == EEXIST);
+  CHECK(Set("user.a", "3", XATTR_REPLACE) == 0);
+  CHECK(Get("user.a") == "3");
+}
+
+TEST_CASE_METHOD(Fixture, "Names are listed, and gone when removed") {
+  REQUIRE(Set("user.one", "1") == 0);
+  REQUIRE(Set("trusted.two", "2") == 0);
+  char list[256];
+  const ssize_t size = listxattr(path.c_str(), list, sizeof list);
+  REQUIRE(size == listxattr(path.c_str(), nullptr, 0));
+  std::set<std::string> names;
+  for (const char* at = list; at < list + size; at += std::char_traits<char>::length(at) + 1)
+    names.insert(at);
+  CHECK(names == std::set<std::string>{"user.one", "trusted.two"});
+  CHECK(Outcome(removexattr(path.c_str(), "user.one")) == 0);
+  CHECK(Outcome(removexattr(path.c_str(), "user.one")) == ENODATA);
+  CHECK(Outcome(getxattr(path.c_str(), "user.one", nullptr, 0)) == ENODATA);
+}
+
+TEST_CASE_METHOD(Fixture, "A name may be 255 bytes long") {
+  const std::string longest = "user." + std::string(250, 'n');
+  CHECK(Set(longest, "x") == 0);
+  CHECK(Get(longest) == "x");
+  CHECK(Set(longest + "n", "x") == ERANGE);
+}
+
+TEST_CASE_METHOD(Fixture, "Access control lists are refused, since nobody would enforce them") {
+  // Version 2; owner rwx, user 1 rwx, group r-x, mask rwx, other r-x.
+  const std::string acl(
+      "\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x07\0\x01\0\0\0\x04\0\x05\0\xff\xff\xff\xff"
+      "\x10\0\x07\0\xff\xff\xff\xff\x20\0\x05\0\xff\xff\xff\xff",
+      44);
+  CHECK(Set("system.posix_acl_access", acl) == EOPNOTSUPP);
+  const ssize_t size = listxattr(path.c_str(), nullptr, 0);
+  CHECK(size == 0);
+}
+
+TEST_CASE("A mount without extended attributes has none") {
+  MemoryFileSystem fs;
+  MountOptions options;
+  options.no_xattrs = true;
+  MountedFileSystem mount(fs, options);
+  const std::string path = mount / "file";
+  REQUIRE(WriteFile(path, "") == 0);
+  CHECK(Outcome(setxattr(path.c_str(), "user.a", "1", 1, 0)) == EOPNOTSUPP);
+  CHECK(Outcome(getxattr(path.c_str(), "user.a", nullptr, 0)) == EOPNOTSUPP);
+  CHECK(Outcome(listxattr(path.c_str(), nullptr, 0)) == EOPNOTSUPP);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
