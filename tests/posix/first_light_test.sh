@@ -1,0 +1,235 @@
+#!/bin/bash
+# The life of a store as a user leads it, with the real program, a real mount and the everyday tools: make, mount, fill,
+# compare, change, unmount, mount again, crash, recover.
+#
+#   first_light_test.sh SILTFS
+#
+# Runs in mount and process namespaces of its own, so that neither a mount nor a daemon is left behind whatever happens.
+set -euo pipefail
+
+siltfs=$(realpath "$1")
+if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
+  SILTFS_TEST_CONTAINED=1 exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc "$0" "$@"
+fi
+
+work=$(mktemp -d --tmpdir siltfs-first-light-XXXXXX)
+store=$work/store
+mnt=$work/mnt
+src=$work/src
+mkdir "$mnt" "$src"
+
+mounted() { grep -q " $mnt fuse.siltfs " /proc/self/mounts; }
+
+clean_up() {
+  local code=$?
+  cd /
+  # A crashed mount answers to nothing, so the table decides what may be removed.
+  while grep -q " $work" /proc/self/mounts; do umount --lazy "$(awk -v w="$work" '$2 ~ w {print $2}' /proc/self/mounts | tail -1)"; done
+  if ((code != 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log" >&2; fi
+  rm -rf --one-file-system "$work"
+  exit $code
+}
+trap clean_up EXIT
+
+step() { echo "--- $*"; }
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+# expect CODE COMMAND...: the command ends with just this code, and with one sentence on standard error unless it is 0.
+expect() {
+  local want=$1 code=0
+  shift
+  "$@" 2>"$work/err" || code=$?
+  ((code == want)) || fail "exit code $code instead of $want: $* ($(cat "$work/err"))"
+  if ((want != 0)); then [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"; fi
+}
+said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/err")"; }
+figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
+holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
+daemon_ended() { ! kill -0 "$1" 2>/dev/null || [[ $(awk '/^State/ {print $2}' /proc/"$1"/status) == Z ]]; }
+# Every byte and name of the store.
+snapshot() { (cd "$store" && find . -printf '%p %y %s\n' | LC_ALL=C sort && find . -type f -exec sha1sum {} + | LC_ALL=C sort -k2); }
+# Reads the figures of the unmounted store, which must not leave a trace.
+stat_changes_nothing() {
+  snapshot >"$work/before"
+  expect 0 "$siltfs" stat "$store" >/dev/null
+  snapshot >"$work/after"
+  cmp "$work/before" "$work/after" || fail "stat changed the store: $(diff "$work/before" "$work/after" | head)"
+}
+mount_it() { "$siltfs" mount "$store" "$mnt" -o "log=$work/log${1:+,$1}"; }
+
+# Everything that cp -a keeps, file by file.
+inventory() {
+  (cd "$1" && find . -mindepth 1 -printf '%P\t%y\t%m\t%U:%G\t%n\t%l\t%TY-%Tm-%Td %TT' \( -type d -printf '\n' -o -printf '\t%s\n' \) |
+    LC_ALL=C sort)
+}
+# Directories' times change when entries do, so trees that were changed are compared without them.
+same() {
+  # diff has no word for two of a kind of fifos and devices; the inventory compares those.
+  if diff --recursive --no-dereference "$1" "$2" | grep -vE ' is a (fifo|character special file) while ' >"$work/diff"; then
+    fail "contents differ: $(head "$work/diff")"
+  fi
+  diff <(inventory "$1") <(inventory "$2") >"$work/diff" || fail "attributes differ: $(head "$work/diff")"
+}
+
+step "a tree with a bit of everything"
+mkdir -p "$src/deep/a/b/c/d/e/f/g" "$src/empty" "$src/many" "$src/sticky"
+head -c 5000000 /dev/urandom >"$src/random"
+head -c 3000000 /dev/zero >"$src/zeros"
+yes "the quick brown fox jumps over the lazy dog" | head -c 2000000 >"$src/text" || true
+: >"$src/nothing"
+for size in 1 4095 4096 4097 65535 65536 65537 131073; do head -c "$size" /dev/urandom >"$src/size-$size"; done
+for i in $(seq 500); do echo "file $i" >"$src/many/$i"; done
+truncate -s 10M "$src/sparse"
+echo middle | dd of="$src/sparse" bs=1 seek=5000000 conv=notrunc status=none
+cp "$src/random" "$src/deep/a/b/c/d/e/f/g/copy"
+ln "$src/text" "$src/hard-link"
+ln -s deep/a/b "$src/link"
+ln -s /nowhere/at/all "$src/dangling"
+mkfifo "$src/fifo"
+mknod "$src/device" c 1 3
+echo odd >"$src/"$'name with spaces,\ttabs\nand a newline'
+echo odd >"$src/Zürich-雪"
+echo long >"$src/$(printf 'n%.0s' $(seq 255))"
+chmod 4755 "$src/nothing"
+chmod 1777 "$src/sticky"
+chmod 000 "$src/size-1"
+chown 12:34 "$src/size-4096"
+touch -h -d '1969-07-20 20:17:40.123456789' "$src/link" "$src/size-4097"
+setfattr -n user.comment -v 'some value' "$src/text"
+
+step "make and mount"
+expect 10 "$siltfs" mount "$store" "$mnt"
+expect 10 "$siltfs" stat "$store"
+expect 0 "$siltfs" mkfs "$store"
+expect 1 "$siltfs" mkfs "$store"
+expect 0 mount_it
+mounted || fail "not in the mount table"
+grep -q "^$store $mnt fuse.siltfs " /proc/self/mounts || fail "the mount table says $(grep "$mnt" /proc/self/mounts)"
+pid=$(figure pid)
+kill -0 "$pid" || fail "no daemon $pid"
+[[ $("$siltfs" stat --json "$mnt" | jq -r .mountpoint) == "$mnt" ]] || fail "stat of the mountpoint"
+"$siltfs" stat "$mnt" | grep -q "process $pid" || fail "the table of stat"
+
+step "a mounted store is in use"
+expect 11 "$siltfs" mount "$store" "$src/empty"
+said "$store"
+expect 11 "$siltfs" mkfs "$store"
+
+step "copy in, three ways"
+cp -a "$src" "$mnt/cp"
+same "$src" "$mnt/cp"
+mkdir "$mnt/tar"
+tar -C "$src" --xattrs -cf - . | tar -C "$mnt/tar" --xattrs --warning=no-timestamp -xpf -
+touch -d "$(stat -c %y "$src")" "$mnt/tar"
+same "$src" "$mnt/tar"
+rsync -aHX "$src/" "$mnt/rsync/"
+same "$src" "$mnt/rsync"
+[[ $(getfattr --absolute-names --only-values -n user.comment "$mnt/cp/text") == "some value" ]] || fail "extended attribute"
+(($(stat -c %b "$mnt/cp/sparse") < 1000)) || fail "the sparse file takes $(stat -c %b "$mnt/cp/sparse") blocks"
+(($(stat -c %i "$mnt/cp/text") == $(stat -c %i "$mnt/cp/hard-link"))) || fail "hard link"
+same "$mnt/cp" "$mnt/rsync"
+
+step "the second and third copy cost little"
+"$siltfs" stat --json "$store" >"$work/stat"
+holds "$(jq .dedup_ratio "$work/stat") > 2.5"
+holds "$(jq .logical_bytes "$work/stat") > 30000000"
+holds "$(jq .files "$work/stat") > 1500"
+df --output=size "$mnt" >/dev/null
+(($(du -s --apparent-size -B1 "$mnt/cp" | cut -f1) > 20000000)) || fail "du"
+(($(find "$mnt/cp" -type f | wc -l) == $(find "$src" -type f | wc -l))) || fail "find"
+
+step "the same changes here and there stay the same"
+change() {
+  cd "$1"
+  mv deep moved
+  mv moved/a/b/c/d "d renamed"
+  mv text random # replaces
+  ln hard-link many/another-name
+  ln -s many/1 new-link
+  chmod 640 size-65536
+  chown 1:2 size-65537
+  rm -r many/1?? sticky
+  rm dangling fifo
+  rmdir empty
+  truncate -s 100000 size-131073
+  truncate -s 20M zeros
+  echo appended >>size-4095
+  printf 'patched' | dd of=sparse bs=1 seek=4999990 conv=notrunc status=none
+  mkdir -p new/directory
+  cp -r many new/directory/
+  sed -i 's/file/FILE/' many/2?
+  find . -exec touch -h -d '2001-02-03 04:05:06' {} +
+  cd /
+}
+cp -a "$src" "$work/reference"
+change "$work/reference"
+change "$mnt/cp"
+same "$work/reference" "$mnt/cp"
+rm -r "$mnt/tar"
+[[ ! -e $mnt/tar ]] || fail "rm -r"
+same "$src" "$mnt/rsync"
+
+step "an open file keeps the mount busy"
+exec 9>"$mnt/open"
+expect 1 "$siltfs" umount "$mnt"
+said "$mnt"
+mounted || fail "gone though busy"
+exec 9>&-
+rm "$mnt/open"
+
+step "unmount: everything durable, the daemon gone, the store free"
+expect 0 "$siltfs" umount "$mnt"
+! mounted || fail "still mounted"
+daemon_ended "$pid" || fail "the daemon is still there"
+[[ ! -e $store/control ]] || fail "the socket is still there"
+[[ $(figure pid) == null ]] || fail "stat of the unmounted store"
+stat_changes_nothing
+holds "$(figure files) > 500"
+expect 1 "$siltfs" umount "$mnt"
+[[ -z $(ls -A "$mnt") ]] || fail "something was written below the mountpoint"
+
+step "mount again: all is there"
+expect 0 mount_it noxattr
+same "$work/reference" "$mnt/cp"
+same "$src" "$mnt/rsync"
+if getfattr -n user.comment "$mnt/rsync/text" 2>/dev/null; then fail "an extended attribute under noxattr"; fi
+expect 0 "$(dirname "$siltfs")/umount.siltfs" "$mnt"
+
+step "read-only"
+expect 0 mount_it ro
+same "$src" "$mnt/rsync"
+if touch "$mnt/new" 2>/dev/null; then fail "written to a read-only mount"; fi
+expect 0 "$siltfs" umount "$mnt"
+
+step "as mount(8) calls it"
+expect 0 "$(dirname "$siltfs")/mount.siltfs" "$store" "$mnt" -o "rw,nodev,nosuid,noauto,user=root,log=$work/log"
+grep -q "^$store $mnt fuse.siltfs rw,nosuid,nodev," /proc/self/mounts || fail "the mount options"
+pid=$(figure pid)
+
+step "SIGTERM unmounts"
+echo kept >"$mnt/before-sigterm"
+kill -TERM "$pid"
+tail --pid="$pid" -s 0.05 -f /dev/null
+! mounted || fail "still mounted after SIGTERM"
+expect 0 mount_it
+[[ $(cat "$mnt/before-sigterm") == kept ]] || fail "lost by SIGTERM"
+
+step "a daemon that is killed leaves a dead mount, and loses nothing that was synced"
+cp "$src/random" "$mnt/synced"
+sync "$mnt/synced"
+kill -KILL "$(figure pid)"
+while stat --file-system "$mnt" &>/dev/null; do :; done
+mounted || fail "the dead mount is gone by itself"
+expect 1 "$siltfs" mount "$store" "$mnt"
+said "crashed"
+stat_changes_nothing
+expect 0 "$siltfs" umount "$mnt"
+stat_changes_nothing
+expect 0 mount_it
+cmp "$src/random" "$mnt/synced" || fail "a synced file is damaged"
+same "$src" "$mnt/rsync"
+expect 0 "$siltfs" umount "$mnt"
+
+echo "all well"

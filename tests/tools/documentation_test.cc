@@ -1,0 +1,172 @@
+// What the manual pages and the completions say is what --help says, both ways.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "tests/support/catch.h"
+#include "tests/tools/run_in_process.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Names = std::set<std::string>;
+
+const std::string kTools = SILTFS_SOURCE_DIR "/tools";
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path);
+  REQUIRE(file.good());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void Collect(const std::string& text, const std::string& pattern, Names& names) {
+  const std::regex regex(pattern);
+  for (std::sregex_iterator at(text.begin(), text.end(), regex); at != std::sregex_iterator();
+       ++at) {
+    names.insert((*at)[1]);
+  }
+}
+
+const std::string kOption = R"((?:^|[\s,|\[])(--?[A-Za-z][A-Za-z-]*))";
+
+// Of lines like "  -o,--options OPT,...  What they do".
+Names OptionsInHelp(const std::string& help) {
+  Names names;
+  std::istringstream lines(help.substr(0, help.find("Mount options:\n")));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  -")) Collect(line.substr(0, line.find("  ", 2)), kOption, names);
+  }
+  return names;
+}
+
+// The text of a page with its fonts and escapes removed.
+std::string Plain(const std::string& page) {
+  std::string text = std::regex_replace(page, std::regex(R"(\\-)"), "-");
+  text = std::regex_replace(text, std::regex(R"(\\f.)"), "");
+  return std::regex_replace(text, std::regex("\""), "");
+}
+
+// From a heading's line to the next heading.
+std::string Section(const std::string& page, const std::string& heading) {
+  const size_t start = page.find(heading + "\n");
+  REQUIRE(start != std::string::npos);
+  const size_t body = start + heading.size() + 1;
+  return page.substr(body, page.find("\n.S", body) - body);
+}
+
+// The line behind each .TP.
+std::string Tags(const std::string& section) {
+  std::string tags;
+  std::istringstream lines(section);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == ".TP" && std::getline(lines, line)) tags += line + "\n";
+  }
+  return tags;
+}
+
+Names OptionsIn(const std::string& text) {
+  Names names;
+  Collect(text, kOption, names);
+  return names;
+}
+
+Names Without(Names names, const Names& others) {
+  for (const std::string& other : others) names.erase(other);
+  return names;
+}
+
+const Names kEverywhere = {"-h", "--help", "-V", "--version"};
+
+TEST_CASE("The manual describes every command's options, and no others") {
+  const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
+  for (const std::string command : {"mkfs", "mount", "umount", "stat"}) {
+    INFO(command);
+    const Names in_help =
+        Without(OptionsInHelp(Run({"siltfs", command, "--help"}).out), kEverywhere);
+    CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
+  }
+  CHECK(OptionsIn(Tags(Section(page, ".SH DESCRIPTION"))) ==
+        OptionsInHelp(Run({"siltfs", "--help"}).out));
+}
+
+TEST_CASE("The manual has every command, and no others") {
+  const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
+  Names in_manual;
+  Collect(page, R"(\n\.SS siltfs ([a-z]+))", in_manual);
+  Names in_help;
+  const std::string help = Run({"siltfs", "--help"}).out;
+  Collect(help.substr(help.find("Subcommands:")), R"(\n  ([a-z]+) )", in_help);
+  CHECK(in_manual == in_help);
+}
+
+TEST_CASE("The manual describes every mount option that help lists, and no others") {
+  const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
+  const std::string help = Run({"siltfs", "mount", "--help"}).out;
+  Names in_help;
+  Collect(help.substr(help.find("Mount options:\n")), R"(\n  ([a-z_]+)(?:=[A-Z]+)? )", in_help);
+  Names in_manual;
+  Collect(Tags(Section(page, ".SH MOUNT OPTIONS")), R"((?:^|\n)\.BI? ([a-z_]+))", in_manual);
+  CHECK(in_manual == in_help);
+  CHECK(in_help.size() >= 9);
+}
+
+TEST_CASE("The pages of the links name every option, and no others") {
+  for (const std::string program : {"mkfs.siltfs", "mount.siltfs", "umount.siltfs"}) {
+    INFO(program);
+    const std::string page = Plain(ReadWhole(kTools + "/man/" + program + ".8"));
+    Names in_page = OptionsIn(page.substr(page.find(".SH SYNOPSIS")));
+    // Clusters like -sfnv are several.
+    for (const std::string& name : Names(in_page)) {
+      if (name[1] == '-' || name.size() == 2) continue;
+      in_page.erase(name);
+      for (const char letter : name.substr(1)) in_page.insert(std::string("-") + letter);
+    }
+    CHECK(in_page == OptionsInHelp(Run({program, "--help"}).out));
+  }
+}
+
+std::string OutputOf(const std::string& script) {
+  const std::string command =
+      "bash -c 'source " + kTools + "/completions/siltfs.bash; " + script + "'";
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string output;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) output += static_cast<char>(c);
+  REQUIRE(pclose(pipe) == 0);
+  return output;
+}
+
+Names LongOnly(const Names& names) {
+  Names kept;
+  for (const std::string& name : names) {
+    if (name.starts_with("--")) kept.insert(name);
+  }
+  return kept;
+}
+
+TEST_CASE("Completion offers every long option, and no others") {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat"}) {
+    INFO(command);
+    CHECK(OptionsIn(OutputOf("_siltfs_options " + command)) ==
+          LongOnly(OptionsInHelp(Run({"siltfs", command, "--help"}).out)));
+  }
+}
+
+TEST_CASE("Completion knows commands, mount options and values") {
+  const auto complete = [](const std::string& words, int at) {
+    return OutputOf("COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
+                    "; _siltfs; printf \"%s \" \"${COMPREPLY[@]}\"");
+  };
+  CHECK(complete("siltfs m", 1) == "mkfs mount ");
+  CHECK(complete("siltfs mount -o ro,no", 3) ==
+        "ro,noxattr ro,nosuid ro,nodev ro,noexec ro,noatime ");
+  CHECK(complete("mkfs.siltfs --index-engine s", 2) == "silt ");
+  CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,37 @@
+#include "tools/siltfs/exit_code.h"
+
+#include "tests/support/catch.h"
+
+namespace siltfs {
+namespace {
+
+int CodeOf(StatusCode code) {
+  return static_cast<int>(
+      ExitCodeOf(code == StatusCode::kOk ? Status() : Status(code, "for a test")));
+}
+
+TEST_CASE("Exit codes are those that scripts rely on") {
+  CHECK(CodeOf(StatusCode::kOk) == 0);
+  CHECK(CodeOf(StatusCode::kNotEmpty) == 1);
+  CHECK(CodeOf(StatusCode::kIoError) == 1);
+  CHECK(CodeOf(StatusCode::kNoSpace) == 1);
+  CHECK(CodeOf(StatusCode::kInvalidArgument) == 2);
+  CHECK(CodeOf(StatusCode::kNotFound) == 10);
+  CHECK(CodeOf(StatusCode::kInUse) == 11);
+  CHECK(CodeOf(StatusCode::kNeedsNewer) == 12);
+  CHECK(CodeOf(StatusCode::kCorruption) == 13);
+  CHECK(CodeOf(StatusCode::kInterrupted) == 130);
+}
+
+TEST_CASE("For mount(8) they are bits of its own") {
+  const auto to_mount = [](ExitCode code) { return static_cast<int>(ToMountHelperCode(code)); };
+  CHECK(to_mount(ExitCode::kDone) == 0);
+  CHECK(to_mount(ExitCode::kUsage) == 1);
+  CHECK(to_mount(ExitCode::kInterrupted) == 8);
+  CHECK(to_mount(ExitCode::kFailed) == 32);
+  CHECK(to_mount(ExitCode::kNoStore) == 32);
+  CHECK(to_mount(ExitCode::kInUse) == 32);
+}
+
+}  // namespace
+}  // namespace siltfs

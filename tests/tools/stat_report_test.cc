@@ -1,0 +1,59 @@
+#include "tools/siltfs/stat_report.h"
+
+#include <algorithm>
+
+#include "fs/control/stats_json.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/tools/run_in_process.h"
+
+namespace siltfs::testing {
+namespace {
+
+TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
+  FileSystemStats stats;
+  stats.logical_bytes = uint64_t{3} << 30;
+  stats.unique_bytes = uint64_t{1} << 30;
+  stats.stored_bytes = uint64_t{1} << 29;
+  stats.files = 1234567;
+  stats.index.engine = "silt";
+  stats.index.stores.push_back({.kind = "sorted_store", .entries = 1000});
+  const std::string report =
+      FormatStatReport(ToJson(stats, "/data/store", DaemonInfo{.pid = 42, .mountpoint = "/mnt"}));
+  INFO(report);
+  CHECK(Has(report, "/data/store\n"));
+  CHECK(Has(report, "on /mnt (process 42)"));
+  CHECK(Has(report, "3.0 GiB"));
+  CHECK(Has(report, "3.00 : 1  by deduplication"));
+  CHECK(Has(report, "512.0 MiB"));
+  CHECK(Has(report, "2.00 : 1  by compression"));
+  CHECK(Has(report, "1,234,567"));
+  CHECK(Has(report, "Index (silt)"));
+  CHECK(Has(report, "sorted_store"));
+}
+
+TEST_CASE("The report says why a store has turned read-only") {
+  FileSystemStats stats;
+  stats.read_only = true;
+  stats.read_only_cause = "the disk failed";
+  const std::string report = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  CHECK(Has(report, "Mounted     no\n"));
+  CHECK(Has(report, "the disk failed"));
+}
+
+TEST_CASE("stat --json prints one JSON document and nothing else") {
+  const TemporaryDirectory directory;
+  REQUIRE(Run({"siltfs", "mkfs", directory / "store"}).code == 0);
+  const Outcome outcome = Run({"siltfs", "stat", "--json", directory / "store"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.empty());
+  const auto json = nlohmann::json::parse(outcome.out);
+  CHECK(json.at("pid").is_null());
+  CHECK(json.at("files") == 0);
+  CHECK(json.at("directories") == 1);
+  CHECK(json.at("index").at("engine") == "silt");
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,45 @@
+# Completion of siltfs's command line for bash. Tested against --help.
+
+_siltfs_mount_options="ro rw allow_other allow_root noxattr index_memory= commit= log= max_read= debug nosuid nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+
+_siltfs_options() {
+  case $1 in
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --help ;;
+    mount) echo --foreground --options --help ;;
+    umount) echo --help ;;
+    stat) echo --json --help ;;
+    *) echo --help --version ;;
+  esac
+}
+
+_siltfs() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command="" at=1
+  case ${COMP_WORDS[0]##*/} in
+    *.siltfs) command=${COMP_WORDS[0]##*/} command=${command%.siltfs} ;;
+    *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
+  esac
+  COMPREPLY=()
+  case $previous in
+    --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
+    --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
+    --chunk-avg | --chunk-min | --chunk-max | --index-memory) return ;;
+    -o | --options)
+      local done=""
+      [[ $current == *,* ]] && done=${current%,*},
+      mapfile -t COMPREPLY < <(compgen -P "$done" -W "$_siltfs_mount_options" -- "${current##*,}")
+      compopt -o nospace 2>/dev/null
+      return
+      ;;
+  esac
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
+  elif [[ -z $command ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat" -- "$current")
+  elif ((COMP_CWORD >= at)); then
+    mapfile -t COMPREPLY < <(compgen -d -- "$current")
+    compopt -o filenames 2>/dev/null
+  fi
+}
+
+complete -F _siltfs siltfs mkfs.siltfs mount.siltfs umount.siltfs

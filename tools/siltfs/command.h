@@ -1,0 +1,42 @@
+// The shape of a siltfs command: each has its file, and nothing to do with the others.
+//
+// A command never touches the process's streams or arguments but through Surroundings, so that
+// tests run it in-process.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "store/base/status.h"
+#include "store/env/env.h"
+#include "tools/siltfs/exit_code.h"
+
+namespace siltfs {
+
+struct Surroundings {
+  Env& env;
+  std::ostream& out;  // results, and nothing else
+  std::ostream& err;  // one sentence per failure, progress
+};
+
+// Declares a command's options on `app` and returns what to run once they are parsed.
+using ConfigureCommand = std::function<ExitCode()> (*)(CLI::App& app, Surroundings& surroundings);
+
+std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
+
+// As mount(8) calls it: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Its codes are
+// MountHelperCode's.
+std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings);
+
+// Says "siltfs: SENTENCE" on the error stream and returns the code, for `return Fail(...)`.
+ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
+ExitCode Fail(Surroundings& surroundings, const Status& status);
+
+}  // namespace siltfs

@@ -1,0 +1,10 @@
+#include <iostream>
+
+#include "store/env/posix_env.h"
+#include "tools/siltfs/run_siltfs.h"
+
+int main(int argc, char** argv) {
+  const auto env = siltfs::NewPosixEnv();
+  siltfs::Surroundings surroundings{.env = *env, .out = std::cout, .err = std::cerr};
+  return siltfs::RunSiltfs(std::vector<std::string>(argv, argv + argc), surroundings);
+}

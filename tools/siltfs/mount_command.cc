@@ -1,0 +1,61 @@
+// siltfs mount, and mount.siltfs as mount(8) calls it.
+#include <memory>
+
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/mount_store.h"
+
+namespace siltfs {
+
+std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings) {
+  auto request = std::make_shared<MountRequest>();
+  app.add_option("STORE", request->store, "The store's directory")->required();
+  app.add_option("MOUNTPOINT", request->mountpoint, "Directory to mount it on")->required();
+  app.add_flag("-f,--foreground", request->foreground,
+               "Stay in the foreground and log to standard error");
+  app.add_option("-o,--options", request->options, "Mount options, separated by commas")
+      ->type_name("OPT,...")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.footer(
+      "Mount options:\n"
+      "  ro                    read-only\n"
+      "  allow_other           all users may use it, not only who mounted it\n"
+      "  allow_root            so may the superuser\n"
+      "  noxattr               no extended attributes\n"
+      "  index_memory=SIZE     memory for the index, instead of what mkfs set\n"
+      "  commit=SECONDS        longest time until changes are durable (5)\n"
+      "  log=FILE              log there instead of to the system log\n"
+      "  max_read=BYTES        largest read request\n"
+      "  debug                 log every request\n"
+      "and nosuid, nodev, noexec, noatime, sync, dirsync, context=... as in mount(8).");
+  return [request, &surroundings] { return MountStore(*request, surroundings); };
+}
+
+std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings) {
+  struct Arguments {
+    MountRequest request;
+    bool sloppy = false;
+    bool no_mtab = false;
+    bool verbose = false;
+    std::string type;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE", arguments->request.store, "The store's directory")->required();
+  app.add_option("MOUNTPOINT", arguments->request.mountpoint, "Directory to mount it on")
+      ->required();
+  app.add_option("-o", arguments->request.options,
+                 "Mount options, separated by commas (see siltfs mount --help)")
+      ->type_name("OPT,...")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("-s", arguments->sloppy, "Accepted and ignored: options are never tolerated unread");
+  app.add_flag("-f", arguments->request.check_only, "Check everything, but do not mount");
+  app.add_flag("-n", arguments->no_mtab, "Accepted and ignored: there is no table to write");
+  app.add_flag("-v", arguments->verbose, "Accepted and ignored");
+  app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
+  return [arguments, &surroundings] {
+    return static_cast<int>(ToMountHelperCode(MountStore(arguments->request, surroundings)));
+  };
+}
+
+}  // namespace siltfs

@@ -1,0 +1,89 @@
+#include "tools/siltfs/mount_store.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "store/env/daemon.h"
+#include "store/env/mountpoint.h"
+#include "tools/siltfs/daemon.h"
+
+namespace siltfs {
+namespace {
+
+bool IsWithin(const std::string& path, const std::string& directory) {
+  return path == directory || directory == "/" || path.starts_with(directory + "/");
+}
+
+// What needs the machine, before anything is opened or started.
+Status Check(const DaemonOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckMountpoint(options.mountpoint));
+  if (IsWithin(options.store, options.mountpoint)) {
+    return Status(StatusCode::kNotPermitted,
+                  fmt::format("mounted there, it would hide its own store {}", options.store))
+        .At(options.mountpoint);
+  }
+  if (IsWithin(options.mountpoint, options.store)) {
+    return Status(StatusCode::kNotPermitted, "the mountpoint lies in the store itself")
+        .At(options.mountpoint);
+  }
+  return CheckFuseDevice();
+}
+
+ExitCode ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
+  options.foreground = true;
+  options.on_ready = [] { return true; };
+  const Status served = ServeStore(surroundings.env, options);
+  return served.ok() ? ExitCode::kDone : Fail(surroundings, served);
+}
+
+ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
+  auto start = BecomeDaemon();
+  if (!start.ok()) return Fail(surroundings, ExitCode::kFailed, start.status().ToString());
+  if (start->role == DaemonRole::kLauncher) {
+    const auto code = static_cast<ExitCode>(start->exit_code);
+    return start->message.empty() ? code : Fail(surroundings, code, start->message);
+  }
+  std::atomic<bool> ready = false;
+  options.on_ready = [&] {
+    ready = true;
+    return start->report->Ready().ok();
+  };
+  const Status served = ServeStore(surroundings.env, options);
+  const ExitCode code = ExitCodeOf(served);
+  if (!ready) {
+    start->report->Failure(served.ToString(), static_cast<int>(code))
+        .IgnoreError("the launcher is gone");
+  }
+  return code;
+}
+
+}  // namespace
+
+ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
+  auto mount_options = ParseMountOptions(request.options);
+  if (!mount_options.ok())
+    return Fail(surroundings, ExitCode::kUsage, mount_options.status().ToString());
+  const auto store = AbsolutePath(request.store);
+  if (!store.ok()) return Fail(surroundings, store.status());
+  const auto mountpoint = AbsolutePath(request.mountpoint);
+  if (!mountpoint.ok())
+    return Fail(surroundings, ExitCode::kFailed, mountpoint.status().ToString());
+
+  DaemonOptions options{.store = *store,
+                        .mountpoint = *mountpoint,
+                        .mount = std::move(*mount_options),
+                        .on_ready = {}};
+  if (options.mount.log_file) {
+    const auto log_file = AbsolutePath(*options.mount.log_file);
+    if (!log_file.ok()) return Fail(surroundings, ExitCode::kFailed, log_file.status().ToString());
+    options.mount.log_file = *log_file;
+  }
+  const Status checked = Check(options);
+  if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
+  if (request.check_only) return ExitCode::kDone;
+  return request.foreground ? ServeInForeground(std::move(options), surroundings)
+                            : ServeInBackground(std::move(options), surroundings);
+}
+
+}  // namespace siltfs

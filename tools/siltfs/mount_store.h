@@ -1,0 +1,23 @@
+// Mounting as the command line asks for it, for `siltfs mount` and mount.siltfs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/siltfs/command.h"
+
+namespace siltfs {
+
+struct MountRequest {
+  std::string store;
+  std::string mountpoint;
+  std::vector<std::string> options;  // the argument of each -o
+  bool foreground = false;
+  bool check_only = false;  // all checks, no mount
+};
+
+// In the background: returns when the mount answers, in the launcher; and in the daemon when that
+// has ended. In the foreground: returns when the store is unmounted and closed.
+ExitCode MountStore(const MountRequest& request, Surroundings& surroundings);
+
+}  // namespace siltfs

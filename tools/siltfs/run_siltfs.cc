@@ -1,0 +1,131 @@
+#include "tools/siltfs/run_siltfs.h"
+
+#include <fmt/ostream.h>
+
+#include <array>
+#include <exception>
+#include <optional>
+#include <ostream>
+#include <vector>
+
+#include "tools/siltfs/version.h"
+
+namespace siltfs {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* description;
+  ConfigureCommand configure;
+};
+
+constexpr std::array kCommands = {
+    Command{"mkfs", "Make a store", ConfigureMkfs},
+    Command{"mount", "Mount a store", ConfigureMount},
+    Command{"umount", "Unmount a store and wait until it is free", ConfigureUmount},
+    Command{"stat", "Show a store's figures", ConfigureStat},
+};
+
+constexpr const char* kAbout =
+    "siltfs keeps a deduplicating file system in a directory, the store, and mounts it.\n"
+    "Sizes take the suffixes K, M, G and T (powers of 1024).";
+
+std::string_view LastPart(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+void SetUp(CLI::App& app) {
+  app.set_version_flag("-V,--version", std::string("siltfs ") + kVersion,
+                       "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+// Parses; a code if that is the end of it (help, version, a mistake).
+std::optional<int> Parse(CLI::App& app, std::span<const std::string> arguments, int usage_code,
+                         Surroundings& surroundings) {
+  // CLI11 takes them without the program's name, last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);
+  try {
+    app.parse(std::move(reversed));
+    return std::nullopt;
+  } catch (const CLI::Success& wish) {  // help or version
+    return app.exit(wish, surroundings.out, surroundings.err);
+  } catch (const CLI::ParseError& mistake) {
+    fmt::print(surroundings.err, "{}: {} (try {} --help)\n", app.get_name(), mistake.what(),
+               app.get_name());
+    return usage_code;
+  }
+}
+
+int RunCommand(const Command& command, const std::string& name,
+               std::span<const std::string> arguments, Surroundings& surroundings) {
+  CLI::App app(command.description, name);
+  SetUp(app);
+  const auto run = command.configure(app, surroundings);
+  if (const auto code = Parse(app, arguments, static_cast<int>(ExitCode::kUsage), surroundings))
+    return *code;
+  return static_cast<int>(run());
+}
+
+int RunMountHelper(const std::string& name, std::span<const std::string> arguments,
+                   Surroundings& surroundings) {
+  CLI::App app("Mount a store, as mount(8) asks for it", name);
+  SetUp(app);
+  const auto run = ConfigureMountHelper(app, surroundings);
+  if (const auto code =
+          Parse(app, arguments, static_cast<int>(MountHelperCode::kUsage), surroundings))
+    return *code;
+  return run();
+}
+
+int RunAll(std::span<const std::string> arguments, Surroundings& surroundings) {
+  CLI::App app(kAbout, "siltfs");
+  SetUp(app);
+  app.require_subcommand(1);
+  std::array<std::function<ExitCode()>, kCommands.size()> runs;
+  for (size_t i = 0; i < kCommands.size(); ++i) {
+    CLI::App* subcommand = app.add_subcommand(kCommands[i].name, kCommands[i].description);
+    subcommand->set_help_flag("-h,--help", "Print this help and exit");
+    runs[i] = kCommands[i].configure(*subcommand, surroundings);
+  }
+  if (const auto code = Parse(app, arguments, static_cast<int>(ExitCode::kUsage), surroundings))
+    return *code;
+  for (size_t i = 0; i < kCommands.size(); ++i) {
+    if (app.got_subcommand(kCommands[i].name)) return static_cast<int>(runs[i]());
+  }
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+int Dispatch(std::span<const std::string> arguments, Surroundings& surroundings) {
+  const std::string name(LastPart(arguments[0]));
+  if (name == "mount.siltfs") return RunMountHelper(name, arguments, surroundings);
+  for (const Command& command : kCommands) {
+    if (name == std::string(command.name) + ".siltfs")
+      return RunCommand(command, name, arguments, surroundings);
+  }
+  return RunAll(arguments, surroundings);
+}
+
+}  // namespace
+
+int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings) {
+  try {
+    return Dispatch(arguments, surroundings);
+  } catch (const std::exception& error) {
+    fmt::print(surroundings.err, "siltfs: failed unexpectedly: {}\n", error.what());
+    return static_cast<int>(ExitCode::kFailed);
+  }
+}
+
+ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence) {
+  fmt::print(surroundings.err, "siltfs: {}\n", sentence);
+  return code;
+}
+
+ExitCode Fail(Surroundings& surroundings, const Status& status) {
+  return Fail(surroundings, ExitCodeOf(status), status.ToString());
+}
+
+}  // namespace siltfs

@@ -1,0 +1,16 @@
+// The whole program behind main().
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tools/siltfs/command.h"
+
+namespace siltfs {
+
+// `arguments` as main() gets them. By the last part of arguments[0] the program is siltfs itself or
+// one of its links (mkfs.siltfs, mount.siltfs, umount.siltfs). Returns the exit code. Throws
+// nothing.
+int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings);
+
+}  // namespace siltfs

@@ -1,0 +1,133 @@
+#include "tools/siltfs/stat_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fs/fuse/size_text.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+uint64_t Number(const Json& figures, const char* key) { return figures.at(key).get<uint64_t>(); }
+
+// 1234567 -> "1,234,567"
+std::string Grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t place = text.size(); place > 3;) {
+    place -= 3;
+    text.insert(place, 1, ',');
+  }
+  return text;
+}
+
+class Table {
+ public:
+  void Section(std::string title) { rows_.push_back({std::move(title), {}, {}}); }
+  void Row(std::string label, std::string value, std::string note = {}) {
+    rows_.push_back({"  " + std::move(label), std::move(value), std::move(note)});
+  }
+
+  std::string Text() const {
+    size_t label_width = 0;
+    size_t value_width = 0;
+    for (const Line& line : rows_) {
+      if (line.value.empty()) continue;
+      label_width = std::max(label_width, line.label.size());
+      value_width = std::max(value_width, line.value.size());
+    }
+    std::string text;
+    for (const Line& line : rows_) {
+      if (line.value.empty()) {
+        text += line.label + "\n";
+      } else if (line.note.empty()) {
+        text += fmt::format("{:<{}}  {:>{}}\n", line.label, label_width, line.value, value_width);
+      } else {
+        text += fmt::format("{:<{}}  {:>{}}  {}\n", line.label, label_width, line.value,
+                            value_width, line.note);
+      }
+    }
+    return text;
+  }
+
+ private:
+  struct Line {
+    std::string label;
+    std::string value;  // empty: a title
+    std::string note;
+  };
+  std::vector<Line> rows_;
+};
+
+void AddSpace(const Json& figures, Table& table) {
+  const auto size = [&](const char* key) { return FormatSize(Number(figures, key)); };
+  const auto ratio = [&](const char* key, const char* what) {
+    return fmt::format("{:.2f} : 1  {}", figures.at(key).get<double>(), what);
+  };
+  table.Section("Space");
+  table.Row("logical", size("logical_bytes"), "contents of files, holes excluded");
+  table.Row("unique", size("unique_bytes"), ratio("dedup_ratio", "by deduplication"));
+  table.Row("stored", size("stored_bytes"), ratio("compression_ratio", "by compression"));
+  table.Row("dead", size("dead_bytes"), "of the stored, to be reclaimed");
+  table.Row("metadata", size("metadata_bytes"));
+  table.Row("index", size("index_bytes"));
+  table.Row("reserve", size("reserve_bytes"), "kept for deleting on a full disk");
+  table.Row("total",
+            FormatSize(Number(figures, "stored_bytes") + Number(figures, "metadata_bytes") +
+                       Number(figures, "index_bytes")),
+            ratio("total_ratio", "in all"));
+}
+
+void AddContents(const Json& figures, Table& table) {
+  table.Section("Contents");
+  table.Row("files", Grouped(Number(figures, "files")));
+  table.Row("directories", Grouped(Number(figures, "directories")));
+  table.Row("chunks, references", Grouped(Number(figures, "chunks_logical")));
+  table.Row("chunks, distinct", Grouped(Number(figures, "chunks_unique")));
+  table.Row("SHA-1 collisions", Grouped(Number(figures, "sha1_collisions")), "met and survived");
+}
+
+void AddIndex(const Json& index, Table& table) {
+  table.Section(fmt::format("Index ({})", index.at("engine").get<std::string>()));
+  table.Row("entries", Grouped(Number(index, "entries")));
+  table.Row("memory", FormatSize(Number(index, "memory_bytes")),
+            fmt::format("{:.2f} bytes an entry", index.at("memory_bytes_per_entry").get<double>()));
+  table.Row("flash", FormatSize(Number(index, "flash_bytes")));
+  table.Row("lookups", Grouped(Number(index, "lookups")), "since it was opened");
+  table.Row("flash reads", Grouped(Number(index, "flash_reads")),
+            fmt::format("{:.2f} a lookup", index.at("read_amplification").get<double>()));
+  table.Row("flash written", FormatSize(Number(index, "flash_bytes_written")),
+            fmt::format("{:.2f} bytes a byte put", index.at("write_amplification").get<double>()));
+  for (const Json& store : index.at("stores")) {
+    table.Row(store.at("kind").get<std::string>(), Grouped(Number(store, "entries")),
+              fmt::format("entries, {} memory, {} flash", FormatSize(Number(store, "memory_bytes")),
+                          FormatSize(Number(store, "flash_bytes"))));
+  }
+}
+
+}  // namespace
+
+std::string FormatStatReport(const Json& figures) {
+  std::string head = fmt::format("Store       {}\n", figures.at("store").get<std::string>());
+  if (figures.at("pid").is_null()) {
+    head += "Mounted     no\n";
+  } else {
+    head += fmt::format("Mounted     on {} (process {})\n",
+                        figures.at("mountpoint").get<std::string>(), Number(figures, "pid"));
+  }
+  if (figures.at("read_only").get<bool>()) {
+    const Json& cause = figures.at("read_only_cause");
+    head += cause.is_null() ? "Read-only   yes\n"
+                            : fmt::format("Read-only   {}\n", cause.get<std::string>());
+  }
+  Table table;
+  AddSpace(figures, table);
+  AddContents(figures, table);
+  AddIndex(figures.at("index"), table);
+  return head + "\n" + table.Text();
+}
+
+}  // namespace siltfs
