@@ -69,12 +69,15 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
 }
 
 Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, true));
+  Status hint_failure;
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, true, hint_failure));
+  hint_failure.IgnoreError("the segment has no such chunk, whatever stands at the offset");
   if (!block) return std::optional<ChunkRecord>();
   return std::optional(block->records()[location.ordinal - block->head().first_ordinal]);
 }
 
-Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offset_known) {
+Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offset_known,
+                                             Status& hint_failure) {
   // Of the block at the offset, if that is bad; or there is none, as the offset is a hint.
   Status damage;
   if (offset_known) {
@@ -95,7 +98,10 @@ Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offs
     if (MeansNotHere(place.status())) return DecodedBlockPtr();
     return std::move(place).status();
   }
-  if (!*place) return DecodedBlockPtr();
+  if (!*place) {
+    hint_failure = std::move(damage);
+    return DecodedBlockPtr();
+  }
   if (!damage.ok() && (*place)->block_offset == location.block_offset) return damage;
   SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
                           ReadBlock(location.segment, (*place)->block_offset));
@@ -109,7 +115,9 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
                                                               bool offset_known,
                                                               const ChunkName& name,
                                                               uint32_t length) {
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, offset_known));
+  Status hint_failure;
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, offset_known, hint_failure));
+  if (!block && !hint_failure.ok()) return hint_failure;
   if (!block) return std::optional<Found>();
   const size_t i = location.ordinal - block->head().first_ordinal;
   const ChunkRecord& record = block->records()[i];

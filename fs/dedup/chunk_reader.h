@@ -45,9 +45,13 @@ class ChunkReader {
 
  private:
   // The block that holds the location's ordinal; null if the segment has no such. Fails where there
-  // may be one that cannot be read.
-  Result<DecodedBlockPtr> BlockAt(const Location& location, bool offset_known);
-  // The chunk at a place that may be wrong: empty if another chunk or nothing is there.
+  // may be one that cannot be read. `hint_failure` is set where the segment has no such ordinal and
+  // what stands at the location's offset cannot be read: a stale entry, or the last block of a
+  // segment that was sealed without it because it was damaged.
+  Result<DecodedBlockPtr> BlockAt(const Location& location, bool offset_known,
+                                  Status& hint_failure);
+  // The chunk at a place that may be wrong: empty if another chunk or nothing is there. Fails where
+  // it may have been but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
                                       const ChunkName& name, uint32_t length);
   Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset);

@@ -119,15 +119,18 @@ TEST_CASE("damage in a block costs exactly its chunks, and is said with its plac
   } else {
     store.Close();
   }
-  std::vector<FoundBlock> blocks = AllBlocks(store);
-  const FoundBlock block = blocks.at(blocks.size() / 2);
+  const std::vector<FoundBlock> blocks = AllBlocks(store);
+  // One with chunks behind it, and one whose loss shortens its segment.
+  const bool last = GENERATE(false, true);
+  const FoundBlock block = last ? blocks.back() : blocks.front();
   const uint32_t head_bytes = block.head.head_bytes();
   const uint32_t where = GENERATE_COPY(values<uint32_t>({0, 20, 60, 1u << 20, 1u << 21}));
   // Of the header, of the chunk table, of the payload's beginning and end.
   const uint64_t offset = block.offset + (where == 1u << 20   ? head_bytes
                                           : where == 1u << 21 ? block.head.total_bytes() - 1
                                                               : where);
-  INFO("byte " << offset - block.offset << " of the block, " << (sealed ? "sealed" : "open"));
+  INFO("byte " << offset - block.offset << " of the " << (last ? "last" : "first") << " block, "
+               << (sealed ? "sealed" : "open"));
   const std::string path = SegmentPath(store.path(), block.segment);
   // After the recovery that seals the segment, which would notice and report it.
   if (sealed) store.Open();
