@@ -114,6 +114,18 @@ Status ChunkIndex::Flush() {
 
 uint64_t ChunkIndex::durable_sequence() const { return DurableSequenceImpl(); }
 
+double IndexComponentStats::FalsePositiveRate() const {
+  // A true positive is a read, too, and no probe in vain.
+  const uint64_t true_positives = flash_reads - std::min(flash_reads, false_positives);
+  const uint64_t vain = probes - std::min(probes, true_positives);
+  return vain == 0 ? 0 : static_cast<double>(false_positives) / static_cast<double>(vain);
+}
+
+Status ChunkIndex::Verify(const std::function<void(const IndexFinding&)>& report) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return VerifyImpl(report);
+}
+
 Status ChunkIndex::ForEach(const std::function<Status(const IndexEntry&)>& visit) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   return ForEachImpl(visit);

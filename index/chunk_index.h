@@ -20,8 +20,9 @@
 // engine's own files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly.
 // After a failed Put or Flush the index stays readable, each of the Put's entries is in or not, and
 // no sequence from that of the Put on becomes durable until the index is opened again. A page found
-// damaged is counted and its entries are missing; when that is seen while opening,
-// durable_sequence() goes down to what is really there. A lookup of a name that was never put is
+// damaged is counted and its entries are missing, when that is seen; when it is seen while opening,
+// durable_sequence() goes down to what is really there. A lookup need not see it, and may then
+// answer wrongly (an entry is a hint); Verify does. A lookup of a name that was never put is
 // not an error. When not to use it: for anything whose loss would matter.
 #pragma once
 
@@ -47,13 +48,29 @@ struct IndexEntry {
 
 // One of an engine's component stores, for `siltfs stat` and `siltfs index stat`.
 struct IndexComponentStats {
-  std::string kind;  // "map", "log_store", ...
+  std::string kind;        // "map", "log_store", ...
+  uint32_t partition = 0;  // of engines that have them
+  uint64_t id = 0;         // within the index
   uint64_t entries = 0;
   uint64_t flash_bytes = 0;
   uint64_t memory_bytes = 0;
   double occupancy = 0;  // of its hash table, 0 to 1; 0 where it has none
+  // Since the index was opened.
+  uint64_t probes = 0;           // lookups that asked this store
   uint64_t flash_reads = 0;
+  uint64_t false_positives = 0;  // reads that found another name than the one looked for
   uint64_t flash_bytes_written = 0;
+
+  // Of the probes of names that are not there, how many were answered with a read; 0 to 1.
+  double FalsePositiveRate() const;
+};
+
+// What Verify() found wrong.
+struct IndexFinding {
+  std::string code;  // stable, for machines: "page-checksum", "entry-order", ...
+  std::string path;
+  std::optional<uint64_t> offset;  // bytes
+  std::string text;                // one sentence
 };
 
 struct IndexStats {
@@ -68,6 +85,9 @@ struct IndexStats {
   uint64_t entry_bytes_put = 0;  // 32 a put entry or deletion
   uint64_t flash_bytes_written = 0;
   uint64_t damaged_pages = 0;  // whose entries were dropped, while opening or since
+  uint64_t conversions = 0;    // of a component store into one of another kind
+  uint64_t merges = 0;
+  uint64_t merge_backlog = 0;  // component stores waiting for their conversion
   std::vector<IndexComponentStats> stores;
 
   double ReadAmplification() const;   // flash reads a lookup; 0 before the first
@@ -103,6 +123,10 @@ class ChunkIndex {
   // at its first failure. `visit` may call the index.
   Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
 
+  // Reads everything and checks order, ranks, filters and counts; calls `report` with each thing
+  // that is wrong. Fails only where it can't go on. Slow; other calls go on meanwhile.
+  Status Verify(const std::function<void(const IndexFinding&)>& report);
+
   IndexStats stats() const;
 
   // Flushes; no call but stats() may follow. Without it, destruction is like a crash.
@@ -125,6 +149,7 @@ class ChunkIndex {
   virtual Status FlushImpl(uint64_t complete) = 0;
   virtual uint64_t DurableSequenceImpl() const = 0;
   virtual Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) = 0;
+  virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
   // Without lookups and entry_bytes_put.
   virtual IndexStats StatsImpl() const = 0;
   virtual Status CloseImpl(uint64_t complete) = 0;

@@ -9,39 +9,32 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kHeaderSize = 32;
 constexpr size_t kChecksumSize = 8;
-
-size_t SlotOffset(size_t index) { return (index + 1) * kLogSlotSize; }
 
 }  // namespace
 
-void EncodeLogSlot(LogPageBytes page, size_t index, const IndexEntry& entry) {
+void EncodeLogSlot(PageBytes page, size_t index, const IndexEntry& entry) {
   assert(index < kLogSlotsPerPage);
-  const auto slot = page.subspan(SlotOffset(index), kLogSlotSize);
-  std::copy(entry.name.bytes.begin(), entry.name.bytes.end(), slot.begin());
-  entry.location.EncodeTo(slot.last<Location::kEncodedSize>());
+  EncodeSlot(SlotOfPage(page, index + 1), entry);
 }
 
-IndexEntry DecodeLogSlot(ConstLogPageBytes page, size_t index) {
+IndexEntry DecodeLogSlot(ConstPageBytes page, size_t index) {
   assert(index < kLogSlotsPerPage);
-  const auto slot = page.subspan(SlotOffset(index), kLogSlotSize);
-  return {.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
-          .location = Location::Decode(slot.last<Location::kEncodedSize>())};
+  return DecodeSlot(SlotOfPage(page, index + 1));
 }
 
-void SealLogPage(LogPageBytes page, const LogPageHeader& header) {
+void SealLogPage(PageBytes page, const LogPageHeader& header) {
   Encoder out;
   out.U64(header.log_id).U64(header.complete_sequence).U32(header.page_number);
   out.U16(header.count).U16(0);
-  assert(out.size() == kHeaderSize - kChecksumSize);
+  assert(out.size() == kSlotSize - kChecksumSize);
   std::copy(out.view().begin(), out.view().end(), page.begin() + kChecksumSize);
   Encoder checksum;
   checksum.U64(Checksum(page.subspan<kChecksumSize>()));
   std::copy(checksum.view().begin(), checksum.view().end(), page.begin());
 }
 
-std::optional<LogPageHeader> CheckLogPage(ConstLogPageBytes page, uint64_t log_id,
+std::optional<LogPageHeader> CheckLogPage(ConstPageBytes page, uint64_t log_id,
                                           uint32_t page_number) {
   Decoder in(page);
   if (in.U64() != Checksum(page.subspan<kChecksumSize>())) return std::nullopt;

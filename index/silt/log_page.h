@@ -3,38 +3,30 @@
 //
 // A page is written once and never again: what was reported durable can't be torn by a later write.
 // A slot's number in its log is its byte offset / 32; slot 0 of each page is the page's header.
-// Functions only, safe to call from any thread.
+// Pages are numbered through all logs of a partition, so that a log whose predecessor lost its end
+// is told by its first page. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "index/chunk_index.h"
+#include "index/silt/slot.h"
 
 namespace siltfs {
 
-inline constexpr size_t kLogPageSize = 4096;
-inline constexpr size_t kLogSlotSize = ChunkName::kSize + Location::kEncodedSize;
-inline constexpr size_t kLogSlotsPerPage = kLogPageSize / kLogSlotSize - 1;  // the header takes one
-static_assert(kLogSlotSize == 32 && kLogSlotsPerPage == 127);
+inline constexpr size_t kLogSlotsPerPage = kSlotsPerPage - 1;  // the header takes one
 
 // Slot numbers are 32 bits wide.
 inline constexpr uint32_t kMaxLogPages = 1U << 25;
-
-using LogPageBytes = std::span<uint8_t, kLogPageSize>;
-using ConstLogPageBytes = std::span<const uint8_t, kLogPageSize>;
 
 struct LogPageHeader {
   uint64_t log_id = 0;
   // Everything put with sequences up to this one lies in this page or before it.
   uint64_t complete_sequence = 0;
-  uint32_t page_number = 0;
+  uint32_t page_number = 0;  // in its partition; wraps
   uint16_t count = 0;  // slots in use, from the first
 };
-
-// A deletion: an entry whose location names no segment.
-inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment == kNoSegment; }
 
 inline uint32_t LogSlotNumber(uint32_t page, size_t index) {
   return page * static_cast<uint32_t>(kLogSlotsPerPage + 1) + 1 + static_cast<uint32_t>(index);
@@ -43,14 +35,14 @@ inline uint32_t LogPageOfSlot(uint32_t slot) { return slot / (kLogSlotsPerPage +
 inline size_t LogIndexOfSlot(uint32_t slot) { return slot % (kLogSlotsPerPage + 1) - 1; }
 
 // index < kLogSlotsPerPage.
-void EncodeLogSlot(LogPageBytes page, size_t index, const IndexEntry& entry);
-IndexEntry DecodeLogSlot(ConstLogPageBytes page, size_t index);
+void EncodeLogSlot(PageBytes page, size_t index, const IndexEntry& entry);
+IndexEntry DecodeLogSlot(ConstPageBytes page, size_t index);
 
 // Writes header and checksum into a page whose slots are in place and whose other slots are zero.
-void SealLogPage(LogPageBytes page, const LogPageHeader& header);
+void SealLogPage(PageBytes page, const LogPageHeader& header);
 
 // The header, if the page is exactly what was sealed as this page of this log.
-std::optional<LogPageHeader> CheckLogPage(ConstLogPageBytes page, uint64_t log_id,
+std::optional<LogPageHeader> CheckLogPage(ConstPageBytes page, uint64_t log_id,
                                           uint32_t page_number);
 
 }  // namespace siltfs

@@ -10,28 +10,20 @@ namespace {
 
 constexpr uint32_t kScanPages = 64;  // 256 KiB a read
 
-uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kLogPageSize; }
+uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
 
 }  // namespace
 
 LogStore::LogStore(const Config& config, std::shared_ptr<File> file)
     : config_(config),
       file_(std::move(file)),
-      counters_(std::make_shared<Counters>()),
+      counters_(std::make_shared<StoreCounters>()),
       table_(config.bucket_bits) {}
-
-// Keyed, because names can be ground: whoever knew the buckets could choose chunks that share two
-// of them, and have a LogStore frozen every 17 chunks. SHA-1 leaves an attacker no choice of a
-// name's bytes beyond grinding blindly, so a fast keyed hash does. The slices come from its 64
-// bits; moving an entry needs its tag only, as in the paper.
-uint64_t LogStore::HashOf(const ChunkName& name, uint64_t secret) {
-  return Checksum(name.view(), secret);
-}
 
 // --- Reading ---
 
-ConstLogPageBytes LogStore::TailPage(uint32_t page) const {
-  return ConstLogPageBytes(tail_.data() + OffsetOfPage(page - written_pages_), kLogPageSize);
+ConstPageBytes LogStore::TailPage(uint32_t page) const {
+  return ConstPageBytes(tail_.data() + OffsetOfPage(page - written_pages_), kPageSize);
 }
 
 IndexEntry LogStore::TailEntry(uint32_t slot) const {
@@ -44,34 +36,39 @@ Status LogStore::ReadFile(uint32_t first, MutableByteView out) const {
   return Status::Ok();
 }
 
-Status LogStore::ReadPages(uint32_t first, MutableByteView out) const {
-  counters_->flash_reads.fetch_add(out.size() / kLogPageSize, std::memory_order_relaxed);
-  return ReadFile(first, out);
+std::optional<IndexEntry> LogStore::EntryInPage(uint32_t slot, ConstPageBytes bytes) const {
+  const auto header = CheckLogPage(bytes, id(), config_.first_page + LogPageOfSlot(slot));
+  if (!header || LogIndexOfSlot(slot) >= header->count) return std::nullopt;
+  return DecodeLogSlot(bytes, LogIndexOfSlot(slot));
 }
 
-Status LogStore::ScanFile(uint32_t page_count, const PageVisitor& visit) const {
-  Bytes buffer(OffsetOfPage(std::min(page_count, kScanPages)));
-  for (uint32_t first = 0; first < page_count;) {
-    const uint32_t count = std::min(page_count - first, kScanPages);
-    SILTFS_RETURN_IF_ERROR(ReadFile(first, MutableByteView(buffer).first(OffsetOfPage(count))));
-    for (uint32_t i = 0; i < count; ++i) {
-      const ConstLogPageBytes bytes(buffer.data() + OffsetOfPage(i), kLogPageSize);
-      SILTFS_RETURN_IF_ERROR(visit(first + i, CheckLogPage(bytes, id(), first + i), bytes));
-    }
-    first += count;
+Result<LogStore::Contents> LogStore::ReadAll() const {
+  Contents contents;
+  const uint32_t pages = sealed_pages_ + (open_count_ > 0 ? 1 : 0);
+  contents.bytes.resize(OffsetOfPage(pages));
+  contents.page_is_damaged.resize(pages);
+  for (uint32_t first = 0; first < written_pages_; first += kScanPages) {
+    const uint32_t count = std::min(written_pages_ - first, kScanPages);
+    SILTFS_RETURN_IF_ERROR(
+        ReadFile(first, MutableByteView(contents.bytes)
+                            .subspan(OffsetOfPage(first), OffsetOfPage(count))));
   }
-  return Status::Ok();
+  std::copy(tail_.begin(), tail_.begin() + static_cast<ptrdiff_t>(OffsetOfPage(pages - written_pages_)),
+            contents.bytes.begin() + static_cast<ptrdiff_t>(OffsetOfPage(written_pages_)));
+  for (uint32_t page = 0; page < written_pages_; ++page) {
+    const ConstPageBytes bytes(contents.bytes.data() + OffsetOfPage(page), kPageSize);
+    if (CheckLogPage(bytes, id(), config_.first_page + page)) continue;
+    contents.page_is_damaged[page] = true;
+    ++contents.damaged_pages;
+  }
+  return contents;
 }
 
-Status LogStore::ForEachPage(const PageVisitor& visit) const {
-  SILTFS_RETURN_IF_ERROR(ScanFile(written_pages_, visit));
-  for (uint32_t page = written_pages_; page < sealed_pages_; ++page) {
-    SILTFS_RETURN_IF_ERROR(visit(page, CheckLogPage(TailPage(page), id(), page), TailPage(page)));
-  }
-  if (open_count_ == 0) return Status::Ok();
-  const LogPageHeader open{
-      .log_id = id(), .page_number = sealed_pages_, .count = static_cast<uint16_t>(open_count_)};
-  return visit(sealed_pages_, open, TailPage(sealed_pages_));
+std::optional<IndexEntry> LogStore::Contents::Entry(uint32_t slot) const {
+  const uint32_t page = LogPageOfSlot(slot);
+  if (page_is_damaged[page]) return std::nullopt;
+  return DecodeLogSlot(ConstPageBytes(bytes.data() + OffsetOfPage(page), kPageSize),
+                       LogIndexOfSlot(slot));
 }
 
 std::shared_ptr<const LogStore> LogStore::Snapshot() const {
@@ -80,10 +77,10 @@ std::shared_ptr<const LogStore> LogStore::Snapshot() const {
 
 // --- Writing ---
 
-LogPageBytes LogStore::OpenPage() {
+PageBytes LogStore::OpenPage() {
   const size_t offset = OffsetOfPage(sealed_tail_pages());
-  if (tail_.size() == offset) tail_.resize(offset + kLogPageSize);
-  return LogPageBytes(tail_.data() + offset, kLogPageSize);
+  if (tail_.size() == offset) tail_.resize(offset + kPageSize);
+  return PageBytes(tail_.data() + offset, kPageSize);
 }
 
 void LogStore::Append(const IndexEntry& entry, uint64_t complete) {
@@ -109,7 +106,7 @@ bool LogStore::Replace(uint64_t hash, const Resident& old, const IndexEntry& ent
 void LogStore::SealPage(uint64_t complete) {
   SealLogPage(OpenPage(), {.log_id = id(),
                            .complete_sequence = complete,
-                           .page_number = sealed_pages_,
+                           .page_number = end_page(),
                            .count = static_cast<uint16_t>(open_count_)});
   ++sealed_pages_;
   open_count_ = 0;
@@ -135,75 +132,52 @@ Status LogStore::Sync() const { return file_->Sync(); }
 
 // --- Replay ---
 
-Result<LogStore::ReplayResult> LogStore::Replay(const ReplayOptions& options) {
+Result<LogStore::ReplayResult> LogStore::Replay() {
   ReplayResult result;
-  result.complete_sequence = options.complete_sequence;
+  result.all_valid = true;
   if (file_ == nullptr) return result;
-
-  // A page count comes from a file that may lie; the pages that are there bound the work.
   SILTFS_ASSIGN_OR_RETURN(const uint64_t file_size, file_->Size());
+  // A rest that is no whole page reads as one that is damaged.
   const auto pages_there = static_cast<uint32_t>(
-      std::min<uint64_t>(file_size / kLogPageSize, options.page_count.value_or(kMaxLogPages)));
-  const bool was_open = !options.page_count.has_value();
-  std::span<const uint32_t> skip = options.skip;
-  bool torn = false;
-
-  auto note_damage = [&](uint32_t page) {
-    result.damaged_pages.push_back(page);
-    ++result.newly_damaged;
-    if (!result.undamaged_sequence) result.undamaged_sequence = result.complete_sequence;
-  };
-  SILTFS_RETURN_IF_ERROR(ScanFile(pages_there,
-                                  [&](uint32_t page, const std::optional<LogPageHeader>& header,
-                                      ConstLogPageBytes bytes) -> Status {
-                                    if (torn) return Status::Ok();
-                                    if (!skip.empty() && skip.front() == page) {
-                                      skip = skip.subspan(1);
-                                      result.damaged_pages.push_back(page);
-                                      return Status::Ok();
-                                    }
-                                    if (!header) {
-                                      if (was_open) {
-                                        torn = true;
-                                      } else {
-                                        note_damage(page);
-                                      }
-                                      return Status::Ok();
-                                    }
-                                    written_pages_ = page + 1;
-                                    sealed_pages_ = page + 1;
-                                    complete_sequence_ = header->complete_sequence;
-                                    bool all_entered = true;
-                                    for (size_t i = 0; i < header->count; ++i) {
-                                      SILTFS_ASSIGN_OR_RETURN(
-                                          bool entered, EnterReplayed(LogSlotNumber(page, i),
-                                                                      DecodeLogSlot(bytes, i)));
-                                      all_entered = all_entered && entered;
-                                    }
-                                    result.valid_pages = page + 1;
-                                    if (!all_entered) {
-                                      note_damage(page);
-                                    } else {
-                                      result.complete_sequence = header->complete_sequence;
-                                    }
-                                    return Status::Ok();
-                                  }));
-  if (!was_open && pages_there < *options.page_count) {
-    result.newly_damaged += *options.page_count - pages_there;
-    if (!result.undamaged_sequence) result.undamaged_sequence = result.complete_sequence;
+      std::min<uint64_t>((file_size + kPageSize - 1) / kPageSize, kMaxLogPages));
+  Bytes buffer(OffsetOfPage(std::min(pages_there, kScanPages)));
+  for (uint32_t first = 0; first < pages_there; first += kScanPages) {
+    const uint32_t count = std::min(pages_there - first, kScanPages);
+    SILTFS_RETURN_IF_ERROR(ReadFile(first, MutableByteView(buffer).first(OffsetOfPage(count))));
+    for (uint32_t i = 0; i < count; ++i) {
+      const ConstPageBytes bytes(buffer.data() + OffsetOfPage(i), kPageSize);
+      SILTFS_ASSIGN_OR_RETURN(const bool entered, ReplayPage(bytes));
+      if (entered) continue;
+      result.all_valid = false;
+      result.valid_pages = sealed_pages_;
+      return result;
+    }
   }
-  while (!result.damaged_pages.empty() && result.damaged_pages.back() >= result.valid_pages) {
-    result.damaged_pages.pop_back();
-  }
+  result.valid_pages = sealed_pages_;
   return result;
 }
 
-// False: the table refuses what it once took, so pages before this one are missing (the same
-// inserts in the same order would have given the same table).
+// False: this is not what was sealed as the next page.
+Result<bool> LogStore::ReplayPage(ConstPageBytes bytes) {
+  const auto header = CheckLogPage(bytes, id(), end_page());
+  if (!header) return false;
+  for (size_t i = 0; i < header->count; ++i) {
+    SILTFS_ASSIGN_OR_RETURN(const bool entered, EnterReplayed(LogSlotNumber(sealed_pages_, i),
+                                                              DecodeLogSlot(bytes, i)));
+    if (!entered) return false;
+  }
+  ++sealed_pages_;
+  written_pages_ = sealed_pages_;
+  complete_sequence_ = header->complete_sequence;
+  return true;
+}
+
+// False: the table refuses what it once took (the same inserts in the same order give the same
+// table), so this is another index's log. What was entered of its page is found to be nothing then.
 Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
   const uint64_t hash = HashOf(entry.name, config_.hash_secret);
   for (uint32_t candidate : Find(hash)) {
-    std::array<uint8_t, kLogPageSize> page;
+    std::array<uint8_t, kPageSize> page;
     SILTFS_RETURN_IF_ERROR(ReadFile(LogPageOfSlot(candidate), page));
     const IndexEntry old = DecodeLogSlot(page, LogIndexOfSlot(candidate));
     if (old.name != entry.name) continue;
@@ -219,13 +193,12 @@ Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
 // --- Statistics ---
 
 IndexComponentStats LogStore::Stats() const {
-  return {.kind = "log_store",
-          .entries = table_.size() - tombstones_,
-          .flash_bytes = OffsetOfPage(written_pages_),
-          .memory_bytes = table_.memory_bytes() + tail_.capacity(),
-          .occupancy = table_.occupancy(),
-          .flash_reads = counters_->flash_reads.load(std::memory_order_relaxed),
-          .flash_bytes_written = counters_->bytes_written.load(std::memory_order_relaxed)};
+  IndexComponentStats stats = counters_->Stats(file_id());
+  stats.entries = table_.size() - tombstones_;
+  stats.flash_bytes = OffsetOfPage(written_pages_);
+  stats.memory_bytes = table_.memory_bytes() + tail_.capacity();
+  stats.occupancy = table_.occupancy();
+  return stats;
 }
 
 }  // namespace siltfs

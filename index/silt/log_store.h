@@ -7,19 +7,20 @@
 // const, until its entries have moved into other stores.
 //
 // Thread-safety: const calls may run together, others alone; but WriteOut and Sync may run beside
-// const calls, and ReadPages beside anything. A const LogStore may be shared. Durability: entries
+// const calls. A const LogStore may be shared. Durability: entries
 // are durable when their page was sealed and written out and Sync returned OK thereafter. Memory:
 // the table's 6 bytes a place, and the tail.
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "index/silt/cuckoo_table.h"
 #include "index/silt/log_page.h"
+#include "index/silt/store_counters.h"
+#include "index/silt/store_files.h"
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -27,7 +28,9 @@ namespace siltfs {
 class LogStore {
  public:
   struct Config {
+    uint32_t partition = 0;
     uint64_t id = 0;
+    uint32_t first_page = 0;  // the number of its first page in the partition
     unsigned bucket_bits = 0;
     uint64_t hash_secret = 0;
   };
@@ -38,8 +41,9 @@ class LogStore {
   uint64_t id() const { return config_.id; }
   unsigned bucket_bits() const { return config_.bucket_bits; }
 
-  // The hash by which all LogStores of an index find a name.
-  static uint64_t HashOf(const ChunkName& name, uint64_t secret);
+  StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
+  // The number, in the partition, of the page after the last sealed one.
+  uint32_t end_page() const { return config_.first_page + sealed_pages_; }
 
   // --- Reading ---
 
@@ -48,18 +52,22 @@ class LogStore {
   void Prefetch(uint64_t hash) const { table_.Prefetch(hash); }
   bool InTail(uint32_t slot) const { return LogPageOfSlot(slot) >= written_pages_; }
   IndexEntry TailEntry(uint32_t slot) const;  // InTail(slot)
-  // The slots that the table refers to: the newest entry of each name.
-  std::vector<uint32_t> LiveSlots() const { return table_.Values(); }
+  const CuckooTable& table() const { return table_; }
 
-  // Reads out.size() / kLogPageSize pages that were written out. What is missing at the file's end
-  // reads as zeros, which no check of a page accepts. Counts as one flash read a page.
-  Status ReadPages(uint32_t first, MutableByteView out) const;
+  // Pages that were written out are at page * kPageSize of this file; null for a log that is empty.
+  const File* file() const { return file_.get(); }
+  // The entry of a slot, if `bytes` are exactly the page that was sealed as page LogPageOfSlot(slot).
+  std::optional<IndexEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
 
-  // Calls `visit` with each page in order, those of the tail too; without a header where a page is
-  // damaged. Stops at its first failure.
-  using PageVisitor = std::function<Status(
-      uint32_t page, const std::optional<LogPageHeader>& header, ConstLogPageBytes bytes)>;
-  Status ForEachPage(const PageVisitor& visit) const;
+  // Reads the whole log; nothing in the place of a damaged page. The entry of a slot is at the
+  // slot's number.
+  struct Contents {
+    Bytes bytes;  // pages as they were sealed, the one being filled included
+    uint64_t damaged_pages = 0;
+    std::optional<IndexEntry> Entry(uint32_t slot) const;
+    std::vector<bool> page_is_damaged;
+  };
+  Result<Contents> ReadAll() const;
 
   // All there is now, const: later writes to this store don't show in it. Copies the table and the
   // tail.
@@ -94,47 +102,34 @@ class LogStore {
 
   // --- Replay ---
 
-  struct ReplayOptions {
-    // As many pages as there should be; without it as many as there are, up to the first damaged
-    // one: the log was being written, and its tail may be torn.
-    std::optional<uint32_t> page_count = std::nullopt;
-    std::span<const uint32_t> skip = {};  // pages known to be damaged, rising
-    uint64_t complete_sequence = 0;       // of what lies before this log
-  };
   struct ReplayResult {
-    uint32_t valid_pages = 0;             // up to the last valid one
-    std::vector<uint32_t> damaged_pages;  // before it, the known ones too; rising
-    uint32_t newly_damaged = 0;           // pages, those after the last valid one too
-    uint64_t complete_sequence = 0;       // of the last valid page
-    // What is complete in spite of the newly damaged pages; only if there are any.
-    std::optional<uint64_t> undamaged_sequence;
+    uint32_t valid_pages = 0;  // up to the first that is not what was sealed
+    bool all_valid = false;    // nothing else is in the file
   };
   // Fills an empty store from its file; called once, before anything else. The tail is empty
   // afterwards. kIoError if the file can't be read.
-  Result<ReplayResult> Replay(const ReplayOptions& options);
+  Result<ReplayResult> Replay();
 
   // --- Statistics ---
 
+  StoreCounters& counters() const { return *counters_; }
   IndexComponentStats Stats() const;
 
  private:
-  struct Counters {
-    std::atomic<uint64_t> flash_reads{0};
-    std::atomic<uint64_t> bytes_written{0};
-  };
 
   LogStore(const LogStore&) = default;
   uint32_t NextSlot() const { return LogSlotNumber(sealed_pages_, open_count_); }
-  ConstLogPageBytes TailPage(uint32_t page) const;
-  LogPageBytes OpenPage();
+  ConstPageBytes TailPage(uint32_t page) const;
+  PageBytes OpenPage();
   void Append(const IndexEntry& entry, uint64_t complete);
+  // What is missing at the file's end reads as zeros, which no check of a page accepts.
   Status ReadFile(uint32_t first, MutableByteView out) const;
-  Status ScanFile(uint32_t page_count, const PageVisitor& visit) const;
+  Result<bool> ReplayPage(ConstPageBytes bytes);
   Result<bool> EnterReplayed(uint32_t slot, const IndexEntry& entry);
 
   const Config config_;
   const std::shared_ptr<File> file_;
-  const std::shared_ptr<Counters> counters_;
+  const std::shared_ptr<StoreCounters> counters_;
 
   CuckooTable table_;
   uint64_t tombstones_ = 0;  // among the table's entries

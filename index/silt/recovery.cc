@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "index/silt/log_files.h"
 #include "store/base/coding.h"
-#include "store/env/files.h"
 
 namespace siltfs {
 namespace {
 
-LogStore::Config ConfigOf(const StoreManifest& manifest, const LogRecord& log) {
-  return {.id = log.id, .bucket_bits = log.bucket_bits, .hash_secret = manifest.hash_secret};
-}
+// How far page number `a` is behind `b`; page numbers wrap.
+int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
 
 Result<uint64_t> NewSecret(Env& env, const SiltIndexOptions& options) {
   if (options.hash_secret) return *options.hash_secret;
@@ -22,165 +20,201 @@ Result<uint64_t> NewSecret(Env& env, const SiltIndexOptions& options) {
   return Decoder(bytes).U64();
 }
 
-LogRecord AddLog(StoreManifest& manifest, const SiltIndexOptions& options) {
-  manifest.logs.push_back({.id = manifest.next_log_id++, .bucket_bits = options.bucket_bits});
-  return manifest.logs.back();
-}
-
-Status WriteManifest(Env& env, const SiltIndexOptions& options, RecoveredStores& stores) {
-  SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env, options.directory, stores.manifest));
-  stores.bytes_written += EncodeStoreManifest(stores.manifest).size();
-  return Status::Ok();
-}
-
-Result<RecoveredStores> CreateStores(Env& env, const SiltIndexOptions& options) {
-  SILTFS_ASSIGN_OR_RETURN(const auto logs, FindOrphanedLogs(env, options.directory, {}));
-  if (!logs.empty()) {
-    return Status(StatusCode::kCorruption, "has logs of a SILT index, but no manifest")
-        .At(options.directory);
-  }
-  RecoveredStores stores;
-  SILTFS_ASSIGN_OR_RETURN(stores.manifest.hash_secret, NewSecret(env, options));
-  const LogRecord log = AddLog(stores.manifest, options);
-  std::shared_ptr<File> file;
-  if (!options.read_only) {
-    // The manifest first: a log without one would be taken for damage.
-    SILTFS_RETURN_IF_ERROR(WriteManifest(env, options, stores));
-    SILTFS_ASSIGN_OR_RETURN(file, CreateLogFile(env, options.directory, log.id));
-    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
-  }
-  stores.active = std::make_shared<LogStore>(ConfigOf(stores.manifest, log), std::move(file));
-  return stores;
-}
-
 // One index being opened.
 class Recovery {
  public:
-  Recovery(Env& env, const SiltIndexOptions& options, StoreManifest manifest)
-      : env_(env), options_(options) {
-    stores_.manifest = std::move(manifest);
-  }
+  Recovery(Env& env, const SiltIndexOptions& options) : env_(env), options_(options) {}
 
   Result<RecoveredStores> Run() {
-    SILTFS_RETURN_IF_ERROR(ReplayFrozenLogs());
-    SILTFS_RETURN_IF_ERROR(ReplayLastLog());
-    if (!options_.read_only) {
-      SILTFS_RETURN_IF_ERROR(SettleLastLog());
-      if (undamaged_) SILTFS_RETURN_IF_ERROR(AcknowledgeDamage());
-      SILTFS_RETURN_IF_ERROR(RemoveOrphans());
-      SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
+    SILTFS_ASSIGN_OR_RETURN(files_, ListStoreFiles(env_, options_.directory));
+    SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
+    if (manifest) {
+      stores_.manifest = std::move(*manifest);
+    } else {
+      SILTFS_RETURN_IF_ERROR(MakeManifest());
+    }
+    if (stores_.manifest.entries_lost) {
+      return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
+          .At(options_.directory);
+    }
+    for (const StoreFileId& file : files_) {
+      stores_.manifest.next_id = std::max(stores_.manifest.next_id, file.id + 1);
+    }
+    stores_.durable_sequence = UINT64_MAX;
+    for (uint32_t p = 0; p < stores_.manifest.partitions.size(); ++p) {
+      SILTFS_RETURN_IF_ERROR(RecoverPartition(p));
+    }
+    if (options_.read_only) return std::move(stores_);
+
+    SILTFS_RETURN_IF_ERROR(RemoveOrphans());
+    SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
+    if (stores_.damaged_pages > 0) {
+      stores_.manifest.complete_sequence = stores_.durable_sequence;
+      SILTFS_RETURN_IF_ERROR(WriteManifest());
     }
     return std::move(stores_);
   }
 
  private:
-  Status ReplayFrozenLogs() {
+  Status WriteManifest() {
+    SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, stores_.manifest));
+    stores_.bytes_written += EncodeStoreManifest(stores_.manifest).size();
+    return Status::Ok();
+  }
+
+  Status MakeManifest() {
+    if (!files_.empty()) {
+      return Status(StatusCode::kCorruption, "has stores of a SILT index, but no manifest")
+          .At(options_.directory);
+    }
     StoreManifest& manifest = stores_.manifest;
-    const LogRecord last = manifest.logs.back();
-    std::vector<LogRecord> kept;
-    uint64_t complete = 0;
-    for (auto log = manifest.logs.begin(); log != manifest.logs.end() - 1; ++log) {
-      SILTFS_ASSIGN_OR_RETURN(auto file,
-                              OpenLogFile(env_, options_.directory, log->id, OpenMode::kRead));
-      // Before the table is made: a manifest may list any number of logs that are not there.
-      if (file == nullptr) {
-        NoteDamage(log->page_count, complete);
+    SILTFS_ASSIGN_OR_RETURN(manifest.hash_secret, NewSecret(env_, options_));
+    manifest.bucket_bits = options_.bucket_bits;
+    manifest.partition_bits = options_.partition_bits;
+    manifest.partitions.resize(size_t{1} << options_.partition_bits);
+    // Before any log: one without a manifest would be taken for damage.
+    return options_.read_only ? Status::Ok() : WriteManifest();
+  }
+
+  Status RecoverPartition(uint32_t p) {
+    PartitionRecord& record = stores_.manifest.partitions[p];
+    auto version = std::make_shared<PartitionVersion>();
+    for (const uint64_t id : record.hash_ids) {
+      const StoreFileId file{StoreKind::kHash, p, id};
+      used_.insert(file);
+      auto store = HashStore::Open(env_, options_.directory, file);
+      if (!store.ok()) return Unusable(std::move(store).status());
+      version->hashes.push_back(std::move(*store));
+    }
+    if (record.sorted_id != 0) {
+      const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
+      used_.insert(file);
+      auto store = SortedStore::Open(env_, options_.directory, file,
+                                     stores_.manifest.partition_bits);
+      if (!store.ok()) return Unusable(std::move(store).status());
+      version->sorted = std::move(*store);
+    }
+    SILTFS_RETURN_IF_ERROR(ReplayLogs(p, record, *version));
+    std::shared_ptr<LogStore> active;
+    SILTFS_ASSIGN_OR_RETURN(active, TakeActive(p, *version));
+    stores_.partitions.push_back({.active = std::move(active), .version = std::move(version)});
+    return Status::Ok();
+  }
+
+  static Status Unusable(Status why) {
+    return why.Is(StatusCode::kNotFound) ? Status(StatusCode::kCorruption, "is missing").At(why.path())
+                                         : why;
+  }
+
+  Status ReplayLogs(uint32_t p, PartitionRecord& record, PartitionVersion& version) {
+    uint32_t page = record.first_page;
+    uint64_t complete = record.complete_sequence;
+    logs_.clear();
+    for (const StoreFileId& file : files_) {
+      if (file.kind != StoreKind::kLog || file.partition != p || file.id < record.first_log_id) {
         continue;
       }
-      auto store = std::make_shared<LogStore>(ConfigOf(manifest, *log), std::move(file));
-      SILTFS_ASSIGN_OR_RETURN(auto replayed, store->Replay({.page_count = log->page_count,
-                                                            .skip = log->damaged_pages,
-                                                            .complete_sequence = complete}));
-      complete = replayed.complete_sequence;
-      if (replayed.undamaged_sequence) {
-        NoteDamage(replayed.newly_damaged, *replayed.undamaged_sequence);
-        log->damaged_pages = std::move(replayed.damaged_pages);
-        log->page_count = replayed.valid_pages;
-      }
-      if (replayed.valid_pages == 0) continue;
-      kept.push_back(std::move(*log));
-      stores_.frozen.push_back(std::move(store));
+      SILTFS_ASSIGN_OR_RETURN(auto opened, OpenStoreFile(env_, options_.directory, file, LogMode(),
+                                                         /*direct=*/false));
+      if (opened == nullptr) continue;
+      auto log = std::make_shared<LogStore>(ConfigOf(file, page), opened);
+      SILTFS_ASSIGN_OR_RETURN(const auto replayed, log->Replay());
+      // What follows a hole is dropped, or it might fit in again when the hole has been filled.
+      if (replayed.valid_pages == 0 && !replayed.all_valid) continue;
+      used_.insert(file);
+      if (!options_.read_only) SILTFS_RETURN_IF_ERROR(Settle(*opened, replayed));
+      if (replayed.valid_pages > 0) complete = log->complete_sequence();
+      page = log->end_page();
+      logs_.push_back(log);
     }
-    kept.push_back(last);
-    manifest.logs = std::move(kept);
+    const int32_t missing = PagesBehind(page, record.durable_page);
+    uint64_t durable = std::max(complete, stores_.manifest.complete_sequence);
+    if (missing > 0) {
+      durable = complete;
+      stores_.damaged_pages += static_cast<uint32_t>(missing);
+      record.durable_page = page;
+    }
+    stores_.durable_sequence = std::min(stores_.durable_sequence, durable);
+    next_page_ = page;
+    for (const auto& log : logs_) version.logs.push_back(log);
     return Status::Ok();
   }
 
-  Status ReplayLastLog() {
-    const LogRecord& last = stores_.manifest.logs.back();
-    const uint64_t frozen_complete = stores_.manifest.complete_sequence;
-    SILTFS_ASSIGN_OR_RETURN(
-        file_, OpenLogFile(env_, options_.directory, last.id,
-                           options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite));
-    // Its name is durable from the start, but for the first log, which is made after the manifest.
-    if (file_ == nullptr && !options_.read_only) {
-      SILTFS_ASSIGN_OR_RETURN(file_, CreateLogFile(env_, options_.directory, last.id));
+  // Cuts a torn tail off and makes the rest durable.
+  static Status Settle(File& file, const LogStore::ReplayResult& replayed) {
+    if (!replayed.all_valid) {
+      SILTFS_RETURN_IF_ERROR(file.Truncate(uint64_t{replayed.valid_pages} * kPageSize));
     }
-    stores_.active = std::make_shared<LogStore>(ConfigOf(stores_.manifest, last), file_);
-    SILTFS_ASSIGN_OR_RETURN(last_replayed_,
-                            stores_.active->Replay({.complete_sequence = frozen_complete}));
-    if (last_replayed_.undamaged_sequence) {
-      NoteDamage(last_replayed_.newly_damaged, *last_replayed_.undamaged_sequence);
-    }
-    const uint64_t complete = std::max(frozen_complete, last_replayed_.complete_sequence);
-    stores_.durable_sequence = undamaged_ ? std::min(*undamaged_, complete) : complete;
-    return Status::Ok();
+    return replayed.all_valid && replayed.valid_pages == 0 ? Status::Ok() : file.Sync();
   }
 
-  // Cuts the torn tail off, so that no old page can ever follow a new one, and makes the rest
-  // durable.
-  Status SettleLastLog() {
-    const uint64_t valid_size = uint64_t{last_replayed_.valid_pages} * kLogPageSize;
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file_->Size());
-    if (size != valid_size) SILTFS_RETURN_IF_ERROR(file_->Truncate(valid_size));
-    return size == 0 ? Status::Ok() : file_->Sync();
+  // The last log goes on being written.
+  Result<std::shared_ptr<LogStore>> TakeActive(uint32_t p, PartitionVersion& version) {
+    if (!logs_.empty()) {
+      version.logs.pop_back();
+      return logs_.back();
+    }
+    const StoreFileId file{StoreKind::kLog, p, stores_.manifest.next_id++};
+    std::shared_ptr<File> created;
+    if (!options_.read_only) {
+      SILTFS_ASSIGN_OR_RETURN(created, CreateStoreFile(env_, options_.directory, file));
+    }
+    return std::make_shared<LogStore>(ConfigOf(file, next_page_), std::move(created));
   }
 
-  Status AcknowledgeDamage() {
-    StoreManifest& manifest = stores_.manifest;
-    manifest.complete_sequence = stores_.durable_sequence;
-    if (last_replayed_.valid_pages > 0) {
-      manifest.logs.back().page_count = last_replayed_.valid_pages;
-      manifest.logs.back().damaged_pages = last_replayed_.damaged_pages;
-      stores_.frozen.push_back(stores_.active);
-      const LogRecord log = AddLog(manifest, options_);
-      SILTFS_ASSIGN_OR_RETURN(auto file, CreateLogFile(env_, options_.directory, log.id));
-      stores_.active = std::make_shared<LogStore>(ConfigOf(manifest, log), std::move(file));
-    }
-    return WriteManifest(env_, options_, stores_);
+  LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page) const {
+    return {.partition = file.partition,
+            .id = file.id,
+            .first_page = first_page,
+            .bucket_bits = stores_.manifest.bucket_bits,
+            .hash_secret = stores_.manifest.hash_secret};
+  }
+
+  OpenMode LogMode() const {
+    return options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
   }
 
   Status RemoveOrphans() {
-    SILTFS_ASSIGN_OR_RETURN(const auto orphans,
-                            FindOrphanedLogs(env_, options_.directory, stores_.manifest));
-    for (const std::string& path : orphans) SILTFS_RETURN_IF_ERROR(env_.RemoveFile(path));
+    for (const StoreFileId& file : files_) {
+      if (used_.contains(file)) continue;
+      SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, options_.directory, file));
+    }
     return Status::Ok();
-  }
-
-  void NoteDamage(uint32_t pages, uint64_t undamaged) {
-    stores_.damaged_pages += pages;
-    undamaged_ = std::min(undamaged_.value_or(undamaged), undamaged);
   }
 
   Env& env_;
   const SiltIndexOptions& options_;
   RecoveredStores stores_;
-  std::shared_ptr<File> file_;
-  LogStore::ReplayResult last_replayed_;
-  std::optional<uint64_t> undamaged_;  // what is complete in spite of damage found now
+  std::vector<StoreFileId> files_;
+  std::set<StoreFileId> used_;
+  // Of the partition at hand.
+  std::vector<std::shared_ptr<LogStore>> logs_;
+  uint32_t next_page_ = 0;
 };
 
 Status CheckOptions(const SiltIndexOptions& options) {
-  if (options.bucket_bits < 1 || options.bucket_bits > CuckooTable::kMaxBucketBits) {
-    return {StatusCode::kInvalidArgument,
-            fmt::format("a LogStore of 2^{} buckets; 1 to {} bits are possible",
-                        options.bucket_bits, CuckooTable::kMaxBucketBits)};
+  const auto refused = [](std::string why) {
+    return Status(StatusCode::kInvalidArgument, std::move(why));
+  };
+  if (options.bucket_bits < 1 || options.bucket_bits > kMaxBucketBits) {
+    return refused(fmt::format("a LogStore of 2^{} buckets; 1 to {} bits are possible",
+                               options.bucket_bits, kMaxBucketBits));
+  }
+  if (options.partition_bits > kMaxPartitionBits) {
+    return refused(fmt::format("2^{} partitions; 2^{} are the most", options.partition_bits,
+                               kMaxPartitionBits));
   }
   if (options.write_batch_pages == 0 || options.write_batch_pages > options.max_log_pages ||
       options.max_log_pages >= kMaxLogPages - options.write_batch_pages) {
-    return {StatusCode::kInvalidArgument,
-            fmt::format("a LogStore of {} pages written {} at a time", options.max_log_pages,
-                        options.write_batch_pages)};
+    return refused(fmt::format("a LogStore of {} pages written {} at a time",
+                               options.max_log_pages, options.write_batch_pages));
+  }
+  if (!(options.hash_store_share > 0 && options.hash_store_share < 1)) {
+    return refused(fmt::format("{} of all entries in HashStores", options.hash_store_share));
+  }
+  if (options.max_hash_stores == 0 || options.max_frozen_logs == 0 || options.read_depth == 0 ||
+      options.read_depth > ReadQueue::kMaxDepth) {
+    return refused("no HashStores, frozen LogStores or reads in flight, or too many");
   }
   return Status::Ok();
 }
@@ -189,9 +223,7 @@ Status CheckOptions(const SiltIndexOptions& options) {
 
 Result<RecoveredStores> RecoverStores(Env& env, const SiltIndexOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
-  SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env, options.directory));
-  if (!manifest) return CreateStores(env, options);
-  return Recovery(env, options, std::move(*manifest)).Run();
+  return Recovery(env, options).Run();
 }
 
 }  // namespace siltfs

@@ -5,30 +5,30 @@
 #include <set>
 #include <utility>
 
-#include "index/silt/log_files.h"
-#include "index/silt/log_store.h"
+#include "index/silt/entry_merge.h"
+#include "index/silt/lookup.h"
 #include "index/silt/recovery.h"
-#include "index/silt/store_lookup.h"
-#include "index/silt/store_manifest.h"
-#include "index/silt/store_scan.h"
+#include "index/silt/store_set.h"
+#include "index/silt/upkeep.h"
+#include "index/silt/verify.h"
 
 namespace siltfs {
 namespace {
 
+// Batches of fewer names are not worth setting a queue up.
+constexpr size_t kFewLookups = 3;
+
 class SiltIndex final : public ChunkIndex {
  public:
-  SiltIndex(Env& env, const SiltIndexOptions& options, RecoveredStores stores)
+  SiltIndex(Env& env, const SiltIndexOptions& options, RecoveredStores recovered)
       : ChunkIndex(options.read_only),
-        env_(env),
         options_(options),
-        hash_secret_(stores.manifest.hash_secret),
-        manifest_(std::move(stores.manifest)),
-        complete_(stores.durable_sequence),
-        active_(std::move(stores.active)),
-        frozen_(std::make_shared<const StoreList>(std::move(stores.frozen))),
-        durable_(stores.durable_sequence),
-        flash_bytes_written_(stores.bytes_written),
-        damaged_at_open_(stores.damaged_pages) {}
+        complete_(recovered.durable_sequence),
+        durable_(recovered.durable_sequence),
+        stores_(env, options, std::move(recovered)),
+        upkeep_(stores_) {
+    upkeep_.Wake();
+  }
 
  private:
   // --- Lookups ---
@@ -38,202 +38,230 @@ class SiltIndex final : public ChunkIndex {
     std::vector<Lookup> lookups;
     lookups.reserve(names.size());
     for (const ChunkName& name : names) {
-      lookups.emplace_back(name, LogStore::HashOf(name, hash_secret_));
+      lookups.emplace_back(name, HashOf(name, stores_.hash_secret()));
     }
-    uint64_t pages_read = 0;
-    Status status = Find(lookups, &pages_read);
-    flash_reads_.fetch_add(pages_read, std::memory_order_relaxed);
+    Status status = Find(lookups, flash_reads_);
     for (size_t i = 0; i < names.size(); ++i) {
       const auto& found = lookups[i].found();
-      if (found && !IsTombstone(found->entry)) results[i] = found->entry.location;
+      if (found && !IsTombstone(*found)) results[i] = found->location;
     }
     return status;
   }
 
-  Status Find(std::span<Lookup> lookups, uint64_t* pages_read) {
-    std::shared_ptr<const LogStore> active;  // pins what the candidates refer to
-    std::shared_ptr<const StoreList> frozen;
-    {
-      ReaderLock lock(mutex_);
-      active = active_;
-      frozen = frozen_;
-      for (const Lookup& lookup : lookups) lookup.Prefetch(*active);
-      for (Lookup& lookup : lookups) lookup.Probe(*active);
+  // What Put finds in its way and lookups find in the index, all stores; `reads` counts.
+  Status Find(std::span<Lookup> lookups, std::atomic<uint64_t>& reads) {
+    // Pinned once a partition, which keeps what the lookups look at.
+    std::vector<Partition::Pin> pins(stores_.partition_count());
+    for (Lookup& lookup : lookups) {
+      const uint32_t p = PartitionOf(lookup.hash(), stores_.partition_bits());
+      Partition& partition = stores_.partition(p);
+      ReaderLock lock(partition.mutex);
+      if (pins[p].active == nullptr) pins[p] = {partition.active, partition.version};
+      lookup.Begin(*pins[p].active, pins[p].version.get());
     }
-    return Account(FinishLookups(lookups, *frozen, 0, frozen->size()), pages_read);
+    if (lookups.size() <= kFewLookups) {
+      for (Lookup& lookup : lookups) FinishLookup(lookup);
+    } else {
+      SILTFS_ASSIGN_OR_RETURN(auto queue, TakeQueue());
+      FinishLookups(lookups, *queue, options_.read_depth);
+      MutexLock lock(queues_mutex_);
+      queues_.push_back(std::move(queue));
+    }
+    return Account(lookups, reads);
+  }
+
+  Status Account(std::span<Lookup> lookups, std::atomic<uint64_t>& reads) {
+    Status status;
+    uint64_t pages_read = 0;
+    for (const Lookup& lookup : lookups) {
+      pages_read += lookup.pages_read();
+      if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
+      if (!lookup.status().ok() && status.ok()) status = lookup.status();
+    }
+    Count(reads, pages_read);
+    return status;
+  }
+
+  Result<std::unique_ptr<ReadQueue>> TakeQueue() {
+    {
+      MutexLock lock(queues_mutex_);
+      if (!queues_.empty()) {
+        auto queue = std::move(queues_.back());
+        queues_.pop_back();
+        return queue;
+      }
+    }
+    return stores_.env().NewReadQueue(options_.read_depth);
   }
 
   // What the active store holds of a name; nothing if it is not there.
-  Result<std::optional<LogStore::Resident>> FindInActive(const ChunkName& name, uint64_t hash) {
+  Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition,
+                                                         const ChunkName& name, uint64_t hash) {
     Lookup lookup(name, hash);
+    const std::shared_ptr<LogStore> active = partition.Get().active;
     {
-      ReaderLock lock(mutex_);
-      lookup.Probe(*active_);
+      ReaderLock lock(partition.mutex);
+      lookup.Begin(*active, nullptr);
     }
-    if (lookup.waiting()) {
-      uint64_t pages_read = 0;
-      Status status = Account(FinishLookups({&lookup, 1}, {}, 0, 0), &pages_read);
-      put_flash_reads_.fetch_add(pages_read, std::memory_order_relaxed);
-      SILTFS_RETURN_IF_ERROR(std::move(status));
-    }
+    FinishLookup(lookup);
+    SILTFS_RETURN_IF_ERROR(Account({&lookup, 1}, put_flash_reads_));
     std::optional<LogStore::Resident> resident;
-    if (lookup.found()) {
-      resident = {.slot = lookup.found()->slot, .tombstone = IsTombstone(lookup.found()->entry)};
+    if (const auto slot = lookup.active_slot()) {
+      resident = {.slot = *slot, .tombstone = IsTombstone(*lookup.found())};
     }
     return resident;
   }
 
-  Status Account(LookupsResult result, uint64_t* pages_read) {
-    *pages_read += result.pages_read;
-    if (!result.damaged_pages.empty()) {
-      MutexLock lock(damage_mutex_);
-      damaged_since_.insert(result.damaged_pages.begin(), result.damaged_pages.end());
+  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
+    for (size_t p = 0; p < stores_.partition_count(); ++p) {
+      const auto version = stores_.partition(p).Snapshot();
+      EntryMerge merge(*version, {.hash_secret = stores_.hash_secret(),
+                                  .partition_bits = stores_.partition_bits(),
+                                  .partition = static_cast<uint32_t>(p),
+                                  .sort_memory_bytes = options_.sort_memory_bytes});
+      SILTFS_RETURN_IF_ERROR(
+          merge.Run([&](const OrderKey&, const IndexEntry& entry) { return visit(entry); }));
+      if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
     }
-    return std::move(result.status);
+    return Status::Ok();
   }
 
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
-    StoreList stores;
-    {
-      ReaderLock lock(mutex_);
-      stores = *frozen_;
-      stores.push_back(active_->Snapshot());
+  Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
+    for (size_t p = 0; p < stores_.partition_count(); ++p) {
+      const auto version = stores_.partition(p).Snapshot();
+      SILTFS_RETURN_IF_ERROR(VerifyPartition(*version,
+                                             {.hash_secret = stores_.hash_secret(),
+                                              .partition_bits = stores_.partition_bits(),
+                                              .partition = static_cast<uint32_t>(p)},
+                                             report));
     }
-    uint64_t pages_read = 0;
-    return Account(ScanStores(stores, hash_secret_, visit), &pages_read);
+    return Status::Ok();
   }
 
   // --- Writing: the calls that come one at a time ---
 
   Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) override {
     complete_ = complete;
+    SILTFS_RETURN_IF_ERROR(CheckWriting());
     for (const IndexEntry& entry : entries) SILTFS_RETURN_IF_ERROR(Enter(entry));
-    return Status::Ok();
+    since_flush_ += entries.size();
+    if (!options_.synchronous && since_flush_ < options_.entries_per_flush) return Status::Ok();
+    return MakeDurable();
   }
 
   Status DeleteImpl(const ChunkName& name) override {
-    Lookup lookup(name, LogStore::HashOf(name, hash_secret_));
-    uint64_t pages_read = 0;
-    Status status = Find({&lookup, 1}, &pages_read);
-    put_flash_reads_.fetch_add(pages_read, std::memory_order_relaxed);
-    SILTFS_RETURN_IF_ERROR(std::move(status));
-    if (!lookup.found() || IsTombstone(lookup.found()->entry)) return CheckWriting();
-    return Enter({.name = name, .location = {}});
+    Lookup lookup(name, HashOf(name, stores_.hash_secret()));
+    SILTFS_RETURN_IF_ERROR(Find({&lookup, 1}, put_flash_reads_));
+    SILTFS_RETURN_IF_ERROR(CheckWriting());
+    if (!lookup.found() || IsTombstone(*lookup.found())) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(Enter({.name = name, .location = {}}));
+    return options_.synchronous ? MakeDurable() : Status::Ok();
   }
 
-  // Enters an entry or tombstone into the active store, or into a new one if that is full.
+  // Enters an entry or tombstone into the active store of its partition, or into a new one if that
+  // is full.
   Status Enter(const IndexEntry& entry) {
-    const uint64_t hash = LogStore::HashOf(entry.name, hash_secret_);
-    SILTFS_RETURN_IF_ERROR(MakeRoom());
-    SILTFS_ASSIGN_OR_RETURN(auto old, FindInActive(entry.name, hash));
-    if (Append(entry, hash, old)) return Status::Ok();
-    SILTFS_RETURN_IF_ERROR(Freeze());
-    if (Append(entry, hash, std::nullopt)) return Status::Ok();
+    const uint64_t hash = HashOf(entry.name, stores_.hash_secret());
+    const uint32_t p = PartitionOf(hash, stores_.partition_bits());
+    Partition& partition = stores_.partition(p);
+    SILTFS_RETURN_IF_ERROR(MakeRoom(p));
+    SILTFS_ASSIGN_OR_RETURN(auto old, FindInActive(partition, entry.name, hash));
+    if (Append(partition, entry, hash, old)) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(Freeze(p));
+    if (Append(partition, entry, hash, std::nullopt)) return Status::Ok();
     return Stop({StatusCode::kIoError, "an empty LogStore refused an entry"});
   }
 
-  bool Append(const IndexEntry& entry, uint64_t hash,
+  bool Append(Partition& partition, const IndexEntry& entry, uint64_t hash,
               const std::optional<LogStore::Resident>& old) {
-    WriterLock lock(mutex_);
-    return old ? active_->Replace(hash, *old, entry, complete_)
-               : active_->Insert(hash, entry, complete_);
+    WriterLock lock(partition.mutex);
+    return old ? partition.active->Replace(hash, *old, entry, complete_)
+               : partition.active->Insert(hash, entry, complete_);
   }
 
   // Keeps the tail and the log bounded: afterwards one more page fits into both.
-  Status MakeRoom() {
-    SILTFS_RETURN_IF_ERROR(CheckWriting());
-    const std::shared_ptr<LogStore> active = Active();
-    if (active->sealed_pages() >= options_.max_log_pages) return Freeze();
-    if (active->sealed_tail_pages() >= options_.write_batch_pages) return WriteOut(*active);
+  Status MakeRoom(uint32_t p) {
+    const LogStore& active = Active(p);
+    if (active.sealed_pages() >= options_.max_log_pages) return Freeze(p);
+    if (active.sealed_tail_pages() >= options_.write_batch_pages) return WriteOut(p);
     return Status::Ok();
   }
 
-  Status WriteOut(LogStore& active) {
-    const uint64_t size = uint64_t{active.sealed_tail_pages()} * kLogPageSize;
+  Status WriteOut(uint32_t p) {
+    LogStore& active = Active(p);
+    const uint64_t size = uint64_t{active.sealed_tail_pages()} * kPageSize;
     if (size == 0) return Status::Ok();
     // Pages that were never reported durable may be written again, so a full disk is no end.
     SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(active.WriteOut()));
-    unsynced_ = true;
-    flash_bytes_written_.fetch_add(size, std::memory_order_relaxed);
-    WriterLock lock(mutex_);
+    stores_.CountWritten(size);
+    unsynced_.insert(active.id());
+    WriterLock lock(stores_.partition(p).mutex);
     active.DropWritten();
     return Status::Ok();
+  }
+
+  // Ends the active store of a partition and begins another.
+  Status Freeze(uint32_t p) {
+    SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+    SealOpenPage(p);
+    SILTFS_RETURN_IF_ERROR(WriteOut(p));
+    SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
+    upkeep_.Wake();
+    return Status::Ok();
+  }
+
+  void SealOpenPage(uint32_t p) {
+    LogStore& active = Active(p);
+    if (!active.HasOpenEntries()) return;
+    WriterLock lock(stores_.partition(p).mutex);
+    active.SealPage(complete_);
   }
 
   Status FlushImpl(uint64_t complete) override {
     complete_ = complete;
     SILTFS_RETURN_IF_ERROR(CheckWriting());
-    return FlushActive();
+    return MakeDurable();
   }
 
-  Status CloseImpl(uint64_t complete) override { return FlushImpl(complete); }
-
-  Status FlushActive() {
-    SealOpenPage(/*say_complete=*/true);
-    SILTFS_RETURN_IF_ERROR(SyncActive());
-    durable_.store(complete_, std::memory_order_release);
-    return Status::Ok();
+  Status CloseImpl(uint64_t complete) override {
+    Status flushed = FlushImpl(complete);
+    upkeep_.Stop();
+    return flushed;
   }
 
-  // Ends the page being filled if it has entries, or if a page is needed to say up to where
-  // everything was put.
-  void SealOpenPage(bool say_complete) {
-    WriterLock lock(mutex_);
-    const uint64_t said = std::max(active_->complete_sequence(), manifest_.complete_sequence);
-    if (active_->HasOpenEntries() || (say_complete && complete_ > said)) {
-      active_->SealPage(complete_);
+  Status MakeDurable() {
+    if (!options_.background) SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+    for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+      SealOpenPage(p);
+      SILTFS_RETURN_IF_ERROR(WriteOut(p));
     }
-  }
-
-  Status SyncActive() {
-    const std::shared_ptr<LogStore> active = Active();
-    SILTFS_RETURN_IF_ERROR(WriteOut(*active));
-    if (!unsynced_) return Status::Ok();
-    Status synced = active->Sync();
-    if (!synced.ok()) return Stop(std::move(synced));
-    unsynced_ = false;
-    return Status::Ok();
-  }
-
-  // Ends the active store and begins another. Everything put so far is durable then.
-  Status Freeze() {
-    SealOpenPage(/*say_complete=*/false);  // the manifest will say it
-    SILTFS_RETURN_IF_ERROR(SyncActive());
-    freezing_ = true;
-    return FinishFreeze();
-  }
-
-  Status FinishFreeze() {
-    StoreManifest manifest = manifest_;
-    const LogRecord log{.id = manifest.next_log_id++, .bucket_bits = options_.bucket_bits};
-    manifest.logs.back().page_count = Active()->sealed_pages();
-    manifest.logs.push_back(log);
-    manifest.complete_sequence = complete_;
-    auto file = CreateLogFile(env_, options_.directory, log.id);
-    if (!file.ok()) return StopUnlessNoSpace(std::move(file).status());
-    SILTFS_RETURN_IF_ERROR(
-        StopUnlessNoSpace(WriteStoreManifest(env_, options_.directory, manifest)));
-    flash_bytes_written_.fetch_add(EncodeStoreManifest(manifest).size(), std::memory_order_relaxed);
-    manifest_ = std::move(manifest);
-    freezing_ = false;
+    SILTFS_RETURN_IF_ERROR(SyncLogs());
+    SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.RecordDurable(complete_)));
     durable_.store(complete_, std::memory_order_release);
-
-    auto next = std::make_shared<LogStore>(
-        LogStore::Config{.id = log.id, .bucket_bits = log.bucket_bits, .hash_secret = hash_secret_},
-        std::move(*file));
-    WriterLock lock(mutex_);
-    auto frozen = std::make_shared<StoreList>(*frozen_);
-    frozen->push_back(std::exchange(active_, std::move(next)));
-    frozen_ = std::move(frozen);
+    since_flush_ = 0;
     return Status::Ok();
   }
 
-  // Whether anything may be written. Until a freeze that failed halfway is finished nothing may:
-  // which logs the manifest on flash lists is not known then, so an entry in either log might not
-  // count after a crash.
+  // All logs with pages that are not synced, but those that have been converted meanwhile.
+  Status SyncLogs() {
+    for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+      const Partition::Pin pin = stores_.partition(p).Get();
+      auto sync = [&](const LogStore& log) {
+        if (!unsynced_.contains(log.id())) return Status::Ok();
+        Status synced = log.Sync();
+        return synced.ok() ? synced : Stop(std::move(synced));
+      };
+      for (const auto& log : pin.version->logs) SILTFS_RETURN_IF_ERROR(sync(*log));
+      SILTFS_RETURN_IF_ERROR(sync(*pin.active));
+    }
+    unsynced_.clear();
+    return Status::Ok();
+  }
+
   Status CheckWriting() {
     if (!stopped_.ok()) return stopped_;
-    return freezing_ ? FinishFreeze() : Status::Ok();
+    Status failed = upkeep_.failure();
+    return failed.ok() ? Status::Ok() : Stop(std::move(failed));
   }
 
   Status Stop(Status why) {
@@ -247,10 +275,8 @@ class SiltIndex final : public ChunkIndex {
                                                           : Stop(std::move(status));
   }
 
-  std::shared_ptr<LogStore> Active() {
-    ReaderLock lock(mutex_);
-    return active_;
-  }
+  // For the writing calls, which alone change which it is.
+  LogStore& Active(uint32_t p) { return *stores_.partition(p).Get().active; }
 
   // --- State ---
 
@@ -259,51 +285,47 @@ class SiltIndex final : public ChunkIndex {
   IndexStats StatsImpl() const override {
     IndexStats stats;
     stats.engine = "silt";
-    {
-      ReaderLock lock(mutex_);
-      for (const auto& store : *frozen_) stats.stores.push_back(store->Stats());
-      stats.stores.push_back(active_->Stats());
+    for (size_t p = 0; p < stores_.partition_count(); ++p) {
+      const Partition& partition = stores_.partition(p);
+      ReaderLock lock(partition.mutex);
+      stats.stores.push_back(partition.active->Stats());
+      for (const auto& store : partition.version->logs) stats.stores.push_back(store->Stats());
+      for (const auto& store : partition.version->hashes) stats.stores.push_back(store->Stats());
+      if (partition.version->sorted) stats.stores.push_back(partition.version->sorted->Stats());
     }
     for (const IndexComponentStats& store : stats.stores) {
       stats.entries += store.entries;
       stats.memory_bytes += store.memory_bytes;
       stats.flash_bytes += store.flash_bytes;
     }
+    stats.memory_bytes += upkeep_.memory_bytes();
     stats.flash_reads = flash_reads_.load(std::memory_order_relaxed);
     stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);
-    stats.flash_bytes_written = flash_bytes_written_.load(std::memory_order_relaxed);
-    MutexLock lock(damage_mutex_);
-    stats.damaged_pages = damaged_at_open_ + damaged_since_.size();
+    stats.flash_bytes_written = stores_.bytes_written();
+    stats.damaged_pages = stores_.damaged_pages();
+    stats.merges = upkeep_.merges();
+    stats.conversions = upkeep_.conversions();
+    stats.merge_backlog = stores_.frozen_logs();
     return stats;
   }
 
-  Env& env_;
   const SiltIndexOptions options_;
-  const uint64_t hash_secret_;
 
   // Used by the writing calls only, which come one at a time.
-  StoreManifest manifest_;
-  uint64_t complete_;      // up to where everything has been put
-  bool unsynced_ = false;  // the active log has pages that were written but not synced
-  bool freezing_ =
-      false;        // the active log is finished; the manifest does not say so yet, or nobody knows
-  Status stopped_;  // why nothing can be written any more
-
-  // Guards the active store: the writing calls change it and where this points; they alone may look
-  // at it without the lock, and write its tail out. Held for memory accesses only, never for the
-  // device's.
-  mutable SharedMutex mutex_;
-  std::shared_ptr<LogStore> active_ SILTFS_GUARDED_BY(mutex_);
-  std::shared_ptr<const StoreList> frozen_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t complete_;  // up to where everything has been put
+  uint64_t since_flush_ = 0;
+  std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
+  Status stopped_;               // why nothing can be written any more
 
   std::atomic<uint64_t> durable_;
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
-  std::atomic<uint64_t> flash_bytes_written_;
 
-  const uint64_t damaged_at_open_;
-  mutable Mutex damage_mutex_;  // nothing else is taken under it
-  std::set<std::pair<uint64_t, uint32_t>> damaged_since_ SILTFS_GUARDED_BY(damage_mutex_);
+  Mutex queues_mutex_;  // nothing else is taken under it
+  std::vector<std::unique_ptr<ReadQueue>> queues_ SILTFS_GUARDED_BY(queues_mutex_);  // idle
+
+  StoreSet stores_;
+  Upkeep upkeep_;  // ends before the stores
 };
 
 }  // namespace

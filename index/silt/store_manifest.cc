@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "index/silt/cuckoo_table.h"
-#include "index/silt/log_page.h"
+#include "index/silt/cuckoo_place.h"
+#include "index/silt/slot.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -14,51 +14,49 @@ namespace {
 constexpr std::string_view kMagic = "SILTIDX\n";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumSize = 8;
-constexpr uint64_t kMaxFileSize = 16U << 20;
+constexpr uint64_t kMaxFileSize = 256U << 20;
 constexpr std::string_view kFileName = "manifest";
 
 Status Damaged(std::string cause) { return {StatusCode::kCorruption, std::move(cause)}; }
 
-void EncodeLogRecord(Encoder& out, const LogRecord& log) {
-  out.U64(log.id).U32(log.page_count).U8(static_cast<uint8_t>(log.bucket_bits)).Zeros(3);
-  out.U32(static_cast<uint32_t>(log.damaged_pages.size()));
-  for (uint32_t page : log.damaged_pages) out.U32(page);
+void EncodePartition(Encoder& out, const PartitionRecord& partition) {
+  out.U64(partition.first_log_id).U32(partition.first_page).U32(partition.durable_page);
+  out.U64(partition.complete_sequence).U64(partition.sorted_id);
+  out.U32(static_cast<uint32_t>(partition.hash_ids.size())).U32(0);
+  for (const uint64_t id : partition.hash_ids) out.U64(id);
 }
 
-Result<LogRecord> DecodeLogRecord(Decoder& in) {
-  LogRecord log;
-  log.id = in.U64();
-  log.page_count = in.U32();
-  log.bucket_bits = in.U8();
-  in.Skip(3);
-  const uint32_t damaged = in.U32();
-  if (!in.ok() || damaged > in.remaining() / 4) return Damaged("ends within a log's record");
-  if (log.bucket_bits < 1 || log.bucket_bits > CuckooTable::kMaxBucketBits) {
-    return Damaged(fmt::format("gives log {} 2^{} buckets", log.id, log.bucket_bits));
+Result<PartitionRecord> DecodePartition(Decoder& in, uint64_t next_id) {
+  PartitionRecord partition;
+  partition.first_log_id = in.U64();
+  partition.first_page = in.U32();
+  partition.durable_page = in.U32();
+  partition.complete_sequence = in.U64();
+  partition.sorted_id = in.U64();
+  const uint32_t count = in.U32();
+  in.Skip(4);
+  if (!in.ok() || count > in.remaining() / 8) return Damaged("ends within a partition");
+  partition.hash_ids.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t id = in.U64();
+    const bool rises = partition.hash_ids.empty() || id > partition.hash_ids.back();
+    if (!rises || id >= next_id) return Damaged(fmt::format("lists store {} out of order", id));
+    partition.hash_ids.push_back(id);
   }
-  if (log.page_count > kMaxLogPages) {
-    return Damaged(fmt::format("gives log {} {} pages", log.id, log.page_count));
+  if (partition.sorted_id >= next_id || partition.first_log_id > next_id) {
+    return Damaged("lists a store that was never made");
   }
-  log.damaged_pages.reserve(damaged);
-  for (uint32_t i = 0; i < damaged; ++i) {
-    const uint32_t page = in.U32();
-    const bool rises = log.damaged_pages.empty() || page > log.damaged_pages.back();
-    if (!rises || page >= log.page_count) {
-      return Damaged(fmt::format("lists damaged pages of log {} wrongly", log.id));
-    }
-    log.damaged_pages.push_back(page);
-  }
-  return log;
+  return partition;
 }
 
 }  // namespace
 
 std::string EncodeStoreManifest(const StoreManifest& manifest) {
   Encoder out;
-  out.Raw(kMagic).U32(kVersion).U32(0);
-  out.U64(manifest.hash_secret).U64(manifest.complete_sequence).U64(manifest.next_log_id);
-  out.U32(static_cast<uint32_t>(manifest.logs.size())).U32(0);
-  for (const LogRecord& log : manifest.logs) EncodeLogRecord(out, log);
+  out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(manifest.bucket_bits));
+  out.U8(static_cast<uint8_t>(manifest.partition_bits)).U8(manifest.entries_lost ? 1 : 0).U8(0);
+  out.U64(manifest.hash_secret).U64(manifest.complete_sequence).U64(manifest.next_id);
+  for (const PartitionRecord& partition : manifest.partitions) EncodePartition(out, partition);
   out.U64(Checksum(out.view()));
   return out.Take();
 }
@@ -75,24 +73,26 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   if (in.ok() && version != kVersion) {
     return Status(StatusCode::kNeedsNewer, fmt::format("is a SILT index of version {}", version));
   }
-  in.Skip(4);
   StoreManifest manifest;
+  manifest.bucket_bits = in.U8();
+  manifest.partition_bits = in.U8();
+  const uint8_t lost = in.U8();
+  const uint8_t reserved = in.U8();
+  manifest.entries_lost = lost == 1;
   manifest.hash_secret = in.U64();
   manifest.complete_sequence = in.U64();
-  manifest.next_log_id = in.U64();
-  const uint32_t count = in.U32();
-  in.Skip(4);
-  for (uint32_t i = 0; in.ok() && i < count; ++i) {
-    SILTFS_ASSIGN_OR_RETURN(LogRecord log, DecodeLogRecord(in));
-    const bool rises = manifest.logs.empty() || log.id > manifest.logs.back().id;
-    if (!rises || log.id >= manifest.next_log_id) {
-      return Damaged(fmt::format("lists log {} out of order", log.id));
-    }
-    manifest.logs.push_back(std::move(log));
+  manifest.next_id = in.U64();
+  if (!in.ok() || lost > 1 || reserved != 0) return Damaged("has a wrong header");
+  if (manifest.bucket_bits < 1 || manifest.bucket_bits > kMaxBucketBits ||
+      manifest.partition_bits > kMaxPartitionBits) {
+    return Damaged(fmt::format("has 2^{} partitions with tables of 2^{} buckets",
+                               manifest.partition_bits, manifest.bucket_bits));
+  }
+  for (size_t i = 0; i < size_t{1} << manifest.partition_bits; ++i) {
+    SILTFS_ASSIGN_OR_RETURN(PartitionRecord partition, DecodePartition(in, manifest.next_id));
+    manifest.partitions.push_back(std::move(partition));
   }
   if (!in.Done()) return Damaged("has a wrong length");
-  if (manifest.logs.empty()) return Damaged("lists no log");
-  if (manifest.logs.back().page_count != 0) return Damaged("ends with a frozen log");
   return manifest;
 }
 

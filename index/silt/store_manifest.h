@@ -1,5 +1,7 @@
-// Which logs make up a SILT index, in order, and up to which sequence the frozen ones are complete.
-// The one file that is replaced in place, atomically; without it the logs mean nothing. Format:
+// Which HashStores and SortedStores make up a SILT index, from where on its logs count, and up to
+// which sequence all that was put is durable. The one file that is replaced in place, atomically;
+// without it the others mean nothing. A log needs no entry here: it counts if its id is not below
+// its partition's first one, and its pages carry on where the log before it ended. Format:
 // docs/format.md, "SILT manifest".
 //
 // Durability: WriteStoreManifest returns OK when the manifest and the names of files made before it
@@ -16,22 +18,33 @@
 
 namespace siltfs {
 
-struct LogRecord {
-  uint64_t id = 0;  // never used twice in an index, counting up
-  unsigned bucket_bits = 0;
-  // Of a frozen log; 0 and empty for the last log, which is being written.
-  uint32_t page_count = 0;
-  std::vector<uint32_t> damaged_pages = {};  // found before and made up for since; rising
+// The next store of a partition's logs: what has been converted lies before it.
+struct PartitionRecord {
+  uint64_t first_log_id = 0;  // logs with smaller ids are converted
+  uint32_t first_page = 0;    // the number of the first page of the first log
+  // Pages with numbers below this one (as far from first_page) are durable: were they missing, that
+  // would be damage.
+  uint32_t durable_page = 0;
+  // Everything put with sequences up to this one lies in this partition's converted logs.
+  uint64_t complete_sequence = 0;
+  std::vector<uint64_t> hash_ids;  // of the HashStores, oldest first, rising
+  uint64_t sorted_id = 0;          // of the SortedStore; 0: none
 
-  friend bool operator==(const LogRecord&, const LogRecord&) = default;
+  friend bool operator==(const PartitionRecord&, const PartitionRecord&) = default;
 };
 
 struct StoreManifest {
-  uint64_t hash_secret = 0;  // of the buckets' hash
-  // Everything put with sequences up to this one lies in the frozen logs.
+  uint64_t hash_secret = 0;
+  unsigned bucket_bits = 0;     // of the LogStores' tables
+  unsigned partition_bits = 0;  // 2^bits partitions
+  // Everything put with sequences up to this one is in durable pages and stores.
   uint64_t complete_sequence = 0;
-  uint64_t next_log_id = 1;
-  std::vector<LogRecord> logs;  // oldest first; all but the last are frozen; never empty
+  // Ids are never used twice in an index. Logs are begun without a new manifest, so there may be
+  // some with greater ids.
+  uint64_t next_id = 1;
+  // Damaged pages were met when stores were merged, and their entries are gone.
+  bool entries_lost = false;
+  std::vector<PartitionRecord> partitions;  // 2^partition_bits
 
   friend bool operator==(const StoreManifest&, const StoreManifest&) = default;
 };

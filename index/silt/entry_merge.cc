@@ -1,0 +1,131 @@
+#include "index/silt/entry_merge.h"
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+// Slots of zeros stand where a damaged page of a log was.
+bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
+
+}  // namespace
+
+uint64_t EntryMerge::UnsortedEntries() const {
+  uint64_t entries = version_.HashEntries();
+  for (const auto& log : version_.logs) entries += log->table().size();
+  return entries;
+}
+
+Status EntryMerge::Run(const Visit& visit) {
+  const uint64_t unsorted = UnsortedEntries();
+  // Hashes are uniform, so ranges of equal width hold equal numbers of entries, give or take their
+  // root: a tenth of the room is left for that.
+  const uint64_t room = std::max<uint64_t>(1, options_.sort_memory_bytes / sizeof(Item) * 9 / 10);
+  const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
+  items_.reserve(std::min(unsorted, room * 10 / 9));
+  const unsigned free_bits = 64 - options_.partition_bits;
+  const auto width = static_cast<unsigned __int128>(1) << free_bits;
+  const uint64_t base = free_bits == 64 ? 0 : uint64_t{options_.partition} << free_bits;
+
+  SortedCursor sorted(version_.sorted.get(), options_.hash_secret);
+  SILTFS_RETURN_IF_ERROR(sorted.Next());
+  for (uint64_t pass = 0; pass < passes; ++pass) {
+    const auto first = static_cast<uint64_t>(width * pass / passes);
+    const auto last = static_cast<uint64_t>(width * (pass + 1) / passes - 1);
+    SILTFS_RETURN_IF_ERROR(Collect(base + first, base + last, pass == 0));
+    SortAndDropOld();
+    SILTFS_RETURN_IF_ERROR(MergeRange(sorted, base + last, visit));
+  }
+  damaged_pages_ += sorted.damaged_pages();
+  return Status::Ok();
+}
+
+Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage) {
+  items_.clear();
+  uint32_t age = 0;
+  for (auto log = version_.logs.rbegin(); log != version_.logs.rend(); ++log) {
+    SILTFS_RETURN_IF_ERROR(CollectLog(**log, age++, first_hash, last_hash, count_damage));
+  }
+  for (auto store = version_.hashes.rbegin(); store != version_.hashes.rend(); ++store) {
+    SILTFS_RETURN_IF_ERROR(CollectHash(**store, age++, first_hash, last_hash, count_damage));
+  }
+  return Status::Ok();
+}
+
+void EntryMerge::Take(const IndexEntry& entry, uint32_t age, uint64_t first_hash,
+                      uint64_t last_hash) {
+  const uint64_t hash = HashOf(entry.name, options_.hash_secret);
+  if (hash < first_hash || hash > last_hash) return;
+  items_.push_back({.key = {hash, entry.name}, .location = entry.location, .age = age});
+}
+
+Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash,
+                              uint64_t last_hash, bool count_damage) {
+  SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, store.ReadAll());
+  if (count_damage) damaged_pages_ += contents.damaged_pages;
+  const auto take = [&](uint32_t slot) {
+    if (const auto entry = contents.Entry(slot)) Take(*entry, age, first_hash, last_hash);
+  };
+  store.table().ForEachPlace([&](size_t, uint16_t, uint32_t slot) { take(slot); });
+  store.table().ForEachStashed([&](const CuckooPlace&, uint32_t slot) { take(slot); });
+  return Status::Ok();
+}
+
+Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash,
+                               uint64_t last_hash, bool count_damage) {
+  FrozenFileScan scan(store.file());
+  const CuckooFilter& filter = store.filter();
+  for (;;) {
+    SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
+    if (!page) return Status::Ok();
+    if (page->damaged) {
+      if (count_damage) ++damaged_pages_;
+      continue;
+    }
+    const size_t first_slot = size_t{page->number} * kSlotsPerPage;
+    for (size_t i = 0; i < kSlotsPerPage; ++i) {
+      if (!filter.Occupied(first_slot + i)) continue;
+      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+      if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
+    }
+  }
+}
+
+void EntryMerge::SortAndDropOld() {
+  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+    if (a.key.hash != b.key.hash) return a.key.hash < b.key.hash;
+    if (a.key.name != b.key.name) return a.key.name < b.key.name;
+    return a.age < b.age;
+  });
+  const auto end = std::unique(items_.begin(), items_.end(),
+                               [](const Item& a, const Item& b) { return a.key == b.key; });
+  dropped_ += static_cast<uint64_t>(items_.end() - end);
+  items_.erase(end, items_.end());
+}
+
+// Table 3's rule: of equal keys the sorted one is older; a tombstone takes it along.
+Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
+  for (const Item& item : items_) {
+    while (sorted.item() && sorted.item()->key < item.key) {
+      SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
+      SILTFS_RETURN_IF_ERROR(sorted.Next());
+    }
+    if (sorted.item() && sorted.item()->key == item.key) {
+      ++dropped_;
+      SILTFS_RETURN_IF_ERROR(sorted.Next());
+    }
+    const IndexEntry entry{.name = item.key.name, .location = item.location};
+    if (IsTombstone(entry)) {
+      ++dropped_;
+    } else {
+      SILTFS_RETURN_IF_ERROR(visit(item.key, entry));
+    }
+  }
+  while (sorted.item() && sorted.item()->key.hash <= last_hash) {
+    SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
+    SILTFS_RETURN_IF_ERROR(sorted.Next());
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,64 @@
+// All entries of some stores of one partition in order, the newest of each name (SILT, section 3.3,
+// table 3): how HashStores and a SortedStore become a new SortedStore, and how an index is listed.
+//
+// The SortedStore is read once from front to back. The others are not in this order; sorting them
+// on flash would write every entry once more. So they are sorted in memory, by as many passes over
+// them as the memory asks for, each taking the entries of a range of hashes: reads are cheap where
+// writes are not.
+//
+// Thread-safety: none; the stores are only read. Memory: `sort_memory_bytes`, and a few read
+// buffers.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "index/silt/partition.h"
+
+namespace siltfs {
+
+class EntryMerge {
+ public:
+  struct Options {
+    uint64_t hash_secret = 0;
+    unsigned partition_bits = 0;
+    uint32_t partition = 0;
+    size_t sort_memory_bytes = 4U << 20;
+  };
+  // `version` must outlive the merge.
+  EntryMerge(const PartitionVersion& version, const Options& options)
+      : version_(version), options_(options) {}
+
+  // Calls `visit` with each live entry, in rising order, and stops at its first failure. Entries of
+  // damaged pages are left out.
+  using Visit = std::function<Status(const OrderKey& key, const IndexEntry& entry)>;
+  Status Run(const Visit& visit);
+
+  uint64_t damaged_pages() const { return damaged_pages_; }
+  uint64_t entries_dropped() const { return dropped_; }  // older ones of a name, and tombstones
+
+ private:
+  struct Item {
+    OrderKey key;
+    Location location;
+    uint32_t age = 0;  // 0: the newest store
+  };
+
+  uint64_t UnsortedEntries() const;
+  Status Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage);
+  Status CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
+                     bool count_damage);
+  Status CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
+                    bool count_damage);
+  void Take(const IndexEntry& entry, uint32_t age, uint64_t first_hash, uint64_t last_hash);
+  void SortAndDropOld();
+  Status MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit);
+
+  const PartitionVersion& version_;
+  const Options options_;
+  std::vector<Item> items_;
+  uint64_t damaged_pages_ = 0;
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace siltfs

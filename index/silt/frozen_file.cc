@@ -1,0 +1,206 @@
+#include "index/silt/frozen_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/base/coding.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+constexpr std::string_view kMagic = "SILTFRZ\n";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kChecksumSize = 8;
+constexpr size_t kFooterSize = 80;
+
+uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
+
+std::string EncodeFooter(const FrozenFileInfo& info) {
+  Encoder out;
+  out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(info.file.kind));
+  out.U8(static_cast<uint8_t>(info.bucket_bits)).U16(0);
+  out.U32(info.file.partition).U32(info.pages).U64(info.file.id);
+  out.U64(info.entries).U64(info.tombstones).U64(info.payload_bytes).U64(info.payload_checksum);
+  out.Zeros(kFooterSize - kChecksumSize - out.size());
+  out.U64(Checksum(out.view()));
+  return out.Take();
+}
+
+Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
+  const auto damaged = [](const char* what) { return Status(StatusCode::kCorruption, what); };
+  const size_t checked = kFooterSize - kChecksumSize;
+  if (Decoder(bytes.subspan(checked)).U64() != Checksum(bytes.first(checked))) {
+    return damaged("has a footer with a wrong checksum");
+  }
+  Decoder in(bytes);
+  if (AsText(in.Raw(kMagic.size())) != kMagic) return damaged("is no frozen store");
+  const uint32_t version = in.U32();
+  if (version != kVersion) {
+    return Status(StatusCode::kNeedsNewer, fmt::format("is a frozen store of version {}", version));
+  }
+  FrozenFileInfo info;
+  info.file.kind = static_cast<StoreKind>(in.U8());
+  info.bucket_bits = in.U8();
+  in.Skip(2);
+  info.file.partition = in.U32();
+  info.pages = in.U32();
+  info.file.id = in.U64();
+  info.entries = in.U64();
+  info.tombstones = in.U64();
+  info.payload_bytes = in.U64();
+  info.payload_checksum = in.U64();
+  if (info.entries > uint64_t{info.pages} * kSlotsPerPage || info.tombstones > info.entries) {
+    return damaged("has more entries than slots");
+  }
+  return info;
+}
+
+// Reads any range by whole 4 KiB blocks, as direct access asks for.
+Result<Bytes> ReadRange(const File& file, uint64_t offset, size_t size) {
+  const uint64_t begin = offset / kPageSize * kPageSize;
+  AlignedBuffer buffer(offset + size - begin);
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(begin, buffer.view()));
+  if (begin + got < offset + size) {
+    return Status(StatusCode::kCorruption, "ends before its end").At(file.path(), offset);
+  }
+  const auto first = buffer.view().begin() + static_cast<ptrdiff_t>(offset - begin);
+  return Bytes(first, first + static_cast<ptrdiff_t>(size));
+}
+
+uint64_t OffsetOfPayload(const FrozenFileInfo& info) {
+  return OffsetOfPage(info.pages) + uint64_t{info.pages} * kChecksumSize;
+}
+
+uint64_t SizeOf(const FrozenFileInfo& info) {
+  return OffsetOfPayload(info) + info.payload_bytes + kFooterSize;
+}
+
+}  // namespace
+
+// --- Writing ---
+
+FrozenFileWriter::FrozenFileWriter(std::shared_ptr<File> file, const StoreFileId& id,
+                                   Throttle& throttle)
+    : file_(std::move(file)), id_(id), throttle_(throttle) {
+  buffer_.reserve(OffsetOfPage(kFrozenBatchPages));
+}
+
+Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
+                                                                   const std::string& directory,
+                                                                   const StoreFileId& file,
+                                                                   Throttle& throttle) {
+  SILTFS_ASSIGN_OR_RETURN(auto created, CreateStoreFile(env, directory, file));
+  return std::unique_ptr<FrozenFileWriter>(
+      new FrozenFileWriter(std::move(created), file, throttle));
+}
+
+Result<std::span<uint8_t, kSlotSize>> FrozenFileWriter::NextSlot() {
+  if (buffer_.size() == OffsetOfPage(kFrozenBatchPages)) SILTFS_RETURN_IF_ERROR(WriteBuffer());
+  buffer_.resize(buffer_.size() + kSlotSize);
+  ++slots_;
+  return std::span<uint8_t, kSlotSize>(buffer_.end() - kSlotSize, kSlotSize);
+}
+
+Status FrozenFileWriter::Append(const IndexEntry& entry) {
+  SILTFS_ASSIGN_OR_RETURN(auto slot, NextSlot());
+  EncodeSlot(slot, entry);
+  return Status::Ok();
+}
+
+Status FrozenFileWriter::AppendEmpty() {
+  auto slot = NextSlot();
+  return slot.ok() ? Status::Ok() : std::move(slot).status();
+}
+
+// The buffer holds whole pages, or the end of the file's slots.
+Status FrozenFileWriter::WriteBuffer() {
+  if (buffer_.empty()) return Status::Ok();
+  buffer_.resize((buffer_.size() + kPageSize - 1) / kPageSize * kPageSize);
+  Encoder checksums;
+  for (size_t page = 0; page < buffer_.size(); page += kPageSize) {
+    checksums.U64(Checksum(ByteView(buffer_).subspan(page, kPageSize)));
+  }
+  page_checksums_ += checksums.text();
+  throttle_.Pay(buffer_.size());
+  SILTFS_RETURN_IF_ERROR(file_->Write(written_, buffer_));
+  written_ += buffer_.size();
+  buffer_.clear();
+  return Status::Ok();
+}
+
+Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
+  SILTFS_RETURN_IF_ERROR(WriteBuffer());
+  info.file = id_;
+  info.pages = static_cast<uint32_t>(written_ / kPageSize);
+  info.payload_bytes = payload.size();
+  info.payload_checksum = Checksum(payload);
+  Encoder out;
+  out.Raw(page_checksums_).Raw(payload).Raw(EncodeFooter(info));
+  throttle_.Pay(out.size());
+  SILTFS_RETURN_IF_ERROR(file_->Write(written_, out.view()));
+  written_ += out.size();
+  return Status::Ok();
+}
+
+// --- Reading ---
+
+Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::string& directory,
+                                                           const StoreFileId& id) {
+  const std::string path = JoinPath(directory, StoreFileName(id));
+  SILTFS_ASSIGN_OR_RETURN(auto file,
+                          OpenStoreFile(env, directory, id, OpenMode::kRead, /*direct=*/true));
+  if (file == nullptr) return Status(StatusCode::kNotFound, "is missing").At(path);
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+  if (size < kFooterSize) return Status(StatusCode::kCorruption, "is too short").At(path);
+  SILTFS_ASSIGN_OR_RETURN(const Bytes footer, ReadRange(*file, size - kFooterSize, kFooterSize));
+  auto info = DecodeFooter(footer);
+  if (!info.ok()) return std::move(info).status().At(path);
+  if (info->file != id || SizeOf(*info) != size) {
+    return Status(StatusCode::kCorruption, "is not the store that it is named as").At(path);
+  }
+  return std::shared_ptr<const FrozenFile>(new FrozenFile(std::move(file), *info));
+}
+
+uint64_t FrozenFile::size() const { return SizeOf(info_); }
+
+Result<Bytes> FrozenFile::ReadPayload() const {
+  SILTFS_ASSIGN_OR_RETURN(Bytes payload,
+                          ReadRange(*file_, OffsetOfPayload(info_), info_.payload_bytes));
+  if (Checksum(payload) != info_.payload_checksum) {
+    return Status(StatusCode::kCorruption, "has a filter or trie with a wrong checksum")
+        .At(file_->path(), OffsetOfPayload(info_));
+  }
+  return payload;
+}
+
+FrozenFileScan::FrozenFileScan(const FrozenFile& file)
+    : file_(file),
+      pages_(OffsetOfPage(std::min(kFrozenBatchPages, std::max(1U, file.info().pages)))) {}
+
+Status FrozenFileScan::ReadBatch() {
+  const FrozenFileInfo& info = file_.info();
+  const uint32_t count = std::min(kFrozenBatchPages, info.pages - next_);
+  const MutableByteView out = pages_.view().first(OffsetOfPage(count));
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(OffsetOfPage(next_), out));
+  std::fill(out.begin() + static_cast<ptrdiff_t>(got), out.end(), 0);
+  SILTFS_ASSIGN_OR_RETURN(checksums_,
+                          ReadRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
+                                    count * kChecksumSize));
+  batch_first_ = next_;
+  batch_end_ = next_ + count;
+  return Status::Ok();
+}
+
+Result<std::optional<FrozenFileScan::Page>> FrozenFileScan::Next() {
+  if (next_ == file_.info().pages) return std::optional<Page>();
+  if (next_ == batch_end_) SILTFS_RETURN_IF_ERROR(ReadBatch());
+  const uint32_t i = next_ - batch_first_;
+  const ConstPageBytes bytes(pages_.data() + OffsetOfPage(i), kPageSize);
+  const uint64_t checksum = Decoder(ByteView(checksums_).subspan(i * kChecksumSize)).U64();
+  return std::optional(
+      Page{.number = next_++, .damaged = Checksum(bytes) != checksum, .bytes = bytes});
+}
+
+}  // namespace siltfs

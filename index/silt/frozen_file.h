@@ -1,0 +1,120 @@
+// The files of the stores that never change, HashStores and SortedStores: pages of slots, then what
+// proves and finds them. Written once from front to back, in large writes. Format: docs/format.md,
+// "SILT frozen store".
+//
+// 128 slots fill a page, so the checksums of the pages lie behind them; they are not kept in
+// memory. So a lookup takes a page as it comes (an entry is a hint, which its user confirms), while
+// whoever reads a store as a whole - a merge, verification - checks every page.
+//
+// Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file counts
+// only after FrozenFileWriter::Sync, and SyncDirectory by its user.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "index/silt/slot.h"
+#include "index/silt/store_files.h"
+#include "index/silt/throttle.h"
+#include "store/base/aligned_buffer.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+// How much is read and written at once.
+inline constexpr uint32_t kFrozenBatchPages = 64;
+
+// What a frozen file says of itself.
+struct FrozenFileInfo {
+  StoreFileId file;
+  uint64_t entries = 0;         // tombstones included
+  uint64_t tombstones = 0;
+  uint32_t pages = 0;
+  unsigned bucket_bits = 0;     // of a HashStore
+  uint64_t payload_bytes = 0;   // the filter or trie
+  uint64_t payload_checksum = 0;
+  friend bool operator==(const FrozenFileInfo&, const FrozenFileInfo&) = default;
+};
+
+class FrozenFileWriter {
+ public:
+  // `throttle` is paid for every write; it must outlive the writer.
+  static Result<std::unique_ptr<FrozenFileWriter>> Create(Env& env, const std::string& directory,
+                                                          const StoreFileId& file,
+                                                          Throttle& throttle);
+
+  // Appends an entry, or an empty slot.
+  Status Append(const IndexEntry& entry);
+  Status AppendEmpty();
+  uint64_t slots() const { return slots_; }
+
+  // Ends the file with the filter or trie that finds its entries. `info`'s file, pages and
+  // the payload's fields are filled in.
+  Status Finish(FrozenFileInfo info, ByteView payload);
+  Status Sync() { return file_->Sync(); }
+  uint64_t bytes_written() const { return written_; }
+
+ private:
+  FrozenFileWriter(std::shared_ptr<File> file, const StoreFileId& id, Throttle& throttle);
+  Result<std::span<uint8_t, kSlotSize>> NextSlot();
+  Status WriteBuffer();
+
+  const std::shared_ptr<File> file_;
+  const StoreFileId id_;
+  Throttle& throttle_;
+  Bytes buffer_;
+  std::string page_checksums_;
+  uint64_t slots_ = 0;
+  uint64_t written_ = 0;
+};
+
+class FrozenFile {
+ public:
+  // Reads the footer. kCorruption if it is not a whole frozen file of this
+  // id, kNotFound.
+  static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
+                                                        const StoreFileId& id);
+
+  const FrozenFileInfo& info() const { return info_; }
+  const File& file() const { return *file_; }
+  uint64_t size() const;  // bytes
+  // The filter or trie. kCorruption if it is not what was written.
+  Result<Bytes> ReadPayload() const;
+
+
+ private:
+  friend class FrozenFileScan;
+  FrozenFile(std::shared_ptr<File> file, FrozenFileInfo info)
+      : file_(std::move(file)), info_(info) {}
+
+  const std::shared_ptr<File> file_;  // without the page cache, where possible
+  const FrozenFileInfo info_;
+};
+
+// Reads a frozen file's pages from front to back, checking each. Belongs to one thread; the file
+// must outlive it. Memory: kFrozenBatchPages pages.
+class FrozenFileScan {
+ public:
+  explicit FrozenFileScan(const FrozenFile& file);
+
+  // The next page; its bytes hold until the next call. Nothing after the last one.
+  struct Page {
+    uint32_t number = 0;
+    bool damaged = false;  // is not what was written: `bytes` mean nothing
+    ConstPageBytes bytes;
+  };
+  Result<std::optional<Page>> Next();
+
+ private:
+  Status ReadBatch();
+
+  const FrozenFile& file_;
+  AlignedBuffer pages_;
+  Bytes checksums_;
+  uint32_t next_ = 0;
+  uint32_t batch_first_ = 0;
+  uint32_t batch_end_ = 0;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,82 @@
+// Finding names in the stores of their partitions, newest store first: the LogStore that is being
+// written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
+// Filters are asked in memory; what they don't rule out is read, a page at a time. In a batch each
+// lookup goes its own way, with as many reads in flight at the device as the queue holds.
+//
+// Thread-safety: a Lookup belongs to one thread; what it is asked of is only read.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "index/silt/partition.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+class Lookup {
+ public:
+  // `name` must outlive the lookup.
+  Lookup(const ChunkName& name, uint64_t hash) : name_(&name), hash_(hash) {}
+
+  // Asks the table and the tail of the active store: under the partition's lock. Pins must outlive
+  // the lookup.
+  void Begin(const LogStore& active, const PartitionVersion* version);
+
+  struct PageRead {
+    const File* file;
+    uint64_t offset;
+  };
+  // The page that must be read to go on; nothing when the lookup is over.
+  std::optional<PageRead> NextRead();
+  // What was read of it.
+  void Take(const Status& status, ConstPageBytes bytes);
+
+  uint64_t hash() const { return hash_; }
+  // Nothing as long as nothing was found. May be a tombstone.
+  const std::optional<IndexEntry>& found() const { return found_; }
+  // Where in the active store, if it was there.
+  std::optional<uint32_t> active_slot() const {
+    return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
+  }
+  uint32_t pages_read() const { return pages_read_; }
+  // A log's page that was damaged: what it held counts as absent.
+  uint32_t damaged_pages() const { return damaged_pages_; }
+  // Not OK: a page could not be read, so that nothing is known.
+  const Status& status() const { return status_; }
+
+ private:
+  enum class Stage : uint8_t { kActive, kLogs, kHashes, kSorted, kOver };
+
+  // Moves on to an older store and its candidates.
+  void NextStore();
+  const LogStore& Log() const {
+    return stage_ == Stage::kActive ? *active_ : *version_->logs[older_];
+  }
+  std::optional<IndexEntry> EntryInPage(ConstPageBytes bytes);
+  StoreCounters& Counters() const;
+  void Find(const IndexEntry& entry) { found_ = entry; }
+
+  const ChunkName* name_;
+  uint64_t hash_;
+  const LogStore* active_ = nullptr;
+  const PartitionVersion* version_ = nullptr;  // null: only the active store is asked
+  Stage stage_ = Stage::kActive;
+  size_t older_ = 0;  // stores of this stage that are older than the one being asked
+  CuckooTable::Candidates candidates_;
+  size_t next_ = 0;
+  uint32_t slot_ = 0;  // being read; of a SortedStore, the page
+  std::optional<IndexEntry> found_;
+  uint32_t pages_read_ = 0;
+  uint32_t damaged_pages_ = 0;
+  Status status_;
+};
+
+// Ends a lookup with one read after the other.
+void FinishLookup(Lookup& lookup);
+
+// Ends all lookups with up to `depth` reads in flight.
+void FinishLookups(std::span<Lookup> lookups, ReadQueue& queue, unsigned depth);
+
+}  // namespace siltfs

@@ -1,0 +1,28 @@
+#include "index/silt/slot.h"
+
+#include <algorithm>
+
+namespace siltfs {
+
+void EncodeSlot(std::span<uint8_t, kSlotSize> slot, const IndexEntry& entry) {
+  std::copy(entry.name.bytes.begin(), entry.name.bytes.end(), slot.begin());
+  entry.location.EncodeTo(slot.last<Location::kEncodedSize>());
+}
+
+IndexEntry DecodeSlot(std::span<const uint8_t, kSlotSize> slot) {
+  return {.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
+          .location = Location::Decode(slot.last<Location::kEncodedSize>())};
+}
+
+ChunkName TrieKeyOf(const OrderKey& key) {
+  constexpr size_t kHashBytes = sizeof key.hash;
+  ChunkName trie_key;
+  for (size_t i = 0; i < kHashBytes; ++i) {
+    trie_key.bytes[i] = static_cast<uint8_t>(key.hash >> (8 * (kHashBytes - 1 - i)));
+  }
+  std::copy_n(key.name.bytes.begin(), ChunkName::kSize - kHashBytes,
+              trie_key.bytes.begin() + kHashBytes);
+  return trie_key;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,82 @@
+#include "index/silt/store_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+// As many digits as 64 bits take, so that names sort by number.
+constexpr size_t kPartitionDigits = 5;
+constexpr size_t kIdDigits = 20;
+
+constexpr std::array<std::string_view, 3> kSuffixes = {"log", "hash", "sorted"};
+constexpr std::array<std::string_view, 3> kKindNames = {"log_store", "hash_store", "sorted_store"};
+
+}  // namespace
+
+std::string_view StoreKindName(StoreKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+std::string StoreFileName(const StoreFileId& file) {
+  return fmt::format("{:0{}}-{:0{}}.{}", file.partition, kPartitionDigits, file.id, kIdDigits,
+                     kSuffixes[static_cast<size_t>(file.kind)]);
+}
+
+std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
+  StoreFileId file;
+  const char* const end = name.data() + name.size();
+  const auto partition = std::from_chars(name.data(), end, file.partition);
+  if (partition.ec != std::errc() || partition.ptr == end) return std::nullopt;
+  const auto id = std::from_chars(partition.ptr + 1, end, file.id);
+  if (id.ec != std::errc()) return std::nullopt;
+  for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
+    file.kind = kind;
+    if (StoreFileName(file) == name) return file;
+  }
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& directory,
+                                              const StoreFileId& file) {
+  const std::string path = JoinPath(directory, StoreFileName(file));
+  Result<std::unique_ptr<File>> created = env.OpenFile(path, {.mode = OpenMode::kCreate});
+  if (!created.ok() && created.status().Is(StatusCode::kAlreadyExists)) {
+    SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
+    created = env.OpenFile(path, {.mode = OpenMode::kCreate});
+  }
+  if (!created.ok()) return std::move(created).status();
+  return std::shared_ptr<File>(std::move(*created));
+}
+
+Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directory,
+                                            const StoreFileId& file, OpenMode mode, bool direct) {
+  const std::string path = JoinPath(directory, StoreFileName(file));
+  Result<std::unique_ptr<File>> opened = env.OpenFile(path, {.mode = mode, .direct = direct});
+  if (!opened.ok() && direct && opened.status().Is(StatusCode::kUnsupported)) {
+    opened = env.OpenFile(path, {.mode = mode});
+  }
+  if (opened.ok()) return std::shared_ptr<File>(std::move(*opened));
+  if (opened.status().Is(StatusCode::kNotFound)) return std::shared_ptr<File>();
+  return std::move(opened).status();
+}
+
+Status RemoveStoreFile(Env& env, const std::string& directory, const StoreFileId& file) {
+  return env.RemoveFile(JoinPath(directory, StoreFileName(file)));
+}
+
+Result<std::vector<StoreFileId>> ListStoreFiles(Env& env, const std::string& directory) {
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, env.ListDirectory(directory));
+  std::vector<StoreFileId> files;
+  for (const DirectoryEntry& entry : entries) {
+    if (const auto file = ParseStoreFileName(entry.name)) files.push_back(*file);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace siltfs

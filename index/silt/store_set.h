@@ -1,0 +1,98 @@
+// The stores of an open SILT index, and the manifest that says which of them count: the one place
+// where stores take each other's place. What replaces is durable before the manifest names it, the
+// manifest before the replaced ones go; readers keep the old ones as long as they hold their
+// version.
+//
+// Thread-safety: any, but for the active LogStores (partition.h). Lock order: manifest_mutex_, then
+// a partition's.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "index/silt/partition.h"
+#include "index/silt/recovery.h"
+
+namespace siltfs {
+
+class StoreSet {
+ public:
+  StoreSet(Env& env, const SiltIndexOptions& options, RecoveredStores recovered);
+
+  Env& env() const { return env_; }
+  const SiltIndexOptions& options() const { return options_; }
+  uint64_t hash_secret() const { return hash_secret_; }
+  unsigned partition_bits() const { return partition_bits_; }
+
+  size_t partition_count() const { return partitions_.size(); }
+  Partition& partition(size_t i) { return partitions_[i]; }
+  Partition& PartitionFor(uint64_t hash) { return partitions_[PartitionOf(hash, partition_bits_)]; }
+  uint64_t NewId() { return next_id_.fetch_add(1); }
+
+  // Freezes the active LogStore of a partition, which must be sealed and written out, and begins
+  // another.
+  Status BeginLog(uint32_t partition);
+  size_t frozen_logs() const { return frozen_logs_.load(std::memory_order_relaxed); }
+
+  struct Conversion {
+    std::shared_ptr<const LogStore> log;  // the oldest frozen one of its partition
+    StoreFileId hash_file;                // written and synced
+    uint64_t damaged_pages = 0;
+  };
+  // Puts HashStores in the place of the LogStores they were made from.
+  Status InstallHashStores(std::span<const Conversion> conversions);
+
+  struct Merge {
+    uint32_t partition = 0;
+    std::vector<uint64_t> hash_ids;  // the merged HashStores: the oldest of the partition
+    uint64_t sorted_id = 0;          // written and synced; 0: nothing was left
+    uint64_t damaged_pages = 0;
+  };
+  // Puts a SortedStore in the place of the one before and of HashStores.
+  Status InstallSortedStore(const Merge& merge);
+
+  // Everything put with sequences up to `complete` lies in pages that were synced: those of each
+  // partition up to its end.
+  Status RecordDurable(uint64_t complete);
+
+  // Entries in HashStores and in SortedStores.
+  struct Sizes {
+    uint64_t hash_entries = 0;
+    uint64_t sorted_entries = 0;
+    size_t fullest = 0;  // the partition with the most HashStore entries
+    size_t most_stores = 0;  // HashStores of a partition
+    size_t longest = 0;      // the partition that has them
+  };
+  Sizes GetSizes() const;
+
+  void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
+  uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
+  void CountDamage(uint64_t pages) { Count(damaged_pages_, pages); }
+  uint64_t damaged_pages() const { return damaged_pages_.load(std::memory_order_relaxed); }
+  uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
+  Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
+
+  Env& env_;
+  const SiltIndexOptions options_;
+  const uint64_t hash_secret_;
+  const unsigned bucket_bits_;
+  const unsigned partition_bits_;
+
+  std::deque<Partition> partitions_;  // as many as there are, for good
+  std::atomic<uint64_t> next_id_;
+  std::atomic<size_t> frozen_logs_{0};
+  std::atomic<uint64_t> bytes_written_;
+  std::atomic<uint64_t> damaged_pages_;
+  std::atomic<uint64_t> manifest_bytes_{0};
+
+  Mutex manifest_mutex_;
+  StoreManifest manifest_ SILTFS_GUARDED_BY(manifest_mutex_);
+  std::vector<StoreFileId> replaced_ SILTFS_GUARDED_BY(manifest_mutex_);  // to be removed
+};
+
+}  // namespace siltfs

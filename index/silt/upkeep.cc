@@ -1,0 +1,200 @@
+#include "index/silt/upkeep.h"
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kConversionsAtOnce = 8;      // under one manifest
+constexpr uint64_t kEntriesBetweenLooks = 1U << 15;  // of a merge, for logs to convert
+
+Status Copy(const Status& status) {
+  Status copy = status;
+  copy.IgnoreError("a copy; whoever asks hears of it");
+  return copy;
+}
+
+}  // namespace
+
+Upkeep::Upkeep(StoreSet& stores)
+    : stores_(stores), throttle_(stores.env(), stores.options().background_bytes_per_second) {
+  if (stores.options().background && !stores.options().read_only) {
+    thread_ = std::thread([this] { Run(); });
+  }
+}
+
+Upkeep::~Upkeep() { Stop(); }
+
+void Upkeep::Stop() {
+  stopping_ = true;
+  throttle_.Open();
+  {
+    MutexLock lock(mutex_);
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Upkeep::Wake() {
+  MutexLock lock(mutex_);
+  ++wakes_;
+  changed_.NotifyAll();
+}
+
+Status Upkeep::failure() const {
+  MutexLock lock(mutex_);
+  return last_.ok() || last_.Is(StatusCode::kNoSpace) ? Status::Ok() : Copy(last_);
+}
+
+// --- The thread ---
+
+void Upkeep::Run() {
+  uint64_t seen = 0;
+  while (!stopping_) {
+    auto stepped = Step();
+    MutexLock lock(mutex_);
+    ++steps_;
+    const bool more = stepped.ok() && *stepped;
+    last_ = stepped.ok() ? Status::Ok() : std::move(stepped).status();
+    last_.IgnoreError("WaitForRoom and failure() tell it");
+    changed_.NotifyAll();
+    if (!last_.ok() && !last_.Is(StatusCode::kNoSpace)) return;
+    if (more) continue;
+    while (wakes_ == seen && !stopping_) changed_.Wait(mutex_);
+    seen = wakes_;
+  }
+}
+
+Status Upkeep::WaitForRoom() {
+  if (!stores_.options().background) {
+    for (;;) {
+      SILTFS_ASSIGN_OR_RETURN(const bool worked, Step());
+      if (!worked) return Status::Ok();
+    }
+  }
+  if (HasRoom()) return failure();
+  MutexLock lock(mutex_);
+  // A disk that was full may have room again: the thread is to try once more.
+  ++wakes_;
+  changed_.NotifyAll();
+  const uint64_t before = steps_;
+  while (!HasRoom()) {
+    const bool tried = steps_ > before;
+    if (!last_.ok() && (tried || !last_.Is(StatusCode::kNoSpace))) return Copy(last_);
+    if (stopping_) return {StatusCode::kIoError, "the index is being closed"};
+    changed_.Wait(mutex_);
+  }
+  return Status::Ok();
+}
+
+bool Upkeep::HasRoom() const {
+  const SiltIndexOptions& options = stores_.options();
+  if (stores_.frozen_logs() >= options.max_frozen_logs) return false;
+  const StoreSet::Sizes sizes = stores_.GetSizes();
+  if (sizes.most_stores > options.max_hash_stores + options.max_hash_stores / 4) return false;
+  const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
+  const double share = std::min(1.0, options.hash_store_share * 1.25);
+  // While there is little of anything, shares mean nothing.
+  return sizes.most_stores <= 2 || static_cast<double>(sizes.hash_entries) <= share * all;
+}
+
+bool Upkeep::WantsMerge(const StoreSet::Sizes& sizes) const {
+  const SiltIndexOptions& options = stores_.options();
+  if (sizes.most_stores > options.max_hash_stores) return true;
+  const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
+  return static_cast<double>(sizes.hash_entries) > options.hash_store_share * all;
+}
+
+Result<bool> Upkeep::Step() {
+  SILTFS_ASSIGN_OR_RETURN(const bool converted, Convert());
+  if (converted) return true;
+  const StoreSet::Sizes sizes = stores_.GetSizes();
+  if (!WantsMerge(sizes)) return false;
+  const bool too_long = sizes.most_stores > stores_.options().max_hash_stores;
+  SILTFS_RETURN_IF_ERROR(Merge(static_cast<uint32_t>(too_long ? sizes.longest : sizes.fullest)));
+  return true;
+}
+
+Status Upkeep::CheckNotStopped() const {
+  return stopping_ ? Status(StatusCode::kIoError, "the index is being closed") : Status::Ok();
+}
+
+// --- LogStore to HashStore ---
+
+Result<bool> Upkeep::Convert() {
+  if (stores_.frozen_logs() == 0) return false;
+  std::vector<StoreSet::Conversion> conversions;
+  for (size_t p = 0; p < stores_.partition_count() && conversions.size() < kConversionsAtOnce;
+       ++p) {
+    const auto version = stores_.partition(p).Get().version;
+    if (version->logs.empty()) continue;
+    SILTFS_RETURN_IF_ERROR(CheckNotStopped());
+    const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
+    SILTFS_ASSIGN_OR_RETURN(
+        const auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
+                                                 stores_.options().directory, file, throttle_));
+    conversions.push_back({.log = version->logs.front(),
+                           .hash_file = file,
+                           .damaged_pages = written.damaged_pages});
+  }
+  if (conversions.empty()) return false;
+  SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
+  conversions_ += conversions.size();
+  MutexLock lock(mutex_);
+  changed_.NotifyAll();  // there is room
+  return true;
+}
+
+// --- HashStores to SortedStore ---
+
+Status Upkeep::Merge(uint32_t partition) {
+  const auto pinned = stores_.partition(partition).Get().version;
+  PartitionVersion version = *pinned;
+  version.logs.clear();  // they are newer; not yet
+  merging_ = true;
+  auto merged = WriteSorted(partition, version);
+  merging_ = false;
+  SILTFS_RETURN_IF_ERROR(merged.status());
+  for (const auto& store : version.hashes) merged->hash_ids.push_back(store->file_id().id);
+  SILTFS_RETURN_IF_ERROR(stores_.InstallSortedStore(*merged));
+  ++merges_;
+  return Status::Ok();
+}
+
+Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionVersion& version) {
+  const SiltIndexOptions& options = stores_.options();
+  const StoreFileId file{StoreKind::kSorted, partition, stores_.NewId()};
+  SILTFS_ASSIGN_OR_RETURN(
+      auto writer, SortedStoreWriter::Create(stores_.env(), options.directory, file,
+                                             stores_.partition_bits(),
+                                             version.HashEntries() + version.SortedEntries(),
+                                             throttle_));
+  EntryMerge merge(version, {.hash_secret = stores_.hash_secret(),
+                             .partition_bits = stores_.partition_bits(),
+                             .partition = partition,
+                             .sort_memory_bytes = options.sort_memory_bytes});
+  uint64_t until_look = kEntriesBetweenLooks;
+  SILTFS_RETURN_IF_ERROR(merge.Run([&](const OrderKey& key, const IndexEntry& entry) -> Status {
+    SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
+    if (--until_look > 0) return Status::Ok();
+    until_look = kEntriesBetweenLooks;
+    SILTFS_RETURN_IF_ERROR(CheckNotStopped());
+    return Convert().status();
+  }));
+  StoreSet::Merge merged;
+  merged.partition = partition;
+  merged.damaged_pages = merge.damaged_pages();
+  if (writer->entries() == 0) {
+    SILTFS_RETURN_IF_ERROR(RemoveStoreFile(stores_.env(), options.directory, file));
+    return merged;
+  }
+  SILTFS_RETURN_IF_ERROR(writer->Finish());
+  merged.sorted_id = file.id;
+  return merged;
+}
+
+uint64_t Upkeep::memory_bytes() const {
+  return merging_ ? stores_.options().sort_memory_bytes : 0;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,147 @@
+#include "index/silt/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+using Report = std::function<void(const IndexFinding&)>;
+
+class StoreCheck {
+ public:
+  StoreCheck(std::string path, const VerifyOptions& options, const Report& report)
+      : path_(std::move(path)), options_(options), report_(report) {}
+
+  void Page(uint32_t page) {
+    Say("page-checksum", page, fmt::format("page {} is not what was written", page));
+  }
+
+  // What holds for the entries of all kinds of stores. Gives the entry's hash.
+  uint64_t Entry(const IndexEntry& entry, uint64_t slot) {
+    const uint64_t hash = HashOf(entry.name, options_.hash_secret);
+    if (PartitionOf(hash, options_.partition_bits) != options_.partition) {
+      Say("entry-partition", slot / kSlotsPerPage,
+          fmt::format("{} in slot {} belongs to another partition", entry.name.ToHex(), slot));
+    }
+    return hash;
+  }
+
+  void Place(const IndexEntry& entry, uint64_t slot) {
+    Say("entry-place", slot / kSlotsPerPage,
+        fmt::format("no lookup of {} comes to slot {}, where it is", entry.name.ToHex(), slot));
+  }
+
+  void Order(const IndexEntry& entry, uint64_t slot) {
+    Say("entry-order", slot / kSlotsPerPage,
+        fmt::format("{} in slot {} is not behind the entry before it", entry.name.ToHex(), slot));
+  }
+
+  void Counts(uint64_t found, uint64_t should) {
+    if (found == should) return;
+    report_({.code = "entry-count",
+             .path = path_,
+             .offset = std::nullopt,
+             .text = fmt::format("{} has {} entries and should have {}", path_, found, should)});
+  }
+
+ private:
+  void Say(const char* code, uint64_t page, const std::string& what) {
+    report_({.code = code,
+             .path = path_,
+             .offset = page * kPageSize,
+             .text = fmt::format("{}: {}", path_, what)});
+  }
+
+  const std::string path_;
+  const VerifyOptions& options_;
+  const Report& report_;
+};
+
+Status VerifyLog(const LogStore& log, StoreCheck check) {
+  SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, log.ReadAll());
+  for (uint32_t page = 0; page < contents.page_is_damaged.size(); ++page) {
+    if (contents.page_is_damaged[page]) check.Page(page);
+  }
+  auto slot_is_right = [&](uint32_t slot) {
+    const auto entry = contents.Entry(slot);
+    if (!entry) return;
+    const auto candidates = log.Find(check.Entry(*entry, slot));
+    if (std::find(candidates.begin(), candidates.end(), slot) == candidates.end()) {
+      check.Place(*entry, slot);
+    }
+  };
+  log.table().ForEachPlace([&](size_t, uint16_t, uint32_t slot) { slot_is_right(slot); });
+  log.table().ForEachStashed([&](const CuckooPlace&, uint32_t slot) { slot_is_right(slot); });
+  return Status::Ok();
+}
+
+Status VerifyHash(const HashStore& store, StoreCheck check) {
+  FrozenFileScan scan(store.file());
+  uint64_t found = 0;
+  bool damaged = false;
+  for (;;) {
+    SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
+    if (!page) break;
+    if (page->damaged) {
+      check.Page(page->number);
+      damaged = true;
+      continue;
+    }
+    for (size_t i = 0; i < kSlotsPerPage; ++i) {
+      const auto slot = static_cast<uint32_t>(page->number * kSlotsPerPage + i);
+      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+      if (!store.filter().Occupied(slot) || entry.name == ChunkName{}) continue;
+      ++found;
+      if (!store.filter().Finds(check.Entry(entry, slot), slot)) check.Place(entry, slot);
+    }
+  }
+  if (!damaged) check.Counts(found, store.entries());
+  return Status::Ok();
+}
+
+Status VerifySorted(const SortedStore& store, StoreCheck check) {
+  FrozenFileScan scan(store.file());
+  uint64_t left = store.entries();
+  std::optional<OrderKey> last;
+  for (;;) {
+    SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
+    if (!page) break;
+    const auto slots = std::min<uint64_t>(left, kSlotsPerPage);
+    left -= slots;
+    if (page->damaged) {
+      check.Page(page->number);
+      continue;
+    }
+    for (size_t i = 0; i < slots; ++i) {
+      const uint64_t slot = uint64_t{page->number} * kSlotsPerPage + i;
+      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+      const OrderKey key{check.Entry(entry, slot), entry.name};
+      if (last && !(*last < key)) check.Order(entry, slot);
+      if (store.PageOf(key) != page->number) check.Place(entry, slot);
+      last = key;
+    }
+  }
+  check.Counts(store.entries() - left, store.entries());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status VerifyPartition(const PartitionVersion& version, const VerifyOptions& options,
+                       const Report& report) {
+  for (const auto& log : version.logs) {
+    const std::string path = log->file() == nullptr ? std::string() : log->file()->path();
+    SILTFS_RETURN_IF_ERROR(VerifyLog(*log, StoreCheck(path, options, report)));
+  }
+  for (const auto& store : version.hashes) {
+    SILTFS_RETURN_IF_ERROR(
+        VerifyHash(*store, StoreCheck(store->file().file().path(), options, report)));
+  }
+  if (version.sorted == nullptr) return Status::Ok();
+  const std::string path = version.sorted->file().file().path();
+  return VerifySorted(*version.sorted, StoreCheck(path, options, report));
+}
+
+}  // namespace siltfs
