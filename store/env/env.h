@@ -17,6 +17,7 @@
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/base/status.h"
+#include "store/env/read_queue.h"
 
 namespace siltfs {
 
@@ -96,6 +97,10 @@ class Env {
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
   // Creates the file if need be and locks it against every other holder, in this process or another; kInUse if held.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
+
+  // For reads of files of this Env, up to `depth` (1 to ReadQueue::kMaxDepth) of them at the same time. The queue may
+  // outlive the Env.
+  virtual Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) = 0;
 
   // Nanoseconds since 1970, UTC.
   virtual int64_t NowNanoseconds() = 0;

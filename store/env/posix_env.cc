@@ -16,98 +16,20 @@
 
 #include "store/env/posix_descriptor.h"
 #include "store/env/posix_error.h"
+#include "store/env/posix_file.h"
+#include "store/env/read_request.h"
+#include "store/env/thread_read_queue.h"
+#include "store/env/uring_read_queue.h"
 
 namespace siltfs {
 namespace {
 
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
-constexpr size_t kDirectAlignment = 4096;
 
 Status ErrorAt(std::string_view action, std::string_view path) {
   return PosixError(action, errno).At(path);
 }
-
-class PosixFile : public File {
- public:
-  PosixFile(std::string path, Descriptor fd, bool direct)
-      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct) {}
-
-  const std::string& path() const override { return path_; }
-
-  Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
-    size_t done = 0;
-    while (done < out.size()) {
-      ssize_t got = RetryInterrupted([&] {
-        return pread(fd_.get(), out.data() + done, out.size() - done,
-                     static_cast<off_t>(offset + done));
-      });
-      if (got < 0) return PosixError("read", errno).At(path_, offset + done);
-      done += static_cast<size_t>(got);
-      if (got == 0) break;
-      // The file's end; asking for the rest from an unaligned offset would be refused.
-      if (direct_ && done % kDirectAlignment != 0) break;
-    }
-    return done;
-  }
-
-  Status Write(uint64_t offset, ByteView data) override {
-    size_t done = 0;
-    while (done < data.size()) {
-      ssize_t put = RetryInterrupted([&] {
-        return pwrite(fd_.get(), data.data() + done, data.size() - done,
-                      static_cast<off_t>(offset + done));
-      });
-      if (put < 0) return PosixError("write", errno).At(path_, offset + done);
-      if (put == 0) {
-        return Status(StatusCode::kIoError, "cannot write: the disk took no bytes")
-            .At(path_, offset + done);
-      }
-      done += static_cast<size_t>(put);
-    }
-    return Status::Ok();
-  }
-
-  Status Sync() override {
-    // fdatasync covers the size; only times may stay behind, and nothing reads those.
-    if (RetryInterrupted([&] { return fdatasync(fd_.get()); }) != 0) return ErrorAt("sync", path_);
-    return Status::Ok();
-  }
-
-  Status Truncate(uint64_t size) override {
-    if (RetryInterrupted([&] { return ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0) {
-      return PosixError("truncate", errno).At(path_, size);
-    }
-    return Status::Ok();
-  }
-
-  Status Preallocate(uint64_t size) override {
-    if (size == 0) return Status::Ok();
-    if (RetryInterrupted([&] {
-          return fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
-        }) != 0) {
-      return ErrorAt(fmt::format("claim {} bytes for it", size), path_);
-    }
-    return Status::Ok();
-  }
-
-  Result<uint64_t> Size() const override {
-    struct stat info;
-    if (fstat(fd_.get(), &info) != 0) return ErrorAt("read its size", path_);
-    return static_cast<uint64_t>(info.st_size);
-  }
-
-  Status Close() override {
-    // Linux has let go of the descriptor even where close() reports an interruption.
-    if (close(fd_.Release()) != 0 && errno != EINTR) return ErrorAt("close", path_);
-    return Status::Ok();
-  }
-
- private:
-  const std::string path_;
-  Descriptor fd_;
-  const bool direct_;
-};
 
 class PosixFileLock : public FileLock {
  public:
@@ -125,6 +47,8 @@ FileType TypeOfMode(mode_t mode) {
 
 class PosixEnv : public Env {
  public:
+  explicit PosixEnv(PosixEnvOptions options) : options_(options) {}
+
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
     int flags = O_CLOEXEC | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
     if (options.mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
@@ -245,6 +169,17 @@ class PosixEnv : public Env {
     return std::unique_ptr<FileLock>(new PosixFileLock(std::move(fd)));
   }
 
+  Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override {
+    SILTFS_RETURN_IF_ERROR(CheckReadQueueDepth(depth));
+    if (options_.reads != ReadMechanism::kThreads) {
+      Result<std::unique_ptr<ReadQueue>> queue = NewUringReadQueue(depth);
+      // Whatever the reason (no io_uring here, not for this process, no memory for it): threads do
+      // the same.
+      if (queue.ok() || options_.reads == ReadMechanism::kUring) return queue;
+    }
+    return NewThreadReadQueue(depth);
+  }
+
   int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME); }
   int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
 
@@ -265,10 +200,14 @@ class PosixEnv : public Env {
     clock_gettime(clock, &now);  // cannot fail for these two clocks
     return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
   }
+
+  const PosixEnvOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Env> NewPosixEnv() { return std::make_unique<PosixEnv>(); }
+std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options) {
+  return std::make_unique<PosixEnv>(options);
+}
 
 }  // namespace siltfs

@@ -7,6 +7,17 @@
 
 namespace siltfs {
 
-std::unique_ptr<Env> NewPosixEnv();
+// What stands behind NewReadQueue.
+enum class ReadMechanism : uint8_t {
+  kBest,     // io_uring, or threads where the machine refuses it (containers often do)
+  kUring,    // io_uring or nothing: NewReadQueue fails where the machine refuses it
+  kThreads,  // a pool of threads that each wait for a read
+};
+
+struct PosixEnvOptions {
+  ReadMechanism reads = ReadMechanism::kBest;
+};
+
+std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options = {});
 
 }  // namespace siltfs

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "store/env/read_request.h"
 #include "store/env/sim_disk.h"
 
 namespace siltfs {
@@ -35,6 +36,7 @@ class SimFile : public File {
   }
 
   const std::string& path() const override { return path_; }
+  bool LiesOn(const SimDisk& disk) const { return disk_.get() == &disk; }
 
   Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
     MutexLock lock(disk_->mutex);
@@ -178,6 +180,25 @@ class SimFileLock : public FileLock {
   const std::shared_ptr<SimDisk> disk_;
   const SimNodePtr node_;
   const uint64_t generation_;
+};
+
+class SimReadQueue : public ReadQueue {
+ public:
+  explicit SimReadQueue(std::shared_ptr<SimDisk> disk) : disk_(std::move(disk)) {}
+
+  void ReadAll(std::span<ReadRequest> requests) override {
+    for (ReadRequest& request : requests) {
+      const auto* file = dynamic_cast<const SimFile*>(request.file);
+      if (file != nullptr && !file->LiesOn(*disk_)) file = nullptr;
+      request.status = BeginRequest(request, file);
+      if (request.status.ok()) ReadRest(request);
+    }
+  }
+
+  std::string_view mechanism() const override { return "simulated"; }
+
+ private:
+  const std::shared_ptr<SimDisk> disk_;
 };
 
 }  // namespace
@@ -355,6 +376,11 @@ Result<std::unique_ptr<FileLock>> SimEnv::LockFile(const std::string& path) {
   }
   if ((*found)->locked) return Status(StatusCode::kInUse, "is locked by another holder").At(path);
   return std::unique_ptr<FileLock>(new SimFileLock(disk_, *std::move(found)));
+}
+
+Result<std::unique_ptr<ReadQueue>> SimEnv::NewReadQueue(unsigned depth) {
+  SILTFS_RETURN_IF_ERROR(CheckReadQueueDepth(depth));
+  return std::unique_ptr<ReadQueue>(std::make_unique<SimReadQueue>(disk_));
 }
 
 int64_t SimEnv::NowNanoseconds() {

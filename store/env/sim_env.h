@@ -137,6 +137,8 @@ class SimEnv : public Env {
   Result<FileInfo> GetFileInfo(const std::string& path) override;
   Result<DiskSpace> GetDiskSpace(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override;
+  // One read after the other, in the order given; each counts as a kRead of its own.
+  Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override;
   int64_t MonotonicNanoseconds() override;
   // Not secret: drawn from the seed.

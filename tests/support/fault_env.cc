@@ -10,6 +10,7 @@ class FaultFile : public File {
   FaultFile(const FaultEnv& env, std::unique_ptr<File> base) : env_(env), base_(std::move(base)) {}
 
   const std::string& path() const override { return base_->path(); }
+  const File* base() const { return base_.get(); }
   Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
     SILTFS_RETURN_IF_ERROR(env_.Note(FaultEnv::Call::kRead, path()));
     return base_->Read(offset, out);
@@ -36,6 +37,42 @@ class FaultFile : public File {
  private:
   const FaultEnv& env_;
   const std::unique_ptr<File> base_;
+};
+
+class FaultReadQueue : public ReadQueue {
+ public:
+  FaultReadQueue(const FaultEnv& env, std::unique_ptr<ReadQueue> base)
+      : env_(env), base_(std::move(base)) {}
+
+  void ReadAll(std::span<ReadRequest> requests) override {
+    std::vector<ReadRequest> passed_on;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      ReadRequest& request = requests[i];
+      const auto* file = dynamic_cast<const FaultFile*>(request.file);
+      request.bytes_read = 0;
+      request.status.IgnoreError("of an earlier use");
+      request.status =
+          file == nullptr ? Status::Ok() : env_.Note(FaultEnv::Call::kRead, file->path());
+      if (!request.status.ok()) continue;
+      // A foreign file is for the queue below to refuse.
+      passed_on.push_back({.file = file == nullptr ? nullptr : file->base(),
+                           .offset = request.offset,
+                           .out = request.out});
+      places.push_back(i);
+    }
+    base_->ReadAll(passed_on);
+    for (size_t i = 0; i < places.size(); ++i) {
+      requests[places[i]].bytes_read = passed_on[i].bytes_read;
+      requests[places[i]].status = std::move(passed_on[i].status);
+    }
+  }
+
+  std::string_view mechanism() const override { return base_->mechanism(); }
+
+ private:
+  const FaultEnv& env_;
+  const std::unique_ptr<ReadQueue> base_;
 };
 
 bool Changes(FaultEnv::Call call) {
@@ -142,6 +179,11 @@ Result<DiskSpace> FaultEnv::GetDiskSpace(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> FaultEnv::LockFile(const std::string& path) {
   return base_->LockFile(path);
+}
+
+Result<std::unique_ptr<ReadQueue>> FaultEnv::NewReadQueue(unsigned depth) {
+  SILTFS_ASSIGN_OR_RETURN(auto queue, base_->NewReadQueue(depth));
+  return std::unique_ptr<ReadQueue>(std::make_unique<FaultReadQueue>(*this, std::move(queue)));
 }
 
 int64_t FaultEnv::NowNanoseconds() {

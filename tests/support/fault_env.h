@@ -48,6 +48,7 @@ class FaultEnv : public Env {
   Result<FileInfo> GetFileInfo(const std::string& path) override;
   Result<DiskSpace> GetDiskSpace(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override;
+  Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override;
   int64_t MonotonicNanoseconds() override;
   Status FillRandom(MutableByteView out) override;

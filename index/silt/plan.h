@@ -1,0 +1,114 @@
+// The analytic model of SILT (Lim et al., SOSP 2011, section 5): what a choice of parameters costs
+// in writes, reads and memory, and the choice that keeps to given limits. It models and measures
+// nothing; pure computation.
+//
+// One model serves the paper's SILT and this one: they differ in SiltParticulars. With
+// PaperParticulars() the predictions are equations 4 to 8, figure by figure.
+//
+// As in the paper the number of distinct keys stays constant and every put replaces one of them.
+// While an index grows, a merge writes what it brings in besides what was there, which costs one
+// more write an entry at most. Puts are spread evenly over the P instances.
+//
+// Thread-safety: functions only. Units: bytes, entries, seconds. Errors: kInvalidArgument for what
+// makes no sense; kUnsupported, with one sentence that says which limit is in the way, where no
+// choice keeps to the limits.
+#pragma once
+
+#include <cstdint>
+
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// Table 4, "workload characteristics".
+struct SiltWorkload {
+  double entries = 0;               // N, distinct keys
+  double entry_bytes = 32;          // c, key and value
+  double updates_per_second = 5e3;  // U
+};
+
+// Table 4, "storage constraints".
+struct SiltDevice {
+  double flash_bytes = 0;      // F
+  double erase_cycles = 10e3;  // E
+};
+
+// Table 4, "SILT design parameters", but for f and H, which follow from them.
+struct SiltParameters {
+  double merge_entries = 0;   // d, entries of an instance's HashStores at which they are merged
+  unsigned tag_bits = 15;     // k
+  unsigned bucket_bits = 15;  // of a table, 4 places a bucket; k in the paper
+  unsigned instances = 1;     // P, here called partitions
+};
+
+// How an implementation does it.
+struct SiltParticulars {
+  double occupancy = 0.95;            // of a table that is frozen
+  unsigned log_pointer_bits = 32;     // a place of a LogStore's table, besides the tag
+  unsigned log_valid_bits = 1;        //
+  unsigned hash_valid_bits = 1;       // a place of a HashStore's filter, besides the tag
+  double sorted_bits_per_key = 3.0;   // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
+  double sorted_reads = 1;            // a lookup that gets there
+  double tail_bytes = 32 * 4096;      // of a LogStore's buffer for pages not written yet
+  double log_page_slots = 128;        // entries that would fit a page of the log
+  double log_page_entries = 127;      // those that are put there
+  unsigned conversions_at_once = 1;   // LogStores that still serve while they are converted
+  unsigned merges_at_once = 1;        // instances whose old and new SortedStore both exist
+  double merge_bytes_per_entry = 32;  // memory to sort an entry of the HashStores
+  // Instances merge in turn, so that their HashStores are spread evenly between none and all of d.
+  bool staggered_merges = true;
+  // What a choice may take.
+  unsigned min_tag_bits = 15;
+  unsigned max_tag_bits = 15;
+  unsigned min_bucket_bits = 8;
+  unsigned max_bucket_bits = 15;
+  bool buckets_follow_tags = false;  // bucket_bits is tag_bits
+  unsigned max_instances = 1U << 16;
+};
+
+// Those of siltfs: the defaults. The paper's: occupancy 0.93, 0.4 bytes a key for the SortedStore,
+// no buffers, nothing while converting and merging, 2^k buckets.
+SiltParticulars PaperParticulars();
+
+struct SiltPrediction {
+  double false_positive_rate = 0;  // f = 8 / 2^k, of one store
+  double log_store_entries = 0;    // occupancy * 2^(bucket_bits + 2)
+  double hash_stores = 0;          // H, an instance's average; equation 5
+  double write_amplification = 0;  // equations 1 and 4
+  double read_amplification = 0;   // equations 2 and 6: of a key of the SortedStore, or of none
+  double average_hit_reads = 0;    // of a key drawn evenly from all
+  double memory_bytes = 0;         // average over time, all instances; equations 3 and 7
+  double peak_memory_bytes = 0;
+  double flash_bytes = 0;          // at the peak
+  double device_life_seconds = 0;  // equation 8; infinite without updates
+};
+
+Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevice& device,
+                                   const SiltParameters& parameters,
+                                   const SiltParticulars& particulars);
+
+// What the prediction must keep to.
+struct SiltLimits {
+  double memory_bytes = 0;  // at the peak
+  double flash_bytes = 0;
+  double write_amplification = 5.4;
+  double read_amplification = 1.01;
+};
+
+enum class SiltPreference : uint8_t {
+  kLeastMemory,  // no more than the limits ask for
+  kLeastWrites,  // all the memory there is, where it saves writes
+};
+
+struct SiltPlan {
+  SiltParameters parameters;
+  SiltPrediction prediction;
+};
+
+// Of the parameters that keep to the limits those that need the least memory (at the peak), or
+// write the least. d is a multiple of a LogStore's entries, P a power of two.
+Result<SiltPlan> ChooseSiltParameters(const SiltWorkload& workload, const SiltDevice& device,
+                                      const SiltLimits& limits, const SiltParticulars& particulars,
+                                      SiltPreference preference = SiltPreference::kLeastMemory);
+
+}  // namespace siltfs

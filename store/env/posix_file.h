@@ -1,0 +1,40 @@
+// A file of the machine, as PosixEnv opens it and its read queues use it. For this folder only.
+#pragma once
+
+#include <string>
+
+#include "store/env/env.h"
+#include "store/env/posix_descriptor.h"
+
+namespace siltfs {
+
+class PosixFile : public File {
+ public:
+  PosixFile(std::string path, Descriptor fd, bool direct)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct) {}
+
+  const std::string& path() const override { return path_; }
+  Result<size_t> Read(uint64_t offset, MutableByteView out) const override;
+  Status Write(uint64_t offset, ByteView data) override;
+  Status Sync() override;
+  Status Truncate(uint64_t size) override;
+  Status Preallocate(uint64_t size) override;
+  Result<uint64_t> Size() const override;
+  Status Close() override;
+
+  int descriptor() const { return fd_.get(); }
+  // The machine gave `got` bytes of more: whether that means that the file ends there.
+  bool EndsAfter(size_t got) const {
+    // Asking for the rest from an unaligned offset would be refused.
+    return got == 0 || (direct_ && got % kDirectAlignment != 0);
+  }
+
+ private:
+  static constexpr size_t kDirectAlignment = 4096;
+
+  const std::string path_;
+  Descriptor fd_;
+  const bool direct_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,50 @@
+// Many reads at once. A flash device answers one random read in the time in which it could have
+// answered dozens; a ReadQueue keeps up to `depth` reads in flight at it. Comes from
+// Env::NewReadQueue.
+//
+// When not to use it: for a read or two, File::Read costs less to set up.
+//
+// Thread-safety: one thread at a time; any number of queues may be used together, on the same
+// files. Ownership: requests, files and buffers are the caller's, and must outlive the call only.
+// Errors: each request has its own Status, as File::Read would have given it; one's failure does
+// not touch the others. A request without a file, with a file of another kind of Env (or another
+// SimEnv), or that ends beyond 2^63 - 1 is kInvalidArgument. Order: none is promised.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "store/base/bytes.h"
+#include "store/base/status.h"
+
+namespace siltfs {
+
+class File;
+
+struct ReadRequest {
+  const File* file = nullptr;
+  uint64_t offset = 0;
+  MutableByteView out = {};  // no two requests of one call may overlap here
+
+  // Filled in; what was in them before doesn't matter.
+  size_t bytes_read = 0;  // less than out.size() only where the file ends, or after an error
+  Status status = {};
+};
+
+class ReadQueue {
+ public:
+  static constexpr unsigned kMaxDepth = 1024;
+
+  virtual ~ReadQueue() = default;
+
+  // Returns when all requests are done.
+  virtual void ReadAll(std::span<ReadRequest> requests) = 0;
+
+  // How it is done, for logs and figures: "io_uring", "threads", "simulated"; "one by one" after
+  // the machine has withdrawn io_uring.
+  virtual std::string_view mechanism() const = 0;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,45 @@
+// What every ReadQueue does to a request. For this folder only.
+#pragma once
+
+#include <cstdint>
+
+#include "store/env/env.h"
+
+namespace siltfs {
+
+inline Status CheckReadQueueDepth(unsigned depth) {
+  if (depth >= 1 && depth <= ReadQueue::kMaxDepth) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument, "the depth of a read queue is from 1 to 1024");
+}
+
+// Of a file of this Env (or null): whether the request can be made at all. Clears its outcome.
+inline Status BeginRequest(ReadRequest& request, const File* own_file) {
+  request.bytes_read = 0;
+  request.status.IgnoreError("of an earlier use");
+  request.status = Status::Ok();
+  if (own_file == nullptr) {
+    return Status(StatusCode::kInvalidArgument, request.file == nullptr
+                                                    ? "a read without a file"
+                                                    : "a file of another kind than the read queue");
+  }
+  // A negative offset, as the machine would see it, can mean "where the last read ended".
+  constexpr uint64_t kEnd = INT64_MAX;
+  if (request.offset > kEnd || request.out.size() > kEnd - request.offset) {
+    return Status(StatusCode::kInvalidArgument, "a read beyond the largest offset")
+        .At(own_file->path(), request.offset);
+  }
+  return Status::Ok();
+}
+
+// Makes a request that BeginRequest let pass, from where it stands, and waits for it.
+inline void ReadRest(ReadRequest& request) {
+  Result<size_t> got = request.file->Read(request.offset + request.bytes_read,
+                                          request.out.subspan(request.bytes_read));
+  if (got.ok()) {
+    request.bytes_read += *got;
+  } else {
+    request.status = std::move(got).status();
+  }
+}
+
+}  // namespace siltfs

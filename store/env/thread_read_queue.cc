@@ -1,0 +1,94 @@
+#include "store/env/thread_read_queue.h"
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+#include "store/env/posix_file.h"
+#include "store/env/read_request.h"
+
+namespace siltfs {
+namespace {
+
+class ThreadReadQueue : public ReadQueue {
+ public:
+  explicit ThreadReadQueue(unsigned depth) : depth_(depth) {}
+
+  ~ThreadReadQueue() override {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+    }
+    work_.NotifyAll();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void ReadAll(std::span<ReadRequest> requests) override {
+    StartThreads(std::min<size_t>(depth_, requests.size()));
+    MutexLock lock(mutex_);
+    requests_ = requests;
+    next_ = 0;
+    unfinished_ = requests.size();
+    if (requests.size() > 1) work_.NotifyAll();
+    while (next_ < requests_.size()) ReadNext();
+    while (unfinished_ > 0) done_.Wait(mutex_);
+    requests_ = {};
+    next_ = 0;
+  }
+
+  std::string_view mechanism() const override { return "threads"; }
+
+ private:
+  // Besides the caller's.
+  void StartThreads(size_t wanted) {
+    while (threads_.size() + 1 < wanted) {
+      try {
+        threads_.emplace_back([this] { Work(); });
+      } catch (const std::system_error&) {
+        return;  // no more are to be had now
+      }
+    }
+  }
+
+  void Work() {
+    MutexLock lock(mutex_);
+    while (!stopping_) {
+      if (next_ < requests_.size()) {
+        ReadNext();
+      } else {
+        work_.Wait(mutex_);
+      }
+    }
+  }
+
+  // Takes the next request; lets go of the mutex while it reads.
+  void ReadNext() SILTFS_REQUIRES(mutex_) {
+    ReadRequest& request = requests_[next_++];
+    mutex_.Unlock();
+    request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+    if (request.status.ok()) ReadRest(request);
+    mutex_.Lock();
+    if (--unfinished_ == 0) done_.NotifyOne();
+  }
+
+  const unsigned depth_;
+  std::vector<std::thread> threads_;  // of the caller's thread only
+
+  Mutex mutex_;
+  CondVar work_;
+  CondVar done_;
+  std::span<ReadRequest> requests_ SILTFS_GUARDED_BY(mutex_);  // of the call that is running
+  size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;                  // to be taken
+  size_t unfinished_ SILTFS_GUARDED_BY(mutex_) = 0;
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadQueue> NewThreadReadQueue(unsigned depth) {
+  return std::make_unique<ThreadReadQueue>(depth);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,151 @@
+#include "store/env/uring_read_queue.h"
+
+#include <liburing.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "store/env/posix_error.h"
+#include "store/env/posix_file.h"
+#include "store/env/read_request.h"
+
+namespace siltfs {
+namespace {
+
+// Longer reads are made in pieces: the ring counts bytes in 32 bits, and a long one would hold up
+// the short ones behind it.
+constexpr size_t kMaxTransfer = size_t{1} << 20;
+
+class UringReadQueue : public ReadQueue {
+ public:
+  // Takes the ring over.
+  UringReadQueue(const io_uring& ring, unsigned depth) : ring_(ring), depth_(depth) {}
+  ~UringReadQueue() override {
+    if (usable_) io_uring_queue_exit(&ring_);
+  }
+
+  void ReadAll(std::span<ReadRequest> requests) override {
+    requests_ = requests;
+    waiting_.clear();
+    for (size_t i = requests.size(); i-- > 0;) {  // the first is to be the last: it is taken first
+      ReadRequest& request = requests[i];
+      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+      if (request.status.ok() && !request.out.empty()) waiting_.push_back(i);
+    }
+    if (usable_ && waiting_.size() > 1) ReadThroughRing();
+    while (!waiting_.empty()) {
+      ReadRest(requests_[TakeWaiting()]);
+    }
+    requests_ = {};
+  }
+
+  std::string_view mechanism() const override { return usable_ ? "io_uring" : "one by one"; }
+
+ private:
+  void ReadThroughRing() {
+    while (true) {
+      Fill();
+      if (in_flight_ == 0) return;
+      const int submitted = io_uring_submit_and_wait(&ring_, 1);
+      // Short of memory, the kernel may still have reads of ours to finish; without any, waiting
+      // for it could take for ever.
+      const bool passing =
+          submitted == -EINTR || ((submitted == -EAGAIN || submitted == -EBUSY) && InKernel() > 0);
+      if (submitted < 0 && !passing) return Abandon();
+      Reap();
+    }
+  }
+
+  // Hands over what waits, as far as the depth allows.
+  void Fill() {
+    while (in_flight_ < depth_ && !waiting_.empty()) {
+      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+      if (entry == nullptr) return;  // the kernel has not taken the last ones yet
+      const size_t i = TakeWaiting();
+      ReadRequest& request = requests_[i];
+      const MutableByteView rest = request.out.subspan(request.bytes_read);
+      io_uring_prep_read(entry, FileOf(request).descriptor(), rest.data(),
+                         static_cast<unsigned>(std::min(rest.size(), kMaxTransfer)),
+                         request.offset + request.bytes_read);
+      io_uring_sqe_set_data64(entry, i);
+      ++in_flight_;
+    }
+  }
+
+  // Takes the outcomes that are there.
+  void Reap() {
+    io_uring_cqe* outcome = nullptr;
+    while (io_uring_peek_cqe(&ring_, &outcome) == 0) {
+      const auto i = static_cast<size_t>(io_uring_cqe_get_data64(outcome));
+      const int got = outcome->res;
+      io_uring_cqe_seen(&ring_, outcome);
+      --in_flight_;
+      Finish(i, got);
+    }
+  }
+
+  void Finish(size_t i, int got) {
+    ReadRequest& request = requests_[i];
+    if (got == -EINTR || got == -EAGAIN) {
+      ReadRest(request);  // rare; and it ends, which asking the ring again might not
+    } else if (got < 0) {
+      request.status =
+          PosixError("read", -got).At(request.file->path(), request.offset + request.bytes_read);
+    } else {
+      request.bytes_read += static_cast<size_t>(got);
+      const bool done = request.bytes_read == request.out.size() ||
+                        FileOf(request).EndsAfter(static_cast<size_t>(got));
+      if (!done) waiting_.push_back(i);
+    }
+  }
+
+  // The ring is of no more use: waits for what the kernel works at, as it writes to the caller's
+  // buffers, and leaves the rest waiting.
+  void Abandon() {
+    const unsigned untaken = io_uring_sq_ready(&ring_);
+    for (unsigned n = 0; n < untaken; ++n) {
+      const unsigned at = (ring_.sq.sqe_tail - untaken + n) & ring_.sq.ring_mask;
+      waiting_.push_back(static_cast<size_t>(ring_.sq.sqes[at].user_data));
+    }
+    in_flight_ -= untaken;
+    while (in_flight_ > 0) {
+      sched_yield();  // the kernel finishes reads when this thread enters it, by whatever door
+      Reap();
+    }
+    io_uring_queue_exit(&ring_);
+    usable_ = false;
+  }
+
+  size_t InKernel() const { return in_flight_ - io_uring_sq_ready(&ring_); }
+
+  size_t TakeWaiting() {
+    const size_t i = waiting_.back();
+    waiting_.pop_back();
+    return i;
+  }
+
+  static const PosixFile& FileOf(const ReadRequest& request) {
+    return static_cast<const PosixFile&>(*request.file);  // BeginRequest has seen to it
+  }
+
+  io_uring ring_;
+  const unsigned depth_;
+  bool usable_ = true;
+  // Of the call that is running:
+  std::span<ReadRequest> requests_;
+  std::vector<size_t> waiting_;  // to be read, from bytes_read on; the last one next
+  size_t in_flight_ = 0;         // handed to the ring, outcome not taken
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ReadQueue>> NewUringReadQueue(unsigned depth) {
+  io_uring ring{};
+  const int made = io_uring_queue_init(depth, &ring, 0);
+  if (made < 0) return PosixError("set up io_uring", -made);
+  return std::unique_ptr<ReadQueue>(std::make_unique<UringReadQueue>(ring, depth));
+}
+
+}  // namespace siltfs

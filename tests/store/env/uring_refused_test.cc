@@ -1,0 +1,117 @@
+// io_uring that is refused, from the beginning or halfway, as containers do: by a system call
+// filter. A filter holds for the thread that sets it and for those it starts, and goes with them.
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "store/env/posix_env.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs {
+namespace {
+
+// From now on the system call fails with this error in this thread. False: filters are refused,
+// too.
+bool Refuse(unsigned system_call, unsigned error) {
+  std::array<sock_filter, 4> program = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+struct Reads {
+  testing::TemporaryDirectory directory;
+  std::unique_ptr<Env> env = NewPosixEnv();
+  std::unique_ptr<File> file;
+  std::vector<Bytes> buffers = std::vector<Bytes>(40, Bytes(500));
+  std::vector<ReadRequest> requests;
+
+  Reads() {
+    auto made = env->OpenFile(directory / "f", {.mode = OpenMode::kCreate});
+    REQUIRE_OK(made);
+    file = std::move(*made);
+    Again();
+    for (size_t i = 0; i < buffers.size(); ++i)
+      REQUIRE_OK(file->Write(i * 500, Bytes(500, static_cast<uint8_t>(i + 1))));
+  }
+  void Again() {
+    requests.clear();
+    for (Bytes& buffer : buffers) {
+      std::fill(buffer.begin(), buffer.end(), 0);
+      requests.push_back({.file = file.get(), .offset = requests.size() * 500, .out = buffer});
+    }
+  }
+  bool AllRight() const {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const bool right = requests[i].status.ok() && requests[i].bytes_read == 500 &&
+                         buffers[i] == Bytes(500, static_cast<uint8_t>(i + 1));
+      if (!right) return false;
+    }
+    return true;
+  }
+};
+
+TEST_CASE("where io_uring is refused, threads read") {
+  for (const unsigned error : {EPERM, ENOSYS, ENOMEM}) {
+    INFO("error number " << error);
+    Reads reads;
+    bool filtered = false, right = false;
+    std::string mechanism;
+    Status uring_alone;
+    std::thread([&] {
+      filtered = Refuse(SYS_io_uring_setup, error);
+      auto queue = reads.env->NewReadQueue(8);
+      if (!queue.ok()) return;
+      mechanism = (*queue)->mechanism();
+      (*queue)->ReadAll(reads.requests);
+      right = reads.AllRight();
+      uring_alone = NewPosixEnv({.reads = ReadMechanism::kUring})->NewReadQueue(8).status();
+    }).join();
+    if (!filtered) return;  // nothing to test with
+    REQUIRE(mechanism == "threads");
+    REQUIRE(right);
+    REQUIRE_FALSE(uring_alone.ok());
+  }
+}
+
+TEST_CASE("a ring that is refused after it was made loses no read, then and later") {
+  for (const unsigned error : {EPERM, EAGAIN, ENOMEM}) {
+    INFO("error number " << error);
+    Reads reads;
+    auto queue = NewPosixEnv({.reads = ReadMechanism::kUring})->NewReadQueue(8);
+    if (!queue.ok()) return;  // no io_uring here
+    bool filtered = false, first = false, second = false;
+    (*queue)->ReadAll(reads.requests);
+    REQUIRE(reads.AllRight());
+    std::thread([&] {
+      filtered = Refuse(SYS_io_uring_enter, error);
+      reads.Again();
+      (*queue)->ReadAll(reads.requests);
+      first = reads.AllRight();
+      reads.Again();
+      (*queue)->ReadAll(reads.requests);
+      second = reads.AllRight();
+    }).join();
+    if (!filtered) return;
+    REQUIRE(first);
+    REQUIRE(second);
+    REQUIRE((*queue)->mechanism() == "one by one");
+  }
+}
+
+}  // namespace
+}  // namespace siltfs
