@@ -1,0 +1,105 @@
+// How the entropy-coded trie writes the one thing it knows of a node: of its n leaves, how many are
+// in the left subtree (SILT, section 3.3). Keys are hashes, so that number is binomially
+// distributed, Bin(n, 1/2), and costs about half the logarithm of n.
+//
+// - n <= 16: Huffman's code of exactly that distribution, one static table for each n.
+// - Above: the deviation from n / 2, folded to 0, -1, 1, -2, ... -> 0, 1, 2, 3, ...; its k lowest
+//   bits are written as they are, the bits above by Elias' gamma code. k follows the distribution's
+//   width, sqrt(n) / 2, so that the gamma code has small numbers to code (as for every n with
+//   k = 0 in the paper).
+//
+// Weak ordering makes one symbol, "one-sided", of the two splits (n, 0) and (0, n). A lookup passes
+// through such a node without looking at its key's bit. That is right for every key of the trie,
+// since all of the subtree's keys agree on that bit; it gives an absent key some place, as it has
+// none. The order of the keys stays what it is.
+//
+// The codes are part of the file format; docs/format.md and the codec's tests pin them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "index/silt/bit_stream.h"
+
+namespace siltfs {
+
+enum class TrieOrdering : uint8_t {
+  kExact = 0,  // an absent key is led to its neighbours
+  kWeak = 1,   // an absent key is led anywhere
+};
+
+// Thread-safety: immutable.
+class TrieCodec {
+ public:
+  static constexpr uint32_t kHuffmanLeaves = 16;
+
+  // A code word, its first bit lowest.
+  struct Code {
+    uint16_t bits = 0;
+    uint8_t length = 0;
+  };
+
+  // The one codec of an ordering; lives as long as the program.
+  static const TrieCodec& Of(TrieOrdering ordering);
+
+  TrieOrdering ordering() const { return ordering_; }
+
+  // leaves >= 2. left <= leaves; with weak ordering left < leaves, and 0 is "one-sided".
+  void Write(BitWriter& out, uint32_t leaves, uint32_t left) const {
+    if (leaves <= kHuffmanLeaves) {
+      const Code code = codes_[leaves][left];
+      out.Write(code.bits, code.length);
+    } else {
+      WriteDeviation(out, leaves, left);
+    }
+  }
+
+  // What Write wrote. Of other bits: any number, after at most kMaxBits bits.
+  uint32_t Read(BitReader& in, uint32_t leaves) const {
+    if (leaves > kHuffmanLeaves) return ReadDeviation(in, leaves);
+    const uint64_t next = in.Peek();
+    const Short code = shorts_[leaves][next % kShorts];
+    if (code.length == 0) return ReadLong(in, leaves, next);
+    in.Skip(code.length);
+    return code.left;
+  }
+  static constexpr unsigned kMaxBits = 128;
+
+  // How many bits a whole trie of this many leaves takes, of which `next` are the next bits; 0 if
+  // that is not known at one look. 2 <= leaves <= kLookLeaves.
+  static constexpr uint32_t kLookLeaves = 6;
+  unsigned TrieBits(uint64_t next, uint32_t leaves) const {
+    return trie_bits_[leaves][next % kLooks];
+  }
+
+  // For tests. leaves <= kHuffmanLeaves.
+  Code CodeOf(uint32_t leaves, uint32_t left) const { return codes_[leaves][left]; }
+
+ private:
+  static constexpr unsigned kShortBits = 8;
+  static constexpr size_t kShorts = size_t{1} << kShortBits;
+  static constexpr unsigned kLookBits = 12;
+  static constexpr size_t kLooks = size_t{1} << kLookBits;
+
+  struct Short {
+    uint8_t left = 0;
+    uint8_t length = 0;  // 0: the code word is longer than kShortBits
+  };
+
+  explicit TrieCodec(TrieOrdering ordering);
+  uint32_t Symbols(uint32_t leaves) const;
+  void MakeCodes(uint32_t leaves);
+  void MakeShorts(uint32_t leaves);
+  void MakeTrieBits(uint32_t leaves);
+  void WriteDeviation(BitWriter& out, uint32_t leaves, uint32_t left) const;
+  uint32_t ReadDeviation(BitReader& in, uint32_t leaves) const;
+  uint32_t ReadLong(BitReader& in, uint32_t leaves, uint64_t next) const;
+
+  // Constant after construction.
+  TrieOrdering ordering_;
+  std::array<std::array<Code, kHuffmanLeaves + 1>, kHuffmanLeaves + 1> codes_;
+  std::array<std::array<Short, kShorts>, kHuffmanLeaves + 1> shorts_;
+  std::array<std::array<uint8_t, kLooks>, kLookLeaves + 1> trie_bits_;
+};
+
+}  // namespace siltfs

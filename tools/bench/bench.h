@@ -1,0 +1,26 @@
+// The shape of a benchmark: each has its file, verifies what it measures, and hands back its
+// figures as one JSON object, which siltfs-bench prints.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace siltfs {
+
+// What is measured gave a wrong answer, or failed.
+class BenchFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Declares a benchmark's options on `app` and returns what to run once they are parsed. The run may
+// throw BenchFailure.
+using ConfigureBench = std::function<nlohmann::ordered_json()> (*)(CLI::App& app);
+
+std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureTrieBench(CLI::App& app);
+
+}  // namespace siltfs

@@ -1,0 +1,88 @@
+#include "tools/bench/run_bench.h"
+
+#include <fmt/ostream.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "tools/bench/bench.h"
+
+namespace siltfs {
+namespace {
+
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
+
+struct Bench {
+  const char* name;
+  const char* description;
+  ConfigureBench configure;
+};
+
+constexpr std::array kBenches = {
+    Bench{"cuckoo", "A LogStore's table: inserts until it refuses, and lookups",
+          ConfigureCuckooBench},
+    Bench{"trie", "A SortedStore's index: building, size, lookups", ConfigureTrieBench},
+};
+
+// One figure a line, "name: value", the names of inner figures behind those of the outer.
+void PrintFigures(std::ostream& out, const nlohmann::ordered_json& figures,
+                  const std::string& prefix) {
+  for (const auto& [name, value] : figures.items()) {
+    if (value.is_object()) {
+      PrintFigures(out, value, prefix + name + ".");
+    } else {
+      out << prefix << name << ": " << value.dump() << "\n";
+    }
+  }
+}
+
+int Run(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
+  CLI::App app("Measures parts of siltfs, and verifies every answer it gets", "siltfs-bench");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.require_subcommand(1);
+  std::array<std::function<nlohmann::ordered_json()>, kBenches.size()> runs;
+  std::array<CLI::App*, kBenches.size()> commands{};
+  bool json = false;
+  for (size_t i = 0; i < kBenches.size(); ++i) {
+    commands[i] = app.add_subcommand(kBenches[i].name, kBenches[i].description);
+    commands[i]->set_help_flag("-h,--help", "Print this help and exit");
+    commands[i]->add_flag("--json", json, "Print one JSON document");
+    runs[i] = kBenches[i].configure(*commands[i]);
+  }
+  // CLI11 takes them without the program's name, last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::Success& wish) {  // help
+    return app.exit(wish, out, err);
+  } catch (const CLI::ParseError& mistake) {
+    fmt::print(err, "siltfs-bench: {} (try siltfs-bench --help)\n", mistake.what());
+    return kUsage;
+  }
+  for (size_t i = 0; i < kBenches.size(); ++i) {
+    if (!commands[i]->parsed()) continue;
+    const nlohmann::ordered_json figures = runs[i]();
+    if (json) {
+      out << figures.dump(2) << "\n";
+    } else {
+      PrintFigures(out, figures, "");
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int RunBench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
+  try {
+    return Run(arguments, out, err);
+  } catch (const std::exception& error) {
+    fmt::print(err, "siltfs-bench: {}\n", error.what());
+    return kFailed;
+  }
+}
+
+}  // namespace siltfs
