@@ -217,7 +217,7 @@ TEST_CASE("with the paper's particulars a choice is no worse than the paper's ow
                                           .read_amplification = own.read_amplification},
                                          PaperParticulars());
   REQUIRE_OK(plan);
-  CHECK(plan->prediction.memory_bytes <= own.memory_bytes);
+  CHECK(plan->prediction.peak_memory_bytes <= own.peak_memory_bytes);
   CHECK(plan->parameters.tag_bits == plan->parameters.bucket_bits);
 }
 

@@ -79,14 +79,22 @@ Names Without(Names names, const Names& others) {
   return names;
 }
 
+// Of a command, or of one below another: "index plan".
+std::string Help(const std::string& command) {
+  std::vector<std::string> arguments = {"siltfs"};
+  std::istringstream words(command);
+  for (std::string word; words >> word;) arguments.push_back(word);
+  arguments.emplace_back("--help");
+  return Run(arguments).out;
+}
+
 const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
-  for (const std::string command : {"mkfs", "mount", "umount", "stat"}) {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "index plan"}) {
     INFO(command);
-    const Names in_help =
-        Without(OptionsInHelp(Run({"siltfs", command, "--help"}).out), kEverywhere);
+    const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
   }
   CHECK(OptionsIn(Tags(Section(page, ".SH DESCRIPTION"))) ==
@@ -101,6 +109,13 @@ TEST_CASE("The manual has every command, and no others") {
   const std::string help = Run({"siltfs", "--help"}).out;
   Collect(help.substr(help.find("Subcommands:")), R"(\n  ([a-z]+) )", in_help);
   CHECK(in_manual == in_help);
+  Names below_index_in_manual;
+  Collect(page, R"(\n\.SS siltfs index ([a-z]+))", below_index_in_manual);
+  Names below_index_in_help;
+  const std::string index_help = Help("index");
+  Collect(index_help.substr(index_help.find("Subcommands:")), R"(\n  ([a-z]+) )",
+          below_index_in_help);
+  CHECK(below_index_in_manual == below_index_in_help);
 }
 
 TEST_CASE("The manual describes every mount option that help lists, and no others") {
@@ -149,10 +164,10 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command : {"mkfs", "mount", "umount", "stat"}) {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "index", "index plan"}) {
     INFO(command);
-    CHECK(OptionsIn(OutputOf("_siltfs_options " + command)) ==
-          LongOnly(OptionsInHelp(Run({"siltfs", command, "--help"}).out)));
+    CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
+          LongOnly(OptionsInHelp(Help(command))));
   }
 }
 
@@ -166,6 +181,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
         "ro,noxattr ro,nosuid ro,nodev ro,noexec ro,noatime ");
   CHECK(complete("mkfs.siltfs --index-engine s", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
+  CHECK(complete("siltfs index p", 2) == "plan ");
+  CHECK(complete("siltfs index plan --us", 3) == "--use-all-memory ");
+  CHECK(complete("siltfs index plan --trie w", 4) == "weak ");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ _siltfs_options() {
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     stat) echo --json --help ;;
+    index) echo --help ;;
+    "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;
   esac
 }
@@ -19,11 +21,14 @@ _siltfs() {
     *.siltfs) command=${COMP_WORDS[0]##*/} command=${command%.siltfs} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
+  if [[ $command == index ]] && ((COMP_CWORD > at)); then command="index ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
+    --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory) return ;;
+    --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -35,7 +40,11 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat index" -- "$current")
+  elif [[ $command == index ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "plan" -- "$current")
+  elif [[ $command == "index plan" ]]; then
+    return
   elif ((COMP_CWORD >= at)); then
     mapfile -t COMPREPLY < <(compgen -d -- "$current")
     compopt -o filenames 2>/dev/null

@@ -30,6 +30,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 
 // As mount(8) calls it: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Its codes are
 // MountHelperCode's.

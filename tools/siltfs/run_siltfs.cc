@@ -24,6 +24,7 @@ constexpr std::array kCommands = {
     Command{"mount", "Mount a store", ConfigureMount},
     Command{"umount", "Unmount a store and wait until it is free", ConfigureUmount},
     Command{"stat", "Show a store's figures", ConfigureStat},
+    Command{"index", "Plan the chunk index", ConfigureIndex},
 };
 
 constexpr const char* kAbout =

@@ -1,0 +1,10 @@
+// The commands below `siltfs index`. Each has its file (index_NAME_command.cc).
+#pragma once
+
+#include "tools/siltfs/command.h"
+
+namespace siltfs {
+
+std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings);
+
+}  // namespace siltfs

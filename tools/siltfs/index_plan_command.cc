@@ -1,0 +1,195 @@
+// siltfs index plan
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "fs/fuse/size_text.h"
+#include "index/silt/plan.h"
+#include "tools/siltfs/index_command.h"
+
+namespace siltfs {
+namespace {
+
+constexpr double kSecondsPerYear = 365.25 * 24 * 3600;
+
+struct Trie {
+  std::string_view name;
+  double bits_per_key;
+};
+constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.3}};
+
+// As given on the command line.
+struct Arguments {
+  std::string entries;
+  std::string memory;
+  std::string flash;
+  double write_amplification = SiltLimits().write_amplification;
+  double read_amplification = SiltLimits().read_amplification;
+  double updates_per_second = SiltWorkload().updates_per_second;
+  double erase_cycles = SiltDevice().erase_cycles;
+  std::string trie = "exact";
+  bool use_all_memory = false;
+  bool json = false;
+};
+
+struct Question {
+  SiltWorkload workload;
+  SiltDevice device;
+  SiltLimits limits;
+  SiltParticulars particulars;
+  SiltPreference preference = SiltPreference::kLeastMemory;
+};
+
+Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
+
+Result<double> ParseOption(std::string_view option, const std::string& text) {
+  const Result<uint64_t> number = ParseSize(text);
+  if (!number.ok()) return Wrong(fmt::format("{}: {}", option, number.status().cause()));
+  if (*number == 0) return Wrong(fmt::format("{}: must be more than 0", option));
+  return static_cast<double>(*number);
+}
+
+Result<double> BitsPerKey(std::string_view name) {
+  for (const Trie& trie : kTries) {
+    if (trie.name == name) return trie.bits_per_key;
+  }
+  return Wrong(fmt::format("--trie: \"{}\" is neither exact, weak nor sparse", name));
+}
+
+Result<Question> ToQuestion(const Arguments& arguments) {
+  Question question;
+  SILTFS_ASSIGN_OR_RETURN(question.workload.entries, ParseOption("--entries", arguments.entries));
+  SILTFS_ASSIGN_OR_RETURN(question.limits.memory_bytes, ParseOption("--memory", arguments.memory));
+  SILTFS_ASSIGN_OR_RETURN(question.limits.flash_bytes, ParseOption("--flash", arguments.flash));
+  SILTFS_ASSIGN_OR_RETURN(question.particulars.sorted_bits_per_key, BitsPerKey(arguments.trie));
+  question.workload.updates_per_second = arguments.updates_per_second;
+  question.device = {.flash_bytes = question.limits.flash_bytes,
+                     .erase_cycles = arguments.erase_cycles};
+  question.limits.write_amplification = arguments.write_amplification;
+  question.limits.read_amplification = arguments.read_amplification;
+  if (arguments.use_all_memory) question.preference = SiltPreference::kLeastWrites;
+  return question;
+}
+
+uint64_t Whole(double number) { return static_cast<uint64_t>(std::llround(number)); }
+
+double HashStoresPerMerge(const SiltPlan& plan) {
+  return plan.parameters.merge_entries / plan.prediction.log_store_entries;
+}
+
+nlohmann::json ToJson(const Question& question, const SiltPlan& plan) {
+  const SiltPrediction& p = plan.prediction;
+  const double entries = question.workload.entries;
+  nlohmann::json json = {
+      {"entries", Whole(entries)},
+      {"k", plan.parameters.tag_bits},
+      {"d", Whole(plan.parameters.merge_entries)},
+      {"P", plan.parameters.instances},
+      {"H", p.hash_stores},
+      {"bucket_bits", plan.parameters.bucket_bits},
+      {"log_store_entries", Whole(p.log_store_entries)},
+      {"hash_stores_per_merge", Whole(HashStoresPerMerge(plan))},
+      {"false_positive_rate", p.false_positive_rate},
+      {"write_amplification", p.write_amplification},
+      {"read_amplification", p.read_amplification},
+      {"read_amplification_hit", p.average_hit_reads},
+      {"read_amplification_miss", p.read_amplification},
+      {"memory_bytes", Whole(p.memory_bytes)},
+      {"memory_bytes_peak", Whole(p.peak_memory_bytes)},
+      {"memory_bytes_per_entry", p.memory_bytes / entries},
+      {"memory_bytes_per_entry_peak", p.peak_memory_bytes / entries},
+      {"flash_bytes", Whole(p.flash_bytes)},
+      {"device_life_years", nullptr},  // without updates there is no end to it
+  };
+  if (std::isfinite(p.device_life_seconds)) {
+    json["device_life_years"] = p.device_life_seconds / kSecondsPerYear;
+  }
+  return json;
+}
+
+std::string ToText(const Question& question, const SiltPlan& plan) {
+  const SiltPrediction& p = plan.prediction;
+  const double entries = question.workload.entries;
+  const auto memory = [&](double bytes) {
+    return fmt::format("{} ({:.3f} bytes an entry)", FormatSize(Whole(bytes)), bytes / entries);
+  };
+  std::string text;
+  const auto line = [&](std::string_view label, std::string_view value) {
+    text += fmt::format("{:<38}  {}\n", label, value);
+  };
+  line("k, bits of a tag", fmt::format("{}", plan.parameters.tag_bits));
+  line("d, entries of a merge",
+       fmt::format("{} ({} HashStores of {})", Whole(plan.parameters.merge_entries),
+                   Whole(HashStoresPerMerge(plan)), Whole(p.log_store_entries)));
+  line("P, partitions", fmt::format("{}", plan.parameters.instances));
+  line("H, HashStores of a partition, average", fmt::format("{:.1f}", p.hash_stores));
+  line("buckets of a table", fmt::format("2^{}", plan.parameters.bucket_bits));
+  line("write amplification", fmt::format("{:.3f}", p.write_amplification));
+  line("flash reads of a hit, average", fmt::format("{:.4f}", p.average_hit_reads));
+  line("flash reads of a miss", fmt::format("{:.4f}", p.read_amplification));
+  line("memory, average", memory(p.memory_bytes));
+  line("memory, peak", memory(p.peak_memory_bytes));
+  line("flash, peak", FormatSize(Whole(p.flash_bytes)));
+  line("life of the device", std::isfinite(p.device_life_seconds)
+                                 ? fmt::format("{:.1f} years at {:g} updates a second",
+                                               p.device_life_seconds / kSecondsPerYear,
+                                               question.workload.updates_per_second)
+                                 : "without end");
+  return text;
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<Question> question = ToQuestion(arguments);
+  if (!question.ok()) return Fail(surroundings, question.status());
+  const Result<SiltPlan> plan =
+      ChooseSiltParameters(question->workload, question->device, question->limits,
+                           question->particulars, question->preference);
+  if (!plan.ok()) return Fail(surroundings, plan.status());
+  if (arguments.json) {
+    surroundings.out << ToJson(*question, *plan).dump(2) << "\n";
+  } else {
+    surroundings.out << ToText(*question, *plan);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("--entries", arguments->entries,
+                 "Chunks that the index is to know; takes the suffixes of sizes")
+      ->type_name("N")
+      ->required();
+  app.add_option("--memory", arguments->memory, "Most memory, at the peak")
+      ->type_name("SIZE")
+      ->required();
+  app.add_option("--flash", arguments->flash, "Size of the device, all for the index")
+      ->type_name("SIZE")
+      ->required();
+  app.add_option("--write-amplification", arguments->write_amplification,
+                 fmt::format("Most writes an entry ({:g})", arguments->write_amplification))
+      ->type_name("X");
+  app.add_option("--read-amplification", arguments->read_amplification,
+                 fmt::format("Most flash reads a lookup ({:g})", arguments->read_amplification))
+      ->type_name("X");
+  app.add_option("--updates-per-second", arguments->updates_per_second,
+                 fmt::format("Entries put a second ({:g})", arguments->updates_per_second))
+      ->type_name("U");
+  app.add_option("--erase-cycles", arguments->erase_cycles,
+                 fmt::format("Cycles that the device lasts ({:g})", arguments->erase_cycles))
+      ->type_name("E");
+  app.add_option("--trie", arguments->trie,
+                 "Index of sorted entries: exact, weak or sparse (exact)")
+      ->type_name("KIND");
+  app.add_flag("--use-all-memory", arguments->use_all_memory,
+               "Use all of the memory to write less, instead of as little as will do");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
