@@ -24,6 +24,9 @@ class MissingIndex final : public ChunkIndex {
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
     return Status::Ok();
   }
+  Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
+    return Status::Ok();
+  }
   IndexStats StatsImpl() const override {
     IndexStats stats;
     stats.engine = "none";

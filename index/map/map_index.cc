@@ -70,6 +70,11 @@ class MapIndex final : public ChunkIndex {
     return Status::Ok();
   }
 
+  // The snapshot on flash is proven when it is read; in memory there is nothing to find.
+  Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
+    return Status::Ok();
+  }
+
   IndexStats StatsImpl() const override {
     ReaderLock lock(mutex_);
     constexpr uint64_t kNodeBytes = sizeof(ChunkMap::value_type) + 4 * sizeof(void*);

@@ -43,7 +43,8 @@ void CuckooFilter::Prefetch(uint64_t hash) const {
 }
 
 bool CuckooFilter::Finds(uint64_t hash, uint32_t slot) const {
-  return std::ranges::find(Find(hash), slot) != Find(hash).end();
+  const CuckooTable::Candidates found = Find(hash);
+  return std::find(found.begin(), found.end(), slot) != found.end();
 }
 
 std::string CuckooFilter::Encode() const {

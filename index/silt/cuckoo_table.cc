@@ -5,12 +5,6 @@
 #include <functional>
 
 namespace siltfs {
-namespace {
-
-constexpr uint16_t kValid = 1U << CuckooTable::kTagBits;
-
-}  // namespace
-
 CuckooTable::CuckooTable(unsigned bucket_bits)
     : bucket_bits_(bucket_bits),
       bucket_mask_((1U << bucket_bits) - 1),
@@ -28,16 +22,6 @@ size_t CuckooTable::memory_bytes() const {
          stash_.capacity() * sizeof(Stashed);
 }
 
-CuckooTable::Place CuckooTable::PlaceOf(uint64_t hash) const {
-  const uint32_t first = static_cast<uint32_t>(hash) & bucket_mask_;
-  const uint32_t second = static_cast<uint32_t>(hash >> bucket_bits_) & bucket_mask_;
-  const uint32_t further_mask = (1U << (kTagBits - bucket_bits_)) - 1;
-  const uint32_t further = static_cast<uint32_t>(hash >> (2 * bucket_bits_)) & further_mask;
-  const auto tag = static_cast<uint16_t>(kValid | further << bucket_bits_);
-  return {.buckets = {first, second},
-          .tags = {static_cast<uint16_t>(tag | second), static_cast<uint16_t>(tag | first)}};
-}
-
 // What `tag` becomes in a bucket whose other is `other_bucket`.
 uint16_t CuckooTable::TagFor(uint16_t tag, uint32_t other_bucket) const {
   return static_cast<uint16_t>((tag & ~bucket_mask_) | other_bucket);
@@ -51,7 +35,7 @@ uint32_t CuckooTable::RandomBits() {
 }
 
 CuckooTable::Candidates CuckooTable::Find(uint64_t hash) const {
-  const Place place = PlaceOf(hash);
+  const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   Candidates found;
   for (size_t side = 0; side < 2; ++side) {
     if (side == 1 && place.buckets[1] == place.buckets[0]) break;
@@ -70,14 +54,14 @@ CuckooTable::Candidates CuckooTable::Find(uint64_t hash) const {
 }
 
 void CuckooTable::Prefetch(uint64_t hash) const {
-  const Place place = PlaceOf(hash);
+  const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   for (uint32_t bucket : place.buckets) __builtin_prefetch(&tags_[bucket * kWays]);
 }
 
 bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   const size_t first = bucket * kWays;
   for (size_t i = first; i < first + kWays; ++i) {
-    if ((tags_[i] & kValid) != 0) continue;
+    if ((tags_[i] & kTagValid) != 0) continue;
     tags_[i] = tag;
     values_[i] = value;
     return true;
@@ -87,7 +71,7 @@ bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
 
 // Puts the key in the place of another entry, that one into its other bucket, and so on until one
 // finds a free way. False, and all undone, if none does.
-bool CuckooTable::Displace(const Place& place, uint32_t value) {
+bool CuckooTable::Displace(const CuckooPlace& place, uint32_t value) {
   struct Undo {
     size_t index;
     uint16_t tag;
@@ -116,7 +100,7 @@ bool CuckooTable::Displace(const Place& place, uint32_t value) {
 }
 
 bool CuckooTable::Insert(uint64_t hash, uint32_t value) {
-  const Place place = PlaceOf(hash);
+  const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   const uint64_t random_state = random_state_;
   const bool placed = PutInFreeWay(place.buckets[0], place.tags[0], value) ||
                       PutInFreeWay(place.buckets[1], place.tags[1], value) ||
@@ -133,7 +117,7 @@ bool CuckooTable::Insert(uint64_t hash, uint32_t value) {
 }
 
 bool CuckooTable::Replace(uint64_t hash, uint32_t from, uint32_t to) {
-  const Place place = PlaceOf(hash);
+  const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   for (size_t side = 0; side < 2; ++side) {
     const size_t first = place.buckets[side] * kWays;
     for (size_t i = first; i < first + kWays; ++i) {
@@ -148,16 +132,6 @@ bool CuckooTable::Replace(uint64_t hash, uint32_t from, uint32_t to) {
     return true;
   }
   return false;
-}
-
-std::vector<uint32_t> CuckooTable::Values() const {
-  std::vector<uint32_t> values;
-  values.reserve(size_);
-  for (size_t i = 0; i < tags_.size(); ++i) {
-    if ((tags_[i] & kValid) != 0) values.push_back(values_[i]);
-  }
-  for (const Stashed& stashed : stash_) values.push_back(stashed.value);
-  return values;
 }
 
 }  // namespace siltfs

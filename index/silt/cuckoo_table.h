@@ -26,13 +26,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "index/silt/cuckoo_place.h"
+
 namespace siltfs {
 
 class CuckooTable {
  public:
-  static constexpr unsigned kMaxBucketBits = 15;
-  static constexpr unsigned kTagBits = 15;
-  static constexpr size_t kWays = 4;
+  static constexpr size_t kWays = kBucketWays;
   static constexpr size_t kMaxDisplacements = 128;
   static constexpr size_t kStashSize = 8;
 
@@ -45,9 +45,10 @@ class CuckooTable {
     const uint32_t* begin() const { return values_.data(); }
     const uint32_t* end() const { return values_.data() + count_; }
 
+    void Add(uint32_t value) { values_[count_++] = value; }
+
    private:
     friend class CuckooTable;
-    void Add(uint32_t value) { values_[count_++] = value; }
 
     std::array<uint32_t, 2 * kWays + kStashSize> values_;
     size_t count_ = 0;
@@ -72,28 +73,32 @@ class CuckooTable {
   // Gives the key's entry, known by its value, another value. False if there is none.
   bool Replace(uint64_t hash, uint32_t from, uint32_t to);
 
-  // The values of all entries, in no order.
-  std::vector<uint32_t> Values() const;
+  // Calls visit(place, tag, value) with each entry but the stashed ones, in the order of the places,
+  // which are numbered from 0 to capacity() - 1.
+  template <typename Visit>
+  void ForEachPlace(const Visit& visit) const {
+    for (size_t i = 0; i < tags_.size(); ++i) {
+      if ((tags_[i] & kTagValid) != 0) visit(i, tags_[i], values_[i]);
+    }
+  }
+  // Calls visit(place, value) with each stashed entry.
+  template <typename Visit>
+  void ForEachStashed(const Visit& visit) const {
+    for (const Stashed& stashed : stash_) visit(stashed.place, stashed.value);
+  }
 
   friend bool operator==(const CuckooTable&, const CuckooTable&) = default;
 
  private:
-  // A key's two buckets, and its tag in each.
-  struct Place {
-    std::array<uint32_t, 2> buckets;
-    std::array<uint16_t, 2> tags;
-    friend bool operator==(const Place&, const Place&) = default;
-  };
   struct Stashed {
-    Place place;
+    CuckooPlace place;
     uint32_t value;
     friend bool operator==(const Stashed&, const Stashed&) = default;
   };
 
-  Place PlaceOf(uint64_t hash) const;
   uint16_t TagFor(uint16_t tag, uint32_t other_bucket) const;
   bool PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value);
-  bool Displace(const Place& place, uint32_t value);
+  bool Displace(const CuckooPlace& place, uint32_t value);
   uint32_t RandomBits();
 
   unsigned bucket_bits_;

@@ -23,15 +23,16 @@ Status EntryMerge::Run(const Visit& visit) {
   const uint64_t room = std::max<uint64_t>(1, options_.sort_memory_bytes / sizeof(Item) * 9 / 10);
   const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
   items_.reserve(std::min(unsorted, room * 10 / 9));
-  const unsigned free_bits = 64 - options_.partition_bits;
-  const auto width = static_cast<unsigned __int128>(1) << free_bits;
-  const uint64_t base = free_bits == 64 ? 0 : uint64_t{options_.partition} << free_bits;
+  const uint64_t last_offset = UINT64_MAX >> options_.partition_bits;
+  const uint64_t base =
+      options_.partition_bits == 0 ? 0 : uint64_t{options_.partition} << (64 - options_.partition_bits);
+  const uint64_t width = last_offset / passes + 1;
 
   SortedCursor sorted(version_.sorted.get(), options_.hash_secret);
   SILTFS_RETURN_IF_ERROR(sorted.Next());
   for (uint64_t pass = 0; pass < passes; ++pass) {
-    const auto first = static_cast<uint64_t>(width * pass / passes);
-    const auto last = static_cast<uint64_t>(width * (pass + 1) / passes - 1);
+    const uint64_t first = width * pass;
+    const uint64_t last = pass + 1 == passes ? last_offset : first + (width - 1);
     SILTFS_RETURN_IF_ERROR(Collect(base + first, base + last, pass == 0));
     SortAndDropOld();
     SILTFS_RETURN_IF_ERROR(MergeRange(sorted, base + last, visit));

@@ -1,5 +1,9 @@
 #include "index/silt/lookup.h"
 
+#include <algorithm>
+
+#include "store/base/aligned_buffer.h"
+
 namespace siltfs {
 
 void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
@@ -112,50 +116,41 @@ void FinishLookup(Lookup& lookup) {
 }
 
 void FinishLookups(std::span<Lookup> lookups, ReadQueue& queue, unsigned depth) {
-  struct InFlight {
-    ReadRequest request;
-    Lookup* lookup = nullptr;
-  };
   depth = static_cast<unsigned>(std::min<size_t>(depth, lookups.size()));
   AlignedBuffer pages(size_t{depth} * kPageSize);
-  std::vector<InFlight> reads(depth);
-  std::vector<InFlight*> idle;
-  std::vector<InFlight*> ready;  // for the next page of a lookup that was given one
-  for (unsigned i = 0; i < depth; ++i) {
-    reads[i].request.out = pages.view().subspan(i * kPageSize, kPageSize);
-    idle.push_back(&reads[i]);
-  }
+  std::vector<ReadRequest> requests;
+  std::vector<Lookup*> reading;  // whom each request serves
   size_t begun = 0;
-  const auto aim = [](InFlight& read) {
-    const auto page = read.lookup->NextRead();
-    if (!page) return false;
-    read.request.file = page->file;
-    read.request.offset = page->offset;
-    return true;
+  // Gives the request the next page that its lookup or one not begun yet must read.
+  const auto aim = [&](ReadRequest& request, Lookup*& lookup) {
+    for (;;) {
+      if (lookup != nullptr) {
+        if (const auto page = lookup->NextRead()) {
+          request.file = page->file;
+          request.offset = page->offset;
+          return true;
+        }
+      }
+      if (begun == lookups.size()) return false;
+      lookup = &lookups[begun++];
+    }
   };
-  queue.Pump(
-      [&]() -> ReadRequest* {
-        if (!ready.empty()) {
-          InFlight* read = ready.back();
-          ready.pop_back();
-          return &read->request;
-        }
-        while (!idle.empty() && begun < lookups.size()) {
-          InFlight* read = idle.back();
-          read->lookup = &lookups[begun++];
-          if (!aim(*read)) continue;
-          idle.pop_back();
-          return &read->request;
-        }
-        return nullptr;
-      },
-      [&](ReadRequest& request) {
-        auto* read = reinterpret_cast<InFlight*>(&request);
-        const MutableByteView out = request.out;
-        std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
-        read->lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
-        (aim(*read) ? ready : idle).push_back(read);
-      });
+  while (requests.size() < depth) {
+    ReadRequest request;
+    Lookup* lookup = nullptr;
+    if (!aim(request, lookup)) break;
+    request.out = pages.view().subspan(requests.size() * kPageSize, kPageSize);
+    requests.push_back(std::move(request));
+    reading.push_back(lookup);
+  }
+  queue.ReadAll(requests, [&](ReadRequest& request) {
+    Lookup*& lookup = reading[static_cast<size_t>(&request - requests.data())];
+    const MutableByteView out = request.out;
+    // What is missing at the file's end reads as zeros, which no name has.
+    std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
+    lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
+    return aim(request, lookup);
+  });
 }
 
 }  // namespace siltfs

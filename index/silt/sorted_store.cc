@@ -37,7 +37,9 @@ Status SortedStoreWriter::Finish() {
   Encoder trie;
   SILTFS_ASSIGN_OR_RETURN(const TrieIndex built, trie_.Finish());
   built.Encode(trie);
-  SILTFS_RETURN_IF_ERROR(file_->Finish({.entries = entries}, trie.view()));
+  FrozenFileInfo info;
+  info.entries = entries;
+  SILTFS_RETURN_IF_ERROR(file_->Finish(info, trie.view()));
   return file_->Sync();
 }
 

@@ -28,6 +28,7 @@ class StoreSet {
 
   size_t partition_count() const { return partitions_.size(); }
   Partition& partition(size_t i) { return partitions_[i]; }
+  const Partition& partition(size_t i) const { return partitions_[i]; }
   Partition& PartitionFor(uint64_t hash) { return partitions_[PartitionOf(hash, partition_bits_)]; }
   uint64_t NewId() { return next_id_.fetch_add(1); }
 

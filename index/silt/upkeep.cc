@@ -174,13 +174,14 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
                              .partition = partition,
                              .sort_memory_bytes = options.sort_memory_bytes});
   uint64_t until_look = kEntriesBetweenLooks;
-  SILTFS_RETURN_IF_ERROR(merge.Run([&](const OrderKey& key, const IndexEntry& entry) -> Status {
+  const auto write = [&](const OrderKey& key, const IndexEntry& entry) -> Status {
     SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
     if (--until_look > 0) return Status::Ok();
     until_look = kEntriesBetweenLooks;
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     return Convert().status();
-  }));
+  };
+  SILTFS_RETURN_IF_ERROR(merge.Run(write));
   StoreSet::Merge merged;
   merged.partition = partition;
   merged.damaged_pages = merge.damaged_pages();

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -40,11 +41,28 @@ class ReadQueue {
   virtual ~ReadQueue() = default;
 
   // Returns when all requests are done.
-  virtual void ReadAll(std::span<ReadRequest> requests) = 0;
+  void ReadAll(std::span<ReadRequest> requests) { DoReadAll(requests, nullptr); }
+
+  // The same, and keeps the device busy with more: `again` is called with each request that is done,
+  // one at a time but maybe in another thread, and returns true after it has given the request
+  // something else to read.
+  using Again = std::function<bool(ReadRequest&)>;
+  void ReadAll(std::span<ReadRequest> requests, const Again& again) {
+    DoReadAll(requests, &again);
+  }
 
   // How it is done, for logs and figures: "io_uring", "threads", "simulated"; "one by one" after
   // the machine has withdrawn io_uring.
   virtual std::string_view mechanism() const = 0;
+
+ protected:
+  // Whether the request, which is done, is to be read again.
+  static bool IsAgain(const Again* again, ReadRequest& request) {
+    return again != nullptr && (*again)(request);
+  }
+
+ private:
+  virtual void DoReadAll(std::span<ReadRequest> requests, const Again* again) = 0;
 };
 
 }  // namespace siltfs

@@ -186,12 +186,14 @@ class SimReadQueue : public ReadQueue {
  public:
   explicit SimReadQueue(std::shared_ptr<SimDisk> disk) : disk_(std::move(disk)) {}
 
-  void ReadAll(std::span<ReadRequest> requests) override {
+  void DoReadAll(std::span<ReadRequest> requests, const Again* again) override {
     for (ReadRequest& request : requests) {
-      const auto* file = dynamic_cast<const SimFile*>(request.file);
-      if (file != nullptr && !file->LiesOn(*disk_)) file = nullptr;
-      request.status = BeginRequest(request, file);
-      if (request.status.ok()) ReadRest(request);
+      do {
+        const auto* file = dynamic_cast<const SimFile*>(request.file);
+        if (file != nullptr && !file->LiesOn(*disk_)) file = nullptr;
+        request.status = BeginRequest(request, file);
+        if (request.status.ok()) ReadRest(request);
+      } while (IsAgain(again, request));
     }
   }
 

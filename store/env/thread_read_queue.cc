@@ -25,10 +25,11 @@ class ThreadReadQueue : public ReadQueue {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void ReadAll(std::span<ReadRequest> requests) override {
+  void DoReadAll(std::span<ReadRequest> requests, const Again* again) override {
     StartThreads(std::min<size_t>(depth_, requests.size()));
     MutexLock lock(mutex_);
     requests_ = requests;
+    again_ = again;
     next_ = 0;
     unfinished_ = requests.size();
     if (requests.size() > 1) work_.NotifyAll();
@@ -66,10 +67,12 @@ class ThreadReadQueue : public ReadQueue {
   // Takes the next request; lets go of the mutex while it reads.
   void ReadNext() SILTFS_REQUIRES(mutex_) {
     ReadRequest& request = requests_[next_++];
-    mutex_.Unlock();
-    request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
-    if (request.status.ok()) ReadRest(request);
-    mutex_.Lock();
+    do {
+      mutex_.Unlock();
+      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+      if (request.status.ok()) ReadRest(request);
+      mutex_.Lock();
+    } while (IsAgain(again_, request));
     if (--unfinished_ == 0) done_.NotifyOne();
   }
 
@@ -80,6 +83,7 @@ class ThreadReadQueue : public ReadQueue {
   CondVar work_;
   CondVar done_;
   std::span<ReadRequest> requests_ SILTFS_GUARDED_BY(mutex_);  // of the call that is running
+  const Again* again_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;                  // to be taken
   size_t unfinished_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;

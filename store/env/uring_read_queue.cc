@@ -26,17 +26,17 @@ class UringReadQueue : public ReadQueue {
     if (usable_) io_uring_queue_exit(&ring_);
   }
 
-  void ReadAll(std::span<ReadRequest> requests) override {
+  void DoReadAll(std::span<ReadRequest> requests, const Again* again) override {
     requests_ = requests;
+    again_ = again;
     waiting_.clear();
-    for (size_t i = requests.size(); i-- > 0;) {  // the first is to be the last: it is taken first
-      ReadRequest& request = requests[i];
-      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
-      if (request.status.ok() && !request.out.empty()) waiting_.push_back(i);
-    }
+    // The first is to be the last: it is taken first.
+    for (size_t i = requests.size(); i-- > 0;) Begin(i);
     if (usable_ && waiting_.size() > 1) ReadThroughRing();
     while (!waiting_.empty()) {
-      ReadRest(requests_[TakeWaiting()]);
+      const size_t i = TakeWaiting();
+      ReadRest(requests_[i]);
+      Done(i);
     }
     requests_ = {};
   }
@@ -44,6 +44,21 @@ class UringReadQueue : public ReadQueue {
   std::string_view mechanism() const override { return usable_ ? "io_uring" : "one by one"; }
 
  private:
+  void Begin(size_t i) {
+    ReadRequest& request = requests_[i];
+    do {
+      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+      if (request.status.ok() && !request.out.empty()) {
+        waiting_.push_back(i);
+        return;
+      }
+    } while (IsAgain(again_, request));
+  }
+
+  void Done(size_t i) {
+    if (IsAgain(again_, requests_[i])) Begin(i);
+  }
+
   void ReadThroughRing() {
     while (true) {
       Fill();
@@ -90,14 +105,20 @@ class UringReadQueue : public ReadQueue {
     ReadRequest& request = requests_[i];
     if (got == -EINTR || got == -EAGAIN) {
       ReadRest(request);  // rare; and it ends, which asking the ring again might not
+      Done(i);
     } else if (got < 0) {
       request.status =
           PosixError("read", -got).At(request.file->path(), request.offset + request.bytes_read);
+      Done(i);
     } else {
       request.bytes_read += static_cast<size_t>(got);
       const bool done = request.bytes_read == request.out.size() ||
                         FileOf(request).EndsAfter(static_cast<size_t>(got));
-      if (!done) waiting_.push_back(i);
+      if (done) {
+        Done(i);
+      } else {
+        waiting_.push_back(i);
+      }
     }
   }
 
@@ -135,6 +156,7 @@ class UringReadQueue : public ReadQueue {
   bool usable_ = true;
   // Of the call that is running:
   std::span<ReadRequest> requests_;
+  const Again* again_ = nullptr;
   std::vector<size_t> waiting_;  // to be read, from bytes_read on; the last one next
   size_t in_flight_ = 0;         // handed to the ring, outcome not taken
 };

@@ -44,11 +44,26 @@ class FaultReadQueue : public ReadQueue {
   FaultReadQueue(const FaultEnv& env, std::unique_ptr<ReadQueue> base)
       : env_(env), base_(std::move(base)) {}
 
-  void ReadAll(std::span<ReadRequest> requests) override {
+  void DoReadAll(std::span<ReadRequest> requests, const Again* again) override {
     std::vector<ReadRequest> passed_on;
-    std::vector<size_t> places;
-    for (size_t i = 0; i < requests.size(); ++i) {
-      ReadRequest& request = requests[i];
+    std::vector<ReadRequest*> places;
+    for (ReadRequest& request : requests) {
+      ReadRequest passed;
+      if (!PassOn(request, again, passed)) continue;
+      passed_on.push_back(std::move(passed));
+      places.push_back(&request);
+    }
+    base_->ReadAll(passed_on, [&](ReadRequest& passed) {
+      ReadRequest& request = *places[static_cast<size_t>(&passed - passed_on.data())];
+      request.bytes_read = passed.bytes_read;
+      request.status = std::move(passed.status);
+      return IsAgain(again, request) && PassOn(request, again, passed);
+    });
+  }
+
+  // False: the request is done, as it has failed.
+  bool PassOn(ReadRequest& request, const Again* again, ReadRequest& passed) {
+    do {
       const auto* file = dynamic_cast<const FaultFile*>(request.file);
       request.bytes_read = 0;
       request.status.IgnoreError("of an earlier use");
@@ -56,16 +71,12 @@ class FaultReadQueue : public ReadQueue {
           file == nullptr ? Status::Ok() : env_.Note(FaultEnv::Call::kRead, file->path());
       if (!request.status.ok()) continue;
       // A foreign file is for the queue below to refuse.
-      passed_on.push_back({.file = file == nullptr ? nullptr : file->base(),
-                           .offset = request.offset,
-                           .out = request.out});
-      places.push_back(i);
-    }
-    base_->ReadAll(passed_on);
-    for (size_t i = 0; i < places.size(); ++i) {
-      requests[places[i]].bytes_read = passed_on[i].bytes_read;
-      requests[places[i]].status = std::move(passed_on[i].status);
-    }
+      passed.file = file == nullptr ? nullptr : file->base();
+      passed.offset = request.offset;
+      passed.out = request.out;
+      return true;
+    } while (IsAgain(again, request));
+    return false;
   }
 
   std::string_view mechanism() const override { return base_->mechanism(); }

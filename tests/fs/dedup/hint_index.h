@@ -32,6 +32,9 @@ class HintIndex : public ChunkIndex {
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
     return inner_->ForEach(visit);
   }
+  Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
+    return inner_->Verify(report);
+  }
   IndexStats StatsImpl() const override { return inner_->stats(); }
   Status CloseImpl(uint64_t) override { return inner_->Close(); }
 
