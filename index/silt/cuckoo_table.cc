@@ -1,6 +1,7 @@
 #include "index/silt/cuckoo_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <functional>
 
@@ -8,6 +9,28 @@ namespace siltfs {
 namespace {
 
 constexpr uint16_t kValid = 1U << CuckooTable::kTagBits;
+
+// A bucket's four tags are looked at as one word: way w is bits 16 w to 16 w + 15. A set of ways is
+// the ways' highest bits.
+static_assert(CuckooTable::kWays * 16 == 64 && CuckooTable::kTagBits == 15);
+constexpr uint64_t kEveryWay = 0x0001'0001'0001'0001;
+constexpr uint64_t kHighest = kEveryWay * kValid;
+
+uint64_t TagsOf(const uint16_t* bucket) {
+  return uint64_t{bucket[0]} | uint64_t{bucket[1]} << 16 | uint64_t{bucket[2]} << 32 |
+         uint64_t{bucket[3]} << 48;
+}
+
+uint64_t FreeWays(uint64_t tags) { return ~tags & kHighest; }
+
+uint64_t WaysWithTag(uint64_t tags, uint16_t tag) {
+  const uint64_t difference = tags ^ (kEveryWay * tag);
+  // A way's lower 15 bits carry into its highest unless all are zero; none carries further.
+  return ~(((difference & ~kHighest) + ~kHighest) | difference) & kHighest;
+}
+
+// Of a set that is not empty.
+size_t FirstWay(uint64_t ways) { return static_cast<size_t>(std::countr_zero(ways)) / 16; }
 
 }  // namespace
 
@@ -54,11 +77,10 @@ CuckooTable::Candidates CuckooTable::Find(uint64_t hash) const {
   const Place place = PlaceOf(hash);
   Candidates found;
   for (size_t side = 0; side < 2; ++side) {
-    if (side == 1 && place.buckets[1] == place.buckets[0]) break;
     const size_t first = place.buckets[side] * kWays;
-    for (size_t i = first; i < first + kWays; ++i) {
-      if (tags_[i] == place.tags[side]) found.Add(values_[i]);
-    }
+    uint64_t ways = WaysWithTag(TagsOf(&tags_[first]), place.tags[side]);
+    if (side == 1 && place.buckets[1] == place.buckets[0]) ways = 0;
+    for (; ways != 0; ways &= ways - 1) found.Add(values_[first + FirstWay(ways)]);
   }
   for (const Stashed& stashed : stash_) {
     if (stashed.place == place) found.Add(stashed.value);
@@ -76,13 +98,12 @@ void CuckooTable::Prefetch(uint64_t hash) const {
 
 bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   const size_t first = bucket * kWays;
-  for (size_t i = first; i < first + kWays; ++i) {
-    if ((tags_[i] & kValid) != 0) continue;
-    tags_[i] = tag;
-    values_[i] = value;
-    return true;
-  }
-  return false;
+  const uint64_t free = FreeWays(TagsOf(&tags_[first]));
+  if (free == 0) return false;
+  const size_t i = first + FirstWay(free);
+  tags_[i] = tag;
+  values_[i] = value;
+  return true;
 }
 
 // Puts the key in the place of another entry, that one into its other bucket, and so on until one
@@ -136,9 +157,11 @@ bool CuckooTable::Replace(uint64_t hash, uint32_t from, uint32_t to) {
   const Place place = PlaceOf(hash);
   for (size_t side = 0; side < 2; ++side) {
     const size_t first = place.buckets[side] * kWays;
-    for (size_t i = first; i < first + kWays; ++i) {
-      if (tags_[i] != place.tags[side] || values_[i] != from) continue;
-      values_[i] = to;
+    uint64_t ways = WaysWithTag(TagsOf(&tags_[first]), place.tags[side]);
+    for (; ways != 0; ways &= ways - 1) {
+      uint32_t& value = values_[first + FirstWay(ways)];
+      if (value != from) continue;
+      value = to;
       return true;
     }
   }
