@@ -25,11 +25,10 @@ CuckooTable::Candidates CuckooFilter::Find(uint64_t hash) const {
   const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   CuckooTable::Candidates found;
   for (size_t side = 0; side < 2; ++side) {
-    if (side == 1 && place.buckets[1] == place.buckets[0]) break;
     const size_t first = place.buckets[side] * kBucketWays;
-    for (size_t i = first; i < first + kBucketWays; ++i) {
-      if (tags_[i] == place.tags[side]) found.Add(static_cast<uint32_t>(i));
-    }
+    uint64_t ways = WaysWithTag(BucketTags(&tags_[first]), place.tags[side]);
+    if (side == 1 && place.buckets[1] == place.buckets[0]) ways = 0;
+    for (; ways != 0; ways &= ways - 1) found.Add(static_cast<uint32_t>(first + FirstWay(ways)));
   }
   for (size_t i = 0; i < stash_.size(); ++i) {
     if (stash_[i] == place) found.Add(static_cast<uint32_t>(tags_.size() + i));

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace siltfs {
@@ -31,5 +33,27 @@ inline CuckooPlace CuckooPlaceOf(uint64_t hash, unsigned bucket_bits) {
   return {.buckets = {first, second},
           .tags = {static_cast<uint16_t>(tag | second), static_cast<uint16_t>(tag | first)}};
 }
+
+// A bucket's four tags are looked at as one word: way w is bits 16 w to 16 w + 15. A set of ways is
+// the ways' highest bits.
+static_assert(kBucketWays * 16 == 64 && kTagBits == 15);
+inline constexpr uint64_t kEveryWay = 0x0001'0001'0001'0001;
+inline constexpr uint64_t kHighestOfWays = kEveryWay * kTagValid;
+
+inline uint64_t BucketTags(const uint16_t* bucket) {
+  return uint64_t{bucket[0]} | uint64_t{bucket[1]} << 16 | uint64_t{bucket[2]} << 32 |
+         uint64_t{bucket[3]} << 48;
+}
+
+inline uint64_t FreeWays(uint64_t tags) { return ~tags & kHighestOfWays; }
+
+inline uint64_t WaysWithTag(uint64_t tags, uint16_t tag) {
+  const uint64_t difference = tags ^ (kEveryWay * tag);
+  // A way's lower 15 bits carry into its highest unless all are zero; none carries further.
+  return ~(((difference & ~kHighestOfWays) + ~kHighestOfWays) | difference) & kHighestOfWays;
+}
+
+// Of a set that is not empty.
+inline size_t FirstWay(uint64_t ways) { return static_cast<size_t>(std::countr_zero(ways)) / 16; }
 
 }  // namespace siltfs

@@ -38,11 +38,10 @@ CuckooTable::Candidates CuckooTable::Find(uint64_t hash) const {
   const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   Candidates found;
   for (size_t side = 0; side < 2; ++side) {
-    if (side == 1 && place.buckets[1] == place.buckets[0]) break;
     const size_t first = place.buckets[side] * kWays;
-    for (size_t i = first; i < first + kWays; ++i) {
-      if (tags_[i] == place.tags[side]) found.Add(values_[i]);
-    }
+    uint64_t ways = WaysWithTag(BucketTags(&tags_[first]), place.tags[side]);
+    if (side == 1 && place.buckets[1] == place.buckets[0]) ways = 0;
+    for (; ways != 0; ways &= ways - 1) found.Add(values_[first + FirstWay(ways)]);
   }
   for (const Stashed& stashed : stash_) {
     if (stashed.place == place) found.Add(stashed.value);
@@ -60,13 +59,12 @@ void CuckooTable::Prefetch(uint64_t hash) const {
 
 bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   const size_t first = bucket * kWays;
-  for (size_t i = first; i < first + kWays; ++i) {
-    if ((tags_[i] & kTagValid) != 0) continue;
-    tags_[i] = tag;
-    values_[i] = value;
-    return true;
-  }
-  return false;
+  const uint64_t free = FreeWays(BucketTags(&tags_[first]));
+  if (free == 0) return false;
+  const size_t i = first + FirstWay(free);
+  tags_[i] = tag;
+  values_[i] = value;
+  return true;
 }
 
 // Puts the key in the place of another entry, that one into its other bucket, and so on until one
@@ -120,9 +118,11 @@ bool CuckooTable::Replace(uint64_t hash, uint32_t from, uint32_t to) {
   const CuckooPlace place = CuckooPlaceOf(hash, bucket_bits_);
   for (size_t side = 0; side < 2; ++side) {
     const size_t first = place.buckets[side] * kWays;
-    for (size_t i = first; i < first + kWays; ++i) {
-      if (tags_[i] != place.tags[side] || values_[i] != from) continue;
-      values_[i] = to;
+    uint64_t ways = WaysWithTag(BucketTags(&tags_[first]), place.tags[side]);
+    for (; ways != 0; ways &= ways - 1) {
+      uint32_t& value = values_[first + FirstWay(ways)];
+      if (value != from) continue;
+      value = to;
       return true;
     }
   }

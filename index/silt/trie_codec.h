@@ -13,7 +13,7 @@
 // since all of the subtree's keys agree on that bit; it gives an absent key some place, as it has
 // none. The order of the keys stays what it is.
 //
-// The codes are part of the file format; docs/format.md and the codec's tests pin them.
+// The codes are part of the file format; the tests pin them.
 #pragma once
 
 #include <array>

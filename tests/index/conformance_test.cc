@@ -26,7 +26,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("a new index is empty") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
@@ -39,9 +39,9 @@ TEST_CASE("a new index is empty") {
 }
 
 TEST_CASE("an index answers like a map, through flushes and reopenings") {
-  const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
+  const size_t engine_number = GENERATE(range(size_t{0}, AllEngines().size()));
   const uint64_t seed = GENERATE(range(1, 6));
-  const Engine& engine = Engines()[engine_number];
+  const Engine& engine = AllEngines()[engine_number];
   INFO(engine.name << ", seed " << seed);
   Fixture fixture(engine);
   History history;
@@ -63,7 +63,7 @@ TEST_CASE("an index answers like a map, through flushes and reopenings") {
 }
 
 TEST_CASE("a name put twice in one call has its last location") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
@@ -79,7 +79,7 @@ TEST_CASE("a name put twice in one call has its last location") {
 }
 
 TEST_CASE("a flush makes all but the sequence put last durable, closing that one too") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
@@ -96,7 +96,7 @@ TEST_CASE("a flush makes all but the sequence put last durable, closing that one
 }
 
 TEST_CASE("a flush keeps what it flushed through a power cut, deletions too") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
@@ -116,7 +116,7 @@ TEST_CASE("a flush keeps what it flushed through a power cut, deletions too") {
 }
 
 TEST_CASE("what a process left unsynced in memory is not called durable before it is") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   History history;
@@ -134,7 +134,7 @@ TEST_CASE("what a process left unsynced in memory is not called durable before i
 }
 
 TEST_CASE("a read-only index answers and writes nothing") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   History history;
@@ -160,7 +160,7 @@ TEST_CASE("a read-only index answers and writes nothing") {
 }
 
 TEST_CASE("an empty directory opens read-only without a write") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   const uint64_t calls = fixture.env.Calls(SimCall::kMutating);
@@ -172,7 +172,7 @@ TEST_CASE("an empty directory opens read-only without a write") {
 }
 
 TEST_CASE("a missing directory is named") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   SimEnv env;
   REQUIRE_CODE(engine.open(env, "/nowhere", false), kNotFound);
@@ -180,7 +180,7 @@ TEST_CASE("a missing directory is named") {
 }
 
 TEST_CASE("ForEach stops at the first failure of its visitor, which may use the index") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
@@ -198,7 +198,7 @@ TEST_CASE("ForEach stops at the first failure of its visitor, which may use the 
 }
 
 TEST_CASE("statistics count lookups, bytes and entries") {
-  const Engine& engine = GENERATE(from_range(Engines()));
+  const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();

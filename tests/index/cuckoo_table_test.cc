@@ -60,7 +60,9 @@ TEST_CASE("every key that was taken is found, whatever was moved since") {
   for (size_t i = 0; i + 1 < hashes.size(); ++i) {
     REQUIRE(Has(table, hashes[i], static_cast<uint32_t>(i + 1)));
   }
-  auto values = table.Values();
+  std::vector<uint32_t> values;
+  table.ForEachPlace([&](size_t, uint16_t, uint32_t value) { values.push_back(value); });
+  table.ForEachStashed([&](const CuckooPlace&, uint32_t value) { values.push_back(value); });
   REQUIRE(values.size() == table.size());
   REQUIRE(std::set<uint32_t>(values.begin(), values.end()).size() == values.size());
 }
@@ -97,7 +99,7 @@ TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
   uint64_t candidates = 0;
   for (int i = 0; i < kLookups; ++i) candidates += table.Find(random.Next()).size();
   const double rate = static_cast<double>(candidates) / kLookups;
-  const double expected = 8.0 / (1U << CuckooTable::kTagBits) * table.occupancy();
+  const double expected = 8.0 / (1U << kTagBits) * table.occupancy();
   INFO("2^" << bits << " buckets: " << rate << " candidates a lookup, " << expected << " expected");
   CHECK(rate > 0.8 * expected);
   CHECK(rate < 1.2 * expected);

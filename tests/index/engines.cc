@@ -13,13 +13,21 @@ Engine Default(std::string name, IndexEngine engine) {
           }};
 }
 
-Engine TinySilt(std::string name, unsigned bucket_bits, uint32_t log_pages, uint32_t batch_pages) {
+// Of few entries, so that conversions and merges go on all the time: within Put, so that every call
+// to the device has its place, or beside it.
+Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits, uint32_t log_pages,
+                uint32_t batch_pages, bool background) {
   return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
             return OpenSiltIndex(env, {.directory = directory,
                                        .read_only = read_only,
+                                       .partition_bits = partition_bits,
                                        .bucket_bits = bucket_bits,
+                                       .hash_secret = std::nullopt,
                                        .max_log_pages = log_pages,
-                                       .write_batch_pages = batch_pages});
+                                       .write_batch_pages = batch_pages,
+                                       .max_hash_stores = 3,
+                                       .sort_memory_bytes = 2000,
+                                       .background = background});
           }};
 }
 
@@ -28,10 +36,21 @@ Engine TinySilt(std::string name, unsigned bucket_bits, uint32_t log_pages, uint
 const std::vector<Engine>& Engines() {
   static const std::vector<Engine> engines = {
       Default("map", IndexEngine::kMap),
-      Default("silt", IndexEngine::kSilt),
-      TinySilt("silt, tables of 32", 3, 8, 1),
-      TinySilt("silt, tables of 512, logs of 3 pages", 7, 3, 2),
+      TinySilt("silt, 2 partitions, tables of 16", 1, 2, 8, 1, false),
+      TinySilt("silt, tables of 8", 0, 1, 8, 1, false),
+      TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
   };
+  return engines;
+}
+
+const std::vector<Engine>& AllEngines() {
+  static const std::vector<Engine> engines = [] {
+    std::vector<Engine> all = Engines();
+    all.push_back(Default("silt", IndexEngine::kSilt));
+    all.push_back(TinySilt("silt in the background, tables of 16", 1, 2, 8, 1, true));
+    all.push_back(TinySilt("silt in the background, tables of 128", 2, 5, 8, 2, true));
+    return all;
+  }();
   return engines;
 }
 

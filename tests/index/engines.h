@@ -18,8 +18,10 @@ struct Engine {
       open;
 };
 
-// For GENERATE: the engines as they are opened by default, and with tables so small that they are
-// frozen all the time.
+// For GENERATE: engines that do the same calls to the device in the same order in every run; with
+// tables so small that they are frozen, converted and merged all the time.
 const std::vector<Engine>& Engines();
+// And those with threads of their own, or as they are opened by default.
+const std::vector<Engine>& AllEngines();
 
 }  // namespace siltfs::testing

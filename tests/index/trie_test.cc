@@ -1,9 +1,11 @@
 // SILT, section 3.3: every key comes to its place, in every mode, and in few bits.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
-#include "trie_keys.h"
 #include "tests/support/catch.h"
+#include "trie_keys.h"
 
 namespace siltfs::testing {
 namespace {
@@ -186,6 +188,49 @@ TEST_CASE("a key takes 2.6 bits with weak ordering, 3.1 with exact, 0.35 sparse,
     CHECK(8.0 * static_cast<double>(Encoded(sparse).size()) / sparse.entries() <= 0.35);
   }
   RequireAllFound(weak, keys);
+}
+
+// A change here is a change of the file format.
+TEST_CASE("an index is encoded to these bytes") {
+  std::vector<ChunkName> keys(6);
+  keys[1].bytes[0] = 0x40;
+  keys[2].bytes[0] = 0x41;
+  keys[3].bytes[0] = 0x80;
+  keys[4].bytes[0] = 0xc0;
+  keys[5].bytes[0] = 0xff;
+  auto hex_of = [&](const TrieOptions& options) {
+    std::string hex;
+    for (const char byte : Encoded(BuildTrie(keys, options))) {
+      hex += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    }
+    return hex;
+  };
+  // Header; a group's bit and rank, each bucket's rank and bit; tries.
+  CHECK(hex_of({.ordering = TrieOrdering::kWeak}) ==
+        "01010001000000000000000600000001000000"
+        "0d00000000000000"
+        "0000000000000000"
+        "00000000"
+        "00000000"
+        "06000d00"
+        "0e1e");
+  CHECK(hex_of({.ordering = TrieOrdering::kExact}) ==
+        "01000001000000000000000600000001000000"
+        "1200000000000000"
+        "0000000000000000"
+        "00000000"
+        "00000000"
+        "06001200"
+        "f6bf00");
+  CHECK(hex_of({.ordering = TrieOrdering::kWeak, .block_entries = 2, .bucket_entries = 3}) ==
+        "01010002000000030000000600000002000000"
+        "0a00000000000000"
+        "0000000000000000"
+        "00000000"
+        "00000000"
+        "03000800"
+        "06000a00"
+        "8303");
 }
 
 TEST_CASE("an index is looked up in from several threads") {

@@ -135,7 +135,7 @@ std::function<Json()> ConfigureCuckooBench(CLI::App& app) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--bucket-bits", arguments->bucket_bits, "Binary logarithm of a table's buckets")
-      ->check(CLI::Range(1U, CuckooTable::kMaxBucketBits))
+      ->check(CLI::Range(1U, kMaxBucketBits))
       ->capture_default_str();
   app.add_option("--rounds", arguments->rounds, "Figures are medians of so many rounds")
       ->check(CLI::Range(1U, 1000U))
