@@ -137,9 +137,8 @@ Result<LogStore::ReplayResult> LogStore::Replay() {
   result.all_valid = true;
   if (file_ == nullptr) return result;
   SILTFS_ASSIGN_OR_RETURN(const uint64_t file_size, file_->Size());
-  // A rest that is no whole page reads as one that is damaged.
-  const auto pages_there = static_cast<uint32_t>(
-      std::min<uint64_t>((file_size + kPageSize - 1) / kPageSize, kMaxLogPages));
+  const auto pages_there =
+      static_cast<uint32_t>(std::min<uint64_t>(file_size / kPageSize, kMaxLogPages));
   Bytes buffer(OffsetOfPage(std::min(pages_there, kScanPages)));
   for (uint32_t first = 0; first < pages_there; first += kScanPages) {
     const uint32_t count = std::min(pages_there - first, kScanPages);
@@ -154,17 +153,22 @@ Result<LogStore::ReplayResult> LogStore::Replay() {
     }
   }
   result.valid_pages = sealed_pages_;
+  result.all_valid = OffsetOfPage(pages_there) == file_size;
   return result;
 }
 
-// False: this is not what was sealed as the next page.
+// False: this is not what was sealed as the next page. kCorruption where the table refuses what it
+// once took, as the same inserts in the same order give the same table.
 Result<bool> LogStore::ReplayPage(ConstPageBytes bytes) {
   const auto header = CheckLogPage(bytes, id(), end_page());
   if (!header) return false;
   for (size_t i = 0; i < header->count; ++i) {
     SILTFS_ASSIGN_OR_RETURN(const bool entered, EnterReplayed(LogSlotNumber(sealed_pages_, i),
                                                               DecodeLogSlot(bytes, i)));
-    if (!entered) return false;
+    if (!entered) {
+      return Status(StatusCode::kCorruption, "has entries that were never in it")
+          .At(file_->path(), OffsetOfPage(sealed_pages_));
+    }
   }
   ++sealed_pages_;
   written_pages_ = sealed_pages_;
@@ -172,8 +176,7 @@ Result<bool> LogStore::ReplayPage(ConstPageBytes bytes) {
   return true;
 }
 
-// False: the table refuses what it once took (the same inserts in the same order give the same
-// table), so this is another index's log. What was entered of its page is found to be nothing then.
+// False: the table is full.
 Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
   const uint64_t hash = HashOf(entry.name, config_.hash_secret);
   for (uint32_t candidate : Find(hash)) {
