@@ -167,11 +167,10 @@ uint32_t TrieCodec::ReadDeviation(BitReader& in, uint32_t leaves) const {
   const unsigned plain = PlainBits(leaves);
   in.Skip(below_first + 1);
   uint64_t rest = next >> (below_first + 1);
-  if (below_first > 10) rest = in.Peek();
+  if (below_first > 10) rest = in.Peek();  // enough for both numbers then
   const uint64_t coded = (uint64_t{1} << below_first) | (rest & ((uint64_t{1} << below_first) - 1));
   in.Skip(below_first);
   rest >>= below_first;
-  if (below_first > 10) rest = in.Peek();
   const uint64_t folded = (coded - 1) << plain | (rest & ((uint64_t{1} << plain) - 1));
   in.Skip(plain);
   const auto half = static_cast<int64_t>(folded >> 1);

@@ -1,8 +1,8 @@
 // Bytes that no builder wrote: refused, or at least safe to look up in.
 #include <algorithm>
 
-#include "trie_keys.h"
 #include "tests/support/catch.h"
+#include "trie_keys.h"
 
 namespace siltfs::testing {
 namespace {
@@ -16,6 +16,29 @@ Result<TrieIndex> Decoded(const std::string& bytes) { return TrieIndex::Decode(A
 std::string With(std::string bytes, size_t at, uint8_t value) {
   bytes[at] = static_cast<char>(value);
   return bytes;
+}
+
+struct Split {
+  uint32_t leaves;
+  uint32_t left;
+};
+
+// An index of one bucket with these splits, right or wrong.
+std::string Forged(const TrieOptions& options, uint32_t entries, const std::vector<Split>& splits) {
+  BitWriter tries;
+  for (const Split& split : splits) {
+    TrieCodec::Of(options.ordering).Write(tries, split.leaves, split.left);
+  }
+  const uint64_t bits = tries.bits();
+  Encoder out;
+  out.U8(1).U8(static_cast<uint8_t>(options.ordering)).U8(static_cast<uint8_t>(options.skip_bits));
+  out.U32(options.block_entries).U32(options.bucket_entries);
+  out.U32(entries).U32(1).U64(bits);
+  TrieBuckets buckets;
+  buckets.Append({});
+  buckets.Append({.rank = entries, .bit = bits});
+  buckets.Encode(out);
+  return out.Raw(tries.Take(0)).Take();
 }
 
 TrieOptions SomeOptions(Random& random) {
@@ -78,30 +101,36 @@ TEST_CASE("every length but the right one is damage") {
 }
 
 TEST_CASE("a trie deeper than keys are long is damage") {
-  // Two keys that part at the last bit: 159 one-sided nodes and a split, a bit each.
-  ChunkName one, other;
-  other.bytes.back() = 1;
-  std::string good = Encoded(BuildTrie({one, other}, {}));
-  REQUIRE(good.size() == kHeaderSize + 12 + 2 * 4 + 20);
-  REQUIRE_OK(Decoded(good));
-  // The split, of bit 160, becomes one-sided, too.
-  REQUIRE_CODE(Decoded(With(good, good.size() - 1, 0)), kCorruption);
-  // Eight bits longer, with the split behind.
-  std::string deeper = With(good, good.size() - 1, 0) + '\x01';
-  deeper[kBitsAt] = static_cast<char>(168);
-  deeper[kHeaderSize + 12 + 4 + 2] = static_cast<char>(168);
-  REQUIRE_CODE(Decoded(deeper), kCorruption);
+  const auto parting_at = [](unsigned depth) {
+    std::vector<Split> splits(depth, Split{.leaves = 2, .left = 0});
+    splits.push_back({.leaves = 2, .left = 1});
+    return splits;
+  };
+  REQUIRE_OK(Decoded(Forged({}, 2, parting_at(159))));
+  REQUIRE_CODE(Decoded(Forged({}, 2, parting_at(160))), kCorruption);
+  REQUIRE_CODE(Decoded(Forged({}, 2, parting_at(161))), kCorruption);
+  REQUIRE_OK(Decoded(Forged({.skip_bits = 10}, 2, parting_at(149))));
+  REQUIRE_CODE(Decoded(Forged({.skip_bits = 10}, 2, parting_at(150))), kCorruption);
 }
 
 TEST_CASE("a part with more leaves than the whole is damage") {
-  const auto keys = MakeKeys(KeyShape::kUniform, 17, 3);
-  std::string bytes = Encoded(BuildTrie(keys, {}));
-  REQUIRE_OK(Decoded(bytes));
-  const size_t tries = kHeaderSize + 12 + 2 * 4;
-  // Folded deviation 62 of 17 leaves: 5 zeros, a one, 5 zeros, a zero.
-  bytes[tries] = 0x20;
-  bytes[tries + 1] = static_cast<char>(bytes[tries + 1] & 0xf0);
-  REQUIRE_CODE(Decoded(bytes), kCorruption);
+  const TrieOptions weak{.ordering = TrieOrdering::kWeak, .block_entries = 16};
+  const TrieOptions exact{.ordering = TrieOrdering::kExact, .block_entries = 16};
+  REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 16}})));
+  // Of the 18, 16 and 2 lie in a block each, and so would the -1 that are left.
+  REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 18}, {18, 16}})), kCorruption);
+  REQUIRE_CODE(Decoded(Forged(exact, 17, {{17, 18}, {18, 16}})), kCorruption);
+  // Weak ordering writes a one-sided split in one way only.
+  REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 0}, {17, 16}})));
+  REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 17}, {17, 16}})), kCorruption);
+  REQUIRE_OK(Decoded(Forged(exact, 17, {{17, 17}, {17, 16}})));
+}
+
+TEST_CASE("a trie that ends before or behind its end is damage") {
+  const std::vector<Split> splits = {{3, 1}, {2, 1}};
+  REQUIRE_OK(Decoded(Forged({}, 3, splits)));
+  REQUIRE_CODE(Decoded(Forged({}, 3, {{3, 1}, {2, 1}, {2, 1}})), kCorruption);
+  REQUIRE_CODE(Decoded(Forged({}, 3, {{3, 1}})), kCorruption);
 }
 
 TEST_CASE("mutated bytes are refused or safe to look up in") {
