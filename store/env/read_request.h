@@ -12,11 +12,11 @@ inline Status CheckReadQueueDepth(unsigned depth) {
   return Status(StatusCode::kInvalidArgument, "the depth of a read queue is from 1 to 1024");
 }
 
-// Of a file of this Env (or null): whether the request can be made at all. Clears its outcome.
+// Of a file of this Env (or null): whether the request can be made at all; to be its status. Clears
+// its outcome.
 inline Status BeginRequest(ReadRequest& request, const File* own_file) {
   request.bytes_read = 0;
   request.status.IgnoreError("of an earlier use");
-  request.status = Status::Ok();
   if (own_file == nullptr) {
     return Status(StatusCode::kInvalidArgument, request.file == nullptr
                                                     ? "a read without a file"
