@@ -32,8 +32,7 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
   }
   const std::string filter = CuckooFilter(log.table()).Encode();
   SILTFS_RETURN_IF_ERROR(writer->Finish(info, AsBytes(filter)));
-  SILTFS_RETURN_IF_ERROR(writer->Sync());
-  return Written{.bytes = writer->bytes_written(), .damaged_pages = contents.damaged_pages};
+  return Written{.file = std::move(writer), .damaged_pages = contents.damaged_pages};
 }
 
 Result<std::shared_ptr<const HashStore>> HashStore::Open(Env& env, const std::string& directory,

@@ -21,11 +21,11 @@ class HashStore {
                                                        const StoreFileId& id);
 
   struct Written {
-    uint64_t bytes = 0;
-    uint64_t damaged_pages = 0;  // of the log; their entries are not in the store
+    std::unique_ptr<FrozenFileWriter> file;  // finished, but not synced
+    uint64_t damaged_pages = 0;              // of the log; their entries are not in the store
   };
-  // Writes the file of a HashStore of all that `log`, which must be frozen, finds; without syncing
-  // it. Memory: the log's pages.
+  // Writes the file of a HashStore of all that `log`, which must be frozen, finds. Memory: the log's
+  // pages.
   static Result<Written> WriteFrom(const LogStore& log, Env& env, const std::string& directory,
                                    const StoreFileId& id, Throttle& throttle);
 

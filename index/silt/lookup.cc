@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "store/base/aligned_buffer.h"
-
 namespace siltfs {
 
 void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
@@ -115,9 +113,8 @@ void FinishLookup(Lookup& lookup) {
   }
 }
 
-void FinishLookups(std::span<Lookup> lookups, ReadQueue& queue, unsigned depth) {
-  depth = static_cast<unsigned>(std::min<size_t>(depth, lookups.size()));
-  AlignedBuffer pages(size_t{depth} * kPageSize);
+void FinishLookups(std::span<Lookup> lookups, LookupReader& reader) {
+  const size_t depth = std::min(reader.pages.size() / kPageSize, lookups.size());
   std::vector<ReadRequest> requests;
   std::vector<Lookup*> reading;  // whom each request serves
   size_t begun = 0;
@@ -139,11 +136,11 @@ void FinishLookups(std::span<Lookup> lookups, ReadQueue& queue, unsigned depth) 
     ReadRequest request;
     Lookup* lookup = nullptr;
     if (!aim(request, lookup)) break;
-    request.out = pages.view().subspan(requests.size() * kPageSize, kPageSize);
+    request.out = reader.pages.view().subspan(requests.size() * kPageSize, kPageSize);
     requests.push_back(std::move(request));
     reading.push_back(lookup);
   }
-  queue.ReadAll(requests, [&](ReadRequest& request) {
+  reader.queue->ReadAll(requests, [&](ReadRequest& request) {
     Lookup*& lookup = reading[static_cast<size_t>(&request - requests.data())];
     const MutableByteView out = request.out;
     // What is missing at the file's end reads as zeros, which no name has.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "index/silt/partition.h"
+#include "store/base/aligned_buffer.h"
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -76,7 +77,13 @@ class Lookup {
 // Ends a lookup with one read after the other.
 void FinishLookup(Lookup& lookup);
 
-// Ends all lookups with up to `depth` reads in flight.
-void FinishLookups(std::span<Lookup> lookups, ReadQueue& queue, unsigned depth);
+// What a batch of lookups reads with: a queue, and a page for each read in flight.
+struct LookupReader {
+  std::unique_ptr<ReadQueue> queue;
+  AlignedBuffer pages;
+};
+
+// Ends all lookups, with as many reads in flight as the reader has pages.
+void FinishLookups(std::span<Lookup> lookups, LookupReader& reader);
 
 }  // namespace siltfs

@@ -62,10 +62,10 @@ class SiltIndex final : public ChunkIndex {
     if (lookups.size() <= kFewLookups) {
       for (Lookup& lookup : lookups) FinishLookup(lookup);
     } else {
-      SILTFS_ASSIGN_OR_RETURN(auto queue, TakeQueue());
-      FinishLookups(lookups, *queue, options_.read_depth);
-      MutexLock lock(queues_mutex_);
-      queues_.push_back(std::move(queue));
+      SILTFS_ASSIGN_OR_RETURN(LookupReader reader, TakeReader());
+      FinishLookups(lookups, reader);
+      MutexLock lock(readers_mutex_);
+      idle_readers_.push_back(std::move(reader));
     }
     return Account(lookups, reads);
   }
@@ -82,26 +82,27 @@ class SiltIndex final : public ChunkIndex {
     return status;
   }
 
-  Result<std::unique_ptr<ReadQueue>> TakeQueue() {
+  Result<LookupReader> TakeReader() {
     {
-      MutexLock lock(queues_mutex_);
-      if (!queues_.empty()) {
-        auto queue = std::move(queues_.back());
-        queues_.pop_back();
-        return queue;
+      MutexLock lock(readers_mutex_);
+      if (!idle_readers_.empty()) {
+        LookupReader reader = std::move(idle_readers_.back());
+        idle_readers_.pop_back();
+        return reader;
       }
     }
-    return stores_.env().NewReadQueue(options_.read_depth);
+    SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(options_.read_depth));
+    return LookupReader{.queue = std::move(queue),
+                        .pages = AlignedBuffer(size_t{options_.read_depth} * kPageSize)};
   }
 
   // What the active store holds of a name; nothing if it is not there.
   Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition,
                                                          const ChunkName& name, uint64_t hash) {
     Lookup lookup(name, hash);
-    const std::shared_ptr<LogStore> active = partition.Get().active;
     {
       ReaderLock lock(partition.mutex);
-      lookup.Begin(*active, nullptr);
+      lookup.Begin(*partition.active, nullptr);
     }
     FinishLookup(lookup);
     SILTFS_RETURN_IF_ERROR(Account({&lookup, 1}, put_flash_reads_));
@@ -276,7 +277,11 @@ class SiltIndex final : public ChunkIndex {
   }
 
   // For the writing calls, which alone change which it is.
-  LogStore& Active(uint32_t p) { return *stores_.partition(p).Get().active; }
+  LogStore& Active(uint32_t p) {
+    Partition& partition = stores_.partition(p);
+    ReaderLock lock(partition.mutex);
+    return *partition.active;
+  }
 
   // --- State ---
 
@@ -321,8 +326,8 @@ class SiltIndex final : public ChunkIndex {
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
-  Mutex queues_mutex_;  // nothing else is taken under it
-  std::vector<std::unique_ptr<ReadQueue>> queues_ SILTFS_GUARDED_BY(queues_mutex_);  // idle
+  Mutex readers_mutex_;  // nothing else is taken under it
+  std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
   StoreSet stores_;
   Upkeep upkeep_;  // ends before the stores

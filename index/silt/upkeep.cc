@@ -124,6 +124,7 @@ Status Upkeep::CheckNotStopped() const {
 Result<bool> Upkeep::Convert() {
   if (stores_.frozen_logs() == 0) return false;
   std::vector<StoreSet::Conversion> conversions;
+  std::vector<std::unique_ptr<FrozenFileWriter>> files;
   for (size_t p = 0; p < stores_.partition_count() && conversions.size() < kConversionsAtOnce;
        ++p) {
     const auto version = stores_.partition(p).Get().version;
@@ -131,13 +132,16 @@ Result<bool> Upkeep::Convert() {
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
     SILTFS_ASSIGN_OR_RETURN(
-        const auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
+        auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
                                                  stores_.options().directory, file, throttle_));
     conversions.push_back({.log = version->logs.front(),
                            .hash_file = file,
                            .damaged_pages = written.damaged_pages});
+    files.push_back(std::move(written.file));
   }
   if (conversions.empty()) return false;
+  // All are written before the first is synced, so that the device gets them together.
+  for (const auto& file : files) SILTFS_RETURN_IF_ERROR(file->Sync());
   SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
   conversions_ += conversions.size();
   MutexLock lock(mutex_);
