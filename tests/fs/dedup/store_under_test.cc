@@ -80,10 +80,15 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   silt.directory = directory;
   silt.read_only = read_only;
   if (settings_.index == TestIndex::kSilt) {
+    silt.partition_bits = 1;
     silt.bucket_bits = 4;
+    silt.max_hash_stores = 3;
+    silt.background = false;
     silt.max_log_pages = 4;
     silt.write_batch_pages = 1;
   }
+  // The partitions of a store of this size are as full as those of a large one have them.
+  if (settings_.index == TestIndex::kLargeSilt) silt.partition_bits = 1;
   const IndexOptions map{
       .engine = IndexEngine::kMap, .directory = directory, .read_only = read_only};
   auto opened =
