@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kWriteBufferBytes = 4u << 20;
 constexpr size_t kBlockCacheBytes = 6u << 20;
+constexpr const char* kNeverPresentKey = "";  // below all others; nobody writes it
 
 Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   if (status.ok()) return Status::Ok();
@@ -212,6 +213,7 @@ class RocksDbStore final : public KvStore {
 
  private:
   Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
+  Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
   // After a background error: kNoSpace is overcome if there is room now; another is the answer.
   Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
   Status FlushAll() SILTFS_REQUIRES(mutex_);
@@ -241,8 +243,20 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
   return written;
 }
 
+// Resume begins a new log only where it has something in memory to flush. Else the next write would
+// go on behind a torn one, upon which RocksDB aborts the process, or refuses everything for good.
+// So there always is something in memory: the removal of a key that never was, which no log holds.
+Status RocksDbStore::KeepMemoryOccupied() {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  const rocksdb::Status written = database_->db->Delete(options, kNeverPresentKey);
+  if (written.IsNoSpace()) database_->background->SetError(written);
+  return StatusFrom(written, database_->path);
+}
+
 Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
   SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  SILTFS_RETURN_IF_ERROR(KeepMemoryOccupied());
   rocksdb::WriteOptions options;
   options.sync = true;
   const rocksdb::Status written = database_->db->Write(options, &batch);

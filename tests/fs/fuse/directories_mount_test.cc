@@ -96,6 +96,22 @@ TEST_CASE_METHOD(
   }
 }
 
+TEST_CASE_METHOD(Fixture, "Long and short names share replies, and none is left out") {
+  // Where a long one does not fit any more, a short one after it still would.
+  std::set<std::string> made = {".", ".."};
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = i % 2 == 0 ? fmt::format("{:0255}", i) : fmt::format("{}", i);
+    const auto node = fs.MakeNode(kRootInode, name, S_IFREG | 0644, 0, kOwner);
+    REQUIRE_OK(node);
+    fs.Forget(node->inode, 1);
+    made.insert(name);
+  }
+  MountedFileSystem mount(fs);
+  const std::vector<std::string> names = Names(mount.path());
+  CHECK(names.size() == made.size());
+  CHECK(std::set<std::string>(names.begin(), names.end()) == made);
+}
+
 TEST_CASE_METHOD(Fixture, "A place in a listing can be found again") {
   Fill(500);
   MountedFileSystem mount(fs);

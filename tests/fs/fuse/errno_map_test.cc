@@ -18,12 +18,25 @@ TEST_CASE("Every failure has an errno, and success has none") {
 
 TEST_CASE("A caller sees what POSIX promises") {
   CHECK(ErrnoOf(StatusCode::kNotFound) == ENOENT);
+  CHECK(ErrnoOf(StatusCode::kAlreadyExists) == EEXIST);
+  CHECK(ErrnoOf(StatusCode::kNotADirectory) == ENOTDIR);
+  CHECK(ErrnoOf(StatusCode::kIsADirectory) == EISDIR);
   CHECK(ErrnoOf(StatusCode::kNotEmpty) == ENOTEMPTY);
+  CHECK(ErrnoOf(StatusCode::kNameTooLong) == ENAMETOOLONG);
+  CHECK(ErrnoOf(StatusCode::kTooManyLinks) == EMLINK);
+  CHECK(ErrnoOf(StatusCode::kFileTooLarge) == EFBIG);
+  CHECK(ErrnoOf(StatusCode::kInvalidArgument) == EINVAL);
+  CHECK(ErrnoOf(StatusCode::kNotPermitted) == EPERM);
+  CHECK(ErrnoOf(StatusCode::kAccessDenied) == EACCES);
   CHECK(ErrnoOf(StatusCode::kReadOnly) == EROFS);
   CHECK(ErrnoOf(StatusCode::kNoSpace) == ENOSPC);
-  CHECK(ErrnoOf(StatusCode::kNotPermitted) == EPERM);
-  CHECK(ErrnoOf(StatusCode::kFileTooLarge) == EFBIG);
+  CHECK(ErrnoOf(StatusCode::kInUse) == EBUSY);
   CHECK(ErrnoOf(StatusCode::kNoAttribute) == ENODATA);
+  CHECK(ErrnoOf(StatusCode::kBufferTooSmall) == ERANGE);
+  CHECK(ErrnoOf(StatusCode::kUnsupported) == EOPNOTSUPP);
+  CHECK(ErrnoOf(StatusCode::kStale) == ESTALE);
+  CHECK(ErrnoOf(StatusCode::kInterrupted) == EINTR);
+  CHECK(ErrnoOf(StatusCode::kOutOfMemory) == ENOMEM);
 }
 
 TEST_CASE("Damage is an I/O error") {

@@ -1,6 +1,8 @@
 // What lives how long: open files without names, lookup counts, the mount itself.
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "tests/fs/fuse/mounted_file_system.h"
 #include "tests/fs/fuse/posix_calls.h"
 #include "tests/support/catch.h"
@@ -76,6 +78,57 @@ TEST_CASE_METHOD(Fixture,
   CHECK(ComesTrue([&] { return fs.TotalLookups() == 0; }));
   CHECK(fs.TotalOpens() == 0);
   CHECK(ReadFile(Path("d/file")) == "x");
+}
+
+TEST_CASE_METHOD(Fixture, "A file with many names is forgotten as often as it was looked up") {
+  REQUIRE(WriteFile(Path("file"), "x") == 0);
+  for (int i = 0; i < 50; ++i) {
+    REQUIRE(Outcome(link(Path("file").c_str(), Path(std::to_string(i)).c_str())) == 0);
+  }
+  CHECK(fs.TotalLookups() > 50);
+  CHECK(ComesTrue([&] { return fs.TotalLookups() == 0; }));
+}
+
+// Counts what the kernel asks for.
+class CountingFileSystem final : public MemoryFileSystem {
+ public:
+  Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {
+    ++lookups;
+    return MemoryFileSystem::Lookup(parent, name);
+  }
+  Result<Attributes> GetAttributes(InodeNumber inode) override {
+    ++attribute_reads;
+    return MemoryFileSystem::GetAttributes(inode);
+  }
+  std::atomic<int> lookups{0};
+  std::atomic<int> attribute_reads{0};
+};
+
+TEST_CASE("What the kernel was told it believes, and does not ask again") {
+  CountingFileSystem fs;
+  const auto made = fs.MakeNode(kRootInode, "file", S_IFREG | 0644, 0, {});
+  REQUIRE_OK(made);
+  fs.Forget(made->inode, 1);
+  MountedFileSystem mount(fs);
+  const std::string file = mount / "file";
+  const std::string missing = mount / "missing";
+  CHECK(Outcome(access(missing.c_str(), F_OK)) == ENOENT);
+  static_cast<void>(StatOf(file));
+  // Attributes that came with a name, and missing names, too.
+  const int lookups = fs.lookups;
+  CHECK(lookups == 2);
+  int attribute_reads = fs.attribute_reads;
+  for (int i = 0; i < 10; ++i) {
+    static_cast<void>(StatOf(file));
+    CHECK(Outcome(access(missing.c_str(), F_OK)) == ENOENT);
+  }
+  CHECK(fs.lookups == lookups);
+  CHECK(fs.attribute_reads == attribute_reads);
+
+  static_cast<void>(StatOf(mount.path()));  // the root is never looked up
+  attribute_reads = fs.attribute_reads;
+  for (int i = 0; i < 10; ++i) static_cast<void>(StatOf(mount.path()));
+  CHECK(fs.attribute_reads == attribute_reads);
 }
 
 TEST_CASE_METHOD(Fixture, "Removed files are gone for good once the kernel lets go") {

@@ -30,14 +30,18 @@ IOStatus NoSpace() {
 
 class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  FaultyFile(std::unique_ptr<rocksdb::FSWritableFile> file, Plan& plan, bool is_table)
-      : FSWritableFileOwnerWrapper(std::move(file)), plan_(plan), is_table_(is_table) {}
+  FaultyFile(std::unique_ptr<rocksdb::FSWritableFile> file, Plan& plan, const std::string& name)
+      : FSWritableFileOwnerWrapper(std::move(file)),
+        plan_(plan),
+        is_table_(name.ends_with(".sst")),
+        is_log_(name.ends_with(".log")) {}
 
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
                   IODebugContext* debug) override {
     ++plan_.changes;
     const Fault fault = plan_.fault;
-    if (fault == Fault::kAppendNoSpace || (fault == Fault::kTablesNoSpace && is_table_)) {
+    if (fault == Fault::kAppendNoSpace || (fault == Fault::kTablesNoSpace && is_table_) ||
+        (fault == Fault::kLogNoSpace && is_log_)) {
       return NoSpace();
     }
     if (fault == Fault::kAppendHalfNoSpace) {
@@ -72,6 +76,7 @@ class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
   Plan& plan_;
   const bool is_table_;
+  const bool is_log_;
 };
 
 }  // namespace
@@ -87,8 +92,7 @@ class FaultyRocksDbEnv::FileSystem final : public rocksdb::FileSystemWrapper {
     ++plan.changes;
     const IOStatus status = FileSystemWrapper::NewWritableFile(name, options, result, debug);
     if (status.ok()) {
-      const bool is_table = name.size() > 4 && name.substr(name.size() - 4) == ".sst";
-      *result = std::make_unique<FaultyFile>(std::move(*result), plan, is_table);
+      *result = std::make_unique<FaultyFile>(std::move(*result), plan, name);
     }
     return status;
   }

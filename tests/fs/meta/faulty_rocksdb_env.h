@@ -19,6 +19,7 @@ class FaultyRocksDbEnv {
     kAppendHalfNoSpace,  // the first half is
     kSyncNoSpace,        // what was appended stays, but a sync fails
     kTablesNoSpace,      // as kAppendNoSpace, for tables only: the log goes on
+    kLogNoSpace,         // as kAppendNoSpace, for the log only: tables go on
     kSyncIoError,        // a sync fails
   };
 

@@ -94,7 +94,7 @@ TEST_CASE("A failed commit is not tried again when the interval is over") {
 TEST_CASE("A failed write-through ends all writing too, a commit under way included") {
   MemoryDisk disk;
   FakeParticipant participant;
-  const auto store = OpenOn(disk, Unhurried(), &participant);
+  auto store = OpenOn(disk, Unhurried(), &participant);
   Apply(*store, {Put("k", "v")});
   participant.Hold();
   Status committed;
@@ -107,6 +107,7 @@ TEST_CASE("A failed write-through ends all writing too, a commit under way inclu
   REQUIRE_FALSE(committed.ok());
   REQUIRE_CODE(store->failure(), kIoError);
   REQUIRE_CODE(store->Apply({Put("k", "w")}), kReadOnly);
+  store.reset();  // who waits is told at once: only now has the commit under way ended, too
   REQUIRE(disk.writes() == 1);
   REQUIRE(disk.writes_after_failure() == 0);
 }

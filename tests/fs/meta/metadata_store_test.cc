@@ -244,6 +244,18 @@ TEST_CASE("Commits asked for at the same time share one write") {
   REQUIRE(store->last_commit() == 2);
 }
 
+TEST_CASE("Operations that nobody asks to commit share one, too") {
+  MemoryDisk disk;
+  const auto store = OpenOn(disk);
+  constexpr uint64_t kOperations = 100;
+  for (uint64_t i = 0; i < kOperations; ++i) {
+    REQUIRE(Apply(*store, {Put("key " + std::to_string(i), "v")}) == 1);
+  }
+  REQUIRE_OK(store->CommitAll());
+  REQUIRE(disk.writes() == 1);
+  REQUIRE(store->last_commit() == 1);
+}
+
 TEST_CASE("A full group is committed without anybody asking") {
   MemoryDisk disk;
   const auto store = OpenOn(disk, SmallGroups());
