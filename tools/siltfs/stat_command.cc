@@ -25,7 +25,9 @@ Result<nlohmann::json> ReadFigures(Env& env, const std::string& store) {
   // so twice.
   for (int attempt = 0;; ++attempt) {
     auto mounted = control::Ask(store, "stat");
-    if (mounted.ok() || !mounted.status().Is(StatusCode::kNotFound)) return mounted;
+    const bool daemon_gone = !mounted.ok() && (mounted.status().Is(StatusCode::kNotFound) ||
+                                               mounted.status().Is(StatusCode::kAborted));
+    if (!daemon_gone) return mounted;
     const Result<FileSystemStats> stats = ReadStoreStats(env, store);
     if (stats.ok()) return ToJson(*stats, store, std::nullopt);
     if (attempt > 0 || !stats.status().Is(StatusCode::kInUse)) return stats.status();

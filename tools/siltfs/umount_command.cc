@@ -22,7 +22,10 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
 
   // Before unmounting, or a quick daemon would be gone without a word.
   auto waiter = control::Waiter::Register((*mounted)->store);
-  if (!waiter.ok() && !waiter.status().Is(StatusCode::kNotFound)) return fail(waiter.status());
+  // A daemon that was killed leaves its mount behind, and for a moment its socket, too.
+  const bool daemon_gone = !waiter.ok() && (waiter.status().Is(StatusCode::kNotFound) ||
+                                            waiter.status().Is(StatusCode::kAborted));
+  if (!waiter.ok() && !daemon_gone) return fail(waiter.status());
   const Status unmounted = UnmountFuse((*mounted)->mountpoint);
   if (!unmounted.ok()) return fail(unmounted);
   if (!waiter.ok()) return ExitCode::kDone;  // its daemon had crashed; the next mount recovers

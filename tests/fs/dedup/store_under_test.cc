@@ -88,7 +88,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     silt.write_batch_pages = 1;
   }
   // The partitions of a store of this size are as full as those of a large one have them.
-  if (settings_.index == TestIndex::kLargeSilt) silt.partition_bits = 1;
+  if (settings_.index == TestIndex::kLargeSilt) silt.partition_bits = 0;
   const IndexOptions map{
       .engine = IndexEngine::kMap, .directory = directory, .read_only = read_only};
   auto opened =
