@@ -1,10 +1,20 @@
 // siltfs-bench says what scripts rely on, and measures what is there.
+#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "index/open_index.h"
+#include "store/env/posix_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/index_gets.h"
+#include "tools/bench/index_keys.h"
+#include "tools/bench/memory_meter.h"
 #include "tools/bench/run_bench.h"
 
 namespace siltfs::testing {
@@ -77,6 +87,107 @@ TEST_CASE("bench cuckoo tells speed and occupancy") {
   CHECK(figures["bits_per_key"] > 0);
 }
 
+TEST_CASE("bench index tells all figures of an engine, every answer compared") {
+  for (const std::string engine : {"silt", "map"}) {
+    const TemporaryDirectory directory;
+    const BenchOutcome outcome =
+        Bench({"index", "--engine", engine, "--entries", "20000", "--get", "6000", "--dir",
+               directory.path(), "--rounds", "3", "--json"});
+    INFO(engine << ": " << outcome.err);
+    REQUIRE(outcome.code == 0);
+    const auto figures = nlohmann::json::parse(outcome.out);
+    CHECK(figures["engine"] == engine);
+    CHECK(figures["entries"] == 20000);
+    CHECK(figures["gets"] == 6000);
+    CHECK(figures["threads"] == 2);
+    CHECK(figures["verified"] == true);
+    CHECK(figures["memory_limit_bytes"].is_null());
+    for (const char* figure :
+         {"put_per_s", "put_second_half_per_s", "get_hit_per_s", "get_miss_per_s",
+          "device_reads_per_s", "get_hit_share_of_device", "scan_per_s", "write_amplification"}) {
+      INFO(figure);
+      CHECK(figures[figure] > 0);
+    }
+    // Memory that an earlier test has left behind may do.
+    CHECK(figures["memory_bytes"] >= figures["memory_bytes_end"]);
+    CHECK(figures["memory_bytes_per_entry"] >= figures["memory_bytes_per_entry_end"]);
+    // What is still in memory needs no read, and whatever has been written out needs one.
+    CHECK(figures["reads_per_hit"] >= 0);
+    CHECK(figures["reads_per_hit"] <= 1.1);
+    CHECK(figures["reads_per_miss"] <= 0.1);
+    CHECK(figures["device_file_bytes"] >= figures["flash_bytes"]);
+    CHECK(std::filesystem::is_empty(directory.path()));
+  }
+}
+
+TEST_CASE("bench index looks up between puts at the ratio it is given") {
+  const BenchOutcome outcome = Bench({"index", "--entries", "20000", "--get", "0", "--mix", "5:10",
+                                      "--get-batch", "64", "--memory", "8M", "--json"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto figures = nlohmann::json::parse(outcome.out);
+  CHECK(figures["mix_gets"] <= 20000);
+  CHECK(figures["mix_gets"] >= 20000 - 3 * 64 - 2 * 1024);
+  CHECK(figures["mix_get_per_s"] > 0);
+  CHECK(figures["memory_limit_bytes"] == 8 << 20);
+  CHECK_FALSE(figures.contains("get_hit_per_s"));
+}
+
+TEST_CASE("bench index fails with one sentence where no index can be made") {
+  const BenchOutcome outcome = Bench({"index", "--entries", "10", "--dir", "/proc/none"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.find("/proc/none: ") != std::string::npos);
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+}
+
+TEST_CASE("A lookup that is not answered with what was put fails") {
+  const TemporaryDirectory directory;
+  const auto env = NewPosixEnv();
+  auto index = OpenIndex(*env, {.engine = IndexEngine::kMap, .directory = directory.path()});
+  REQUIRE(index.ok());
+  const IndexKeys keys(7);
+  const std::array<IndexEntry, 3> entries = {keys.EntryOf(0),
+                                             IndexEntry{keys.NameOf(1), keys.LocationOf(2)},
+                                             keys.EntryOf(IndexKeys::kAbsent + 4)};
+  REQUIRE((*index)->Put(entries, 1).ok());
+  IndexGets gets(**index, keys, 64, 1);
+  gets.GetPresent(64, 1);
+  CHECK_THROWS_AS(gets.GetPresent(64, 2), BenchFailure);  // another's location
+  gets.GetAbsent(64);
+  const IndexKeys others(8);
+  IndexGets elsewhere(**index, others, 64, 1);
+  CHECK_THROWS_AS(elsewhere.GetPresent(64, 1), BenchFailure);  // not there
+}
+
+TEST_CASE("Names give their numbers back, and a tally misses none") {
+  const IndexKeys keys(3);
+  NumberTally tally;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    REQUIRE(keys.NumberOf(keys.NameOf(number)) == number);
+    CHECK_FALSE(tally.IsFirst(1000));
+    tally.Add(number);
+  }
+  CHECK(tally.IsFirst(1000));
+  CHECK_FALSE(IndexKeys(4).NumberOf(keys.NameOf(1)));
+  NumberTally doubled;
+  for (uint64_t number = 0; number < 1000; ++number) doubled.Add(number == 7 ? 8 : number);
+  CHECK(doubled.count() == 1000);
+  CHECK_FALSE(doubled.IsFirst(1000));
+}
+
+TEST_CASE("Memory is measured at its peak, and once it is given back no more") {
+  constexpr size_t kSize = 64U << 20;
+  MemoryMeter meter;
+  {
+    const std::vector<uint8_t> held(kSize, 1);
+    CHECK(meter.Growth() >= kSize - (kSize >> 4));
+  }
+  CHECK(meter.Growth() < kSize / 2);
+  CHECK(meter.PeakGrowth() >= kSize - (kSize >> 4));
+  CHECK(meter.PeakGrowth() < kSize / 2);
+}
+
 TEST_CASE("bench prints figures for people, too") {
   const BenchOutcome outcome = Bench({"trie", "--entries", "1000", "--weak"});
   REQUIRE(outcome.code == 0);
@@ -89,13 +200,20 @@ TEST_CASE("bench takes a mistaken command line for usage") {
                                                     {"trie", "--entries", "0"},
                                                     {"trie", "--entries"},
                                                     {"cuckoo", "--bucket-bits", "16"},
-                                                    {"cuckoo", "--weak"}}) {
+                                                    {"cuckoo", "--weak"},
+                                                    {"index", "--engine", "oak"},
+                                                    {"index", "--entries", "1"},
+                                                    {"index", "--mix", "0:5"},
+                                                    {"index", "--mix", "5"},
+                                                    {"index", "--memory", "much"},
+                                                    {"index", "--threads", "0"}}) {
     const BenchOutcome outcome = Bench(arguments);
     CHECK(outcome.code == 2);
     CHECK(outcome.out.empty());
     CHECK_FALSE(outcome.err.empty());
   }
   CHECK(Bench({"--help"}).code == 0);
+  CHECK(Bench({"index", "--help"}).out.find("--mix") != std::string::npos);
 }
 
 }  // namespace siltfs::testing

@@ -24,6 +24,8 @@ struct Bench {
 constexpr std::array kBenches = {
     Bench{"cuckoo", "A LogStore's table: inserts until it refuses, and lookups",
           ConfigureCuckooBench},
+    Bench{"index", "A chunk index: puts, lookups, memory, beside the bare device's reads",
+          ConfigureIndexBench},
     Bench{"trie", "A SortedStore's index: building, size, lookups", ConfigureTrieBench},
 };
 

@@ -1,0 +1,286 @@
+// siltfs-bench index: a chunk index filled, looked up and read whole, beside what the device it
+// lies on gives of itself.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "index/open_index.h"
+#include "index/silt/silt_index.h"
+#include "store/env/daemon.h"
+#include "store/env/posix_env.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/bench_threads.h"
+#include "tools/bench/device_reads.h"
+#include "tools/bench/index_load.h"
+#include "tools/bench/rounds.h"
+#include "tools/bench/scratch_directory.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string engine = "silt";
+  uint64_t entries = 1'000'000;
+  std::string directory;
+  uint64_t gets = 200'000;
+  std::string mix;
+  uint64_t memory = 0;
+  unsigned threads = 2;
+  uint64_t get_batch = 4096;
+  unsigned rounds = 5;
+  uint64_t seed = 1;
+};
+
+const std::map<std::string, IndexEngine> kEngines = {{"silt", IndexEngine::kSilt},
+                                                     {"map", IndexEngine::kMap}};
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// "P:G", both decimal numbers, P not 0.
+struct Mix {
+  uint64_t puts = 1;
+  uint64_t gets = 0;
+};
+bool ParseMix(const std::string& text, Mix& mix) {
+  const auto number = [](const std::string& digits, uint64_t& value) {
+    if (digits.empty() || digits.size() > 6) return false;
+    value = 0;
+    for (const char c : digits) {
+      if (c < '0' || c > '9') return false;
+      value = value * 10 + static_cast<uint64_t>(c - '0');
+    }
+    return true;
+  };
+  const size_t colon = text.find(':');
+  return colon != std::string::npos && number(text.substr(0, colon), mix.puts) &&
+         number(text.substr(colon + 1), mix.gets) && mix.puts > 0;
+}
+
+// One kind of lookups over all rounds.
+struct GetFigures {
+  std::vector<double> per_s;
+  uint64_t reads = 0;
+  uint64_t gets = 0;
+};
+
+class IndexBench {
+ public:
+  explicit IndexBench(const Arguments& arguments)
+      : arguments_(arguments),
+        env_(NewPosixEnv()),
+        keys_(MixNumber(arguments.seed)),
+        scratch_(arguments.directory) {}
+
+  Json Run() {
+    const auto limit = RaiseFileLimit();
+    Require(limit.status());
+    Fill();
+    LookUp();
+    ReadWhole();
+    Require(index_->Close());
+    return Figures();
+  }
+
+ private:
+  void Fill() {
+    Mix mix;
+    if (!arguments_.mix.empty()) ParseMix(arguments_.mix, mix);
+    IndexLoad load(keys_, {.entries = arguments_.entries,
+                           .get_batch = arguments_.get_batch,
+                           .mix_puts = mix.puts,
+                           .mix_gets = mix.gets,
+                           .get_threads = arguments_.threads,
+                           .seed = arguments_.seed});
+    const std::string directory = scratch_.path() + "/index";
+    Require(env_->CreateDirectory(directory));
+    MemoryMeter memory;
+    auto index =
+        OpenIndex(*env_, {.engine = kEngines.at(arguments_.engine), .directory = directory});
+    Require(index.status());
+    index_ = std::move(*index);
+    load_ = load.Fill(*index_, memory);
+    filled_ = index_->stats();
+  }
+
+  // In each round all that is compared, so that the machine's moods fall on all alike.
+  void LookUp() {
+    if (arguments_.gets == 0) return;
+    device_ = std::make_unique<DeviceReads>(*env_, scratch_.path() + "/device",
+                                            std::max<uint64_t>(index_->stats().flash_bytes, 1));
+    const uint64_t count = std::max<uint64_t>(arguments_.gets / arguments_.rounds, 1);
+    for (unsigned round = 0; round < arguments_.rounds; ++round) {
+      ReadDevice(count, round);
+      Measure(count, round, hits_,
+              [&](IndexGets& gets, size_t batch) { gets.GetPresent(batch, arguments_.entries); });
+      Measure(count, round, misses_, [](IndexGets& gets, size_t batch) { gets.GetAbsent(batch); });
+    }
+    ReadDevice(count, arguments_.rounds);
+  }
+
+  void ReadDevice(uint64_t count, unsigned round) {
+    const double seconds = device_->Read(count, arguments_.threads, Depth(), round);
+    device_per_s_.push_back(static_cast<double>(count) / seconds);
+  }
+
+  template <typename Get>
+  void Measure(uint64_t count, unsigned round, GetFigures& figures, const Get& get) {
+    const uint64_t before = index_->stats().flash_reads;
+    const Stopwatch getting;
+    RunThreads(arguments_.threads, [&](unsigned thread) {
+      IndexGets gets(*index_, keys_, arguments_.get_batch,
+                     (arguments_.seed + round) * arguments_.threads + thread);
+      uint64_t left = ShareOf(count, thread, arguments_.threads);
+      while (left > 0) {
+        const uint64_t batch = std::min(left, arguments_.get_batch);
+        get(gets, batch);
+        left -= batch;
+      }
+    });
+    figures.per_s.push_back(static_cast<double>(count) / getting.seconds());
+    figures.reads += index_->stats().flash_reads - before;
+    figures.gets += count;
+  }
+
+  // Every entry, once, and no other.
+  void ReadWhole() {
+    NumberTally tally;
+    const Stopwatch reading;
+    Require(index_->ForEach([&](const IndexEntry& entry) {
+      const auto number = keys_.NumberOf(entry.name);
+      if (!number || entry.location != keys_.LocationOf(*number)) {
+        return Status(StatusCode::kCorruption,
+                      "index: " + entry.name.ToHex() + " is not what was put");
+      }
+      tally.Add(*number);
+      return Status::Ok();
+    }));
+    scan_seconds_ = reading.seconds();
+    if (tally.IsFirst(arguments_.entries)) return;
+    throw BenchFailure("index: " + std::to_string(tally.count()) +
+                       " entries were read back, not just the " +
+                       std::to_string(arguments_.entries) + " that were put");
+  }
+
+  static unsigned Depth() { return SiltIndexOptions{}.read_depth; }
+
+  Json Figures() const {
+    const uint64_t base = arguments_.entries / 2;
+    const auto rest = static_cast<double>(arguments_.entries - base);
+    const IndexStats stats = index_->stats();
+    Json figures = {
+        {"engine", arguments_.engine},
+        {"entries", arguments_.entries},
+        {"threads", arguments_.threads},
+        {"get_batch", arguments_.get_batch},
+        {"read_depth", Depth()},
+        {"rounds", arguments_.rounds},
+        {"processor", ProcessorName()},
+        {"verified", true},  // else it would have failed
+        {"put_per_s", static_cast<double>(arguments_.entries) /
+                          (load_.base_seconds + load_.second_half_seconds)},
+        {"put_second_half_per_s", rest / load_.second_half_seconds},
+        {"memory_bytes", load_.memory_bytes},
+        {"memory_peak_entries", load_.memory_entries},
+        {"memory_bytes_per_entry", load_.memory_bytes_per_entry},
+        {"memory_bytes_end", load_.end_memory_bytes},
+        {"memory_bytes_per_entry_end", Ratio(load_.end_memory_bytes, arguments_.entries)},
+        {"memory_bytes_reported", filled_.memory_bytes},
+        {"memory_limit_bytes", arguments_.memory == 0 ? Json() : Json(arguments_.memory)},
+        {"flash_bytes", filled_.flash_bytes},
+        {"write_amplification", stats.WriteAmplification()},
+        {"put_reads_per_put", Ratio(filled_.put_flash_reads, arguments_.entries)},
+        {"conversions", stats.conversions},
+        {"merges", stats.merges},
+        {"merge_backlog", filled_.merge_backlog},
+        {"component_stores", filled_.stores.size()},
+        {"scan_per_s", static_cast<double>(arguments_.entries) / scan_seconds_}};
+    if (load_.mixed_gets > 0) {
+      figures["mix"] = arguments_.mix;
+      figures["mix_gets"] = load_.mixed_gets;
+      figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.second_half_seconds;
+    }
+    if (device_ != nullptr) AddLookups(figures);
+    return figures;
+  }
+
+  void AddLookups(Json& figures) const {
+    const double device = Median(device_per_s_);
+    const double hits = Median(hits_.per_s);
+    figures["gets"] = hits_.gets;
+    figures["get_hit_per_s"] = hits;
+    figures["get_miss_per_s"] = Median(misses_.per_s);
+    figures["reads_per_hit"] = Ratio(hits_.reads, hits_.gets);
+    figures["reads_per_miss"] = Ratio(misses_.reads, misses_.gets);
+    figures["device_reads_per_s"] = device;
+    figures["device_reads_lowest_per_s"] = *std::ranges::min_element(device_per_s_);
+    figures["device_reads_highest_per_s"] = *std::ranges::max_element(device_per_s_);
+    figures["device_file_bytes"] = device_->size();
+    figures["device_direct"] = device_->direct();
+    figures["read_mechanism"] = device_->mechanism();
+    figures["get_hit_share_of_device"] = hits / device;
+  }
+
+  const Arguments& arguments_;
+  const std::unique_ptr<Env> env_;
+  const IndexKeys keys_;
+  const ScratchDirectory scratch_;  // goes after all that lies in it
+  std::unique_ptr<ChunkIndex> index_;
+  std::unique_ptr<DeviceReads> device_;
+  IndexLoadFigures load_;
+  IndexStats filled_;
+  GetFigures hits_;
+  GetFigures misses_;
+  std::vector<double> device_per_s_;
+  double scan_seconds_ = 0;
+};
+
+std::string CheckMix(const std::string& text) {
+  Mix mix;
+  return ParseMix(text, mix) ? "" : "a mix is PUTS:GETS, as in 50:50, with at least one put";
+}
+
+}  // namespace
+
+std::function<Json()> ConfigureIndexBench(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("--engine", arguments->engine, "Which index: silt or map")
+      ->check(CLI::IsMember(kEngines))
+      ->capture_default_str();
+  app.add_option("--entries", arguments->entries,
+                 "Entries put: half as a base, the other half measured on its own, too")
+      ->check(CLI::Range(uint64_t{2}, uint64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--dir", arguments->directory,
+                 "Where to make the index, in a directory of its own that is removed afterwards "
+                 "(the system's temporary directory)");
+  app.add_option("--get", arguments->gets,
+                 "Lookups of each kind, present and absent names; 0: none")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--mix", arguments->mix,
+                 "PUTS:GETS, to look present names up at this ratio during the second half")
+      ->check(CheckMix);
+  app.add_option("--memory", arguments->memory,
+                 "What the index may take, for the record only: no engine has a limit yet")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--threads", arguments->threads, "Threads that look up")
+      ->check(CLI::Range(1U, 256U))
+      ->capture_default_str();
+  app.add_option("--get-batch", arguments->get_batch, "Names a call looks up")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--rounds", arguments->rounds,
+                 "The lookups are spread over so many rounds, each with reads of the bare device; "
+                 "figures are medians")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Of names and lookups")->capture_default_str();
+  return [arguments] { return IndexBench(*arguments).Run(); };
+}
+
+}  // namespace siltfs

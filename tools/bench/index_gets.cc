@@ -1,0 +1,39 @@
+#include "tools/bench/index_gets.h"
+
+#include "tools/bench/bench_threads.h"
+
+namespace siltfs {
+
+IndexGets::IndexGets(ChunkIndex& index, const IndexKeys& keys, size_t batch, uint64_t seed)
+    : index_(index), keys_(keys), random_(seed), numbers_(batch), names_(batch), results_(batch) {}
+
+void IndexGets::GetPresent(size_t count, uint64_t present) {
+  for (size_t i = 0; i < count; ++i) numbers_[i] = random_.Below(present);
+  Get(count);
+  uint64_t wrong = 0;
+  for (size_t i = 0; i < count; ++i) {
+    wrong += results_[i] == keys_.LocationOf(numbers_[i]) ? 0 : 1;
+  }
+  if (wrong == 0) return;
+  throw BenchFailure("index: of " + std::to_string(count) + " lookups " + std::to_string(wrong) +
+                     " did not give what was put");
+}
+
+void IndexGets::GetAbsent(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    numbers_[i] = IndexKeys::kAbsent + random_.Below(IndexKeys::kAbsent);
+  }
+  Get(count);
+  uint64_t found = 0;
+  for (size_t i = 0; i < count; ++i) found += results_[i] ? 1 : 0;
+  if (found == 0) return;
+  throw BenchFailure("index: of " + std::to_string(count) + " names that were never put " +
+                     std::to_string(found) + " were found");
+}
+
+void IndexGets::Get(size_t count) {
+  for (size_t i = 0; i < count; ++i) names_[i] = keys_.NameOf(numbers_[i]);
+  Require(index_.Get(std::span(names_).first(count), std::span(results_).first(count)));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,76 @@
+#include "tools/bench/index_keys.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint64_t kFirstFactor = 0xbf58476d1ce4e5b9U;
+constexpr uint64_t kSecondFactor = 0x94d049bb133111ebU;
+
+// The x with x * factor == 1, for an odd factor: Newton's iteration doubles the bits that are
+// right.
+constexpr uint64_t Inverse(uint64_t factor) {
+  uint64_t inverse = factor;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - factor * inverse;
+  return inverse;
+}
+static_assert(kFirstFactor * Inverse(kFirstFactor) == 1);
+
+// Undoes z ^ (z >> shift).
+constexpr uint64_t Unfold(uint64_t z, unsigned shift) {
+  uint64_t unfolded = z;
+  for (unsigned done = shift; done < 64; done += shift) unfolded = z ^ (unfolded >> shift);
+  return unfolded;
+}
+
+uint64_t UnmixNumber(uint64_t z) {
+  z = Unfold(z, 31) * Inverse(kSecondFactor);
+  z = Unfold(z, 27) * Inverse(kFirstFactor);
+  return Unfold(z, 30);
+}
+
+void Store(uint64_t word, uint8_t* out, size_t size) {
+  for (size_t i = 0; i < size; ++i) out[i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+}  // namespace
+
+uint64_t MixNumber(uint64_t number) {
+  number = (number ^ (number >> 30)) * kFirstFactor;
+  number = (number ^ (number >> 27)) * kSecondFactor;
+  return number ^ (number >> 31);
+}
+
+ChunkName IndexKeys::NameOf(uint64_t number) const {
+  const uint64_t first = MixNumber(number ^ seed_);
+  const uint64_t second = MixNumber(first + seed_ + 0x9e3779b97f4a7c15U);
+  const uint64_t third = MixNumber(second + 0x9e3779b97f4a7c15U);
+  ChunkName name;
+  Store(first, name.bytes.data(), 8);
+  Store(second, name.bytes.data() + 8, 8);
+  Store(third, name.bytes.data() + 16, 4);
+  return name;
+}
+
+Location IndexKeys::LocationOf(uint64_t number) const {
+  constexpr unsigned kOrdinalBits = 16;
+  const uint64_t mixed = MixNumber(number + seed_);
+  return {.segment = static_cast<SegmentId>((number >> kOrdinalBits) + 1),
+          .ordinal = static_cast<uint32_t>(number & ((1U << kOrdinalBits) - 1)),
+          .block_offset = static_cast<uint32_t>(mixed) & Location::kMaxBlockOffset};
+}
+
+std::optional<uint64_t> IndexKeys::NumberOf(const ChunkName& name) const {
+  uint64_t first = 0;
+  for (size_t i = 0; i < 8; ++i) first |= uint64_t{name.bytes[i]} << (8 * i);
+  const uint64_t number = UnmixNumber(first) ^ seed_;
+  if (NameOf(number) != name) return std::nullopt;
+  return number;
+}
+
+bool NumberTally::IsFirst(uint64_t count) const {
+  uint64_t sum = 0;
+  for (uint64_t number = 0; number < count; ++number) sum += MixNumber(number);
+  return count_ == count && sum_ == sum;
+}
+
+}  // namespace siltfs

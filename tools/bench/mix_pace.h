@@ -1,0 +1,49 @@
+// Keeps puts and gets at a ratio while both run: whoever is ahead waits.
+//
+// Thread-safety: BeforePut and AfterPut from one thread, the others from any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class MixPace {
+ public:
+  // `gets` for each `puts`. `present` keys are there before the first put. Gets may lag behind by
+  // `slack`, which must be at least what one thread claims at a time.
+  MixPace(uint64_t puts, uint64_t gets, uint64_t present, uint64_t slack)
+      : puts_weight_(puts), gets_weight_(gets), present_(present), slack_(slack) {}
+
+  // Waits until the gets have come along.
+  void BeforePut();
+  void AfterPut(uint64_t count);
+
+  // Claims `count` gets once puts have gone ahead so far; gives how many keys are there. Nothing
+  // after End.
+  std::optional<uint64_t> ClaimGets(uint64_t count);
+  void AfterGets(uint64_t count);
+
+  // Nobody waits any more.
+  void End();
+  uint64_t gets() const;
+
+ private:
+  uint64_t GetsDue() const SILTFS_REQUIRES(mutex_) { return puts_ * gets_weight_ / puts_weight_; }
+
+  const uint64_t puts_weight_;
+  const uint64_t gets_weight_;
+  const uint64_t present_;
+  const uint64_t slack_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  uint64_t puts_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t claimed_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t gets_ SILTFS_GUARDED_BY(mutex_) = 0;
+  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace siltfs

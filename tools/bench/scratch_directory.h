@@ -1,0 +1,23 @@
+// A directory of a benchmark's own, gone with all that is in it when the benchmark ends.
+#pragma once
+
+#include <string>
+
+namespace siltfs {
+
+class ScratchDirectory {
+ public:
+  // Below `parent`, which must exist; below the system's temporary directory if that is empty.
+  // Throws BenchFailure.
+  explicit ScratchDirectory(const std::string& parent);
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace siltfs
