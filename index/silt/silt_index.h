@@ -45,7 +45,7 @@ struct SiltIndexOptions {
   uint32_t write_batch_pages = 4;
   // Merges keep the entries in HashStores at this share of all: with more, filters take more
   // memory; with less, more is written (section 5: WA = 2.2 + (1 + share) / (2 share)).
-  double hash_store_share = 0.18;
+  double hash_store_share = 0.12;
   // No partition has more HashStores, each of which a lookup may have to read in vain (RA).
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.

@@ -1,8 +1,10 @@
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,6 +51,18 @@ class BlockedSignals final : public TerminationSignals {
 int64_t CurrentProcessId() { return getpid(); }
 
 uint32_t CurrentUserId() { return geteuid(); }
+
+void PrepareForStore() {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);  // where it fails, opening a file too many will tell
+  }
+#if defined(__GLIBC__)
+  // Set at all, it no longer grows with the buffers that were freed.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
 
 Result<std::unique_ptr<TerminationSignals>> TerminationSignals::Block() {
   sigset_t set;

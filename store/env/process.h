@@ -14,6 +14,11 @@ int64_t CurrentProcessId();
 // The user whose rights this process has; 0 is the superuser.
 uint32_t CurrentUserId();
 
+// For a process that keeps a store open, called once at its start: as many open files as the system
+// lets it have (an index has one for every component store), and large buffers given back to the
+// system when they are freed instead of leaving holes in the heap.
+void PrepareForStore();
+
 // SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While
 // one lives, they are blocked in the thread that made it and, inherited, in those started since:
 // make it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one

@@ -6,6 +6,7 @@
 
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
+#include "store/env/process.h"
 #include "tools/siltfs/daemon.h"
 
 namespace siltfs {
@@ -33,6 +34,7 @@ Status Check(const DaemonOptions& options) {
 ExitCode ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
   options.foreground = true;
   options.on_ready = [] { return true; };
+  PrepareForStore();
   const Status served = ServeStore(surroundings.env, options);
   return served.ok() ? ExitCode::kDone : Fail(surroundings, served);
 }
@@ -49,6 +51,7 @@ ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
     ready = true;
     return start->report->Ready().ok();
   };
+  PrepareForStore();
   const Status served = ServeStore(surroundings.env, options);
   const ExitCode code = ExitCodeOf(served);
   if (!ready) {
