@@ -5,6 +5,7 @@
 // one line of JSON back; then the connection ends.
 //
 //   {"command":"stat"}  ->  {"ok":true,"result":{...}}   the figures, keys as in stats_json.h
+//   {"command":"index stat"}  ->  {"ok":true,"result":{...}}  those of index_json.h, store by store
 //   {"command":"sync"}  ->  {"ok":true,"result":null}    everything accepted so far is durable
 //   {"command":"wait"}  ->  {"ok":true,"result":{"pid":N,"mountpoint":"..."}} at once, and a second
 //   line
@@ -26,7 +27,7 @@ namespace siltfs::control {
 
 inline constexpr std::string_view kSocketName = "control";
 inline constexpr size_t kMaxRequestBytes = 4096;
-inline constexpr size_t kMaxResponseBytes = 4 << 20;
+inline constexpr size_t kMaxResponseBytes = 16 << 20;
 
 struct Request {
   std::string command;

@@ -1,44 +1,11 @@
 #include "fs/control/stats_json.h"
 
+#include "fs/control/index_json.h"
+
 namespace siltfs {
 namespace {
 
 using Json = nlohmann::json;
-
-double PerEntry(uint64_t bytes, uint64_t entries) {
-  return entries == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(entries);
-}
-
-Json ComponentToJson(const IndexComponentStats& component) {
-  return {
-      {"kind", component.kind},
-      {"entries", component.entries},
-      {"flash_bytes", component.flash_bytes},
-      {"memory_bytes", component.memory_bytes},
-      {"occupancy", component.occupancy},
-      {"flash_reads", component.flash_reads},
-      {"flash_bytes_written", component.flash_bytes_written},
-  };
-}
-
-Json IndexToJson(const IndexStats& index) {
-  Json stores = Json::array();
-  for (const IndexComponentStats& component : index.stores)
-    stores.push_back(ComponentToJson(component));
-  return {
-      {"engine", index.engine},
-      {"entries", index.entries},
-      {"memory_bytes", index.memory_bytes},
-      {"memory_bytes_per_entry", PerEntry(index.memory_bytes, index.entries)},
-      {"flash_bytes", index.flash_bytes},
-      {"lookups", index.lookups},
-      {"flash_reads", index.flash_reads},
-      {"flash_bytes_written", index.flash_bytes_written},
-      {"read_amplification", index.ReadAmplification()},
-      {"write_amplification", index.WriteAmplification()},
-      {"stores", std::move(stores)},
-  };
-}
 
 }  // namespace
 
@@ -66,7 +33,7 @@ Json ToJson(const FileSystemStats& stats, const std::string& store,
       {"last_commit", stats.last_commit},
       {"read_only", stats.read_only},
       {"read_only_cause", stats.read_only_cause.empty() ? Json() : Json(stats.read_only_cause)},
-      {"index", IndexToJson(stats.index)},
+      {"index", IndexSummaryToJson(stats.index)},
   };
 }
 

@@ -179,6 +179,13 @@ mounted || fail "gone though busy"
 exec 9>&-
 rm "$mnt/open"
 
+step "the index of a mounted store"
+holds "$("$siltfs" index stat --json "$mnt" | jq .pid) == $pid"
+holds "$("$siltfs" index stat --json "$store" | jq .entries) > 0"
+expect 11 "$siltfs" index dump "$mnt"
+said "$store"
+expect 11 "$siltfs" index verify "$store"
+
 step "unmount: everything durable, the daemon gone, the store free"
 expect 0 "$siltfs" umount "$mnt"
 ! mounted || fail "still mounted"
@@ -187,6 +194,10 @@ daemon_ended "$pid" || fail "the daemon is still there"
 [[ $(figure pid) == null ]] || fail "stat of the unmounted store"
 stat_changes_nothing
 holds "$(figure files) > 500"
+expect 0 "$siltfs" index verify "$store" >/dev/null
+holds "$("$siltfs" index dump "$store" | sort -u | wc -l) == $("$siltfs" index stat --json "$store" | jq .entries)"
+snapshot >"$work/after"
+cmp "$work/before" "$work/after" || fail "looking into the index changed the store"
 expect 1 "$siltfs" umount "$mnt"
 [[ -z $(ls -A "$mnt") ]] || fail "something was written below the mountpoint"
 

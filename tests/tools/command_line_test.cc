@@ -18,6 +18,7 @@ TEST_CASE("Help and version go to standard output and succeed") {
                                              {"siltfs", "stat", "--help"},
                                              {"siltfs", "index", "--help"},
                                              {"siltfs", "index", "plan", "--help"},
+                                             {"siltfs", "index", "stat", "--help"},
                                              {"mkfs.siltfs", "--help"},
                                              {"/sbin/mount.siltfs", "--help"},
                                              {"umount.siltfs", "--help"},

@@ -6,6 +6,7 @@
 
 #include "index/silt/cuckoo_table.h"
 #include "store/base/random.h"
+#include "store/env/resources.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/rounds.h"
 

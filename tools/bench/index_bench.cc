@@ -9,6 +9,7 @@
 #include "index/silt/silt_index.h"
 #include "store/env/daemon.h"
 #include "store/env/posix_env.h"
+#include "store/env/resources.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/device_reads.h"
@@ -74,7 +75,7 @@ class IndexBench {
       : arguments_(arguments),
         env_(NewPosixEnv()),
         keys_(MixNumber(arguments.seed)),
-        scratch_(arguments.directory) {}
+        scratch_(*env_, arguments.directory) {}
 
   Json Run() {
     const auto limit = RaiseFileLimit();

@@ -19,7 +19,8 @@ class MemoryMeter {
   uint64_t Growth() const;
 
  private:
-  uint64_t baseline_;
+  const uint64_t baseline_;
+  const bool has_peak_;
 };
 
 }  // namespace siltfs

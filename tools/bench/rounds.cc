@@ -1,7 +1,6 @@
 #include "tools/bench/rounds.h"
 
 #include <algorithm>
-#include <fstream>
 
 namespace siltfs {
 
@@ -10,15 +9,6 @@ double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-std::string ProcessorName() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
 }
 
 }  // namespace siltfs

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 namespace siltfs {
@@ -20,8 +19,5 @@ class Stopwatch {
 
 // Of an odd number the middle one, of an even number the lower of the two.
 double Median(std::vector<double> values);
-
-// The processor as the system names it; "unknown" if it does not.
-std::string ProcessorName();
 
 }  // namespace siltfs

@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "store/env/env.h"
+
 namespace siltfs {
 
 class ScratchDirectory {
  public:
-  // Below `parent`, which must exist; below the system's temporary directory if that is empty.
-  // Throws BenchFailure.
-  explicit ScratchDirectory(const std::string& parent);
+  // Borrows `env`. Below `parent`, which must exist; below the system's temporary directory if that
+  // is empty. Throws BenchFailure.
+  ScratchDirectory(Env& env, const std::string& parent);
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
@@ -17,7 +19,8 @@ class ScratchDirectory {
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  Env& env_;
+  const std::string path_;
 };
 
 }  // namespace siltfs

@@ -10,6 +10,7 @@
 #include "index/silt/trie_builder.h"
 #include "index/silt/trie_index.h"
 #include "store/base/random.h"
+#include "store/env/resources.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/rounds.h"
 

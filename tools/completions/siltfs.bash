@@ -9,6 +9,7 @@ _siltfs_options() {
     umount) echo --help ;;
     stat) echo --json --help ;;
     index) echo --help ;;
+    "index stat" | "index dump" | "index verify") echo --json --help ;;
     "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;
   esac
@@ -42,7 +43,7 @@ _siltfs() {
   elif [[ -z $command ]]; then
     mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat index" -- "$current")
   elif [[ $command == index ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "plan" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "stat dump verify plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
   elif ((COMP_CWORD >= at)); then

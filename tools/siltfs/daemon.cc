@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/control/index_json.h"
 #include "fs/control/server.h"
 #include "fs/control/stats_json.h"
 #include "fs/core/file_system.h"
@@ -67,14 +68,19 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
     return ToJson(stats, options.store, info);
   };
+  const auto index_stat = [&file_system, &options, info]() -> Result<Json> {
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
+    return IndexToJson(stats.index, options.store, info);
+  };
   const auto sync = [&file_system]() -> Result<Json> {
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
-  return control::Server::Start({.store = options.store,
-                                 .own_uid = CurrentUserId(),
-                                 .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
-                                 .handlers = {{"stat", stat}, {"sync", sync}}});
+  return control::Server::Start(
+      {.store = options.store,
+       .own_uid = CurrentUserId(),
+       .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
+       .handlers = {{"stat", stat}, {"index stat", index_stat}, {"sync", sync}}});
 }
 
 // Turns signals into unmounting while it lives.

@@ -16,6 +16,10 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
+    Subcommand{"stat", "Show the chunk index store by store", ConfigureIndexStat},
+    Subcommand{"dump", "Print every entry of the chunk index", ConfigureIndexDump},
+    Subcommand{"verify", "Check every page and every entry of the chunk index",
+               ConfigureIndexVerify},
     Subcommand{"plan", "Choose the index's parameters for a machine and predict what they cost",
                ConfigureIndexPlan},
 };

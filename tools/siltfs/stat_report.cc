@@ -102,7 +102,8 @@ void AddIndex(const Json& index, Table& table) {
   table.Row("flash written", FormatSize(Number(index, "flash_bytes_written")),
             fmt::format("{:.2f} bytes a byte put", index.at("write_amplification").get<double>()));
   for (const Json& store : index.at("stores")) {
-    table.Row(store.at("kind").get<std::string>(), Grouped(Number(store, "entries")),
+    table.Row(fmt::format("{} x {}", Number(store, "count"), store.at("kind").get<std::string>()),
+              Grouped(Number(store, "entries")),
               fmt::format("entries, {} memory, {} flash", FormatSize(Number(store, "memory_bytes")),
                           FormatSize(Number(store, "flash_bytes"))));
   }

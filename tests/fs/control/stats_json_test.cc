@@ -1,6 +1,7 @@
 // The keys are stable interface: scripts rely on them.
 #include "fs/control/stats_json.h"
 
+#include "fs/control/index_json.h"
 #include "tests/support/catch.h"
 
 namespace siltfs {
@@ -61,6 +62,48 @@ TEST_CASE("Every promised figure is there under its name") {
   CHECK(index.at("write_amplification") == 3.0);
   CHECK(index.at("stores").size() == 1);
   CHECK(index.at("stores")[0].at("kind") == "log_store");
+}
+
+TEST_CASE("Stores of a kind are summed up for the whole, and shown one by one for the index") {
+  IndexStats index;
+  index.merge_backlog = 2;
+  for (const uint64_t id : {4, 5, 6}) {
+    index.stores.push_back({.kind = id == 5 ? "sorted_store" : "hash_store",
+                            .partition = 3,
+                            .id = id,
+                            .entries = 10,
+                            .flash_bytes = 4096,
+                            .memory_bytes = 20,
+                            .occupancy = static_cast<double>(id) / 10,
+                            .probes = 100,
+                            .flash_reads = 40,
+                            .false_positives = id,
+                            .flash_bytes_written = 8192});
+  }
+  const auto summary = IndexSummaryToJson(index).at("stores");
+  REQUIRE(summary.size() == 2);
+  CHECK(summary[0].at("kind") == "hash_store");
+  CHECK(summary[0].at("count") == 2);
+  CHECK(summary[0].at("entries") == 20);
+  CHECK(summary[0].at("flash_bytes") == 8192);
+  CHECK(summary[0].at("memory_bytes") == 40);
+  CHECK(summary[0].at("occupancy") == 0.5);
+  CHECK(summary[0].at("probes") == 200);
+  CHECK(summary[0].at("flash_reads") == 80);
+  CHECK(summary[0].at("false_positives") == 10);
+  CHECK(summary[0].at("false_positive_rate") == 10.0 / 130);
+  CHECK(summary[0].at("flash_bytes_written") == 16384);
+  CHECK(summary[1].at("count") == 1);
+  const auto whole = IndexToJson(index, "/store", DaemonInfo{.pid = 17, .mountpoint = "/mnt"});
+  CHECK(whole.at("kinds") == summary);
+  CHECK(whole.at("pid") == 17);
+  CHECK(whole.at("mountpoint") == "/mnt");
+  CHECK(whole.at("merge_backlog") == 2);
+  REQUIRE(whole.at("stores").size() == 3);
+  CHECK(whole.at("stores")[1].at("kind") == "sorted_store");
+  CHECK(whole.at("stores")[1].at("partition") == 3);
+  CHECK(whole.at("stores")[1].at("id") == 5);
+  CHECK(whole.at("stores")[1].at("false_positive_rate") == 5.0 / 65);
 }
 
 TEST_CASE("An empty, unmounted store has ratios of 1 and no daemon") {

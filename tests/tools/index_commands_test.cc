@@ -1,0 +1,268 @@
+// siltfs index stat, dump and verify, on an index that has stores of every kind.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "fs/core/store_layout.h"
+#include "index/silt/silt_index.h"
+#include "store/base/random.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/tools/run_in_process.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kEntries = 3000;
+
+IndexEntry EntryOf(uint64_t number) {
+  IndexEntry entry;
+  Random(number).Fill(entry.name.bytes);
+  const auto low = static_cast<uint32_t>(number);
+  entry.location = {.segment = low / 100 + 1, .ordinal = low % 100, .block_offset = low * 8};
+  return entry;
+}
+
+// A store that nobody has mounted, whose index was filled by itself.
+class IndexedStore {
+ public:
+  IndexedStore() {
+    REQUIRE(Run({"siltfs", "mkfs", path()}).code == 0);
+    const auto env = NewPosixEnv();
+    auto index = OpenSiltIndex(*env, {.directory = IndexPath(path()),
+                                      .partition_bits = 1,
+                                      .bucket_bits = 6,
+                                      .hash_secret = 5,
+                                      .hash_store_share = 0.5,
+                                      .background = false});
+    REQUIRE(index.ok());
+    for (uint64_t number = 0; number < kEntries; number += 100) {
+      std::vector<IndexEntry> entries;
+      for (uint64_t i = 0; i < 100; ++i) entries.push_back(EntryOf(number + i));
+      REQUIRE((*index)->Put(entries, number + 1).ok());
+    }
+    REQUIRE((*index)->Close().ok());
+    for (const IndexComponentStats& store : (*index)->stats().stores) ++stores_[store.kind];
+    REQUIRE(stores_.size() == 3);
+  }
+
+  std::string path() const { return directory_ / "store"; }
+  const std::map<std::string, uint64_t>& stores() const { return stores_; }
+
+  // Every file and what is in it.
+  std::map<std::string, std::string> Contents() const {
+    std::map<std::string, std::string> contents;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
+      contents[entry.path()] = {};
+      if (!entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      contents[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
+    }
+    return contents;
+  }
+
+  std::vector<std::string> IndexFiles() const {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(IndexPath(path()))) {
+      files.push_back(entry.path());
+    }
+    return files;
+  }
+
+ private:
+  const TemporaryDirectory directory_;
+  std::map<std::string, uint64_t> stores_;  // by kind
+};
+
+void FlipByte(const std::string& path, uint64_t offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.put(static_cast<char>(byte ^ 0x10));
+  REQUIRE(file.good());
+}
+
+TEST_CASE("index stat shows each store, the sums of each kind and the whole") {
+  const IndexedStore store;
+  const Outcome outcome = Run({"siltfs", "index", "stat", "--json", store.path()});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.empty());
+  const auto figures = nlohmann::json::parse(outcome.out);
+  CHECK(figures.at("store") == store.path());
+  CHECK(figures.at("engine") == "silt");
+  CHECK(figures.at("entries") == kEntries);
+  CHECK(figures.at("pid").is_null());
+  for (const char* key : {"lookups", "flash_reads", "conversions", "merges", "merge_backlog",
+                          "damaged_pages", "read_amplification", "write_amplification"}) {
+    INFO(key);
+    CHECK(figures.at(key).is_number());
+  }
+  std::map<std::string, uint64_t> counts;
+  std::map<std::string, uint64_t> entries;
+  std::set<uint64_t> ids;
+  uint64_t flash = 0;
+  for (const auto& one : figures.at("stores")) {
+    const std::string kind = one.at("kind");
+    ++counts[kind];
+    entries[kind] += one.at("entries").get<uint64_t>();
+    flash += one.at("flash_bytes").get<uint64_t>();
+    ids.insert(one.at("id").get<uint64_t>());
+    CHECK(one.at("partition") < 2);
+    CHECK(one.at("occupancy") <= 1 + 8.0 / 256);  // the stash comes on top
+    CHECK(one.at("false_positive_rate") == 0);
+    CHECK(one.at("probes") == 0);
+  }
+  CHECK(counts == store.stores());
+  CHECK(ids.size() == figures.at("stores").size());
+  CHECK(flash == figures.at("flash_bytes"));
+  REQUIRE(figures.at("kinds").size() == counts.size());
+  for (const auto& kind : figures.at("kinds")) {
+    CHECK(kind.at("count") == counts[kind.at("kind")]);
+    CHECK(kind.at("entries") == entries[kind.at("kind")]);
+  }
+}
+
+TEST_CASE("index stat tells a person, a line for each store") {
+  const IndexedStore store;
+  const Outcome outcome = Run({"siltfs", "index", "stat", store.path()});
+  REQUIRE(outcome.code == 0);
+  uint64_t stores = 0;
+  for (const auto& [kind, count] : store.stores()) stores += count;
+  constexpr size_t kTitles = 4 + 1 + 1 + 1 + 1;  // the whole, a gap, kinds, a gap, stores
+  CHECK(Lines(outcome.out) == kTitles + store.stores().size() + stores);
+  CHECK(Has(outcome.out, "3000 entries"));
+}
+
+TEST_CASE("stat sums the index's stores by kind, however many there are") {
+  const IndexedStore store;
+  const Outcome outcome = Run({"siltfs", "stat", "--json", store.path()});
+  REQUIRE(outcome.code == 0);
+  const auto stores = nlohmann::json::parse(outcome.out).at("index").at("stores");
+  std::map<std::string, uint64_t> counts;
+  for (const auto& kind : stores) counts[kind.at("kind")] += kind.at("count").get<uint64_t>();
+  CHECK(counts == store.stores());
+  CHECK(stores.size() == counts.size());
+}
+
+TEST_CASE("index dump prints every entry once, as text and as JSON lines") {
+  const IndexedStore store;
+  std::multiset<std::string> text;
+  std::multiset<std::string> json;
+  for (uint64_t number = 0; number < kEntries; ++number) {
+    const auto [name, at] = EntryOf(number);
+    const std::string segment = std::to_string(at.segment);
+    const std::string ordinal = std::to_string(at.ordinal);
+    const std::string offset = std::to_string(at.block_offset);
+    text.insert(name.ToHex() + " " + segment + " " + ordinal + " " + offset);
+    json.insert(R"({"name":")" + name.ToHex() + R"(","segment":)" + segment + R"(,"ordinal":)" +
+                ordinal + R"(,"block_offset":)" + offset + "}");
+  }
+  const auto lines = [](const Outcome& outcome) {
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    std::multiset<std::string> found;
+    std::istringstream in(outcome.out);
+    for (std::string line; std::getline(in, line);) found.insert(line);
+    return found;
+  };
+  CHECK(lines(Run({"siltfs", "index", "dump", store.path()})) == text);
+  CHECK(lines(Run({"siltfs", "index", "dump", "--json", store.path()})) == json);
+}
+
+TEST_CASE("index dump fails when nobody takes what it prints") {
+  const IndexedStore store;
+  const auto env = NewPosixEnv();
+  std::ostringstream out;
+  std::ostringstream err;
+  out.setstate(std::ios::badbit);
+  Surroundings surroundings{.env = *env, .out = out, .err = err};
+  const std::vector<std::string> arguments = {"siltfs", "index", "dump", store.path()};
+  CHECK(RunSiltfs(arguments, surroundings) == 1);
+  CHECK(Lines(err.str()) == 1);
+}
+
+TEST_CASE("index verify finds nothing wrong with a sound index") {
+  const IndexedStore store;
+  const Outcome text = Run({"siltfs", "index", "verify", store.path()});
+  INFO(text.err);
+  CHECK(text.code == 0);
+  CHECK(Has(text.out, "clean: 3000 entries"));
+  const Outcome json = Run({"siltfs", "index", "verify", "--json", store.path()});
+  CHECK(json.code == 0);
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report.at("clean") == true);
+  CHECK(report.at("entries") == kEntries);
+  CHECK(report.at("findings").empty());
+}
+
+TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and says where") {
+  const IndexedStore sound;
+  size_t reported = 0;
+  for (const std::string& path : sound.IndexFiles()) {
+    const uint64_t size = std::filesystem::file_size(path);
+    if (size == 0) continue;
+    INFO(path);
+    FlipByte(path, 100);
+    const Outcome json = Run({"siltfs", "index", "verify", "--json", sound.path()});
+    CHECK(json.code == 13);
+    if (json.out.empty()) {  // the index can't even be opened
+      CHECK(Lines(json.err) == 1);
+    } else {
+      ++reported;
+      const auto report = nlohmann::json::parse(json.out);
+      CHECK(report.at("clean") == false);
+      CHECK(report.at("finding_count") == report.at("findings").size());
+      REQUIRE_FALSE(report.at("findings").empty());
+      const std::string place = report.at("findings")[0].at("path");
+      CHECK((place == path || place == IndexPath(sound.path())));
+      const Outcome text = Run({"siltfs", "index", "verify", sound.path()});
+      CHECK(text.code == 13);
+      CHECK(Lines(text.out) == report.at("finding_count"));
+    }
+    FlipByte(path, 100);
+  }
+  CHECK(reported >= 4);
+  CHECK(Run({"siltfs", "index", "verify", sound.path()}).code == 0);
+}
+
+TEST_CASE("Looking into an index writes nothing") {
+  const IndexedStore store;
+  CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);  // makes the lock, if need be
+  const auto before = store.Contents();
+  for (const char* command : {"stat", "dump", "verify"}) {
+    CHECK(Run({"siltfs", "index", command, store.path()}).code == 0);
+    CHECK(store.Contents() == before);
+  }
+}
+
+TEST_CASE("Without a store, or with one that is in use or damaged, the codes say so") {
+  const TemporaryDirectory directory;
+  const IndexedStore store;
+  const IndexedStore damaged;
+  std::filesystem::remove_all(IndexPath(damaged.path()));
+  const auto env = NewPosixEnv();
+  const auto lock = env->LockFile(LockPath(store.path()));
+  REQUIRE(lock.ok());
+  for (const char* command : {"stat", "dump", "verify"}) {
+    for (const auto& [place, code] : std::vector<std::pair<std::string, int>>{
+             {directory.path(), 10}, {store.path(), 11}, {damaged.path(), 13}}) {
+      const Outcome outcome = Run({"siltfs", "index", command, "--json", place});
+      INFO(command << ": " << outcome.err);
+      CHECK(outcome.code == code);
+      CHECK(outcome.out.empty());
+      CHECK(Lines(outcome.err) == 1);
+      CHECK(Has(outcome.err, place));
+    }
+    CHECK(Run({"siltfs", "index", command}).code == 2);
+    CHECK(Run({"siltfs", "index", command, "a", "b"}).code == 2);
+  }
+}
+
+}  // namespace
+}  // namespace siltfs::testing

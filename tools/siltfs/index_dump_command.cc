@@ -1,0 +1,54 @@
+// siltfs index dump
+#include <fmt/ostream.h>
+
+#include <memory>
+#include <ostream>
+
+#include "fs/core/store_index.h"
+#include "tools/siltfs/index_command.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+struct Arguments {
+  std::string place;
+  bool json = false;
+};
+
+Status Dump(const Arguments& arguments, ChunkIndex& index, std::ostream& out) {
+  const char* const line = arguments.json
+                               ? R"({{"name":"{}","segment":{},"ordinal":{},"block_offset":{}}})"
+                                 "\n"
+                               : "{} {} {} {}\n";
+  SILTFS_RETURN_IF_ERROR(index.ForEach([&](const IndexEntry& entry) {
+    const Location& at = entry.location;
+    out << fmt::format(fmt::runtime(line), entry.name.ToHex(), at.segment, at.ordinal,
+                       at.block_offset);
+    return out.good() ? Status::Ok()
+                      : Status(StatusCode::kIoError, "standard output takes no more");
+  }));
+  out.flush();
+  return out.good() ? Status::Ok() : Status(StatusCode::kIoError, "standard output takes no more");
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<std::string> store = StoreAt(arguments.place);
+  if (!store.ok()) return Fail(surroundings, store.status());
+  const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
+  if (!opened.ok()) return Fail(surroundings, opened.status());
+  const Status dumped = Dump(arguments, *opened->index, surroundings.out);
+  return dumped.ok() ? ExitCode::kDone : Fail(surroundings, dumped);
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print each entry as a JSON document, one a line");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs

@@ -1,0 +1,104 @@
+// siltfs index verify
+#include <fmt/ostream.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "fs/core/store_index.h"
+#include "fs/core/store_layout.h"
+#include "tools/siltfs/index_command.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+// Of findings in a JSON document, which is made in memory; all are counted.
+constexpr size_t kMostListed = 10'000;
+
+struct Arguments {
+  std::string place;
+  bool json = false;
+};
+
+// Counts what is found, and prints it or keeps it.
+class Findings {
+ public:
+  Findings(bool json, std::ostream& out) : json_(json), out_(out) {}
+
+  void Add(const IndexFinding& finding) {
+    ++count_;
+    if (!json_) {
+      out_ << finding.code << ": " << finding.text << "\n";
+    } else if (listed_.size() < kMostListed) {
+      listed_.push_back({{"code", finding.code},
+                         {"path", finding.path},
+                         {"offset", finding.offset ? Json(*finding.offset) : Json()},
+                         {"text", finding.text}});
+    }
+  }
+
+  uint64_t count() const { return count_; }
+  const Json& listed() const { return listed_; }
+
+ private:
+  const bool json_;
+  std::ostream& out_;
+  uint64_t count_ = 0;
+  Json listed_ = Json::array();
+};
+
+Status Verify(ChunkIndex& index, const std::string& store, Findings& findings) {
+  // What opening dropped, Verify does not see.
+  const uint64_t lost = index.stats().damaged_pages;
+  if (lost > 0) {
+    const std::string path = IndexPath(store);
+    findings.Add({.code = "page-missing",
+                  .path = path,
+                  .offset = std::nullopt,
+                  .text = fmt::format("{}: pages that were durable are damaged or missing, {} in "
+                                      "all; mounting puts their entries again",
+                                      path, lost)});
+  }
+  return index.Verify([&](const IndexFinding& finding) { findings.Add(finding); });
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<std::string> store = StoreAt(arguments.place);
+  if (!store.ok()) return Fail(surroundings, store.status());
+  const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
+  if (!opened.ok()) return Fail(surroundings, opened.status());
+  Findings findings(arguments.json, surroundings.out);
+  const Status verified = Verify(*opened->index, *store, findings);
+  if (!verified.ok()) return Fail(surroundings, verified);
+  const IndexStats stats = opened->index->stats();
+  if (arguments.json) {
+    surroundings.out << Json({{"store", *store},
+                              {"engine", stats.engine},
+                              {"entries", stats.entries},
+                              {"component_stores", stats.stores.size()},
+                              {"clean", findings.count() == 0},
+                              {"finding_count", findings.count()},
+                              {"findings", findings.listed()}})
+                            .dump(2)
+                     << "\n";
+  } else if (findings.count() == 0) {
+    surroundings.out << fmt::format("clean: {} entries in {} stores\n", stats.entries,
+                                    stats.stores.size());
+  }
+  return findings.count() == 0 ? ExitCode::kDone : ExitCode::kDamaged;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of a line a finding");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
