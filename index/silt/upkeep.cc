@@ -130,12 +130,15 @@ Result<bool> Upkeep::Convert() {
     if (version->logs.empty()) continue;
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
-    SILTFS_ASSIGN_OR_RETURN(
-        const auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
-                                                 stores_.options().directory, file, throttle_));
+    auto written = HashStore::WriteFrom(*version->logs.front(), stores_.env(),
+                                        stores_.options().directory, file, throttle_);
+    if (!written.ok()) {
+      stores_.Discard(conversions);
+      return std::move(written).status();
+    }
     conversions.push_back({.log = version->logs.front(),
                            .hash_file = file,
-                           .damaged_pages = written.damaged_pages});
+                           .damaged_pages = written->damaged_pages});
   }
   if (conversions.empty()) return false;
   SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
