@@ -81,10 +81,23 @@ uint64_t SizeOf(const FrozenFileInfo& info) {
 
 // --- Writing ---
 
-FrozenFileWriter::FrozenFileWriter(std::shared_ptr<File> file, const StoreFileId& id,
+FrozenFileWriter::FrozenFileWriter(Env& env, const std::string& directory,
+                                   std::shared_ptr<File> file, const StoreFileId& id,
                                    Throttle& throttle)
-    : file_(std::move(file)), id_(id), throttle_(throttle) {
+    : env_(env), directory_(directory), file_(std::move(file)), id_(id), throttle_(throttle) {
   buffer_.reserve(OffsetOfPage(kFrozenBatchPages));
+}
+
+FrozenFileWriter::~FrozenFileWriter() {
+  if (whole_) return;
+  const Status removed = RemoveStoreFile(env_, directory_, id_);
+  removed.IgnoreError("no manifest lists it, so the next opening removes it");
+}
+
+Status FrozenFileWriter::Sync() {
+  SILTFS_RETURN_IF_ERROR(file_->Sync());
+  whole_ = true;
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
@@ -93,7 +106,7 @@ Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
                                                                    Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(auto created, CreateStoreFile(env, directory, file));
   return std::unique_ptr<FrozenFileWriter>(
-      new FrozenFileWriter(std::move(created), file, throttle));
+      new FrozenFileWriter(env, directory, std::move(created), file, throttle));
 }
 
 Result<std::span<uint8_t, kSlotSize>> FrozenFileWriter::NextSlot() {
@@ -157,7 +170,9 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
   SILTFS_ASSIGN_OR_RETURN(const Bytes footer, ReadRange(*file, size - kFooterSize, kFooterSize));
   auto info = DecodeFooter(footer);
   if (!info.ok()) return std::move(info).status().At(path);
-  if (info->file != id || SizeOf(*info) != size) {
+  // The first two, lest the sum wraps.
+  if (info->file != id || OffsetOfPayload(*info) > size || info->payload_bytes > size ||
+      SizeOf(*info) != size) {
     return Status(StatusCode::kCorruption, "is not the store that it is named as").At(path);
   }
   return std::shared_ptr<const FrozenFile>(new FrozenFile(std::move(file), *info));

@@ -39,10 +39,15 @@ struct FrozenFileInfo {
 
 class FrozenFileWriter {
  public:
-  // `throttle` is paid for every write; it must outlive the writer.
+  // `throttle` is paid for every write; it and `env` must outlive the writer.
   static Result<std::unique_ptr<FrozenFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& file,
                                                           Throttle& throttle);
+
+  // Takes a file that was not synced away, so that a full disk is not filled with such.
+  ~FrozenFileWriter();
+  FrozenFileWriter(const FrozenFileWriter&) = delete;
+  FrozenFileWriter& operator=(const FrozenFileWriter&) = delete;
 
   // Appends an entry, or an empty slot.
   Status Append(const IndexEntry& entry);
@@ -52,17 +57,21 @@ class FrozenFileWriter {
   // Ends the file with the filter or trie that finds its entries. `info`'s file, pages and
   // the payload's fields are filled in.
   Status Finish(FrozenFileInfo info, ByteView payload);
-  Status Sync() { return file_->Sync(); }
+  Status Sync();
   uint64_t bytes_written() const { return written_; }
 
  private:
-  FrozenFileWriter(std::shared_ptr<File> file, const StoreFileId& id, Throttle& throttle);
+  FrozenFileWriter(Env& env, const std::string& directory, std::shared_ptr<File> file,
+                   const StoreFileId& id, Throttle& throttle);
   Result<std::span<uint8_t, kSlotSize>> NextSlot();
   Status WriteBuffer();
 
+  Env& env_;
+  const std::string directory_;
   const std::shared_ptr<File> file_;
   const StoreFileId id_;
   Throttle& throttle_;
+  bool whole_ = false;
   Bytes buffer_;
   std::string page_checksums_;
   uint64_t slots_ = 0;
@@ -71,8 +80,7 @@ class FrozenFileWriter {
 
 class FrozenFile {
  public:
-  // Reads the footer. kCorruption if it is not a whole frozen file of this
-  // id, kNotFound.
+  // Reads the footer. kCorruption if it is not a whole frozen file of this id, kNotFound.
   static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& id);
 
@@ -81,7 +89,6 @@ class FrozenFile {
   uint64_t size() const;  // bytes
   // The filter or trie. kCorruption if it is not what was written.
   Result<Bytes> ReadPayload() const;
-
 
  private:
   friend class FrozenFileScan;

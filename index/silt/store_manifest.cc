@@ -34,7 +34,8 @@ Result<PartitionRecord> DecodePartition(Decoder& in, uint64_t next_id) {
   partition.complete_sequence = in.U64();
   partition.sorted_id = in.U64();
   const uint32_t count = in.U32();
-  in.Skip(4);
+  const uint32_t reserved = in.U32();
+  if (reserved != 0) return Damaged("has a wrong partition");
   if (!in.ok() || count > in.remaining() / 8) return Damaged("ends within a partition");
   partition.hash_ids.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {

@@ -86,7 +86,11 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     damaged_pages += conversion.damaged_pages;
   }
   manifest.entries_lost = manifest.entries_lost || damaged_pages > 0;
-  SILTFS_RETURN_IF_ERROR(WriteManifest(manifest));
+  Status written = WriteManifest(manifest);
+  if (!written.ok()) {
+    for (const Conversion& conversion : conversions) replaced_.push_back(conversion.hash_file);
+    return written;
+  }
   manifest_ = std::move(manifest);
   CountDamage(damaged_pages);
   for (size_t i = 0; i < conversions.size(); ++i) {
@@ -100,6 +104,13 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   }
   frozen_logs_.fetch_sub(conversions.size(), std::memory_order_relaxed);
   return RemoveReplaced();
+}
+
+void StoreSet::Discard(std::span<const Conversion> conversions) {
+  for (const Conversion& conversion : conversions) {
+    const Status removed = RemoveStoreFile(env_, options_.directory, conversion.hash_file);
+    removed.IgnoreError("no manifest lists it, so the next opening removes it");
+  }
 }
 
 Status StoreSet::InstallSortedStore(const Merge& merge) {
@@ -119,7 +130,13 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   const uint64_t old_sorted = record.sorted_id;
   record.hash_ids.erase(record.hash_ids.begin(), record.hash_ids.begin() + merged);
   record.sorted_id = merge.sorted_id;
-  SILTFS_RETURN_IF_ERROR(WriteManifest(manifest));
+  Status written = WriteManifest(manifest);
+  if (!written.ok()) {
+    if (merge.sorted_id != 0) {
+      replaced_.push_back({StoreKind::kSorted, merge.partition, merge.sorted_id});
+    }
+    return written;
+  }
   manifest_ = std::move(manifest);
   CountDamage(merge.damaged_pages);
   for (const uint64_t id : merge.hash_ids) {

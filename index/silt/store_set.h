@@ -42,7 +42,8 @@ class StoreSet {
     StoreFileId hash_file;                // written and synced
     uint64_t damaged_pages = 0;
   };
-  // Puts HashStores in the place of the LogStores they were made from.
+  // Puts HashStores in the place of the LogStores they were made from. After an error they do not
+  // count, and are removed when it is sure that no manifest names them.
   Status InstallHashStores(std::span<const Conversion> conversions);
 
   struct Merge {
@@ -51,7 +52,9 @@ class StoreSet {
     uint64_t sorted_id = 0;          // written and synced; 0: nothing was left
     uint64_t damaged_pages = 0;
   };
-  // Puts a SortedStore in the place of the one before and of HashStores.
+  // Removes the files of HashStores that are not to be installed.
+  void Discard(std::span<const Conversion> conversions);
+  // Puts a SortedStore in the place of the one before and of HashStores. Errors as above.
   Status InstallSortedStore(const Merge& merge);
 
   // Everything put with sequences up to `complete` lies in pages that were synced: those of each

@@ -131,9 +131,10 @@ Result<bool> Upkeep::Convert() {
     if (version->logs.empty()) continue;
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
+    // A file that is not synced goes with its writer.
     SILTFS_ASSIGN_OR_RETURN(
         auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
-                                                 stores_.options().directory, file, throttle_));
+                                           stores_.options().directory, file, throttle_));
     conversions.push_back({.log = version->logs.front(),
                            .hash_file = file,
                            .damaged_pages = written.damaged_pages});
@@ -141,7 +142,12 @@ Result<bool> Upkeep::Convert() {
   }
   if (conversions.empty()) return false;
   // All are written before the first is synced, so that the device gets them together.
-  for (const auto& file : files) SILTFS_RETURN_IF_ERROR(file->Sync());
+  for (const auto& file : files) {
+    Status synced = file->Sync();
+    if (synced.ok()) continue;
+    stores_.Discard(conversions);
+    return synced;
+  }
   SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
   conversions_ += conversions.size();
   MutexLock lock(mutex_);
@@ -189,10 +195,7 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   StoreSet::Merge merged;
   merged.partition = partition;
   merged.damaged_pages = merge.damaged_pages();
-  if (writer->entries() == 0) {
-    SILTFS_RETURN_IF_ERROR(RemoveStoreFile(stores_.env(), options.directory, file));
-    return merged;
-  }
+  if (writer->entries() == 0) return merged;  // its file goes with it
   SILTFS_RETURN_IF_ERROR(writer->Finish());
   merged.sorted_id = file.id;
   return merged;

@@ -2,10 +2,12 @@
 // After a deliberate change of format (with a new version number) write them anew: silt_index_test
 // "[.write-golden]".
 #include <filesystem>
+#include <set>
 
 #include "history.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
+#include "index/silt/store_files.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
@@ -20,15 +22,25 @@ Result<std::unique_ptr<ChunkIndex>> OpenMap(Env& env, const std::string& directo
   return OpenMapIndex(env, {.directory = directory});
 }
 
+// Two partitions, and tables of 32, so that there are logs, HashStores and a SortedStore.
 Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& directory) {
   return OpenSiltIndex(env, {.directory = directory,
+                             .partition_bits = 1,
                              .bucket_bits = 3,
+                             .hash_secret = 0x5eed5eed5eed5eed,
                              .max_log_pages = 4,
                              .write_batch_pages = 2,
-                             .hash_secret = 0x5eed5eed5eed5eed});
+                             .hash_store_share = 0.5,
+                             .background = false});
 }
 
-using Open = Result<std::unique_ptr<ChunkIndex>> (*)(Env&, const std::string&);
+struct Golden {
+  std::string name;  // of the folder
+  Result<std::unique_ptr<ChunkIndex>> (*open)(Env&, const std::string&);
+  uint64_t names;
+};
+const Golden kMap{"map-1", OpenMap, 100};
+const Golden kSilt{"silt-1", OpenSilt, 300};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),
@@ -36,23 +48,23 @@ Location LocationOf(uint64_t number) {
           .block_offset = static_cast<uint32_t>(number * 4099)};
 }
 
-// 100 names under sequences 1 to 10, some put again, some deleted.
-void Write(ChunkIndex& index) {
-  for (uint64_t i = 0; i < 100; ++i) {
+// Ten names under each sequence, from 1 on, some put again, some deleted.
+void Write(ChunkIndex& index, uint64_t names) {
+  for (uint64_t i = 0; i < names; ++i) {
     const IndexEntry entry{NameOf(i), LocationOf(i)};
     REQUIRE_OK(index.Put({&entry, 1}, 1 + i / 10));
     if (i == 55) REQUIRE_OK(index.Flush());
   }
   const IndexEntry again{NameOf(42), LocationOf(1042)};
-  REQUIRE_OK(index.Put({&again, 1}, 10));
+  REQUIRE_OK(index.Put({&again, 1}, names / 10));
   REQUIRE_OK(index.Delete(NameOf(13)));
   REQUIRE_OK(index.Close());
 }
 
-void Check(ChunkIndex& index) {
-  CHECK(index.durable_sequence() == 10);
+void Check(ChunkIndex& index, uint64_t names) {
+  CHECK(index.durable_sequence() == names / 10);
   CHECK(index.stats().damaged_pages == 0);
-  for (uint64_t i = 0; i < 100; ++i) {
+  for (uint64_t i = 0; i < names; ++i) {
     auto got = index.Get(NameOf(i));
     REQUIRE_OK(got);
     if (i == 13) {
@@ -75,51 +87,57 @@ std::map<std::string, std::string> FilesIn(Env& env, const std::string& director
   return files;
 }
 
-void CheckGolden(const std::string& name, Open open) {
+void CheckGolden(const Golden& golden_index) {
   auto env = NewPosixEnv();
-  const auto golden = FilesIn(*env, kGolden + "/" + name);
+  const auto golden = FilesIn(*env, kGolden + "/" + golden_index.name);
   REQUIRE_FALSE(golden.empty());
 
   TemporaryDirectory written;
-  auto index = open(*env, written.path());
+  auto index = golden_index.open(*env, written.path());
   REQUIRE_OK(index);
-  Write(**index);
+  Write(**index, golden_index.names);
   const auto files = FilesIn(*env, written.path());
   REQUIRE(files.size() == golden.size());
   for (const auto& [file, contents] : golden) {
-    INFO(name << "/" << file);
+    INFO(golden_index.name << "/" << file);
     REQUIRE(files.count(file) == 1);
     CHECK((files.at(file) == contents));
   }
 
   TemporaryDirectory copy;
-  std::filesystem::copy(kGolden + "/" + name, copy.path());
-  auto opened = open(*env, copy.path());
+  std::filesystem::copy(kGolden + "/" + golden_index.name, copy.path());
+  auto opened = golden_index.open(*env, copy.path());
   REQUIRE_OK(opened);
-  Check(**opened);
+  Check(**opened, golden_index.names);
 }
 
-void WriteGolden(const std::string& name, Open open) {
-  const std::string directory = kGolden + "/" + name;
+void WriteGolden(const Golden& golden_index) {
+  const std::string directory = kGolden + "/" + golden_index.name;
   std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
   auto env = NewPosixEnv();
-  auto index = open(*env, directory);
+  auto index = golden_index.open(*env, directory);
   REQUIRE_OK(index);
-  Write(**index);
+  Write(**index, golden_index.names);
 }
 
 }  // namespace
 
-TEST_CASE("the map's snapshot is as it has been since version 1") { CheckGolden("map-1", OpenMap); }
+TEST_CASE("the map's snapshot is as it has been since version 1") { CheckGolden(kMap); }
 
-TEST_CASE("SILT's manifest and logs are as they have been since version 1") {
-  CheckGolden("silt-1", OpenSilt);
+TEST_CASE("SILT's manifest, logs, HashStores and SortedStores are as they have been since version 1") {
+  CheckGolden(kSilt);
+  std::set<StoreKind> kinds;
+  auto env = NewPosixEnv();
+  auto files = ListStoreFiles(*env, kGolden + "/" + kSilt.name);
+  REQUIRE_OK(files);
+  for (const StoreFileId& file : *files) kinds.insert(file.kind);
+  CHECK(kinds.size() == 3);
 }
 
 TEST_CASE("writes the golden files anew", "[.write-golden]") {
-  WriteGolden("map-1", OpenMap);
-  WriteGolden("silt-1", OpenSilt);
+  WriteGolden(kMap);
+  WriteGolden(kSilt);
 }
 
 }  // namespace siltfs::testing

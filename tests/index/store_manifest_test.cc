@@ -1,6 +1,5 @@
 #include "index/silt/store_manifest.h"
 
-#include "index/silt/log_files.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/base/random.h"
@@ -9,13 +8,27 @@
 namespace siltfs {
 namespace {
 
+constexpr size_t kHeaderSize = 40;
+
 StoreManifest Example() {
   return {.hash_secret = 0x0123456789abcdef,
+          .bucket_bits = 11,
+          .partition_bits = 1,
           .complete_sequence = 77,
-          .next_log_id = 12,
-          .logs = {{.id = 3, .bucket_bits = 15, .page_count = 900, .damaged_pages = {1, 700}},
-                   {.id = 9, .bucket_bits = 4, .page_count = 2},
-                   {.id = 11, .bucket_bits = 15}}};
+          .next_id = 112,
+          .entries_lost = false,
+          .partitions = {{.first_log_id = 103,
+                          .first_page = 4000,
+                          .durable_page = 4010,
+                          .complete_sequence = 70,
+                          .hash_ids = {98, 100, 102},
+                          .sorted_id = 99},
+                         {.first_log_id = 0,
+                          .first_page = 0,
+                          .durable_page = 3,
+                          .complete_sequence = 0,
+                          .hash_ids = {},
+                          .sorted_id = 0}}};
 }
 
 // With a checksum that fits, as a hostile hand would make it.
@@ -29,9 +42,13 @@ std::string Resealed(std::string bytes) {
 }  // namespace
 
 TEST_CASE("a manifest reads as it was written") {
-  auto read = DecodeStoreManifest(AsBytes(EncodeStoreManifest(Example())));
-  REQUIRE_OK(read);
-  CHECK(*read == Example());
+  StoreManifest manifest = Example();
+  for (const bool lost : {false, true}) {
+    manifest.entries_lost = lost;
+    auto read = DecodeStoreManifest(AsBytes(EncodeStoreManifest(manifest)));
+    REQUIRE_OK(read);
+    CHECK(*read == manifest);
+  }
 }
 
 TEST_CASE("a manifest that is cut or flipped anywhere is refused") {
@@ -46,51 +63,59 @@ TEST_CASE("a manifest that is cut or flipped anywhere is refused") {
   }
 }
 
-TEST_CASE("a manifest with a good checksum over bad fields is refused or harmless") {
+TEST_CASE("what passes for a manifest is what would be written for it, whoever wrote it") {
   Random random(1);
   const std::string good = EncodeStoreManifest(Example());
+  int passed = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string bad = good;
     for (uint64_t flips = 1 + random.Below(4); flips-- > 0;) {
       bad[random.Below(bad.size())] = static_cast<char>(random.Next());
     }
-    auto read = DecodeStoreManifest(AsBytes(Resealed(bad)));
+    bad = Resealed(bad);
+    auto read = DecodeStoreManifest(AsBytes(bad));
     if (!read.ok()) continue;
-    REQUIRE_FALSE(read->logs.empty());
-    REQUIRE(read->logs.back().page_count == 0);
-    for (const LogRecord& log : read->logs) {
-      REQUIRE(log.id < read->next_log_id);
-      REQUIRE(log.bucket_bits >= 1);
-      REQUIRE(log.bucket_bits <= 15);
-      for (uint32_t page : log.damaged_pages) REQUIRE(page < log.page_count);
+    ++passed;
+    REQUIRE(EncodeStoreManifest(*read) == bad);
+    REQUIRE(read->partitions.size() == size_t{1} << read->partition_bits);
+    for (const PartitionRecord& partition : read->partitions) {
+      REQUIRE(partition.sorted_id < read->next_id);
+      for (const uint64_t id : partition.hash_ids) REQUIRE(id < read->next_id);
     }
   }
+  CHECK(passed > 1000);
 }
 
 TEST_CASE("counts beyond the end of a manifest are refused before anything is allocated") {
   std::string bytes = EncodeStoreManifest(Example());
-  bytes[40] = bytes[41] = bytes[42] = bytes[43] = '\xff';  // logs
+  const size_t count = kHeaderSize + 32;  // of the first partition's HashStores
+  bytes[count] = bytes[count + 1] = bytes[count + 2] = bytes[count + 3] = '\xff';
   REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kCorruption);
-  bytes = EncodeStoreManifest(Example());
-  bytes[64] = bytes[65] = bytes[66] = bytes[67] = '\xff';  // damaged pages of the first
-  REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kCorruption);
+}
+
+TEST_CASE("stores out of order, or that were never made, are refused") {
+  const auto refused = [](auto change) {
+    StoreManifest manifest = Example();
+    change(manifest);
+    return DecodeStoreManifest(AsBytes(EncodeStoreManifest(manifest)));
+  };
+  REQUIRE_CODE(refused([](auto& m) { m.partitions[0].hash_ids = {100, 98}; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partitions[0].hash_ids = {98, 98}; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partitions[0].hash_ids = {98, 112}; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partitions[1].sorted_id = 112; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partitions[1].first_log_id = 113; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.bucket_bits = 0; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.bucket_bits = 16; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 2; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 0; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 13; }), kCorruption);
+  REQUIRE_OK(refused([](auto&) {}));
 }
 
 TEST_CASE("a manifest of a later version is named as such") {
   std::string bytes = EncodeStoreManifest(Example());
   bytes[8] = 2;
   REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kNeedsNewer);
-}
-
-TEST_CASE("only names that a log would be given are taken for logs") {
-  for (uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{1234567890123}, UINT64_MAX}) {
-    CHECK(ParseLogFileName(LogFileName(id)) == id);
-  }
-  for (const char* name : {"", "1.log", "00000000000000000001", "00000000000000000001.logx",
-                           "0000000000000000000x.log", "+0000000000000000001.log",
-                           "99999999999999999999.log", "manifest", "manifest.new"}) {
-    CHECK_FALSE(ParseLogFileName(name).has_value());
-  }
 }
 
 }  // namespace siltfs

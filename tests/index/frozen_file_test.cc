@@ -1,0 +1,206 @@
+#include "index/silt/frozen_file.h"
+
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+#include "store/env/files.h"
+#include "store_maker.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr StoreFileId kId{StoreKind::kHash, 3, 12};
+
+std::string Path() { return "/" + StoreFileName(kId); }
+
+// Entries in all slots but every seventh.
+void Write(Env& env, uint64_t slots, const std::string& payload) {
+  Throttle throttle(env, 0);
+  auto writer = FrozenFileWriter::Create(env, "/", kId, throttle);
+  REQUIRE_OK(writer);
+  FrozenFileInfo info;
+  info.bucket_bits = 9;
+  for (uint64_t i = 0; i < slots; ++i) {
+    if (i % 7 == 6) {
+      REQUIRE_OK((*writer)->AppendEmpty());
+      continue;
+    }
+    REQUIRE_OK((*writer)->Append(NumberedEntry(i)));
+    ++info.entries;
+  }
+  CHECK((*writer)->slots() == slots);
+  REQUIRE_OK((*writer)->Finish(info, AsBytes(payload)));
+  REQUIRE_OK((*writer)->Sync());
+}
+
+std::shared_ptr<const FrozenFile> Open(Env& env) {
+  auto file = FrozenFile::Open(env, "/", kId);
+  REQUIRE_OK(file);
+  return *file;
+}
+
+// The numbers of the damaged pages; all others REQUIREd to be what Write writes.
+std::vector<uint32_t> DamagedPages(const FrozenFile& file, uint64_t slots) {
+  FrozenFileScan scan(file);
+  std::vector<uint32_t> damaged;
+  for (uint32_t number = 0;; ++number) {
+    auto page = scan.Next();
+    REQUIRE_OK(page);
+    if (!*page) {
+      REQUIRE(number == file.info().pages);
+      return damaged;
+    }
+    REQUIRE((*page)->number == number);
+    if ((*page)->damaged) {
+      damaged.push_back(number);
+      continue;
+    }
+    for (uint64_t i = 0; i < kSlotsPerPage; ++i) {
+      const uint64_t slot = number * kSlotsPerPage + i;
+      const bool empty = slot >= slots || slot % 7 == 6;
+      const IndexEntry entry = DecodeSlot(SlotOfPage((*page)->bytes, i));
+      REQUIRE(entry.name == (empty ? ChunkName{} : NameOf(slot)));
+    }
+  }
+}
+
+std::string Contents(Env& env) {
+  auto contents = ReadWholeFile(env, Path(), 1U << 30);
+  REQUIRE_OK(contents);
+  return *contents;
+}
+
+void Replace(Env& env, const std::string& contents) {
+  auto file = CreateStoreFile(env, "/", kId);
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Write(0, AsBytes(contents)));
+}
+
+}  // namespace
+
+TEST_CASE("a frozen file reads as it was written, whatever its size") {
+  const uint64_t slots = GENERATE(0, 1, 127, 128, 129, 64 * 128 - 1, 64 * 128, 64 * 128 + 1,
+                                  3 * 64 * 128 + 5);
+  const std::string payload = GENERATE(std::string(), std::string(10'001, 'x'));
+  SimEnv env;
+  Write(env, slots, payload);
+  const auto file = Open(env);
+  CHECK(file->info().file == kId);
+  CHECK(file->info().pages == (slots + 127) / 128);
+  CHECK(file->info().entries == slots - slots / 7);
+  CHECK(file->info().tombstones == 0);
+  CHECK(file->info().bucket_bits == 9);
+  CHECK(file->size() == Contents(env).size());
+  auto read = file->ReadPayload();
+  REQUIRE_OK(read);
+  CHECK(AsText(*read) == payload);
+  CHECK(DamagedPages(*file, slots).empty());
+}
+
+TEST_CASE("every flipped byte of a frozen file is found, and costs one page at most") {
+  constexpr uint64_t kSlots = 300;
+  SimEnv env;
+  Write(env, kSlots, "a filter");
+  const size_t size = Contents(env).size();
+  for (size_t offset = 0; offset < size; ++offset) {
+    FlipByte(env, Path(), offset);
+    auto file = FrozenFile::Open(env, "/", kId);
+    if (offset >= size - 80) {
+      REQUIRE_CODE(file, kCorruption);
+    } else {
+      REQUIRE_OK(file);
+      const bool payload_is_whole = (*file)->ReadPayload().ok();
+      const auto damaged = DamagedPages(**file, kSlots);
+      const bool in_payload = offset >= size - 80 - 8;
+      REQUIRE(payload_is_whole == !in_payload);
+      REQUIRE(damaged.size() == (in_payload ? 0 : 1));
+      if (offset < 3 * kPageSize) REQUIRE(damaged[0] == offset / kPageSize);
+    }
+    FlipByte(env, Path(), offset);
+  }
+}
+
+TEST_CASE("a frozen file that was cut short, or goes on, is refused") {
+  SimEnv env;
+  Write(env, 130, "a filter");
+  const std::string good = Contents(env);
+  for (const size_t cut : {size_t{1}, size_t{79}, size_t{80}, size_t{81}, size_t{4096},
+                           good.size() - 79, good.size()}) {
+    Replace(env, good.substr(0, good.size() - cut));
+    REQUIRE_CODE(FrozenFile::Open(env, "/", kId), kCorruption);
+  }
+  for (const size_t more : {size_t{1}, size_t{4096}}) {
+    Replace(env, good + std::string(more, '\0'));
+    REQUIRE_CODE(FrozenFile::Open(env, "/", kId), kCorruption);
+  }
+  Replace(env, good.substr(1));
+  REQUIRE_CODE(FrozenFile::Open(env, "/", kId), kCorruption);
+}
+
+TEST_CASE("a frozen file under another's name is refused") {
+  SimEnv env;
+  Write(env, 130, "a filter");
+  const std::string good = Contents(env);
+  for (const StoreFileId& other : {StoreFileId{StoreKind::kHash, 3, 13},
+                                   StoreFileId{StoreKind::kHash, 4, 12},
+                                   StoreFileId{StoreKind::kSorted, 3, 12}}) {
+    auto file = CreateStoreFile(env, "/", other);
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(0, AsBytes(good)));
+    REQUIRE_CODE(FrozenFile::Open(env, "/", other), kCorruption);
+  }
+  REQUIRE_CODE(FrozenFile::Open(env, "/", {StoreKind::kHash, 3, 14}), kNotFound);
+}
+
+TEST_CASE("a footer with a good checksum over bad fields is refused, whoever wrote it") {
+  SimEnv env;
+  Write(env, 130, "a filter");
+  const std::string good = Contents(env);
+  const auto with = [&](size_t offset, const std::string& field) {
+    std::string bad = good;
+    bad.replace(bad.size() - 80 + offset, field.size(), field);
+    Encoder checksum;
+    checksum.U64(Checksum(AsBytes(bad).subspan(bad.size() - 80, 72)));
+    bad.replace(bad.size() - 8, 8, checksum.text());
+    Replace(env, bad);
+    return FrozenFile::Open(env, "/", kId);
+  };
+  const auto u32 = [](uint32_t value) { return Encoder().U32(value).Take(); };
+  const auto u64 = [](uint64_t value) { return Encoder().U64(value).Take(); };
+  REQUIRE_OK(with(0, "SILTFRZ\n"));
+  REQUIRE_CODE(with(0, "SILTFRX\n"), kCorruption);
+  REQUIRE_CODE(with(8, u32(2)), kNeedsNewer);
+  REQUIRE_CODE(with(12, "\x07"), kCorruption);           // the kind
+  REQUIRE_CODE(with(20, u32(1)), kCorruption);           // pages
+  REQUIRE_CODE(with(32, u64(257)), kCorruption);         // entries
+  REQUIRE_CODE(with(40, u64(131)), kCorruption);         // tombstones
+  REQUIRE_CODE(with(48, u64(7)), kCorruption);           // bytes of the payload
+  REQUIRE_CODE(with(48, u64(UINT64_MAX)), kCorruption);
+  // More pages, and a payload so long that all of it together wraps to the right size.
+  const uint64_t wrapped = uint64_t{8} - 1000 * (kPageSize + 8);
+  const std::string pages = u32(1002);
+  const std::string rest = good.substr(good.size() - 80 + 24, 24) + u64(wrapped);
+  REQUIRE_CODE(with(20, pages + rest), kCorruption);
+}
+
+TEST_CASE("a file that was never finished is not left behind") {
+  SimEnv env;
+  Throttle throttle(env, 0);
+  {
+    auto writer = FrozenFileWriter::Create(env, "/", kId, throttle);
+    REQUIRE_OK(writer);
+    for (uint64_t i = 0; i < 70 * 128; ++i) REQUIRE_OK((*writer)->Append(NumberedEntry(i)));
+  }
+  CHECK(ListStoreFiles(env, "/")->empty());
+  Write(env, 5, "a filter");
+  CHECK(ListStoreFiles(env, "/")->size() == 1);
+}
+
+TEST_CASE("a frozen file is written in large pieces") {
+  SimEnv env;
+  const uint64_t writes = env.Calls(SimCall::kWrite);
+  Write(env, 3 * 64 * 128, "a filter");
+  CHECK(env.Calls(SimCall::kWrite) - writes == 4);
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,129 @@
+// SILT, section 3.2: a LogStore becomes a HashStore.
+#include "index/silt/hash_store.h"
+
+#include "index/silt/verify.h"
+#include "store_maker.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+// What a store has of a name, by its filter and the pages it leads to.
+std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, uint64_t hash) {
+  for (const uint32_t slot : store.filter().Find(hash)) {
+    alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
+    REQUIRE_OK(store.file().file().Read(slot / kSlotsPerPage * kPageSize, page));
+    const IndexEntry entry = HashStore::EntryInPage(slot, page);
+    if (entry.name == name) return entry;
+  }
+  return std::nullopt;
+}
+
+// As many as a table takes.
+std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
+  CuckooTable table(bucket_bits);
+  std::vector<IndexEntry> entries;
+  while (table.Insert(HashOf(NameOf(entries.size()), StoreMaker::kSecret), 0)) {
+    entries.push_back(NumberedEntry(entries.size()));
+  }
+  return entries;
+}
+
+}  // namespace
+
+TEST_CASE("every entry of a LogStore is where the HashStore's filter leads") {
+  StoreMaker maker;
+  maker.bucket_bits = GENERATE(1, 3, 6, 9);
+  const auto entries = FullTable(maker.bucket_bits);
+  const auto store = maker.HashStoreOf(entries);
+  CHECK(store->entries() == entries.size());
+  CHECK(store->Stats().entries == entries.size());
+  CHECK(store->Stats().occupancy > 0.9);
+  CHECK(store->filter().slots() > store->filter().places());  // some in the stash
+  for (const IndexEntry& entry : entries) {
+    const auto found = Find(*store, entry.name, maker.Hash(entry.name));
+    REQUIRE(found.has_value());
+    REQUIRE(found->location == entry.location);
+  }
+  for (uint64_t i = 1'000'000; i < 1'001'000; ++i) {
+    REQUIRE_FALSE(Find(*store, NameOf(i), maker.Hash(i)).has_value());
+  }
+  PartitionVersion version;
+  version.hashes.push_back(store);
+  REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
+                             [](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+TEST_CASE("a conversion keeps the last entry of a name, and deletions") {
+  StoreMaker maker;
+  auto log = maker.Log(NumberedEntries(0, 50));
+  const auto replace = [&](const IndexEntry& entry) {
+    for (const uint32_t slot : log->Find(maker.Hash(entry.name))) {
+      auto contents = log->ReadAll();
+      REQUIRE_OK(contents);
+      if (contents->Entry(slot)->name != entry.name) continue;
+      REQUIRE(log->Replace(maker.Hash(entry.name), {.slot = slot, .tombstone = false}, entry, 0));
+      return;
+    }
+    FAIL("is not there");
+  };
+  replace(NumberedEntry(7, 1));
+  replace(NumberedTombstone(8));
+  log->SealPage(0);
+  REQUIRE_OK(log->WriteOut());
+  log->DropWritten();
+  const StoreFileId id{StoreKind::kHash, 0, maker.next_id++};
+  REQUIRE_OK(HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle));
+  auto store = HashStore::Open(maker.env, "/", id);
+  REQUIRE_OK(store);
+  CHECK((*store)->entries() == 50);
+  CHECK((*store)->Stats().entries == 49);
+  CHECK(Find(**store, NameOf(7), maker.Hash(7))->location == NumberedEntry(7, 1).location);
+  CHECK(IsTombstone(*Find(**store, NameOf(8), maker.Hash(8))));
+  CHECK(Find(**store, NameOf(9), maker.Hash(9))->location == NumberedEntry(9).location);
+}
+
+TEST_CASE("a page of a log that is damaged is counted, and its entries are not in the HashStore") {
+  StoreMaker maker;
+  const auto entries = NumberedEntries(0, 200);  // two pages
+  const auto log = maker.Log(entries);
+  FlipByte(maker.env, maker.PathOf(log->file_id()), 100);
+  const StoreFileId id{StoreKind::kHash, 0, maker.next_id++};
+  auto written = HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(written);
+  CHECK(written->damaged_pages == 1);
+  auto store = HashStore::Open(maker.env, "/", id);
+  REQUIRE_OK(store);
+  CHECK((*store)->entries() == 200 - 127);
+  for (uint64_t i = 0; i < 200; ++i) {
+    REQUIRE(Find(**store, NameOf(i), maker.Hash(i)).has_value() == (i >= 127));
+  }
+}
+
+TEST_CASE("a HashStore whose filter is for another number of slots is refused") {
+  StoreMaker maker;
+  const StoreFileId id{StoreKind::kHash, 0, 1};
+  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(writer);
+  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
+  FrozenFileInfo info;
+  info.entries = 1;
+  info.bucket_bits = 6;  // 256 places: two pages
+  const std::string filter = CuckooFilter(CuckooTable(6)).Encode();
+  REQUIRE_OK((*writer)->Finish(info, AsBytes(filter)));
+  REQUIRE_OK((*writer)->Sync());
+  REQUIRE_CODE(HashStore::Open(maker.env, "/", id), kCorruption);
+}
+
+TEST_CASE("a HashStore is synced before it is reported written") {
+  StoreMaker maker;
+  const auto store = maker.HashStoreOf(NumberedEntries(0, 50));
+  REQUIRE_OK(maker.env.SyncDirectory("/"));
+  maker.env.PowerCut();
+  auto again = HashStore::Open(maker.env, "/", store->file_id());
+  REQUIRE_OK(again);
+  CHECK((*again)->filter() == store->filter());
+  CHECK(Find(**again, NameOf(3), maker.Hash(3)).has_value());
+}
+
+}  // namespace siltfs::testing

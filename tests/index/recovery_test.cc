@@ -1,0 +1,296 @@
+// What an index makes of what a crash, or damage, left in its directory.
+#include "index/silt/recovery.h"
+
+#include "silt_fixture.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kPage = kLogSlotsPerPage;  // entries
+constexpr uint32_t kPagesPerLog = 3;
+
+// An index of three logs that were never converted, of three, three and two full pages: numbers 0
+// to 8 * 127 - 1, under sequence 1 + page. Closed.
+struct ThreeLogs : SiltFixture {
+  ThreeLogs() {
+    options.bucket_bits = 8;
+    options.max_log_pages = kPagesPerLog;
+    options.write_batch_pages = 1;
+    env.FailCall({.calls = SimCall::kCreate,
+                  .nth = 1,
+                  .code = StatusCode::kNoSpace,
+                  .sticky = true,
+                  .path_part = ".hash"});
+    options.background = true;
+    auto index = Open();
+    for (uint64_t page = 0; page < 8; ++page) {
+      PutNumbers(*index, page * kPage, kPage, page + 1);
+    }
+    REQUIRE_OK(index->Close());
+    REQUIRE(index->durable_sequence() == 8);
+    env.ClearFaults();
+    options.background = false;
+    logs = Files(StoreKind::kLog);
+    REQUIRE(Files().size() == 3);
+  }
+
+  // A page that is filled under a sequence may have left some of it for the next.
+  static uint64_t CompleteIn(uint64_t pages) { return pages == 0 ? 0 : pages - 1; }
+
+  // Pages [0, there) are there, and only they.
+  void CheckPages(ChunkIndex& index, uint64_t there) {
+    for (uint64_t page = 0; page < 8; ++page) {
+      INFO("page " << page << ", " << there << " there");
+      REQUIRE(GetNumber(index, page * kPage).has_value() == (page < there));
+      REQUIRE(GetNumber(index, page * kPage + kPage - 1).has_value() == (page < there));
+    }
+  }
+
+  std::vector<StoreFileId> logs;
+};
+
+}  // namespace
+
+TEST_CASE("logs are replayed in their order, and the last goes on being written") {
+  ThreeLogs fixture;
+  auto index = fixture.Open();
+  CHECK(index->durable_sequence() == 8);
+  CHECK(index->stats().merge_backlog == 2);
+  fixture.CheckPages(*index, 8);
+  PutNumbers(*index, 0, 1, 9, 1);
+  REQUIRE_OK(index->Close());
+  CHECK(fixture.Files(StoreKind::kLog).size() == 1);  // the others were converted
+  CHECK(fixture.Files(StoreKind::kLog).at(0) == fixture.logs.at(2));
+  index = fixture.Open();
+  CHECK(GetNumber(*index, 0) == NumberedEntry(0, 1).location);
+}
+
+TEST_CASE("a torn log counts up to where it is torn, and is no damage") {
+  ThreeLogs fixture;
+  const std::string path = fixture.PathOf(fixture.logs.at(2));
+  for (const std::string& torn : {std::string(1000, 'x'), std::string(4096, '\0'),
+                                  std::string(2 * 4096 + 512, 'y')}) {
+    {
+      auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
+      REQUIRE_OK(file);
+      REQUIRE_OK((*file)->Write(2 * kPageSize, AsBytes(torn)));
+      REQUIRE_OK((*file)->Sync());
+    }
+    auto index = fixture.Open();
+    CHECK(index->durable_sequence() == 8);
+    CHECK(index->stats().damaged_pages == 0);
+    fixture.CheckPages(*index, 8);
+    CHECK(fixture.Contents(fixture.logs.at(2)).size() == 2 * kPageSize);
+  }
+}
+
+TEST_CASE("damage below the durable page lowers the durable sequence to what lies before it") {
+  ThreeLogs fixture;
+  FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(2)), kPageSize + 100);
+  for (const uint64_t damaged : {1U, 0U}) {  // the second opening knows of it
+    auto index = fixture.Open();
+    CHECK(index->durable_sequence() == ThreeLogs::CompleteIn(7));
+    CHECK(index->stats().damaged_pages == damaged);
+    fixture.CheckPages(*index, 7);
+  }
+  CHECK(fixture.Manifest().complete_sequence == ThreeLogs::CompleteIn(7));
+  CHECK(fixture.Manifest().partitions.at(0).durable_page == 7);
+}
+
+TEST_CASE("a log that is missing is damage, and takes all later ones along") {
+  ThreeLogs fixture;
+  const size_t missing = GENERATE(0U, 1U, 2U);
+  REQUIRE_OK(RemoveStoreFile(fixture.env, SiltFixture::kDirectory, fixture.logs.at(missing)));
+  auto index = fixture.Open();
+  CHECK(index->durable_sequence() == ThreeLogs::CompleteIn(missing * 3));
+  CHECK(index->stats().damaged_pages == 8 - missing * 3);
+  fixture.CheckPages(*index, missing * 3);
+}
+
+TEST_CASE("a hole between two logs drops the later ones") {
+  ThreeLogs fixture;
+  const uint64_t page = GENERATE(0U, 1U, 2U, 3U, 5U, 6U);
+  FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(page / 3)), page % 3 * kPageSize + 100);
+  auto index = fixture.Open();
+  CHECK(index->durable_sequence() == ThreeLogs::CompleteIn(page));
+  CHECK(index->stats().damaged_pages == 8 - page);
+  fixture.CheckPages(*index, page);
+  // A log of which nothing is left is gone; a new one takes its part.
+  for (const StoreFileId& file : fixture.Files(StoreKind::kLog)) {
+    CHECK((file <= fixture.logs.at(page / 3) || file > fixture.logs.at(2)));
+  }
+}
+
+TEST_CASE("logs that were dropped can't come back, whenever the power fails") {
+  // Page 1 is damaged, so the first log ends after page 0, and the others are dropped. New puts fill
+  // the first log to where the second had begun: were that still there, it would fit.
+  const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
+                                 CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
+  for (uint64_t cut = 1;; ++cut) {
+    INFO("policy " << static_cast<int>(unsynced) << ", cut in call " << cut);
+    ThreeLogs fixture;
+    FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(0)), kPageSize + 100);
+    fixture.env.CutAtCall(cut);
+    bool flushed = false;
+    {
+      auto index = OpenSiltIndex(fixture.env, fixture.options);
+      if (index.ok()) {
+        REQUIRE((*index)->durable_sequence() == 0);
+        const Status put = (*index)->Put(NumberedEntries(kPage, 2 * kPage, 1), 2);
+        flushed = put.ok() && (*index)->Flush().ok() && (*index)->Put({}, 3).ok() &&
+                  (*index)->Flush().ok();
+      }
+    }
+    const bool struck = !fixture.env.PowerIsOn();
+    fixture.env.Reboot({.unsynced = unsynced, .seed = cut});
+    auto index = fixture.Open();
+    CHECK(index->durable_sequence() >= (flushed ? 2 : 0));
+    for (uint64_t i = kPage; i < 8 * kPage; ++i) {
+      const Answer answer = GetNumber(*index, i);
+      const bool put_again = i < 3 * kPage;
+      if (put_again && index->durable_sequence() >= 2) REQUIRE(answer.has_value());
+      if (answer) REQUIRE((put_again && *answer == NumberedEntry(i, 1).location));
+    }
+    if (!struck) {
+      CHECK(cut > 8);
+      break;
+    }
+  }
+}
+
+TEST_CASE("files that no manifest lists are removed, when the index is opened for writing") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  uint64_t stores = 0;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 1000, 1);
+    REQUIRE_OK(index->Close());
+    stores = index->stats().stores.size();
+    REQUIRE(StoresOfKind(index->stats(), "hash_store") > 0);
+    REQUIRE(StoresOfKind(index->stats(), "sorted_store") > 0);
+  }
+  const auto files = fixture.Files();
+  REQUIRE(files.size() == stores);
+  for (const StoreFileId& orphan :
+       {StoreFileId{StoreKind::kLog, 0, 1}, StoreFileId{StoreKind::kLog, 7, 5000},
+        StoreFileId{StoreKind::kHash, 0, 5001}, StoreFileId{StoreKind::kSorted, 0, 5002}}) {
+    fixture.Restore(orphan, "left behind");
+  }
+  fixture.options.read_only = true;
+  {
+    auto index = fixture.Open();
+    CheckNumbers(*index, 0, 1000);
+    CHECK(fixture.Files().size() == files.size() + 4);
+  }
+  fixture.options.read_only = false;
+  auto index = fixture.Open();
+  CHECK(fixture.Files() == files);
+  CheckNumbers(*index, 0, 1000);
+  // Their ids are not used again.
+  PutNumbers(*index, 1000, 200, 2);
+  REQUIRE_OK(index->Close());
+  for (const StoreFileId& file : fixture.Files()) {
+    CHECK((file.id > 5002 || std::find(files.begin(), files.end(), file) != files.end()));
+  }
+}
+
+TEST_CASE("an index that has lost entries in a merge is refused") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 1000, 1);
+    REQUIRE_OK(index->Flush());
+    FlipByte(fixture.env, fixture.PathOf(fixture.Files(StoreKind::kSorted).at(0)), 1000);
+    const uint64_t merges = index->stats().merges;
+    CHECK(index->stats().damaged_pages == 0);
+    PutNumbers(*index, 1000, 1000, 2);
+    REQUIRE(index->stats().merges > merges);
+    CHECK(index->stats().damaged_pages == 1);
+    REQUIRE_OK(index->Close());
+  }
+  CHECK(fixture.Manifest().entries_lost);
+  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+  fixture.options.read_only = true;
+  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+}
+
+TEST_CASE("an index that has lost entries in a conversion is refused") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 7;
+  fixture.options.write_batch_pages = 1;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 300, 1);
+    FlipByte(fixture.env, fixture.PathOf(fixture.Files(StoreKind::kLog).at(0)), 1000);
+    PutNumbers(*index, 300, 900, 1);
+    REQUIRE(index->stats().conversions > 0);
+    CHECK(index->stats().damaged_pages > 0);
+  }
+  CHECK(fixture.Manifest().entries_lost);
+  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+}
+
+TEST_CASE("an index whose HashStore or SortedStore is gone or unreadable is refused") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 1000, 1);
+    REQUIRE_OK(index->Close());
+  }
+  for (const StoreFileId& file : fixture.Files()) {
+    if (file.kind == StoreKind::kLog) continue;
+    const std::string contents = fixture.Contents(file);
+    REQUIRE_OK(RemoveStoreFile(fixture.env, SiltFixture::kDirectory, file));
+    REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+    fixture.Restore(file, contents.substr(0, contents.size() - 1));
+    REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+    fixture.Restore(file, contents);
+    fixture.Open().reset();
+  }
+}
+
+TEST_CASE("stores without a manifest are refused, not removed") {
+  ThreeLogs fixture;
+  REQUIRE_OK(fixture.env.RemoveFile(JoinPath(SiltFixture::kDirectory, "manifest")));
+  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+  CHECK(fixture.Files() == fixture.logs);
+}
+
+TEST_CASE("page numbers may wrap") {
+  ThreeLogs fixture;
+  // As if 2^32 - 4 pages had gone before: the same logs under other numbers.
+  StoreManifest manifest = fixture.Manifest();
+  constexpr uint32_t kFirst = UINT32_MAX - 3;
+  for (size_t log = 0; log < 3; ++log) {
+    std::string contents = fixture.Contents(fixture.logs.at(log));
+    for (size_t at = 0; at < contents.size(); at += kPageSize) {
+      const PageBytes page(reinterpret_cast<uint8_t*>(contents.data()) + at, kPageSize);
+      const auto number = static_cast<uint32_t>(3 * log + at / kPageSize);
+      auto header = CheckLogPage(page, fixture.logs.at(log).id, number);
+      REQUIRE(header.has_value());
+      header->page_number = kFirst + number;
+      SealLogPage(page, *header);
+    }
+    fixture.Restore(fixture.logs.at(log), contents);
+  }
+  manifest.partitions.at(0).first_page = kFirst;
+  manifest.partitions.at(0).durable_page = kFirst + 8;
+  REQUIRE_OK(WriteStoreManifest(fixture.env, SiltFixture::kDirectory, manifest));
+  {
+    auto index = fixture.Open();
+    CHECK(index->durable_sequence() == 8);
+    CHECK(index->stats().damaged_pages == 0);
+    fixture.CheckPages(*index, 8);
+    PutNumbers(*index, 0, 1, 9, 1);
+    REQUIRE_OK(index->Close());
+  }
+  auto index = fixture.Open();
+  CHECK(index->durable_sequence() == 9);
+  CHECK(index->stats().damaged_pages == 0);
+  CHECK(GetNumber(*index, 0) == NumberedEntry(0, 1).location);
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,95 @@
+// A SILT index on a simulated device, for tests that look into its files.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "index/silt/silt_index.h"
+#include "index/silt/store_manifest.h"
+#include "store/env/files.h"
+#include "store_maker.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+
+struct SiltFixture {
+  static constexpr const char* kDirectory = "/index";
+
+  // One partition, and work done within Put unless a test says otherwise.
+  SiltFixture() {
+    REQUIRE_OK(env.CreateDirectory(kDirectory));
+    REQUIRE_OK(env.SyncDirectory("/"));
+    options.directory = kDirectory;
+    options.partition_bits = 0;
+    options.hash_secret = 99;
+    options.background = false;
+  }
+
+  std::unique_ptr<ChunkIndex> Open() {
+    auto index = OpenSiltIndex(env, options);
+    REQUIRE_OK(index);
+    return std::move(*index);
+  }
+  std::vector<StoreFileId> Files() {
+    auto files = ListStoreFiles(env, kDirectory);
+    REQUIRE_OK(files);
+    return *files;
+  }
+  std::vector<StoreFileId> Files(StoreKind kind) {
+    auto files = Files();
+    std::erase_if(files, [&](const StoreFileId& file) { return file.kind != kind; });
+    return files;
+  }
+  std::string PathOf(const StoreFileId& file) const {
+    return JoinPath(kDirectory, StoreFileName(file));
+  }
+  StoreManifest Manifest() {
+    auto manifest = ReadStoreManifest(env, kDirectory);
+    REQUIRE_OK(manifest);
+    REQUIRE(manifest->has_value());
+    return **manifest;
+  }
+  // A copy of a file, and the file as it was then.
+  std::string Contents(const StoreFileId& file) {
+    auto contents = ReadWholeFile(env, PathOf(file), 1U << 30);
+    REQUIRE_OK(contents);
+    return *contents;
+  }
+  void Restore(const StoreFileId& file, const std::string& contents) {
+    auto created = CreateStoreFile(env, kDirectory, file);
+    REQUIRE_OK(created);
+    REQUIRE_OK((*created)->Write(0, AsBytes(contents)));
+    REQUIRE_OK((*created)->Sync());
+    REQUIRE_OK(env.SyncDirectory(kDirectory));
+  }
+
+  SimEnv env;
+  SiltIndexOptions options;
+};
+
+inline void PutNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint64_t sequence,
+                       uint32_t version = 0) {
+  REQUIRE_OK(index.Put(NumberedEntries(first, count, version), sequence));
+}
+
+inline Answer GetNumber(ChunkIndex& index, uint64_t number) {
+  auto got = index.Get(NameOf(number));
+  REQUIRE_OK(got);
+  return *got;
+}
+
+inline void CheckNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint32_t version = 0) {
+  for (uint64_t i = first; i < first + count; ++i) {
+    INFO("number " << i);
+    REQUIRE(GetNumber(index, i) == NumberedEntry(i, version).location);
+  }
+}
+
+inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
+  uint64_t stores = 0;
+  for (const auto& store : stats.stores) stores += store.kind == kind;
+  return stores;
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,128 @@
+// SILT, section 3.3.
+#include "index/silt/sorted_store.h"
+
+#include "index/silt/verify.h"
+#include "store/env/files.h"
+#include "store_maker.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store,
+                               const ChunkName& name) {
+  const uint32_t number = store.PageOf({maker.Hash(name), name});
+  REQUIRE(number < store.file().info().pages);
+  alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
+  REQUIRE_OK(store.file().file().Read(number * kPageSize, page));
+  return SortedStore::EntryInPage(name, page);
+}
+
+// The next item; nothing at the end.
+const std::optional<SortedCursor::Item>& Next(SortedCursor& cursor) {
+  REQUIRE_OK(cursor.Next());
+  return cursor.item();
+}
+
+}  // namespace
+
+TEST_CASE("every entry of a SortedStore is in the page that its trie tells, absent ones are not") {
+  const uint64_t count = GENERATE(1, 2, 127, 128, 129, 1000, 20'000);
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, count));
+  CHECK(store->entries() == count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto found = Find(maker, *store, NameOf(i));
+    REQUIRE(found.has_value());
+    REQUIRE(found->location == NumberedEntry(i).location);
+  }
+  for (uint64_t i = 1'000'000; i < 1'002'000; ++i) {
+    REQUIRE_FALSE(Find(maker, *store, NameOf(i)).has_value());
+  }
+  PartitionVersion version;
+  version.sorted = store;
+  REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
+                             [](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+TEST_CASE("a SortedStore's memory is half a bit an entry, and a little") {
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, 100'000));
+  CHECK(store->trie().memory_bytes() < 100'000 / 16 + 500);
+}
+
+TEST_CASE("a cursor goes through a SortedStore in order") {
+  const uint64_t count = GENERATE(1, 128, 129, 64 * 128 + 3);
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, count));
+  SortedCursor cursor(store.get(), StoreMaker::kSecret);
+  CHECK_FALSE(cursor.item().has_value());
+  std::optional<OrderKey> last;
+  uint64_t seen = 0;
+  while (Next(cursor)) {
+    const auto& item = *cursor.item();
+    REQUIRE(item.key == OrderKey{maker.Hash(item.entry.name), item.entry.name});
+    if (last) REQUIRE(*last < item.key);
+    last = item.key;
+    ++seen;
+  }
+  CHECK(seen == count);
+  REQUIRE_OK(cursor.Next());
+  CHECK_FALSE(cursor.item().has_value());
+  CHECK(cursor.damaged_pages() == 0);
+}
+
+TEST_CASE("a cursor over no store is at its end") {
+  SortedCursor cursor(nullptr, 1);
+  REQUIRE_OK(cursor.Next());
+  CHECK_FALSE(cursor.item().has_value());
+}
+
+TEST_CASE("a cursor leaves the entries of damaged pages out, and counts the pages") {
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, 128 * 4 + 10));
+  const std::string path = maker.PathOf(store->file_id());
+  uint64_t missing = 0;
+  uint64_t damaged = 0;
+  for (const auto& [page, entries] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {1, 128}, {4, 10}, {0, 128}, {2, 128}, {3, 128}}) {
+    FlipByte(maker.env, path, page * kPageSize + 5);
+    missing += entries;
+    SortedCursor cursor(store.get(), StoreMaker::kSecret);
+    uint64_t seen = 0;
+    while (Next(cursor)) ++seen;
+    CHECK(seen == 128 * 4 + 10 - missing);
+    CHECK(cursor.damaged_pages() == ++damaged);
+  }
+}
+
+TEST_CASE("a SortedStore with a trie for other entries is refused") {
+  StoreMaker maker;
+  const auto small = maker.Sorted(NumberedEntries(0, 100));
+  const auto large = maker.Sorted(NumberedEntries(0, 1000));
+  auto trie = large->file().ReadPayload();
+  REQUIRE_OK(trie);
+  const StoreFileId id{StoreKind::kSorted, 0, 77};
+  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(writer);
+  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
+  FrozenFileInfo info;
+  info.entries = 1;
+  REQUIRE_OK((*writer)->Finish(info, *trie));
+  REQUIRE_OK((*writer)->Sync());
+  REQUIRE_CODE(SortedStore::Open(maker.env, "/", id, 0), kCorruption);
+  REQUIRE_CODE(SortedStore::Open(maker.env, "/", small->file_id(), 1), kCorruption);
+  REQUIRE_OK(SortedStore::Open(maker.env, "/", small->file_id(), 0));
+}
+
+TEST_CASE("a SortedStore is synced before it is reported written") {
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, 300));
+  REQUIRE_OK(maker.env.SyncDirectory("/"));
+  maker.env.PowerCut();
+  auto again = SortedStore::Open(maker.env, "/", store->file_id(), 0);
+  REQUIRE_OK(again);
+  CHECK(Find(maker, **again, NameOf(3)).has_value());
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,44 @@
+// Stores of a SILT index, each made from a list of entries, in the root of a simulated device.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "history.h"
+#include "index/silt/partition.h"
+#include "store/env/sim_env.h"
+
+namespace siltfs::testing {
+
+// An entry of NameOf(number); `version` tells one put from the next.
+IndexEntry NumberedEntry(uint64_t number, uint32_t version = 0);
+IndexEntry NumberedTombstone(uint64_t number);
+// Numbers [first, first + count).
+std::vector<IndexEntry> NumberedEntries(uint64_t first, uint64_t count, uint32_t version = 0);
+
+// Changes one byte of a file.
+void FlipByte(Env& env, const std::string& path, uint64_t offset);
+
+struct StoreMaker {
+  static constexpr uint64_t kSecret = 99;
+  static constexpr const char* kDirectory = "/";
+
+  uint64_t Hash(const ChunkName& name) const { return HashOf(name, kSecret); }
+  uint64_t Hash(uint64_t number) const { return Hash(NameOf(number)); }
+
+  // In the order given, sealed and written out.
+  std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);
+  std::shared_ptr<const HashStore> HashStoreOf(std::span<const IndexEntry> entries);
+  // In the order of OrderKey, whatever the order given. Not empty.
+  std::shared_ptr<const SortedStore> Sorted(std::vector<IndexEntry> entries);
+
+  std::string PathOf(const StoreFileId& file) const { return "/" + StoreFileName(file); }
+
+  SimEnv env;
+  Throttle throttle{env, 0};
+  unsigned bucket_bits = 6;
+  uint64_t next_id = 1;
+};
+
+}  // namespace siltfs::testing

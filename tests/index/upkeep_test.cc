@@ -1,0 +1,306 @@
+// Conversions and merges as an index does them: within their bounds, beside Put or within it, stopped
+// and on a full disk.
+#include "index/silt/upkeep.h"
+
+#include <atomic>
+#include <thread>
+
+#include "silt_fixture.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+struct Shares {
+  uint64_t hash = 0;  // entries in HashStores
+  uint64_t all = 0;   // in these and SortedStores
+  std::map<uint32_t, uint64_t> stores;  // HashStores of the partitions that have some
+  uint64_t most_stores = 0;
+  uint64_t frozen_logs = 0;
+};
+
+Shares SharesOf(const IndexStats& stats) {
+  Shares shares;
+  std::map<uint32_t, uint64_t> logs;
+  for (const auto& store : stats.stores) {
+    if (store.kind == "log_store" && logs[store.partition]++ > 0) ++shares.frozen_logs;
+    if (store.kind == "log_store") continue;
+    shares.all += store.entries;
+    if (store.kind != "hash_store") continue;
+    shares.hash += store.entries;
+    shares.most_stores = std::max(shares.most_stores, ++shares.stores[store.partition]);
+  }
+  return shares;
+}
+
+// An index of one partition whose entries wait for a merge as soon as it is opened.
+struct MergeWaits : SiltFixture {
+  explicit MergeWaits(uint64_t count) : numbers(count) {
+    options.bucket_bits = 8;
+    options.hash_store_share = 0.9;
+    options.max_hash_stores = 1000;
+    {
+      auto index = Open();
+      PutNumbers(*index, 0, numbers, 1);
+      REQUIRE_OK(index->Close());
+      REQUIRE(StoresOfKind(index->stats(), "hash_store") > 4);
+    }
+    sorted_before = Files(StoreKind::kSorted);
+    options.hash_store_share = 0.01;
+    options.background = true;
+    options.background_bytes_per_second = 100'000'000;  // on a clock that stands still
+  }
+  // Until the merge has begun a file.
+  void WaitForMerge() {
+    while (Files(StoreKind::kSorted) == sorted_before) std::this_thread::yield();
+  }
+  const uint64_t numbers;
+  std::vector<StoreFileId> sorted_before;
+};
+
+}  // namespace
+
+TEST_CASE("Put waits while upkeep is behind: its backlog never exceeds its bounds") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 1;
+  fixture.options.bucket_bits = 4;
+  fixture.options.write_batch_pages = 1;
+  fixture.options.max_frozen_logs = 3;
+  fixture.options.max_hash_stores = 12;
+  fixture.options.background = true;
+  fixture.options.background_bytes_per_second = 4'000'000;
+  auto index = fixture.Open();
+  constexpr uint64_t kLogEntries = 64 + 8;
+  std::atomic<bool> over{false};
+  std::atomic<uint64_t> put{0};
+  std::atomic<int> wrong{0};
+  const auto check = [&] {
+    const IndexStats stats = index->stats();
+    const Shares shares = SharesOf(stats);
+    if (stats.merge_backlog > 3 || shares.frozen_logs > 4) ++wrong;
+    if (shares.most_stores > 15 + 3) ++wrong;
+    // What was frozen when there was room for it may be converted still.
+    const double share = 0.18 * 1.25 * static_cast<double>(shares.all) + 3 * kLogEntries;
+    if (shares.most_stores > 2 + 3 && static_cast<double>(shares.hash) > share) ++wrong;
+    return stats.merge_backlog;
+  };
+  std::thread writer([&] {
+    for (uint64_t i = 0; i < 8000; i += 8) {
+      if (!index->Put(NumberedEntries(i, 8), i + 1).ok()) ++wrong;
+      put = i + 8;
+      check();
+    }
+    over = true;
+  });
+  // The clock stands still, so nothing is converted: Put stops at the third frozen log.
+  while (check() < 3 && !over) std::this_thread::yield();
+  CHECK_FALSE(over);
+  CHECK(index->stats().conversions == 0);
+  CHECK(put <= (3 + 2) * kLogEntries);
+  while (!over) {
+    check();
+    fixture.env.AdvanceClock(kMillisecond);
+    std::this_thread::yield();
+  }
+  writer.join();
+  CHECK(wrong == 0);
+  CHECK(index->stats().conversions > 80);
+  CHECK(index->stats().merges > 5);
+  CheckNumbers(*index, 0, 8000);
+}
+
+TEST_CASE("merges keep the entries in HashStores at their share, and partitions at their stores") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 3;
+  const double share = GENERATE(0.1, 0.18, 0.5);
+  fixture.options.partition_bits = GENERATE(0U, 2U);
+  fixture.options.hash_store_share = share;
+  fixture.options.max_hash_stores = GENERATE(2U, 1000U);
+  auto index = fixture.Open();
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < 4000; i += 20) {
+    PutNumbers(*index, i, 20, i + 1);
+    // The work is done before a log is frozen, so it is never behind.
+    const Shares shares = SharesOf(index->stats());
+    REQUIRE(static_cast<double>(shares.hash) <= share * static_cast<double>(shares.all));
+    REQUIRE(shares.most_stores <= fixture.options.max_hash_stores);
+    most = std::max(most, shares.hash);
+  }
+  // And no less than that: merges are for nothing else.
+  if (fixture.options.max_hash_stores > 2) CHECK(static_cast<double>(most) > share * 2000);
+}
+
+TEST_CASE("partitions are merged in turn, spread between just merged and fullest") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 3;
+  fixture.options.bucket_bits = 3;
+  fixture.options.hash_store_share = 0.3;
+  auto index = fixture.Open();
+  constexpr int kRounds = 60;
+  double fullness = 0;  // the average partition's HashStores by the fullest one's
+  std::map<uint32_t, uint64_t> last_sorted;
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    PutNumbers(*index, round * 200, 200, round + 1);
+    if (round < kRounds) continue;
+    const Shares shares = SharesOf(index->stats());
+    REQUIRE(shares.most_stores > 0);
+    double mean = 0;
+    for (const auto& [partition, stores] : shares.stores) mean += static_cast<double>(stores) / 8;
+    fullness += mean / static_cast<double>(shares.most_stores) / kRounds;
+    for (const auto& store : index->stats().stores) {
+      if (store.kind == "sorted_store") last_sorted[store.partition] = store.entries;
+    }
+  }
+  INFO(fullness);
+  CHECK(fullness > 0.3);
+  CHECK(fullness < 0.75);
+  // None is left out.
+  REQUIRE(last_sorted.size() == 8);
+  for (const auto& [partition, entries] : last_sorted) CHECK(entries > 1000);
+}
+
+TEST_CASE("an index that is stopped in the middle of a merge is as good as before") {
+  MergeWaits fixture(20'000);
+  auto index = fixture.Open();
+  fixture.WaitForMerge();
+  CHECK(index->stats().merges == 0);
+  CHECK(index->stats().memory_bytes > fixture.options.sort_memory_bytes);
+  PutNumbers(*index, 50'000, 10, 2);
+  const bool closed = GENERATE(true, false);
+  if (closed) {
+    REQUIRE_OK(index->Close());
+  } else {
+    REQUIRE_OK(index->Flush());
+    index.reset();
+  }
+  index.reset();
+  if (GENERATE(true, false)) fixture.env.PowerCut();
+  fixture.options.background = false;
+  fixture.options.background_bytes_per_second = 0;
+  index = fixture.Open();
+  CHECK(index->durable_sequence() >= 1);
+  CheckNumbers(*index, 0, fixture.numbers);
+  CheckNumbers(*index, 50'000, 10);
+  CHECK(fixture.Files().size() == index->stats().stores.size());
+  PutNumbers(*index, 60'000, 2000, 3);
+  CHECK(index->stats().merges > 0);
+  CheckNumbers(*index, 0, fixture.numbers);
+}
+
+TEST_CASE("LogStores are converted in the middle of a merge") {
+  MergeWaits fixture(80'000);
+  auto index = fixture.Open();
+  fixture.WaitForMerge();
+  PutNumbers(*index, 100'000, 1100, 2);  // a LogStore is full, and another
+  CHECK(index->stats().conversions == 0);
+  while (index->stats().conversions == 0) {
+    fixture.env.AdvanceClock(kMillisecond);
+    std::this_thread::yield();
+  }
+  CHECK(index->stats().merges == 0);
+  while (index->stats().merges == 0) {
+    fixture.env.AdvanceClock(kMillisecond);
+    std::this_thread::yield();
+  }
+  CheckNumbers(*index, 0, 1000);
+  CheckNumbers(*index, 100'000, 1100);
+}
+
+TEST_CASE("in synchronous mode all that was put and deleted survives a power cut at once") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 3;
+  fixture.options.partition_bits = 1;
+  fixture.options.synchronous = true;
+  fixture.options.background = GENERATE(true, false);
+  uint64_t put = 0;
+  for (int life = 0; life < 12; ++life) {
+    auto index = fixture.Open();
+    CheckNumbers(*index, put < 15 ? 0 : put - 15, put < 15 ? 0 : 14);
+    for (int i = 0; i < 5; ++i, put += 15) PutNumbers(*index, put, 15, put + 1);
+    REQUIRE_OK(index->Delete(NameOf(put - 1)));
+    fixture.env.PowerCut();
+    index.reset();
+    index = fixture.Open();
+    CHECK(index->durable_sequence() >= put - 15);
+    for (uint64_t i = 0; i < put; ++i) {
+      REQUIRE(GetNumber(*index, i).has_value() == (i % 75 != 74));
+    }
+  }
+}
+
+TEST_CASE("a full disk fails puts, leaves nothing behind, and when it has room puts go on") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.write_batch_pages = 1;
+  fixture.options.max_frozen_logs = 2;
+  fixture.options.max_hash_stores = 6;
+  fixture.options.background = GENERATE(true, false);
+  auto index = fixture.Open();
+  uint64_t put = 0;
+  for (; put < 2000; put += 10) PutNumbers(*index, put, 10, put + 1);
+  uint64_t sequence = put + 1;
+  for (uint64_t pages = 0; pages < 30; pages += 5) {
+    auto space = fixture.env.GetDiskSpace(SiltFixture::kDirectory);
+    REQUIRE_OK(space);
+    fixture.env.SetCapacity(space->total_bytes - space->free_bytes + pages * kPageSize);
+    Status failed;
+    while (failed.ok()) {
+      failed = index->Put(NumberedEntries(put, 10), sequence);
+      if (failed.ok()) put += 10;
+      ++sequence;
+    }
+    REQUIRE_CODE(failed, kNoSpace);
+    for (int again = 0; again < 20; ++again, ++sequence) {
+      const Status still = index->Put(NumberedEntries(put, 10), sequence);
+      if (still.ok()) put += 10;
+    }
+    CheckNumbers(*index, 0, put);
+    // A file that can't be finished is not left to fill the disk: but for one being written.
+    CHECK(fixture.Files().size() <= index->stats().stores.size() + 2);
+    fixture.env.SetCapacity(SimEnv::kUnlimited);
+    for (int i = 0; i < 40; ++i, put += 10, ++sequence) PutNumbers(*index, put, 10, sequence);
+    REQUIRE_OK(index->Flush());
+  }
+  REQUIRE_OK(index->Close());
+  CHECK(fixture.Files().size() == index->stats().stores.size());
+  index.reset();
+  fixture.env.PowerCut();
+  index = fixture.Open();
+  CheckNumbers(*index, 0, put);
+}
+
+TEST_CASE("what fails for good in the background fails the next puts") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.background = true;
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 50, 1);
+  REQUIRE_OK(index->Flush());
+  fixture.env.FailCall(
+      {.calls = SimCall::kSync, .nth = 1, .sticky = true, .path_part = ".hash"});
+  Status failed;
+  uint64_t put = 50;
+  for (; failed.ok(); put += 10) failed = index->Put(NumberedEntries(put, 10), put);
+  REQUIRE_CODE(failed, kIoError);
+  REQUIRE_CODE(index->Put(NumberedEntries(9000, 1), put + 1), kIoError);
+  REQUIRE_CODE(index->Flush(), kIoError);
+  CheckNumbers(*index, 0, put - 20);
+  REQUIRE_CODE(index->Close(), kIoError);
+}
+
+TEST_CASE("everything is made durable after so many puts, even if nobody flushes") {
+  SiltFixture fixture;
+  fixture.options.entries_per_flush = 100;
+  auto index = fixture.Open();
+  for (uint64_t i = 0; i < 99; ++i) PutNumbers(*index, i, 1, i + 1);
+  CHECK(index->durable_sequence() == 0);
+  PutNumbers(*index, 99, 1, 100);
+  CHECK(index->durable_sequence() == 99);
+  index.reset();
+  fixture.env.PowerCut();
+  index = fixture.Open();
+  CheckNumbers(*index, 0, 100);
+}
+
+}  // namespace siltfs::testing
