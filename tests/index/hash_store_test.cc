@@ -73,7 +73,9 @@ TEST_CASE("a conversion keeps the last entry of a name, and deletions") {
   REQUIRE_OK(log->WriteOut());
   log->DropWritten();
   const StoreFileId id{StoreKind::kHash, 0, maker.next_id++};
-  REQUIRE_OK(HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle));
+  auto written = HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(written);
+  REQUIRE_OK(written->file->Sync());
   auto store = HashStore::Open(maker.env, "/", id);
   REQUIRE_OK(store);
   CHECK((*store)->entries() == 50);
@@ -92,6 +94,7 @@ TEST_CASE("a page of a log that is damaged is counted, and its entries are not i
   auto written = HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle);
   REQUIRE_OK(written);
   CHECK(written->damaged_pages == 1);
+  REQUIRE_OK(written->file->Sync());
   auto store = HashStore::Open(maker.env, "/", id);
   REQUIRE_OK(store);
   CHECK((*store)->entries() == 200 - 127);
@@ -115,8 +118,15 @@ TEST_CASE("a HashStore whose filter is for another number of slots is refused") 
   REQUIRE_CODE(HashStore::Open(maker.env, "/", id), kCorruption);
 }
 
-TEST_CASE("a HashStore is synced before it is reported written") {
+TEST_CASE("a HashStore survives a power cut once it is synced, and is not there if it never was") {
   StoreMaker maker;
+  const auto log = maker.Log(NumberedEntries(0, 50));
+  const StoreFileId id{StoreKind::kHash, 0, maker.next_id++};
+  {
+    auto unsynced = HashStore::WriteFrom(*log, maker.env, "/", id, maker.throttle);
+    REQUIRE_OK(unsynced);
+  }
+  REQUIRE_CODE(HashStore::Open(maker.env, "/", id), kNotFound);
   const auto store = maker.HashStoreOf(NumberedEntries(0, 50));
   REQUIRE_OK(maker.env.SyncDirectory("/"));
   maker.env.PowerCut();

@@ -23,6 +23,7 @@ struct SiltFixture {
     options.directory = kDirectory;
     options.partition_bits = 0;
     options.hash_secret = 99;
+    options.hash_store_share = 0.18;
     options.background = false;
   }
 

@@ -26,6 +26,7 @@ void FlipByte(Env& env, const std::string& path, uint64_t offset) {
   REQUIRE_OK((*file)->Read(offset, byte));
   byte[0] ^= 0x40;
   REQUIRE_OK((*file)->Write(offset, byte));
+  REQUIRE_OK((*file)->Sync());
 }
 
 std::shared_ptr<LogStore> StoreMaker::Log(std::span<const IndexEntry> entries) {
@@ -44,7 +45,9 @@ std::shared_ptr<LogStore> StoreMaker::Log(std::span<const IndexEntry> entries) {
 std::shared_ptr<const HashStore> StoreMaker::HashStoreOf(std::span<const IndexEntry> entries) {
   const auto log = Log(entries);
   const StoreFileId id{StoreKind::kHash, 0, next_id++};
-  REQUIRE_OK(HashStore::WriteFrom(*log, env, kDirectory, id, throttle));
+  auto written = HashStore::WriteFrom(*log, env, kDirectory, id, throttle);
+  REQUIRE_OK(written);
+  REQUIRE_OK(written->file->Sync());
   auto store = HashStore::Open(env, kDirectory, id);
   REQUIRE_OK(store);
   return *store;
