@@ -11,6 +11,7 @@
 
 #include "index/silt/cuckoo_table.h"
 #include "store/base/bytes.h"
+#include "store/env/page_allocator.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -44,7 +45,7 @@ class CuckooFilter {
   CuckooFilter() = default;
 
   unsigned bucket_bits_ = 0;
-  std::vector<uint16_t> tags_;
+  PageVector<uint16_t> tags_;
   std::vector<CuckooPlace> stash_;
 };
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "index/silt/cuckoo_place.h"
+#include "store/env/page_allocator.h"
 
 namespace siltfs {
 
@@ -103,8 +104,8 @@ class CuckooTable {
 
   unsigned bucket_bits_;
   uint32_t bucket_mask_;
-  std::vector<uint16_t> tags_;    // kValid, further bits, other bucket
-  std::vector<uint32_t> values_;  // where the tag is valid
+  PageVector<uint16_t> tags_;    // kValid, further bits, other bucket
+  PageVector<uint32_t> values_;  // where the tag is valid
   std::vector<Stashed> stash_;
   size_t size_ = 0;
   uint64_t random_state_ = 0;

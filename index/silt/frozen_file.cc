@@ -145,6 +145,7 @@ Status FrozenFileWriter::WriteBuffer() {
 
 Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   SILTFS_RETURN_IF_ERROR(WriteBuffer());
+  Bytes().swap(buffer_);  // the writer may have to wait for its Sync
   info.file = id_;
   info.pages = static_cast<uint32_t>(written_ / kPageSize);
   info.payload_bytes = payload.size();

@@ -17,6 +17,8 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
     found_ = entry;
     return;
   }
+  if (version_ == nullptr) return;
+  for (const auto& store : version_->hashes) store->filter().Prefetch(hash_);
 }
 
 void Lookup::NextStore() {
@@ -39,7 +41,6 @@ void Lookup::NextStore() {
       case Stage::kLogs:
         stage_ = Stage::kHashes;
         older_ = version_->hashes.size();
-        for (const auto& store : version_->hashes) store->filter().Prefetch(hash_);
         break;
       case Stage::kHashes:
         stage_ = Stage::kSorted;
@@ -113,41 +114,103 @@ void FinishLookup(Lookup& lookup) {
   }
 }
 
-void FinishLookups(std::span<Lookup> lookups, LookupReader& reader) {
-  const size_t depth = std::min(reader.pages.size() / kPageSize, lookups.size());
-  std::vector<ReadRequest> requests;
-  std::vector<Lookup*> reading;  // whom each request serves
-  size_t begun = 0;
-  // Gives the request the next page that its lookup or one not begun yet must read.
-  const auto aim = [&](ReadRequest& request, Lookup*& lookup) {
+namespace {
+
+// How many lookups are begun together, so that they wait for memory at the same time.
+constexpr size_t kBegunTogether = 8;
+
+class BatchRun {
+ public:
+  BatchRun(LookupBatch& batch, LookupReader& reader)
+      : batch_(batch),
+        reader_(reader),
+        size_(batch.size()),
+        depth_(std::min(reader.pages.size() / kPageSize, size_)) {}
+
+  void Run() {
+    runs_.reserve(depth_ + kBegunTogether);
+    requests_.reserve(depth_);
+    while (requests_.size() < depth_) {
+      ReadRequest request;
+      request.out = reader_.pages.view().subspan(requests_.size() * kPageSize, kPageSize);
+      Running* run = nullptr;
+      if (!Aim(request, run)) break;
+      requests_.push_back(std::move(request));
+      reading_.push_back(run);
+    }
+    reader_.queue->ReadAll(requests_, [this](ReadRequest& request) {
+      Running*& run = reading_[static_cast<size_t>(&request - requests_.data())];
+      const MutableByteView out = request.out;
+      // What is missing at the file's end reads as zeros, which no name has.
+      std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
+      run->lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
+      return Aim(request, run);
+    });
+  }
+
+ private:
+  struct Running {
+    std::optional<Lookup> lookup;
+    size_t number = 0;
+  };
+
+  // Gives the request the next page that its lookup or one whose turn comes must read.
+  bool Aim(ReadRequest& request, Running*& run) {
     for (;;) {
-      if (lookup != nullptr) {
-        if (const auto page = lookup->NextRead()) {
+      if (run != nullptr) {
+        if (const auto page = run->lookup->NextRead()) {
           request.file = page->file;
           request.offset = page->offset;
           return true;
         }
+        batch_.End(run->number, *run->lookup);
+        free_.push_back(run);
       }
-      if (begun == lookups.size()) return false;
-      lookup = &lookups[begun++];
+      run = TakeBegun();
+      if (run == nullptr) return false;
     }
-  };
-  while (requests.size() < depth) {
-    ReadRequest request;
-    Lookup* lookup = nullptr;
-    if (!aim(request, lookup)) break;
-    request.out = reader.pages.view().subspan(requests.size() * kPageSize, kPageSize);
-    requests.push_back(std::move(request));
-    reading.push_back(lookup);
   }
-  reader.queue->ReadAll(requests, [&](ReadRequest& request) {
-    Lookup*& lookup = reading[static_cast<size_t>(&request - requests.data())];
-    const MutableByteView out = request.out;
-    // What is missing at the file's end reads as zeros, which no name has.
-    std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
-    lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
-    return aim(request, lookup);
-  });
-}
+
+  // Null: there are no more.
+  Running* TakeBegun() {
+    if (begun_.empty()) BeginSome();
+    if (begun_.empty()) return nullptr;
+    Running* const run = begun_.back();
+    begun_.pop_back();
+    return run;
+  }
+
+  void BeginSome() {
+    for (; prepared_ < size_ && begun_.size() < kBegunTogether; ++prepared_) {
+      Running* const run = TakeFree();
+      run->number = prepared_;
+      run->lookup.emplace(batch_.Prepare(prepared_));
+      begun_.push_back(run);
+    }
+    for (Running* run : begun_) batch_.Begin(*run->lookup);
+  }
+
+  Running* TakeFree() {
+    if (free_.empty()) return &runs_.emplace_back();  // within what was reserved
+    Running* const run = free_.back();
+    free_.pop_back();
+    return run;
+  }
+
+  LookupBatch& batch_;
+  LookupReader& reader_;
+  const size_t size_;
+  const size_t depth_;
+  size_t prepared_ = 0;
+  std::vector<Running> runs_;
+  std::vector<Running*> free_;
+  std::vector<Running*> begun_;  // wait for a request
+  std::vector<ReadRequest> requests_;
+  std::vector<Running*> reading_;  // whom each request serves
+};
+
+}  // namespace
+
+void RunLookups(LookupBatch& batch, LookupReader& reader) { BatchRun(batch, reader).Run(); }
 
 }  // namespace siltfs

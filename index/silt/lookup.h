@@ -1,7 +1,8 @@
 // Finding names in the stores of their partitions, newest store first: the LogStore that is being
 // written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
 // Filters are asked in memory; what they don't rule out is read, a page at a time. In a batch each
-// lookup goes its own way, with as many reads in flight at the device as the queue holds.
+// lookup goes its own way, and the device has as many reads to do as the queue holds from the
+// batch's beginning to its end.
 //
 // Thread-safety: a Lookup belongs to one thread; what it is asked of is only read.
 #pragma once
@@ -83,7 +84,21 @@ struct LookupReader {
   AlignedBuffer pages;
 };
 
-// Ends all lookups, with as many reads in flight as the reader has pages.
-void FinishLookups(std::span<Lookup> lookups, LookupReader& reader);
+// Lookups that are made when their turn comes, so that a batch of any size has as many of them as
+// reads in flight, and a few that are next.
+class LookupBatch {
+ public:
+  virtual ~LookupBatch() = default;
+  virtual size_t size() const = 0;
+  // Makes the i-th lookup; in order. Brings what it will touch first into the processor's cache.
+  virtual Lookup Prepare(size_t i) = 0;
+  // Its Begin(), soon after.
+  virtual void Begin(Lookup& lookup) = 0;
+  // It is over. In any order.
+  virtual void End(size_t i, const Lookup& lookup) = 0;
+};
+
+// Runs all lookups, with as many reads in flight as the reader has pages.
+void RunLookups(LookupBatch& batch, LookupReader& reader);
 
 }  // namespace siltfs

@@ -35,51 +35,77 @@ class SiltIndex final : public ChunkIndex {
 
   Status GetImpl(std::span<const ChunkName> names,
                  std::span<std::optional<Location>> results) override {
-    std::vector<Lookup> lookups;
-    lookups.reserve(names.size());
-    for (const ChunkName& name : names) {
-      lookups.emplace_back(name, HashOf(name, stores_.hash_secret()));
-    }
-    Status status = Find(lookups, flash_reads_);
-    for (size_t i = 0; i < names.size(); ++i) {
-      const auto& found = lookups[i].found();
-      if (found && !IsTombstone(*found)) results[i] = found->location;
-    }
-    return status;
-  }
-
-  // What Put finds in its way and lookups find in the index, all stores; `reads` counts.
-  Status Find(std::span<Lookup> lookups, std::atomic<uint64_t>& reads) {
-    // Pinned once a partition, which keeps what the lookups look at.
-    std::vector<Partition::Pin> pins(stores_.partition_count());
-    for (Lookup& lookup : lookups) {
-      const uint32_t p = PartitionOf(lookup.hash(), stores_.partition_bits());
-      Partition& partition = stores_.partition(p);
-      ReaderLock lock(partition.mutex);
-      if (pins[p].active == nullptr) pins[p] = {partition.active, partition.version};
-      lookup.Begin(*pins[p].active, pins[p].version.get());
-    }
-    if (lookups.size() <= kFewLookups) {
-      for (Lookup& lookup : lookups) FinishLookup(lookup);
+    GetBatch batch(*this, names, results);
+    if (names.size() <= kFewLookups) {
+      for (size_t i = 0; i < names.size(); ++i) {
+        Lookup lookup = batch.Prepare(i);
+        batch.Begin(lookup);
+        FinishLookup(lookup);
+        batch.End(i, lookup);
+      }
     } else {
       SILTFS_ASSIGN_OR_RETURN(LookupReader reader, TakeReader());
-      FinishLookups(lookups, reader);
+      RunLookups(batch, reader);
       MutexLock lock(readers_mutex_);
       idle_readers_.push_back(std::move(reader));
     }
-    return Account(lookups, reads);
+    return batch.TakeStatus();
   }
 
-  Status Account(std::span<Lookup> lookups, std::atomic<uint64_t>& reads) {
-    Status status;
-    uint64_t pages_read = 0;
-    for (const Lookup& lookup : lookups) {
-      pages_read += lookup.pages_read();
-      if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
-      if (!lookup.status().ok() && status.ok()) status = lookup.status();
+  class GetBatch final : public LookupBatch {
+   public:
+    GetBatch(SiltIndex& index, std::span<const ChunkName> names,
+             std::span<std::optional<Location>> results)
+        : index_(index), names_(names), results_(results), pins_(index.stores_.partition_count()) {}
+    ~GetBatch() override { Count(index_.flash_reads_, pages_read_); }
+
+    size_t size() const override { return names_.size(); }
+
+    Lookup Prepare(size_t i) override {
+      const Lookup lookup(names_[i], HashOf(names_[i], index_.stores_.hash_secret()));
+      Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+      if (pin.active == nullptr) pin = PartitionFor(lookup).Get();
+      pin.active->Prefetch(lookup.hash());
+      return lookup;
     }
-    Count(reads, pages_read);
-    return status;
+
+    void Begin(Lookup& lookup) override {
+      const Partition::Pin& pin =
+          pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+      ReaderLock lock(PartitionFor(lookup).mutex);
+      lookup.Begin(*pin.active, pin.version.get());
+    }
+
+    void End(size_t i, const Lookup& lookup) override {
+      const auto& found = lookup.found();
+      if (found && !IsTombstone(*found)) results_[i] = found->location;
+      pages_read_ += lookup.pages_read();
+      if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
+      if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
+    }
+
+    Status TakeStatus() { return std::move(status_); }
+
+   private:
+    const Partition& PartitionFor(const Lookup& lookup) const {
+      return index_.stores_.partition(
+          PartitionOf(lookup.hash(), index_.stores_.partition_bits()));
+    }
+
+    SiltIndex& index_;
+    const std::span<const ChunkName> names_;
+    const std::span<std::optional<Location>> results_;
+    std::vector<Partition::Pin> pins_;  // keep what lookups look at; taken at a partition's first
+    uint64_t pages_read_ = 0;
+    Status status_;
+  };
+
+  // Of a lookup that a writing call has begun.
+  Status FinishForPut(Lookup& lookup) {
+    FinishLookup(lookup);
+    Count(put_flash_reads_, lookup.pages_read());
+    if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
+    return lookup.status();
   }
 
   Result<LookupReader> TakeReader() {
@@ -104,8 +130,7 @@ class SiltIndex final : public ChunkIndex {
       ReaderLock lock(partition.mutex);
       lookup.Begin(*partition.active, nullptr);
     }
-    FinishLookup(lookup);
-    SILTFS_RETURN_IF_ERROR(Account({&lookup, 1}, put_flash_reads_));
+    SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
     std::optional<LogStore::Resident> resident;
     if (const auto slot = lookup.active_slot()) {
       resident = {.slot = *slot, .tombstone = IsTombstone(*lookup.found())};
@@ -152,7 +177,14 @@ class SiltIndex final : public ChunkIndex {
 
   Status DeleteImpl(const ChunkName& name) override {
     Lookup lookup(name, HashOf(name, stores_.hash_secret()));
-    SILTFS_RETURN_IF_ERROR(Find({&lookup, 1}, put_flash_reads_));
+    const Partition& partition =
+        stores_.partition(PartitionOf(lookup.hash(), stores_.partition_bits()));
+    const Partition::Pin pin = partition.Get();
+    {
+      ReaderLock lock(partition.mutex);
+      lookup.Begin(*pin.active, pin.version.get());
+    }
+    SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
     SILTFS_RETURN_IF_ERROR(CheckWriting());
     if (!lookup.found() || IsTombstone(*lookup.found())) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(Enter({.name = name, .location = {}}));

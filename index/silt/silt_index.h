@@ -51,7 +51,7 @@ struct SiltIndexOptions {
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
   // For sorting HashStores.
-  size_t sort_memory_bytes = 2U << 20;
+  size_t sort_memory_bytes = 1U << 20;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
   // Conversions and merges run in a thread; without, within Put: for tests, which want each call to

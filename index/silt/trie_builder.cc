@@ -11,8 +11,8 @@ namespace {
 // Each costs 4 bytes, and so 0.15 bits a key; a lookup decodes half of so many.
 constexpr uint32_t kKeysOfABucket = 224;
 // Sparse, a bucket of several blocks shares its topmost nodes between them.
-constexpr uint32_t kBlocksOfABucket = 8;
-constexpr uint32_t kMaxKeysOfABucket = 1024;
+constexpr uint32_t kBlocksOfABucket = 4;
+constexpr uint32_t kMaxKeysOfABucket = 512;
 
 uint32_t KeysOfABucket(const TrieOptions& options) {
   if (options.bucket_entries > 0) return options.bucket_entries;
