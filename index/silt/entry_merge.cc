@@ -74,7 +74,7 @@ Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t firs
 
 Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash,
                                uint64_t last_hash, bool count_damage) {
-  FrozenFileScan scan(store.file());
+  FrozenFileScan scan(store.file(), buffer_);
   const CuckooFilter& filter = store.filter();
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());

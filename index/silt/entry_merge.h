@@ -57,6 +57,7 @@ class EntryMerge {
   const PartitionVersion& version_;
   const Options options_;
   std::vector<Item> items_;
+  AlignedBuffer buffer_;  // of the HashStore being read
   uint64_t damaged_pages_ = 0;
   uint64_t dropped_ = 0;
 };

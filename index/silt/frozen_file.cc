@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view kMagic = "SILTFRZ\n";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumSize = 8;
+constexpr uint32_t kWrittenAtOnce = 32;                        // pages
+constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // of pages, read in one go
 constexpr size_t kFooterSize = 80;
 
 uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
@@ -85,7 +87,7 @@ FrozenFileWriter::FrozenFileWriter(Env& env, const std::string& directory,
                                    std::shared_ptr<File> file, const StoreFileId& id,
                                    Throttle& throttle)
     : env_(env), directory_(directory), file_(std::move(file)), id_(id), throttle_(throttle) {
-  buffer_.reserve(OffsetOfPage(kFrozenBatchPages));
+  buffer_.reserve(OffsetOfPage(kWrittenAtOnce));
 }
 
 FrozenFileWriter::~FrozenFileWriter() {
@@ -110,7 +112,7 @@ Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
 }
 
 Result<std::span<uint8_t, kSlotSize>> FrozenFileWriter::NextSlot() {
-  if (buffer_.size() == OffsetOfPage(kFrozenBatchPages)) SILTFS_RETURN_IF_ERROR(WriteBuffer());
+  if (buffer_.size() == OffsetOfPage(kWrittenAtOnce)) SILTFS_RETURN_IF_ERROR(WriteBuffer());
   buffer_.resize(buffer_.size() + kSlotSize);
   ++slots_;
   return std::span<uint8_t, kSlotSize>(buffer_.end() - kSlotSize, kSlotSize);
@@ -138,6 +140,7 @@ Status FrozenFileWriter::WriteBuffer() {
   page_checksums_ += checksums.text();
   throttle_.Pay(buffer_.size());
   SILTFS_RETURN_IF_ERROR(file_->Write(written_, buffer_));
+  file_->BeginSync(written_, buffer_.size());
   written_ += buffer_.size();
   buffer_.clear();
   return Status::Ok();
@@ -191,21 +194,44 @@ Result<Bytes> FrozenFile::ReadPayload() const {
   return payload;
 }
 
-FrozenFileScan::FrozenFileScan(const FrozenFile& file)
-    : file_(file),
-      pages_(OffsetOfPage(std::min(kFrozenBatchPages, std::max(1U, file.info().pages)))) {}
+FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer)
+    : file_(file), buffer_(buffer) {
+  const size_t size = OffsetOfPage(std::min(kFrozenBatchPages, file.info().pages) + 1);
+  if (buffer_.size() < size) buffer_ = AlignedBuffer(size);
+}
+
+// Into the buffer; zeros where the file ends too early, which no checksum agrees with.
+Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
+  const MutableByteView out = buffer_.view().first(size);
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(offset, out));
+  std::fill(out.begin() + static_cast<ptrdiff_t>(got), out.end(), 0);
+  return out;
+}
+
+// A store of one batch, with its checksums, which follow the pages.
+Status FrozenFileScan::ReadAll() {
+  const uint32_t pages = file_.info().pages;
+  SILTFS_ASSIGN_OR_RETURN(const MutableByteView got, Read(0, OffsetOfPage(pages + 1)));
+  const auto checksums = got.subspan(OffsetOfPage(pages), pages * kChecksumSize);
+  checksums_.assign(checksums.begin(), checksums.end());
+  batch_end_ = pages;
+  return Status::Ok();
+}
 
 Status FrozenFileScan::ReadBatch() {
   const FrozenFileInfo& info = file_.info();
-  const uint32_t count = std::min(kFrozenBatchPages, info.pages - next_);
-  const MutableByteView out = pages_.view().first(OffsetOfPage(count));
-  SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(OffsetOfPage(next_), out));
-  std::fill(out.begin() + static_cast<ptrdiff_t>(got), out.end(), 0);
-  SILTFS_ASSIGN_OR_RETURN(checksums_,
-                          ReadRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
-                                    count * kChecksumSize));
+  if (info.pages <= kFrozenBatchPages) return ReadAll();
+  const uint32_t end = std::min(info.pages, next_ + kFrozenBatchPages);
+  SILTFS_RETURN_IF_ERROR(Read(OffsetOfPage(next_), OffsetOfPage(end - next_)).status());
+  if (end > checksums_first_ + checksums_.size() / kChecksumSize) {
+    const uint32_t count = std::min(info.pages - next_, kChecksumsAtOnce);
+    SILTFS_ASSIGN_OR_RETURN(
+        checksums_, ReadRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
+                              count * kChecksumSize));
+    checksums_first_ = next_;
+  }
   batch_first_ = next_;
-  batch_end_ = next_ + count;
+  batch_end_ = end;
   return Status::Ok();
 }
 
@@ -213,8 +239,10 @@ Result<std::optional<FrozenFileScan::Page>> FrozenFileScan::Next() {
   if (next_ == file_.info().pages) return std::optional<Page>();
   if (next_ == batch_end_) SILTFS_RETURN_IF_ERROR(ReadBatch());
   const uint32_t i = next_ - batch_first_;
-  const ConstPageBytes bytes(pages_.data() + OffsetOfPage(i), kPageSize);
-  const uint64_t checksum = Decoder(ByteView(checksums_).subspan(i * kChecksumSize)).U64();
+  const ConstPageBytes bytes(buffer_.data() + OffsetOfPage(i), kPageSize);
+  const ByteView checksums(checksums_);
+  const uint64_t checksum =
+      Decoder(checksums.subspan((next_ - checksums_first_) * kChecksumSize)).U64();
   return std::optional(
       Page{.number = next_++, .damaged = Checksum(bytes) != checksum, .bytes = bytes});
 }

@@ -22,8 +22,8 @@
 
 namespace siltfs {
 
-// How much is read and written at once.
-inline constexpr uint32_t kFrozenBatchPages = 64;
+// How much a scan reads at once: a whole HashStore of the usual size.
+inline constexpr uint32_t kFrozenBatchPages = 66;
 
 // What a frozen file says of itself.
 struct FrozenFileInfo {
@@ -100,10 +100,14 @@ class FrozenFile {
 };
 
 // Reads a frozen file's pages from front to back, checking each. Belongs to one thread; the file
-// must outlive it. Memory: kFrozenBatchPages pages.
+// must outlive it. Memory: the buffer, of up to kFrozenBatchPages + 1 pages.
 class FrozenFileScan {
  public:
-  explicit FrozenFileScan(const FrozenFile& file);
+  explicit FrozenFileScan(const FrozenFile& file) : FrozenFileScan(file, own_) {}
+  // Reads into `buffer`, for one scan after the other. It must outlive the scan.
+  FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer);
+  FrozenFileScan(const FrozenFileScan&) = delete;
+  FrozenFileScan& operator=(const FrozenFileScan&) = delete;
 
   // The next page; its bytes hold until the next call. Nothing after the last one.
   struct Page {
@@ -115,10 +119,14 @@ class FrozenFileScan {
 
  private:
   Status ReadBatch();
+  Status ReadAll();
+  Result<MutableByteView> Read(uint64_t offset, uint64_t size);
 
   const FrozenFile& file_;
-  AlignedBuffer pages_;
-  Bytes checksums_;
+  AlignedBuffer own_;
+  AlignedBuffer& buffer_;
+  Bytes checksums_;  // from checksums_first_ on
+  uint32_t checksums_first_ = 0;
   uint32_t next_ = 0;
   uint32_t batch_first_ = 0;
   uint32_t batch_end_ = 0;

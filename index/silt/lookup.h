@@ -78,14 +78,15 @@ class Lookup {
 // Ends a lookup with one read after the other.
 void FinishLookup(Lookup& lookup);
 
-// What a batch of lookups reads with: a queue, and a page for each read in flight.
+// What a batch of lookups reads with: a queue, and pages for twice as many reads as its depth: one
+// half is at the device while the other is looked at.
 struct LookupReader {
   std::unique_ptr<ReadQueue> queue;
   AlignedBuffer pages;
 };
 
 // Lookups that are made when their turn comes, so that a batch of any size has as many of them as
-// reads in flight, and a few that are next.
+// the reader has pages, and a few that are next.
 class LookupBatch {
  public:
   virtual ~LookupBatch() = default;
@@ -98,7 +99,7 @@ class LookupBatch {
   virtual void End(size_t i, const Lookup& lookup) = 0;
 };
 
-// Runs all lookups, with as many reads in flight as the reader has pages.
+// Runs all lookups, each read into one of the reader's pages.
 void RunLookups(LookupBatch& batch, LookupReader& reader);
 
 }  // namespace siltfs

@@ -119,7 +119,7 @@ class SiltIndex final : public ChunkIndex {
     }
     SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(options_.read_depth));
     return LookupReader{.queue = std::move(queue),
-                        .pages = AlignedBuffer(size_t{options_.read_depth} * kPageSize)};
+                        .pages = AlignedBuffer(size_t{2} * options_.read_depth * kPageSize)};
   }
 
   // What the active store holds of a name; nothing if it is not there.

@@ -42,16 +42,16 @@ struct SiltIndexOptions {
   // and again fill a log but no table.
   uint32_t max_log_pages = 4096;
   // How much of a log is written at once, in pages of 4 KiB.
-  uint32_t write_batch_pages = 4;
+  uint32_t write_batch_pages = 2;
   // Merges keep the entries in HashStores at this share of all: with more, filters take more
   // memory; with less, more is written (section 5: WA = 2.2 + (1 + share) / (2 share)).
-  double hash_store_share = 0.12;
+  double hash_store_share = 0.117;
   // No partition has more HashStores, each of which a lookup may have to read in vain (RA).
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
   // For sorting HashStores.
-  size_t sort_memory_bytes = 1U << 20;
+  size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
   // Conversions and merges run in a thread; without, within Put: for tests, which want each call to

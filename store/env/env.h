@@ -32,6 +32,9 @@ class File {
   virtual Status Write(uint64_t offset, ByteView data) = 0;
   // Makes all bytes written so far, and the file's size, durable.
   virtual Status Sync() = 0;
+  // Has the device begin with bytes that were written, so that less is left to do for Sync, which
+  // alone promises anything and tells of failures.
+  virtual void BeginSync(uint64_t /*offset*/, uint64_t /*size*/) {}
   virtual Status Truncate(uint64_t size) = 0;
   // Claims disk space for [0, size) without changing the file's size. kUnsupported where the disk can't.
   virtual Status Preallocate(uint64_t size) = 0;

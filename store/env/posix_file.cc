@@ -55,6 +55,16 @@ Status PosixFile::Sync() {
   return Status::Ok();
 }
 
+void PosixFile::BeginSync(uint64_t offset, uint64_t size) {
+#if defined(SYNC_FILE_RANGE_WRITE)
+  // What it can't do is left to Sync, and so are the device's errors.
+  (void)sync_file_range(fd_.get(), static_cast<off64_t>(offset), static_cast<off64_t>(size),
+                        SYNC_FILE_RANGE_WRITE);
+#else
+  (void)offset, (void)size;
+#endif
+}
+
 Status PosixFile::Truncate(uint64_t size) {
   if (RetryInterrupted([&] { return ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0) {
     return PosixError("truncate", errno).At(path_, size);

@@ -17,6 +17,7 @@ class PosixFile : public File {
   Result<size_t> Read(uint64_t offset, MutableByteView out) const override;
   Status Write(uint64_t offset, ByteView data) override;
   Status Sync() override;
+  void BeginSync(uint64_t offset, uint64_t size) override;
   Status Truncate(uint64_t size) override;
   Status Preallocate(uint64_t size) override;
   Result<uint64_t> Size() const override;

@@ -45,7 +45,8 @@ class ReadQueue {
 
   // The same, and keeps the device busy with more: `again` is called with each request that is done,
   // one at a time but maybe in another thread, and returns true after it has given the request
-  // something else to read.
+  // something else to read. With twice as many requests as the depth, the device has its reads to do
+  // also while `again` is at work.
   using Again = std::function<bool(ReadRequest&)>;
   void ReadAll(std::span<ReadRequest> requests, const Again& again) {
     DoReadAll(requests, &again);

@@ -69,7 +69,12 @@ class UringReadQueue : public ReadQueue {
       const bool passing =
           submitted == -EINTR || ((submitted == -EAGAIN || submitted == -EBUSY) && InKernel() > 0);
       if (submitted < 0 && !passing) return Abandon();
-      Reap();
+      Collect();
+      // What waits goes to the device first, so that it works while the caller looks at what came.
+      // A failure is met again above.
+      Fill();
+      if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
+      FinishCollected();
     }
   }
 
@@ -90,15 +95,19 @@ class UringReadQueue : public ReadQueue {
   }
 
   // Takes the outcomes that are there.
-  void Reap() {
+  void Collect() {
     io_uring_cqe* outcome = nullptr;
     while (io_uring_peek_cqe(&ring_, &outcome) == 0) {
       const auto i = static_cast<size_t>(io_uring_cqe_get_data64(outcome));
-      const int got = outcome->res;
+      collected_.push_back({.request = i, .got = outcome->res});
       io_uring_cqe_seen(&ring_, outcome);
       --in_flight_;
-      Finish(i, got);
     }
+  }
+
+  void FinishCollected() {
+    for (const Outcome& outcome : collected_) Finish(outcome.request, outcome.got);
+    collected_.clear();
   }
 
   void Finish(size_t i, int got) {
@@ -133,8 +142,9 @@ class UringReadQueue : public ReadQueue {
     in_flight_ -= untaken;
     while (in_flight_ > 0) {
       sched_yield();  // the kernel finishes reads when this thread enters it, by whatever door
-      Reap();
+      Collect();
     }
+    FinishCollected();
     io_uring_queue_exit(&ring_);
     usable_ = false;
   }
@@ -151,6 +161,11 @@ class UringReadQueue : public ReadQueue {
     return static_cast<const PosixFile&>(*request.file);  // BeginRequest has seen to it
   }
 
+  struct Outcome {
+    size_t request;
+    int got;  // as io_uring has it: bytes, or less than 0
+  };
+
   io_uring ring_;
   const unsigned depth_;
   bool usable_ = true;
@@ -159,6 +174,7 @@ class UringReadQueue : public ReadQueue {
   const Again* again_ = nullptr;
   std::vector<size_t> waiting_;  // to be read, from bytes_read on; the last one next
   size_t in_flight_ = 0;         // handed to the ring, outcome not taken
+  std::vector<Outcome> collected_;
 };
 
 }  // namespace

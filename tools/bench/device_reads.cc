@@ -50,8 +50,9 @@ void DeviceReads::ReadShare(uint64_t count, unsigned depth, uint64_t seed) {
   auto queue = env_.NewReadQueue(depth);
   Require(queue.status());
   Random random(seed);
-  AlignedBuffer pages(depth * kPage);
-  std::vector<ReadRequest> requests(std::min<uint64_t>(depth, count));
+  const uint64_t most = uint64_t{2} * depth;  // half of them wait for their turn
+  AlignedBuffer pages(most * kPage);
+  std::vector<ReadRequest> requests(std::min(most, count));
   uint64_t begun = 0;
   uint64_t wrong = 0;
   Status failure;

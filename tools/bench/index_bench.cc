@@ -30,7 +30,7 @@ struct Arguments {
   std::string mix;
   uint64_t memory = 0;
   unsigned threads = 2;
-  uint64_t get_batch = 16384;
+  uint64_t get_batch = 65536;
   unsigned rounds = 5;
   uint64_t seed = 1;
 };
@@ -157,12 +157,9 @@ class IndexBench {
     RunThreads(arguments_.threads, [&](unsigned thread) {
       IndexGets gets(*index_, keys_, arguments_.get_batch,
                      (arguments_.seed + round) * arguments_.threads + thread);
-      uint64_t left = ShareOf(count, thread, arguments_.threads);
-      while (left > 0) {
-        const uint64_t batch = std::min(left, arguments_.get_batch);
-        get(gets, batch);
-        left -= batch;
-      }
+      const uint64_t share = ShareOf(count, thread, arguments_.threads);
+      const uint64_t batches = (share + arguments_.get_batch - 1) / arguments_.get_batch;
+      for (unsigned batch = 0; batch < batches; ++batch) get(gets, ShareOf(share, batch, batches));
     });
     figures.per_s.push_back(static_cast<double>(count) / getting.seconds());
     figures.reads += index_->stats().flash_reads - before;

@@ -87,8 +87,12 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     silt.max_log_pages = 4;
     silt.write_batch_pages = 1;
   }
-  // The partitions of a store of this size are as full as those of a large one have them.
-  if (settings_.index == TestIndex::kLargeSilt) silt.partition_bits = 0;
+  // So that a store of this size has converted and merged as much of its index as a large one.
+  if (settings_.index == TestIndex::kLargeSilt) {
+    silt.partition_bits = 0;
+    silt.bucket_bits = 9;
+    silt.background = false;
+  }
   const IndexOptions map{
       .engine = IndexEngine::kMap, .directory = directory, .read_only = read_only};
   auto opened =
