@@ -45,7 +45,7 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   FrozenFileInfo info;
   info.file.kind = static_cast<StoreKind>(in.U8());
   info.bucket_bits = in.U8();
-  in.Skip(2);
+  uint64_t reserved = in.U16();
   info.file.partition = in.U32();
   info.pages = in.U32();
   info.file.id = in.U64();
@@ -53,6 +53,8 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.tombstones = in.U64();
   info.payload_bytes = in.U64();
   info.payload_checksum = in.U64();
+  reserved |= in.U64();
+  if (reserved != 0) return damaged("has a footer that makes no sense");
   if (info.entries > uint64_t{info.pages} * kSlotsPerPage || info.tombstones > info.entries) {
     return damaged("has more entries than slots");
   }

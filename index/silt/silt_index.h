@@ -44,8 +44,8 @@ struct SiltIndexOptions {
   // How much of a log is written at once, in pages of 4 KiB.
   uint32_t write_batch_pages = 2;
   // Merges keep the entries in HashStores at this share of all: with more, filters take more
-  // memory; with less, more is written (section 5: WA = 2.2 + (1 + share) / (2 share)).
-  double hash_store_share = 0.117;
+  // memory; with less, more is written (section 5: WA is about 2.1 + 1 / (2 share)).
+  double hash_store_share = 0.145;
   // No partition has more HashStores, each of which a lookup may have to read in vain (RA).
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.

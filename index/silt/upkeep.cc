@@ -6,6 +6,9 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kConversionsAtOnce = 8;      // under one manifest
+// How far Put may be ahead of the merges: about what one of them takes away when there are 64
+// partitions, so that the next can begin before Put has to wait.
+constexpr double kMostShare = 1.05;
 constexpr uint64_t kEntriesBetweenLooks = 1U << 15;  // of a merge, for logs to convert
 
 Status Copy(const Status& status) {
@@ -93,7 +96,7 @@ bool Upkeep::HasRoom() const {
   const StoreSet::Sizes sizes = stores_.GetSizes();
   if (sizes.most_stores > options.max_hash_stores + options.max_hash_stores / 4) return false;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
-  const double share = std::min(1.0, options.hash_store_share * 1.25);
+  const double share = std::min(1.0, options.hash_store_share * kMostShare);
   // While there is little of anything, shares mean nothing.
   return sizes.most_stores <= 2 || static_cast<double>(sizes.hash_entries) <= share * all;
 }

@@ -83,7 +83,7 @@ TEST_CASE("Put waits while upkeep is behind: its backlog never exceeds its bound
     if (stats.merge_backlog > 3 || shares.frozen_logs > 4) ++wrong;
     if (shares.most_stores > 15 + 3) ++wrong;
     // What was frozen when there was room for it may be converted still.
-    const double share = 0.18 * 1.25 * static_cast<double>(shares.all) + 3 * kLogEntries;
+    const double share = 0.18 * 1.05 * static_cast<double>(shares.all) + 3 * kLogEntries;
     if (shares.most_stores > 2 + 3 && static_cast<double>(shares.hash) > share) ++wrong;
     return stats.merge_backlog;
   };

@@ -43,8 +43,8 @@ void IndexLoad::Sample(MemoryMeter& memory) {
     figures_.memory_entries = put_;
   }
   if (put_ <= options_.entries / 2) return;
-  figures_.memory_bytes_per_entry = std::max(
-      figures_.memory_bytes_per_entry, static_cast<double>(growth) / static_cast<double>(put_));
+  figures_.second_half_bytes_per_entry = std::max(
+      figures_.second_half_bytes_per_entry, static_cast<double>(growth) / static_cast<double>(put_));
 }
 
 void IndexLoad::PutUpTo(ChunkIndex& index, uint64_t end, MemoryMeter& memory, MixPace* pace) {

@@ -31,7 +31,9 @@ struct IndexLoadFigures {
   uint64_t mixed_gets = 0;
   uint64_t memory_bytes = 0;          // the most at any moment
   uint64_t memory_entries = 0;        // that had been put then
-  double memory_bytes_per_entry = 0;  // the most at any moment of the second half
+  // Bytes by what had been put then, the most at any moment of the second half: at its beginning,
+  // when what doesn't grow weighs most.
+  double second_half_bytes_per_entry = 0;
   uint64_t end_memory_bytes = 0;
 };
 
