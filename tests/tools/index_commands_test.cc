@@ -149,16 +149,14 @@ TEST_CASE("stat sums the index's stores by kind, however many there are") {
   CHECK(stores.size() == counts.size());
 }
 
-TEST_CASE("index dump prints every entry once, as text and as JSON lines") {
+TEST_CASE("index dump prints every entry once, each a line of JSON") {
   const IndexedStore store;
-  std::multiset<std::string> text;
   std::multiset<std::string> json;
   for (uint64_t number = 0; number < kEntries; ++number) {
     const auto [name, at] = EntryOf(number);
     const std::string segment = std::to_string(at.segment);
     const std::string ordinal = std::to_string(at.ordinal);
     const std::string offset = std::to_string(at.block_offset);
-    text.insert(name.ToHex() + " " + segment + " " + ordinal + " " + offset);
     json.insert(R"({"name":")" + name.ToHex() + R"(","segment":)" + segment + R"(,"ordinal":)" +
                 ordinal + R"(,"block_offset":)" + offset + "}");
   }
@@ -171,7 +169,7 @@ TEST_CASE("index dump prints every entry once, as text and as JSON lines") {
     for (std::string line; std::getline(in, line);) found.insert(line);
     return found;
   };
-  CHECK(lines(Run({"siltfs", "index", "dump", store.path()})) == text);
+  CHECK(lines(Run({"siltfs", "index", "dump", store.path()})) == json);
   CHECK(lines(Run({"siltfs", "index", "dump", "--json", store.path()})) == json);
 }
 

@@ -13,18 +13,13 @@ namespace {
 
 struct Arguments {
   std::string place;
-  bool json = false;
 };
 
-Status Dump(const Arguments& arguments, ChunkIndex& index, std::ostream& out) {
-  const char* const line = arguments.json
-                               ? R"({{"name":"{}","segment":{},"ordinal":{},"block_offset":{}}})"
-                                 "\n"
-                               : "{} {} {} {}\n";
+Status Dump(ChunkIndex& index, std::ostream& out) {
   SILTFS_RETURN_IF_ERROR(index.ForEach([&](const IndexEntry& entry) {
     const Location& at = entry.location;
-    out << fmt::format(fmt::runtime(line), entry.name.ToHex(), at.segment, at.ordinal,
-                       at.block_offset);
+    fmt::print(out, "{{\"name\":\"{}\",\"segment\":{},\"ordinal\":{},\"block_offset\":{}}}\n",
+               entry.name.ToHex(), at.segment, at.ordinal, at.block_offset);
     return out.good() ? Status::Ok()
                       : Status(StatusCode::kIoError, "standard output takes no more");
   }));
@@ -37,7 +32,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!store.ok()) return Fail(surroundings, store.status());
   const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
   if (!opened.ok()) return Fail(surroundings, opened.status());
-  const Status dumped = Dump(arguments, *opened->index, surroundings.out);
+  const Status dumped = Dump(*opened->index, surroundings.out);
   return dumped.ok() ? ExitCode::kDone : Fail(surroundings, dumped);
 }
 
@@ -47,7 +42,7 @@ std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surrou
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
-  app.add_flag("--json", arguments->json, "Print each entry as a JSON document, one a line");
+  app.add_flag("--json")->description("As without: each entry is a JSON document, one a line");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 
