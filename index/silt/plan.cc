@@ -86,7 +86,7 @@ void PredictMemory(const SiltWorkload& workload, const SiltParameters& parameter
   prediction.peak_memory_bytes =
       always + hash_bytes_per_entry * hash_stores.peak + converting * log_table +
       merging * (sorted_bytes_per_key * workload.entries / instances +
-                 particulars.merge_bytes_per_entry * parameters.merge_entries);
+                 particulars.merge_bytes);
 }
 
 double PredictFlash(const SiltWorkload& workload, const SiltParameters& parameters,
@@ -228,7 +228,7 @@ SiltParticulars PaperParticulars() {
           .log_page_entries = 1,
           .conversions_at_once = 0,
           .merges_at_once = 0,
-          .merge_bytes_per_entry = 0,
+          .merge_bytes = 0,
           .staggered_merges = true,
           .min_tag_bits = 8,
           .max_tag_bits = 20,

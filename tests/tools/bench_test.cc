@@ -108,6 +108,7 @@ TEST_CASE("bench index tells all figures of an engine, every answer compared") {
       INFO(figure);
       CHECK(figures[figure] > 0);
     }
+    CHECK(figures.contains("plan") == (figures["engine"] == "silt"));
     // Memory that an earlier test has left behind may do.
     CHECK(figures["memory_bytes"] >= figures["memory_bytes_end"]);
     CHECK(figures["memory_bytes_per_entry"] >= figures["memory_bytes_per_entry_end"]);

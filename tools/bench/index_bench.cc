@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "index/open_index.h"
+#include "index/silt/cuckoo_place.h"
+#include "index/silt/plan.h"
 #include "index/silt/silt_index.h"
 #include "store/env/daemon.h"
 #include "store/env/posix_env.h"
@@ -226,7 +228,33 @@ class IndexBench {
       figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.second_half_seconds;
     }
     if (device_ != nullptr) AddLookups(figures);
+    if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) figures["plan"] = Prediction();
     return figures;
+  }
+
+  // What the model says of an index with these parameters.
+  Json Prediction() const {
+    constexpr double kSparseTrieBits = 0.3;
+    const SiltIndexOptions options;
+    const unsigned partitions = 1U << options.partition_bits;
+    const auto entries = static_cast<double>(arguments_.entries);
+    SiltParticulars particulars;
+    particulars.sorted_bits_per_key = kSparseTrieBits;
+    // A partition is merged when it has twice the share that all have on average.
+    const auto predicted = PredictSilt(
+        {.entries = entries}, {.flash_bytes = 1e15},
+        {.merge_entries = 2 * options.hash_store_share * entries / partitions,
+         .tag_bits = kTagBits,
+         .bucket_bits = options.bucket_bits,
+         .instances = partitions},
+        particulars);
+    Require(predicted.status());
+    return {{"write_amplification", predicted->write_amplification},
+            {"read_amplification", predicted->read_amplification},
+            {"reads_per_hit", predicted->average_hit_reads},
+            {"memory_bytes", predicted->peak_memory_bytes},
+            {"memory_bytes_per_entry", predicted->peak_memory_bytes / entries},
+            {"hash_stores", predicted->hash_stores * partitions}};
   }
 
   void AddLookups(Json& figures) const {

@@ -31,7 +31,7 @@ struct Arguments {
   double read_amplification = SiltLimits().read_amplification;
   double updates_per_second = SiltWorkload().updates_per_second;
   double erase_cycles = SiltDevice().erase_cycles;
-  std::string trie = "exact";
+  std::string trie = "sparse";
   bool use_all_memory = false;
   bool json = false;
 };
@@ -184,7 +184,7 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
                  fmt::format("Cycles that the device lasts ({:g})", arguments->erase_cycles))
       ->type_name("E");
   app.add_option("--trie", arguments->trie,
-                 "Index of sorted entries: exact, weak or sparse (exact)")
+                 "Index of sorted entries: exact, weak or sparse (sparse, as a store has it)")
       ->type_name("KIND");
   app.add_flag("--use-all-memory", arguments->use_all_memory,
                "Use all of the memory to write less, instead of as little as will do");
