@@ -130,6 +130,8 @@ TEST_CASE("bench index looks up between puts at the ratio it is given") {
   CHECK(figures["mix_gets"] <= 20000);
   CHECK(figures["mix_gets"] >= 20000 - 3 * 64 - 2 * 1024);
   CHECK(figures["mix_get_per_s"] > 0);
+  CHECK(figures["mix_put_per_s"] > 0);
+  CHECK(figures["mix_entries"] == 10000);
   CHECK(figures["memory_limit_bytes"] == 8 << 20);
   CHECK_FALSE(figures.contains("get_hit_per_s"));
 }

@@ -30,6 +30,7 @@ struct Arguments {
   std::string directory;
   uint64_t gets = 200'000;
   std::string mix;
+  uint64_t mixed = 0;
   uint64_t memory = 0;
   unsigned threads = 2;
   uint64_t get_batch = 65536;
@@ -99,6 +100,7 @@ class IndexBench {
                            .get_batch = arguments_.get_batch,
                            .mix_puts = mix.puts,
                            .mix_gets = mix.gets,
+                           .mixed = MixedEntries(),
                            .get_threads = arguments_.threads,
                            .seed = arguments_.seed});
     const std::string directory = scratch_.path() + "/index";
@@ -188,6 +190,11 @@ class IndexBench {
                        std::to_string(arguments_.entries) + " that were put");
   }
 
+  // Put with lookups beside them, if there is a mix.
+  uint64_t MixedEntries() const {
+    const uint64_t second_half = arguments_.entries - arguments_.entries / 2;
+    return arguments_.mixed == 0 ? second_half : std::min(arguments_.mixed, second_half);
+  }
   static unsigned Depth() { return SiltIndexOptions{}.read_depth; }
 
   Json Figures() const {
@@ -225,7 +232,9 @@ class IndexBench {
     if (load_.mixed_gets > 0) {
       figures["mix"] = arguments_.mix;
       figures["mix_gets"] = load_.mixed_gets;
-      figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.second_half_seconds;
+      figures["mix_entries"] = MixedEntries();
+      figures["mix_put_per_s"] = static_cast<double>(MixedEntries()) / load_.mixed_seconds;
+      figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.mixed_seconds;
     }
     if (device_ != nullptr) AddLookups(figures);
     if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) figures["plan"] = Prediction();
@@ -272,6 +281,9 @@ class IndexBench {
     figures["device_direct"] = device_->direct();
     figures["read_mechanism"] = device_->mechanism();
     figures["get_hit_share_of_device"] = hits / device;
+    if (load_.mixed_gets > 0) {
+      figures["mix_get_share_of_device"] = figures["mix_get_per_s"].get<double>() / device;
+    }
   }
 
   const Arguments& arguments_;
@@ -312,8 +324,10 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--mix", arguments->mix,
-                 "PUTS:GETS, to look present names up at this ratio during the second half")
+                 "PUTS:GETS, to look present names up at this ratio while entries are put")
       ->check(CheckMix);
+  app.add_option("--mix-entries", arguments->mixed,
+                 "How many puts have lookups beside them: the last ones (the second half)");
   app.add_option("--memory", arguments->memory,
                  "What the index may take, for the record only: no engine has a limit yet")
       ->transform(CLI::AsSizeValue(false));

@@ -82,10 +82,12 @@ IndexLoadFigures IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
   PutUpTo(index, options_.entries / 2, memory, nullptr);
   figures_.base_seconds = base.seconds();
   const Stopwatch second_half;
-  if (options_.mix_gets > 0) {
+  const uint64_t mixed = options_.mix_gets > 0 ? options_.mixed : 0;
+  PutUpTo(index, options_.entries - mixed, memory, nullptr);
+  if (mixed > 0) {
+    const Stopwatch mixing;
     PutWithGets(index, memory);
-  } else {
-    PutUpTo(index, options_.entries, memory, nullptr);
+    figures_.mixed_seconds = mixing.seconds();
   }
   Require(index.Flush());
   figures_.second_half_seconds = second_half.seconds();

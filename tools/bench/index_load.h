@@ -18,9 +18,10 @@ struct IndexLoadOptions {
   uint64_t entries = 0;
   size_t put_batch = 1024;
   size_t get_batch = 4096;
-  // During the second half; 0 gets: none.
+  // Beside the last `mixed` puts; 0 gets: none.
   uint64_t mix_puts = 1;
   uint64_t mix_gets = 0;
+  uint64_t mixed = 0;
   unsigned get_threads = 2;
   uint64_t seed = 1;
 };
@@ -28,6 +29,7 @@ struct IndexLoadOptions {
 struct IndexLoadFigures {
   double base_seconds = 0;
   double second_half_seconds = 0;  // with the flush at its end
+  double mixed_seconds = 0;
   uint64_t mixed_gets = 0;
   uint64_t memory_bytes = 0;          // the most at any moment
   uint64_t memory_entries = 0;        // that had been put then
