@@ -37,7 +37,10 @@ void IndexLoad::PutBatch(ChunkIndex& index, uint64_t end) {
 }
 
 void IndexLoad::Sample(MemoryMeter& memory) {
-  const uint64_t growth = memory.PeakGrowth();
+  Note(memory.PeakGrowth());
+}
+
+void IndexLoad::Note(uint64_t growth) {
   if (growth > figures_.memory_bytes) {
     figures_.memory_bytes = growth;
     figures_.memory_entries = put_;
@@ -93,6 +96,7 @@ IndexLoadFigures IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
   figures_.second_half_seconds = second_half.seconds();
   Sample(memory);
   figures_.end_memory_bytes = memory.Growth();
+  Note(figures_.end_memory_bytes);
   return figures_;
 }
 

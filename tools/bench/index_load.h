@@ -52,6 +52,7 @@ class IndexLoad {
   void PutUpTo(ChunkIndex& index, uint64_t end, MemoryMeter& memory, MixPace* pace);
   void PutBatch(ChunkIndex& index, uint64_t end);
   void Sample(MemoryMeter& memory);
+  void Note(uint64_t growth);
   void PutWithGets(ChunkIndex& index, MemoryMeter& memory);
 
   const IndexKeys& keys_;
