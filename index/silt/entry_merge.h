@@ -36,6 +36,8 @@ class EntryMerge {
 
   uint64_t damaged_pages() const { return damaged_pages_; }
   uint64_t entries_dropped() const { return dropped_; }  // older ones of a name, and tombstones
+  // What was held to sort in, after Run().
+  size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item); }
 
  private:
   struct Item {

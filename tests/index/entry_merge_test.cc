@@ -11,6 +11,7 @@ struct Merged {
   std::vector<IndexEntry> entries;
   uint64_t damaged_pages = 0;
   uint64_t dropped = 0;
+  size_t sort_memory = 0;
 };
 
 // The keys REQUIREd to rise.
@@ -30,6 +31,7 @@ Merged Merge(const PartitionVersion& version, size_t sort_memory_bytes = 4U << 2
   }));
   merged.damaged_pages = merge.damaged_pages();
   merged.dropped = merge.entries_dropped();
+  merged.sort_memory = merge.sort_memory_bytes();
   return merged;
 }
 
@@ -104,7 +106,7 @@ TEST_CASE("many passes with little memory give what one pass gives") {
   version.logs.push_back(maker.Log(NumberedEntries(2000, 600, 9)));
   const Merged once = Merge(version);
   CHECK(once.entries.size() > 4000);
-  for (const size_t memory : {1U, 500U, 3000U, 48'000U}) {
+  for (const size_t memory : {1U, 3000U, 48'000U}) {
     INFO(memory << " bytes to sort in");
     const Merged merged = Merge(version, memory);
     REQUIRE(merged.entries.size() == once.entries.size());
@@ -113,7 +115,8 @@ TEST_CASE("many passes with little memory give what one pass gives") {
       REQUIRE(merged.entries[i].location == once.entries[i].location);
     }
     CHECK(merged.dropped == once.dropped);
-    if (memory < 2000) break;  // thousands of passes: once is enough
+    // Ranges of a few entries differ too much for it to be exact.
+    if (memory > 10'000) CHECK(merged.sort_memory <= memory);
   }
 }
 
