@@ -12,6 +12,7 @@
 // the table's 6 bytes a place, and the tail.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -93,6 +94,10 @@ class LogStore {
   uint32_t sealed_pages() const { return sealed_pages_; }
   // What the last sealed page says; 0 in an empty log.
   uint64_t complete_sequence() const { return complete_sequence_; }
+  // When that is more than still holds; not for what is on flash.
+  void LowerCompleteSequence(uint64_t sequence) {
+    complete_sequence_ = std::min(complete_sequence_, sequence);
+  }
 
   // Writes the sealed pages of the tail; DropWritten then takes them out of memory (and is no const
   // call).

@@ -48,10 +48,7 @@ class Recovery {
 
     SILTFS_RETURN_IF_ERROR(RemoveOrphans());
     SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
-    if (stores_.damaged_pages > 0) {
-      stores_.manifest.complete_sequence = stores_.durable_sequence;
-      SILTFS_RETURN_IF_ERROR(WriteManifest());
-    }
+    SILTFS_RETURN_IF_ERROR(LowerClaims());
     return std::move(stores_);
   }
 
@@ -59,6 +56,50 @@ class Recovery {
   Status WriteManifest() {
     SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, stores_.manifest));
     stores_.bytes_written += EncodeStoreManifest(stores_.manifest).size();
+    return Status::Ok();
+  }
+
+  // What was put above the durable sequence is put again, or is no more and its numbers are given
+  // to something else. So no partition may go on saying that it has all of that: what is put from
+  // now on would count as durable before it is. On a full disk it may for once, as an index that
+  // does not open would be worse.
+  Status LowerClaims() {
+    const uint64_t durable = stores_.durable_sequence;
+    StoreManifest& manifest = stores_.manifest;
+    bool lowered = false;
+    for (PartitionRecord& record : manifest.partitions) {
+      lowered = lowered || record.complete_sequence > durable;
+      record.complete_sequence = std::min(record.complete_sequence, durable);
+    }
+    manifest.complete_sequence = std::min(manifest.complete_sequence, durable);
+    // First: a page would take the place of one that is missing.
+    if (stores_.damaged_pages > 0) {
+      SILTFS_RETURN_IF_ERROR(WriteManifest());
+    } else if (lowered) {
+      SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteManifest()));
+    }
+    for (size_t p = 0; p < stores_.partitions.size(); ++p) {
+      if (log_claims_[p] <= durable) continue;
+      LogStore& active = *stores_.partitions[p].active;
+      SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteClaim(active, durable)));
+      manifest.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
+    }
+    for (const auto& log : all_logs_) log->LowerCompleteSequence(durable);
+    return Status::Ok();
+  }
+
+  // A page that says no more than it should: the last one counts.
+  Status WriteClaim(LogStore& log, uint64_t complete) {
+    log.SealPage(complete);
+    SILTFS_RETURN_IF_ERROR(log.WriteOut());
+    log.DropWritten();
+    stores_.bytes_written += kPageSize;
+    return log.Sync();
+  }
+
+  static Status UnlessNoSpace(Status status) {
+    if (!status.Is(StatusCode::kNoSpace)) return status;
+    status.IgnoreError("the next page or manifest that is written says it");
     return Status::Ok();
   }
 
@@ -135,8 +176,11 @@ class Recovery {
       record.durable_page = page;
     }
     stores_.durable_sequence = std::min(stores_.durable_sequence, durable);
+    const bool has_pages = page != record.first_page;
+    log_claims_.push_back(has_pages ? complete : 0);
     next_page_ = page;
     for (const auto& log : logs_) version.logs.push_back(log);
+    all_logs_.insert(all_logs_.end(), logs_.begin(), logs_.end());
     return Status::Ok();
   }
 
@@ -187,6 +231,9 @@ class Recovery {
   RecoveredStores stores_;
   std::vector<StoreFileId> files_;
   std::set<StoreFileId> used_;
+  std::vector<std::shared_ptr<LogStore>> all_logs_;
+  // Of the partitions: up to where they have all that was put, as their last pages say.
+  std::vector<uint64_t> log_claims_;
   // Of the partition at hand.
   std::vector<std::shared_ptr<LogStore>> logs_;
   uint32_t next_page_ = 0;

@@ -46,7 +46,8 @@ struct SiltIndexOptions {
   // Merges keep the entries in HashStores at this share of all: with more, filters take more
   // memory; with less, more is written (section 5: WA is about 2.1 + 1 / (2 share)).
   double hash_store_share = 0.145;
-  // No partition has more HashStores, each of which a lookup may have to read in vain (RA).
+  // A partition with more HashStores is merged, as each is one that a lookup may have to read in
+  // vain (RA). Puts wait when one has a quarter more.
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;

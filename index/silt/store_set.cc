@@ -60,6 +60,15 @@ Status StoreSet::RemoveReplaced() {
   return Status::Ok();
 }
 
+void StoreSet::RemoveUnlisted() {
+  auto there = ReadStoreManifest(env_, options_.directory);
+  if (!there.ok() || !there->has_value()) return;
+  // Opening uses ids up without a new manifest.
+  (*there)->next_id = manifest_.next_id;
+  if (**there != manifest_) return;
+  RemoveReplaced().IgnoreError("the next manifest that is written removes them");
+}
+
 Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   std::vector<std::shared_ptr<const HashStore>> stores;
   for (const Conversion& conversion : conversions) {
@@ -89,6 +98,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   Status written = WriteManifest(manifest);
   if (!written.ok()) {
     for (const Conversion& conversion : conversions) replaced_.push_back(conversion.hash_file);
+    RemoveUnlisted();
     return written;
   }
   manifest_ = std::move(manifest);
@@ -135,6 +145,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     if (merge.sorted_id != 0) {
       replaced_.push_back({StoreKind::kSorted, merge.partition, merge.sorted_id});
     }
+    RemoveUnlisted();
     return written;
   }
   manifest_ = std::move(manifest);

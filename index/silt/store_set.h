@@ -80,6 +80,9 @@ class StoreSet {
  private:
   Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
+  // After a manifest could not be written: the same, if the one before is still in its place. Lest
+  // stores that nobody counts take a full disk's last room.
+  void RemoveUnlisted() SILTFS_REQUIRES(manifest_mutex_);
 
   Env& env_;
   const SiltIndexOptions options_;

@@ -94,7 +94,8 @@ bool Upkeep::HasRoom() const {
   const SiltIndexOptions& options = stores_.options();
   if (stores_.frozen_logs() >= options.max_frozen_logs) return false;
   const StoreSet::Sizes sizes = stores_.GetSizes();
-  if (sizes.most_stores > options.max_hash_stores + options.max_hash_stores / 4) return false;
+  const size_t most_stores = size_t{options.max_hash_stores} + options.max_hash_stores / 4;
+  if (sizes.most_stores > most_stores) return false;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
   const double share = std::min(1.0, options.hash_store_share * kMostShare);
   // While there is little of anything, shares mean nothing.

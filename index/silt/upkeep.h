@@ -8,9 +8,9 @@
 // at its average instead of swinging between nothing and twice that. One partition is merged at a
 // time, so that flash holds only one SortedStore twice.
 //
-// Back-pressure: Put comes by at each LogStore that is full, and waits while too many are frozen or
-// HashStores hold a quarter more than their share. So neither memory nor lookups grow when work
-// comes in faster than it is done.
+// Back-pressure: Put comes by at each LogStore that is full, and waits while too many are frozen,
+// HashStores hold a twentieth more than their share, or a partition has a quarter more of them than
+// it should. So neither memory nor lookups grow when work comes in faster than it is done.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once

@@ -107,6 +107,70 @@ TEST_CASE("a log that is missing is damage, and takes all later ones along") {
   fixture.CheckPages(*index, missing * 3);
 }
 
+TEST_CASE("what a crash took is not durable when its numbers are given to something else") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 1;
+  fixture.options.bucket_bits = 4;
+  fixture.options.write_batch_pages = 1;
+  fixture.options.max_log_pages = 1000;
+  // Entries of one partition.
+  const auto entries_of = [&](uint32_t partition, uint64_t first, size_t count) {
+    std::vector<IndexEntry> entries;
+    for (uint64_t i = first; entries.size() < count; ++i) {
+      const uint64_t hash = HashOf(NameOf(i), *fixture.options.hash_secret);
+      if (PartitionOf(hash, 1) == partition) entries.push_back(NumberedEntry(i));
+    }
+    return entries;
+  };
+  const auto put_in_tens = [](ChunkIndex& index, std::span<const IndexEntry> entries,
+                              uint64_t sequence) {
+    for (; !entries.empty(); entries = entries.subspan(10)) {
+      REQUIRE_OK(index.Put(entries.first(10), sequence++));
+    }
+  };
+  const auto first = entries_of(0, 0, 700);
+  // The first partition has all that is put in pages on flash (which a process that dies leaves
+  // there) or in HashStores, the other one nothing.
+  fixture.options.bucket_bits = GENERATE(4U, 10U);
+  const bool frozen = GENERATE(true, false);  // and not converted
+  if (frozen) {
+    fixture.options.max_log_pages = 2;
+    fixture.options.background = true;
+    fixture.env.FailCall({.calls = SimCall::kCreate,
+                          .nth = 1,
+                          .code = StatusCode::kNoSpace,
+                          .sticky = true,
+                          .path_part = ".hash"});
+  }
+  auto index = fixture.Open();
+  put_in_tens(*index, std::span(first).first(frozen ? 400 : 700), 1);
+  REQUIRE_OK(index->Put(entries_of(1, 0, 10), 71));
+  index.reset();
+  fixture.env.ClearFaults();
+  fixture.options.background = false;
+  index = fixture.Open();
+  REQUIRE(index->durable_sequence() == 0);
+  if (GENERATE(true, false)) {  // it may crash again at once
+    index.reset();
+    fixture.env.PowerCut();
+    index = fixture.Open();
+    REQUIRE(index->durable_sequence() == 0);
+  }
+
+  // The segments end with block 5; what is block 6 now was never put before.
+  put_in_tens(*index, std::span(first).first(50), 1);
+  const auto sixth = entries_of(0, 100'000, 1);
+  REQUIRE_OK(index->Put(sixth, 6));
+  // The other partition's pages get to flash, the sixth block's entry does not.
+  put_in_tens(*index, entries_of(1, 100'000, 700), 7);
+  index.reset();
+  fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kKeep});
+  index = fixture.Open();
+  const auto got = index->Get(sixth[0].name);
+  REQUIRE_OK(got);
+  CHECK((index->durable_sequence() < 6 || got->has_value()));
+}
+
 TEST_CASE("a hole between two logs drops the later ones") {
   ThreeLogs fixture;
   const uint64_t page = GENERATE(0U, 1U, 2U, 3U, 5U, 6U);

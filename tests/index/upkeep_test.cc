@@ -278,6 +278,58 @@ TEST_CASE("a full disk fails puts, leaves nothing behind, and when it has room p
   CheckNumbers(*index, 0, put);
 }
 
+TEST_CASE("stores that no manifest has room for are not left to fill the disk") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.max_frozen_logs = 2;
+  fixture.options.background = GENERATE(true, false);
+  const bool reopened = GENERATE(true, false);
+  auto index = fixture.Open();
+  uint64_t put = 0;
+  for (; put < 2000; put += 10) PutNumbers(*index, put, 10, put + 1);
+  if (reopened) {
+    REQUIRE_OK(index->Close());
+    index.reset();
+    index = fixture.Open();
+  }
+  // Of conversions first, then of merges, too.
+  for (const uint64_t fits : {0, 1}) {
+    fixture.env.FailCall({.calls = SimCall::kWrite,
+                          .nth = 1 + fits,
+                          .code = StatusCode::kNoSpace,
+                          .sticky = true,
+                          .path_part = "manifest.new"});
+    int failures = 0;
+    for (int i = 0; i < 100; ++i, put += 10) {
+      if (!index->Put(NumberedEntries(put, 10), put + 1).ok()) ++failures;
+    }
+    CHECK(failures > 50);
+    // But for those being written.
+    CHECK(fixture.Files().size() <= index->stats().stores.size() + 2);
+    fixture.env.ClearFaults();
+  }
+  for (int i = 0; i < 40; ++i, put += 10) PutNumbers(*index, put, 10, put + 1);
+  CheckNumbers(*index, 0, 2000);
+  REQUIRE_OK(index->Close());
+  CHECK(fixture.Files().size() == index->stats().stores.size());
+  index.reset();
+  fixture.env.PowerCut();
+  index = fixture.Open();
+  CheckNumbers(*index, 0, 2000);
+}
+
+TEST_CASE("Put goes on, however many HashStores a partition may have") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.background = true;
+  fixture.options.hash_store_share = 0.9;
+  // With a quarter more just above 32 bits.
+  fixture.options.max_hash_stores = GENERATE(3'435'973'837U, UINT32_MAX);
+  auto index = fixture.Open();
+  for (uint64_t put = 0; put < 2000; put += 10) PutNumbers(*index, put, 10, put + 1);
+  CheckNumbers(*index, 0, 2000);
+}
+
 TEST_CASE("what fails for good in the background fails the next puts") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
