@@ -56,7 +56,7 @@ struct IndexComponentStats {
   uint64_t memory_bytes = 0;
   double occupancy = 0;  // of its hash table, 0 to 1; 0 where it has none
   // Since the index was opened.
-  uint64_t probes = 0;           // lookups that asked this store
+  uint64_t probes = 0;  // lookups that asked this store
   uint64_t flash_reads = 0;
   uint64_t false_positives = 0;  // reads that found another name than the one looked for
   uint64_t flash_bytes_written = 0;

@@ -66,7 +66,8 @@ Result<CuckooFilter> CuckooFilter::Decode(unsigned bucket_bits, ByteView bytes) 
   Decoder in(bytes);
   const uint32_t stashed = in.U32();
   const uint32_t reserved = in.U32();
-  if (!in.ok() || reserved != 0 || stashed > CuckooTable::kStashSize) return wrong("has a filter of a wrong size");
+  if (!in.ok() || reserved != 0 || stashed > CuckooTable::kStashSize)
+    return wrong("has a filter of a wrong size");
   for (uint32_t i = 0; i < stashed; ++i) {
     CuckooPlace place{};
     for (uint32_t& bucket : place.buckets) bucket = in.U32();

@@ -11,8 +11,8 @@
 
 #include "index/silt/cuckoo_table.h"
 #include "store/base/bytes.h"
-#include "store/env/page_allocator.h"
 #include "store/base/result.h"
+#include "store/env/page_allocator.h"
 
 namespace siltfs {
 

@@ -74,8 +74,8 @@ class CuckooTable {
   // Gives the key's entry, known by its value, another value. False if there is none.
   bool Replace(uint64_t hash, uint32_t from, uint32_t to);
 
-  // Calls visit(place, tag, value) with each entry but the stashed ones, in the order of the places,
-  // which are numbered from 0 to capacity() - 1.
+  // Calls visit(place, tag, value) with each entry but the stashed ones, in the order of the
+  // places, which are numbered from 0 to capacity() - 1.
   template <typename Visit>
   void ForEachPlace(const Visit& visit) const {
     for (size_t i = 0; i < tags_.size(); ++i) {

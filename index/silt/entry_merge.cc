@@ -24,8 +24,9 @@ Status EntryMerge::Run(const Visit& visit) {
   const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
   items_.reserve(std::min(unsorted, room * 10 / 9));
   const uint64_t last_offset = UINT64_MAX >> options_.partition_bits;
-  const uint64_t base =
-      options_.partition_bits == 0 ? 0 : uint64_t{options_.partition} << (64 - options_.partition_bits);
+  const uint64_t base = options_.partition_bits == 0
+                            ? 0
+                            : uint64_t{options_.partition} << (64 - options_.partition_bits);
   const uint64_t width = last_offset / passes + 1;
 
   SortedCursor sorted(version_.sorted.get(), options_.hash_secret);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "SILTFRZ\n";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumSize = 8;
-constexpr uint32_t kWrittenAtOnce = 32;                        // pages
+constexpr uint32_t kWrittenAtOnce = 32;                       // pages
 constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // of pages, read in one go
 constexpr size_t kFooterSize = 80;
 
@@ -186,7 +186,11 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
 
 uint64_t FrozenFile::size() const { return SizeOf(info_); }
 
-Result<Bytes> FrozenFile::ReadPayload() const {
+Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
+  if (info_.payload_bytes > most_bytes) {
+    return Status(StatusCode::kCorruption, "has a filter or trie of an impossible size")
+        .At(file_->path(), OffsetOfPayload(info_));
+  }
   SILTFS_ASSIGN_OR_RETURN(Bytes payload,
                           ReadRange(*file_, OffsetOfPayload(info_), info_.payload_bytes));
   if (Checksum(payload) != info_.payload_checksum) {

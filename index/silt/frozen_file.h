@@ -28,11 +28,11 @@ inline constexpr uint32_t kFrozenBatchPages = 66;
 // What a frozen file says of itself.
 struct FrozenFileInfo {
   StoreFileId file;
-  uint64_t entries = 0;         // tombstones included
+  uint64_t entries = 0;  // tombstones included
   uint64_t tombstones = 0;
   uint32_t pages = 0;
-  unsigned bucket_bits = 0;     // of a HashStore
-  uint64_t payload_bytes = 0;   // the filter or trie
+  unsigned bucket_bits = 0;    // of a HashStore
+  uint64_t payload_bytes = 0;  // the filter or trie
   uint64_t payload_checksum = 0;
   friend bool operator==(const FrozenFileInfo&, const FrozenFileInfo&) = default;
 };
@@ -86,9 +86,12 @@ class FrozenFile {
 
   const FrozenFileInfo& info() const { return info_; }
   const File& file() const { return *file_; }
+  // What finds entries is smaller than they are.
+  uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }
   uint64_t size() const;  // bytes
-  // The filter or trie. kCorruption if it is not what was written.
-  Result<Bytes> ReadPayload() const;
+  // The filter or trie. kCorruption if it is not what was written, or larger than it can be, which
+  // is told before memory is taken.
+  Result<Bytes> ReadPayload(uint64_t most_bytes = UINT64_MAX) const;
 
  private:
   friend class FrozenFileScan;

@@ -16,8 +16,8 @@ std::vector<uint32_t> SlotsInTableOrder(const CuckooTable& table) {
 }  // namespace
 
 Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
-                                                const std::string& directory,
-                                                const StoreFileId& id, Throttle& throttle) {
+                                                const std::string& directory, const StoreFileId& id,
+                                                Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, log.ReadAll());
   SILTFS_ASSIGN_OR_RETURN(auto writer, FrozenFileWriter::Create(env, directory, id, throttle));
   FrozenFileInfo info;
@@ -38,7 +38,7 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
 Result<std::shared_ptr<const HashStore>> HashStore::Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id) {
   SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
-  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file->ReadPayload());
+  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file->ReadPayload(file->MostPayloadBytes()));
   auto filter = CuckooFilter::Decode(file->info().bucket_bits, payload);
   if (!filter.ok()) return std::move(filter).status().At(file->file().path());
   if (file->info().pages != (filter->slots() + kSlotsPerPage - 1) / kSlotsPerPage) {

@@ -24,8 +24,8 @@ class HashStore {
     std::unique_ptr<FrozenFileWriter> file;  // finished, but not synced
     uint64_t damaged_pages = 0;              // of the log; their entries are not in the store
   };
-  // Writes the file of a HashStore of all that `log`, which must be frozen, finds. Memory: the log's
-  // pages.
+  // Writes the file of a HashStore of all that `log`, which must be frozen, finds. Memory: the
+  // log's pages.
   static Result<Written> WriteFrom(const LogStore& log, Env& env, const std::string& directory,
                                    const StoreFileId& id, Throttle& throttle);
 

@@ -25,7 +25,7 @@ struct LogPageHeader {
   // Everything put with sequences up to this one lies in this page or before it.
   uint64_t complete_sequence = 0;
   uint32_t page_number = 0;  // in its partition; wraps
-  uint16_t count = 0;  // slots in use, from the first
+  uint16_t count = 0;        // slots in use, from the first
 };
 
 inline uint32_t LogSlotNumber(uint32_t page, size_t index) {

@@ -49,11 +49,11 @@ Result<LogStore::Contents> LogStore::ReadAll() const {
   contents.page_is_damaged.resize(pages);
   for (uint32_t first = 0; first < written_pages_; first += kScanPages) {
     const uint32_t count = std::min(written_pages_ - first, kScanPages);
-    SILTFS_RETURN_IF_ERROR(
-        ReadFile(first, MutableByteView(contents.bytes)
-                            .subspan(OffsetOfPage(first), OffsetOfPage(count))));
+    SILTFS_RETURN_IF_ERROR(ReadFile(
+        first, MutableByteView(contents.bytes).subspan(OffsetOfPage(first), OffsetOfPage(count))));
   }
-  std::copy(tail_.begin(), tail_.begin() + static_cast<ptrdiff_t>(OffsetOfPage(pages - written_pages_)),
+  std::copy(tail_.begin(),
+            tail_.begin() + static_cast<ptrdiff_t>(OffsetOfPage(pages - written_pages_)),
             contents.bytes.begin() + static_cast<ptrdiff_t>(OffsetOfPage(written_pages_)));
   for (uint32_t page = 0; page < written_pages_; ++page) {
     const ConstPageBytes bytes(contents.bytes.data() + OffsetOfPage(page), kPageSize);

@@ -57,7 +57,8 @@ class LogStore {
 
   // Pages that were written out are at page * kPageSize of this file; null for a log that is empty.
   const File* file() const { return file_.get(); }
-  // The entry of a slot, if `bytes` are exactly the page that was sealed as page LogPageOfSlot(slot).
+  // The entry of a slot, if `bytes` are exactly the page that was sealed as page
+  // LogPageOfSlot(slot).
   std::optional<IndexEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
 
   // Reads the whole log; nothing in the place of a damaged page. The entry of a slot is at the
@@ -121,7 +122,6 @@ class LogStore {
   IndexComponentStats Stats() const;
 
  private:
-
   LogStore(const LogStore&) = default;
   uint32_t NextSlot() const { return LogSlotNumber(sealed_pages_, open_count_); }
   ConstPageBytes TailPage(uint32_t page) const;

@@ -85,8 +85,7 @@ void PredictMemory(const SiltWorkload& workload, const SiltParameters& parameter
   const double merging = std::min<double>(particulars.merges_at_once, instances);
   prediction.peak_memory_bytes =
       always + hash_bytes_per_entry * hash_stores.peak + converting * log_table +
-      merging * (sorted_bytes_per_key * workload.entries / instances +
-                 particulars.merge_bytes);
+      merging * (sorted_bytes_per_key * workload.entries / instances + particulars.merge_bytes);
 }
 
 double PredictFlash(const SiltWorkload& workload, const SiltParameters& parameters,

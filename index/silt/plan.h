@@ -43,18 +43,18 @@ struct SiltParameters {
 
 // How an implementation does it.
 struct SiltParticulars {
-  double occupancy = 0.95;            // of a table that is frozen
-  unsigned log_pointer_bits = 32;     // a place of a LogStore's table, besides the tag
-  unsigned log_valid_bits = 1;        //
-  unsigned hash_valid_bits = 1;       // a place of a HashStore's filter, besides the tag
-  double sorted_bits_per_key = 3.0;   // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
-  double sorted_reads = 1;            // a lookup that gets there
-  double tail_bytes = 2 * 4096;       // of a LogStore's buffer for pages not written yet
-  double log_page_slots = 128;        // entries that would fit a page of the log
-  double log_page_entries = 127;      // those that are put there
-  unsigned conversions_at_once = 8;   // LogStores that still serve while they are converted
-  unsigned merges_at_once = 1;        // instances whose old and new SortedStore both exist
-  double merge_bytes = 1.5e6;         // memory of a running merge: to sort in, to read and write
+  double occupancy = 0.95;           // of a table that is frozen
+  unsigned log_pointer_bits = 32;    // a place of a LogStore's table, besides the tag
+  unsigned log_valid_bits = 1;       //
+  unsigned hash_valid_bits = 1;      // a place of a HashStore's filter, besides the tag
+  double sorted_bits_per_key = 3.0;  // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
+  double sorted_reads = 1;           // a lookup that gets there
+  double tail_bytes = 2 * 4096;      // of a LogStore's buffer for pages not written yet
+  double log_page_slots = 128;       // entries that would fit a page of the log
+  double log_page_entries = 127;     // those that are put there
+  unsigned conversions_at_once = 8;  // LogStores that still serve while they are converted
+  unsigned merges_at_once = 1;       // instances whose old and new SortedStore both exist
+  double merge_bytes = 1.5e6;        // memory of a running merge: to sort in, to read and write
   // Instances merge in turn, so that their HashStores are spread evenly between none and all of d.
   bool staggered_merges = true;
   // What a choice may take.

@@ -130,8 +130,8 @@ class Recovery {
     if (record.sorted_id != 0) {
       const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
       used_.insert(file);
-      auto store = SortedStore::Open(env_, options_.directory, file,
-                                     stores_.manifest.partition_bits);
+      auto store =
+          SortedStore::Open(env_, options_.directory, file, stores_.manifest.partition_bits);
       if (!store.ok()) return Unusable(std::move(store).status());
       version->sorted = std::move(*store);
     }
@@ -143,8 +143,9 @@ class Recovery {
   }
 
   static Status Unusable(Status why) {
-    return why.Is(StatusCode::kNotFound) ? Status(StatusCode::kCorruption, "is missing").At(why.path())
-                                         : why;
+    return why.Is(StatusCode::kNotFound)
+               ? Status(StatusCode::kCorruption, "is missing").At(why.path())
+               : why;
   }
 
   Status ReplayLogs(uint32_t p, PartitionRecord& record, PartitionVersion& version) {
@@ -214,9 +215,7 @@ class Recovery {
             .hash_secret = stores_.manifest.hash_secret};
   }
 
-  OpenMode LogMode() const {
-    return options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
-  }
+  OpenMode LogMode() const { return options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite; }
 
   Status RemoveOrphans() {
     for (const StoreFileId& file : files_) {
@@ -253,8 +252,8 @@ Status CheckOptions(const SiltIndexOptions& options) {
   }
   if (options.write_batch_pages == 0 || options.write_batch_pages > options.max_log_pages ||
       options.max_log_pages >= kMaxLogPages - options.write_batch_pages) {
-    return refused(fmt::format("a LogStore of {} pages written {} at a time",
-                               options.max_log_pages, options.write_batch_pages));
+    return refused(fmt::format("a LogStore of {} pages written {} at a time", options.max_log_pages,
+                               options.write_batch_pages));
   }
   if (!(options.hash_store_share > 0 && options.hash_store_share < 1)) {
     return refused(fmt::format("{} of all entries in HashStores", options.hash_store_share));

@@ -88,8 +88,7 @@ class SiltIndex final : public ChunkIndex {
 
    private:
     const Partition& PartitionFor(const Lookup& lookup) const {
-      return index_.stores_.partition(
-          PartitionOf(lookup.hash(), index_.stores_.partition_bits()));
+      return index_.stores_.partition(PartitionOf(lookup.hash(), index_.stores_.partition_bits()));
     }
 
     SiltIndex& index_;

@@ -43,12 +43,11 @@ Status SortedStoreWriter::Finish() {
   return file_->Sync();
 }
 
-Result<std::shared_ptr<const SortedStore>> SortedStore::Open(Env& env,
-                                                             const std::string& directory,
+Result<std::shared_ptr<const SortedStore>> SortedStore::Open(Env& env, const std::string& directory,
                                                              const StoreFileId& id,
                                                              unsigned partition_bits) {
   SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
-  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file->ReadPayload());
+  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file->ReadPayload(file->MostPayloadBytes()));
   auto trie = TrieIndex::Decode(payload);
   if (!trie.ok()) return std::move(trie).status().At(file->file().path());
   if (trie->entries() != file->info().entries || trie->options().skip_bits != partition_bits ||

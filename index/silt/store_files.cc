@@ -33,7 +33,8 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   const auto partition = std::from_chars(name.data(), end, file.partition);
   if (partition.ec != std::errc() || partition.ptr == end) return std::nullopt;
   const auto id = std::from_chars(partition.ptr + 1, end, file.id);
-  if (id.ec != std::errc()) return std::nullopt;
+  // Ids count up from 1 and never come this far; a file that is named so is none of an index's.
+  if (id.ec != std::errc() || file.id > kMaxStoreId) return std::nullopt;
   for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
     file.kind = kind;
     if (StoreFileName(file) == name) return file;

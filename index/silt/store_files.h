@@ -27,6 +27,8 @@ struct StoreFileId {
   auto operator<=>(const StoreFileId&) const = default;
 };
 
+inline constexpr uint64_t kMaxStoreId = UINT64_MAX / 2;
+
 std::string StoreFileName(const StoreFileId& file);
 std::optional<StoreFileId> ParseStoreFileName(std::string_view name);
 

@@ -89,8 +89,8 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     if (static_cast<int32_t>(record.durable_page - record.first_page) < 0) {
       record.durable_page = record.first_page;
     }
-    record.complete_sequence = std::max(record.complete_sequence,
-                                        conversion.log->complete_sequence());
+    record.complete_sequence =
+        std::max(record.complete_sequence, conversion.log->complete_sequence());
     record.hash_ids.push_back(conversion.hash_file.id);
     damaged_pages += conversion.damaged_pages;
   }
@@ -127,8 +127,8 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   std::shared_ptr<const SortedStore> sorted;
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
-    SILTFS_ASSIGN_OR_RETURN(
-        sorted, SortedStore::Open(env_, options_.directory, file, partition_bits_));
+    SILTFS_ASSIGN_OR_RETURN(sorted,
+                            SortedStore::Open(env_, options_.directory, file, partition_bits_));
     CountWritten(sorted->file().size());
   }
   MutexLock lock(manifest_mutex_);

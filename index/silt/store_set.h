@@ -65,7 +65,7 @@ class StoreSet {
   struct Sizes {
     uint64_t hash_entries = 0;
     uint64_t sorted_entries = 0;
-    size_t fullest = 0;  // the partition with the most HashStore entries
+    size_t fullest = 0;      // the partition with the most HashStore entries
     size_t most_stores = 0;  // HashStores of a partition
     size_t longest = 0;      // the partition that has them
   };

@@ -5,7 +5,7 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kConversionsAtOnce = 8;      // under one manifest
+constexpr size_t kConversionsAtOnce = 8;  // under one manifest
 // How far Put may be ahead of the merges: about what one of them takes away when there are 64
 // partitions, so that the next can begin before Put has to wait.
 constexpr double kMostShare = 1.05;
@@ -136,12 +136,11 @@ Result<bool> Upkeep::Convert() {
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
     // A file that is not synced goes with its writer.
-    SILTFS_ASSIGN_OR_RETURN(
-        auto written, HashStore::WriteFrom(*version->logs.front(), stores_.env(),
-                                           stores_.options().directory, file, throttle_));
-    conversions.push_back({.log = version->logs.front(),
-                           .hash_file = file,
-                           .damaged_pages = written.damaged_pages});
+    SILTFS_ASSIGN_OR_RETURN(auto written,
+                            HashStore::WriteFrom(*version->logs.front(), stores_.env(),
+                                                 stores_.options().directory, file, throttle_));
+    conversions.push_back(
+        {.log = version->logs.front(), .hash_file = file, .damaged_pages = written.damaged_pages});
     files.push_back(std::move(written.file));
   }
   if (conversions.empty()) return false;
@@ -179,10 +178,9 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   const SiltIndexOptions& options = stores_.options();
   const StoreFileId file{StoreKind::kSorted, partition, stores_.NewId()};
   SILTFS_ASSIGN_OR_RETURN(
-      auto writer, SortedStoreWriter::Create(stores_.env(), options.directory, file,
-                                             stores_.partition_bits(),
-                                             version.HashEntries() + version.SortedEntries(),
-                                             throttle_));
+      auto writer,
+      SortedStoreWriter::Create(stores_.env(), options.directory, file, stores_.partition_bits(),
+                                version.HashEntries() + version.SortedEntries(), throttle_));
   EntryMerge merge(version, {.hash_secret = stores_.hash_secret(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,
@@ -205,8 +203,6 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   return merged;
 }
 
-uint64_t Upkeep::memory_bytes() const {
-  return merging_ ? stores_.options().sort_memory_bytes : 0;
-}
+uint64_t Upkeep::memory_bytes() const { return merging_ ? stores_.options().sort_memory_bytes : 0; }
 
 }  // namespace siltfs

@@ -52,7 +52,8 @@ uint64_t FindingsOf(ChunkIndex& index) {
   return findings;
 }
 
-// Puts into an index with a damaged page go on; the merge that meets it says so at the next opening.
+// Puts into an index with a damaged page go on; the merge that meets it says so at the next
+// opening.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
   Random random(7);

@@ -79,8 +79,8 @@ void Replace(Env& env, const std::string& contents) {
 }  // namespace
 
 TEST_CASE("a frozen file reads as it was written, whatever its size") {
-  const uint64_t slots = GENERATE(0, 1, 127, 128, 129, 64 * 128 - 1, 64 * 128, 64 * 128 + 1,
-                                  3 * 64 * 128 + 5);
+  const uint64_t slots =
+      GENERATE(0, 1, 127, 128, 129, 64 * 128 - 1, 64 * 128, 64 * 128 + 1, 3 * 64 * 128 + 5);
   const std::string payload = GENERATE(std::string(), std::string(10'001, 'x'));
   SimEnv env;
   Write(env, slots, payload);
@@ -141,9 +141,9 @@ TEST_CASE("a frozen file under another's name is refused") {
   SimEnv env;
   Write(env, 130, "a filter");
   const std::string good = Contents(env);
-  for (const StoreFileId& other : {StoreFileId{StoreKind::kHash, 3, 13},
-                                   StoreFileId{StoreKind::kHash, 4, 12},
-                                   StoreFileId{StoreKind::kSorted, 3, 12}}) {
+  for (const StoreFileId& other :
+       {StoreFileId{StoreKind::kHash, 3, 13}, StoreFileId{StoreKind::kHash, 4, 12},
+        StoreFileId{StoreKind::kSorted, 3, 12}}) {
     auto file = CreateStoreFile(env, "/", other);
     REQUIRE_OK(file);
     REQUIRE_OK((*file)->Write(0, AsBytes(good)));
@@ -170,11 +170,11 @@ TEST_CASE("a footer with a good checksum over bad fields is refused, whoever wro
   REQUIRE_OK(with(0, "SILTFRZ\n"));
   REQUIRE_CODE(with(0, "SILTFRX\n"), kCorruption);
   REQUIRE_CODE(with(8, u32(2)), kNeedsNewer);
-  REQUIRE_CODE(with(12, "\x07"), kCorruption);           // the kind
-  REQUIRE_CODE(with(20, u32(1)), kCorruption);           // pages
-  REQUIRE_CODE(with(32, u64(257)), kCorruption);         // entries
-  REQUIRE_CODE(with(40, u64(131)), kCorruption);         // tombstones
-  REQUIRE_CODE(with(48, u64(7)), kCorruption);           // bytes of the payload
+  REQUIRE_CODE(with(12, "\x07"), kCorruption);    // the kind
+  REQUIRE_CODE(with(20, u32(1)), kCorruption);    // pages
+  REQUIRE_CODE(with(32, u64(257)), kCorruption);  // entries
+  REQUIRE_CODE(with(40, u64(131)), kCorruption);  // tombstones
+  REQUIRE_CODE(with(48, u64(7)), kCorruption);    // bytes of the payload
   REQUIRE_CODE(with(48, u64(UINT64_MAX)), kCorruption);
   // More pages, and a payload so long that all of it together wraps to the right size.
   const uint64_t wrapped = uint64_t{8} - 1000 * (kPageSize + 8);

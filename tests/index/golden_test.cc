@@ -125,7 +125,8 @@ void WriteGolden(const Golden& golden_index) {
 
 TEST_CASE("the map's snapshot is as it has been since version 1") { CheckGolden(kMap); }
 
-TEST_CASE("SILT's manifest, logs, HashStores and SortedStores are as they have been since version 1") {
+TEST_CASE(
+    "SILT's manifest, logs, HashStores and SortedStores are as they have been since version 1") {
   CheckGolden(kSilt);
   std::set<StoreKind> kinds;
   auto env = NewPosixEnv();

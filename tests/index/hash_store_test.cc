@@ -118,6 +118,22 @@ TEST_CASE("a HashStore whose filter is for another number of slots is refused") 
   REQUIRE_CODE(HashStore::Open(maker.env, "/", id), kCorruption);
 }
 
+TEST_CASE("a HashStore with a filter larger than its entries is refused before it is read") {
+  StoreMaker maker;
+  const StoreFileId id{StoreKind::kHash, 0, 1};
+  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(writer);
+  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
+  FrozenFileInfo info;
+  info.entries = 1;
+  info.bucket_bits = 4;
+  REQUIRE_OK((*writer)->Finish(info, Bytes(1 << 20)));
+  REQUIRE_OK((*writer)->Sync());
+  const auto opened = HashStore::Open(maker.env, "/", id);
+  REQUIRE_CODE(opened, kCorruption);
+  CHECK(opened.status().cause().find("impossible") != std::string::npos);
+}
+
 TEST_CASE("a HashStore survives a power cut once it is synced, and is not there if it never was") {
   StoreMaker maker;
   const auto log = maker.Log(NumberedEntries(0, 50));

@@ -215,8 +215,8 @@ TEST_CASE("a log is read as a whole: flash, sealed pages and the page being fill
     auto contents = store.ReadAll();
     REQUIRE_OK(contents);
     for (uint64_t i = 0; i <= 30; ++i) {
-      const auto entry =
-          contents->Entry(LogSlotNumber(static_cast<uint32_t>(i / 10), static_cast<size_t>(i % 10)));
+      const auto entry = contents->Entry(
+          LogSlotNumber(static_cast<uint32_t>(i / 10), static_cast<size_t>(i % 10)));
       REQUIRE(entry.has_value() == (i < damaged_from || i >= damaged_to));
       if (entry) REQUIRE(entry->name == NameOf(i));
     }

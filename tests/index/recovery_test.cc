@@ -68,8 +68,8 @@ TEST_CASE("logs are replayed in their order, and the last goes on being written"
 TEST_CASE("a torn log counts up to where it is torn, and is no damage") {
   ThreeLogs fixture;
   const std::string path = fixture.PathOf(fixture.logs.at(2));
-  for (const std::string& torn : {std::string(1000, 'x'), std::string(4096, '\0'),
-                                  std::string(2 * 4096 + 512, 'y')}) {
+  for (const std::string& torn :
+       {std::string(1000, 'x'), std::string(4096, '\0'), std::string(2 * 4096 + 512, 'y')}) {
     {
       auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
       REQUIRE_OK(file);
@@ -186,8 +186,8 @@ TEST_CASE("a hole between two logs drops the later ones") {
 }
 
 TEST_CASE("logs that were dropped can't come back, whenever the power fails") {
-  // Page 1 is damaged, so the first log ends after page 0, and the others are dropped. New puts fill
-  // the first log to where the second had begun: were that still there, it would fit.
+  // Page 1 is damaged, so the first log ends after page 0, and the others are dropped. New puts
+  // fill the first log to where the second had begun: were that still there, it would fit.
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
   for (uint64_t cut = 1;; ++cut) {

@@ -16,7 +16,7 @@ TEST_CASE("a store's file is named by partition, id and kind") {
 TEST_CASE("a store's file is known by its name") {
   for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
     for (const uint32_t partition : {0U, 7U, 4095U, 99999U}) {
-      for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{1234567890123}, UINT64_MAX}) {
+      for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{1234567890123}, kMaxStoreId}) {
         const StoreFileId file{kind, partition, id};
         CHECK(ParseStoreFileName(StoreFileName(file)) == file);
       }
@@ -25,14 +25,26 @@ TEST_CASE("a store's file is known by its name") {
 }
 
 TEST_CASE("only names that a store would be given are taken for stores") {
-  for (const char* name :
-       {"", "manifest", "manifest.new", "00000000000000000001.log", "0-1.log",
-        "00000-00000000000000000001", "00000-00000000000000000001.", "00000-00000000000000000001.lo",
-        "00000-00000000000000000001.logx", "00000-0000000000000000000x.log",
-        "00000-+0000000000000000001.log", "00000-99999999999999999999.log",
-        "00000_00000000000000000001.log", "-0000-00000000000000000001.log",
-        " 00000-00000000000000000001.log", "00000-00000000000000000001.HASH",
-        "4294967296-00000000000000000001.log", "000000-00000000000000000001.log"}) {
+  for (const char* name : {"",
+                           "manifest",
+                           "manifest.new",
+                           "00000000000000000001.log",
+                           "0-1.log",
+                           "00000-00000000000000000001",
+                           "00000-00000000000000000001.",
+                           "00000-00000000000000000001.lo",
+                           "00000-00000000000000000001.logx",
+                           "00000-0000000000000000000x.log",
+                           "00000-+0000000000000000001.log",
+                           "00000-99999999999999999999.log",
+                           "00000_00000000000000000001.log",
+                           "-0000-00000000000000000001.log",
+                           " 00000-00000000000000000001.log",
+                           "00000-00000000000000000001.HASH",
+                           "00000-09223372036854775808.log",
+                           "00000-18446744073709551615.log",
+                           "4294967296-00000000000000000001.log",
+                           "000000-00000000000000000001.log"}) {
     INFO(name);
     CHECK_FALSE(ParseStoreFileName(name).has_value());
   }

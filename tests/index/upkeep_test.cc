@@ -1,5 +1,5 @@
-// Conversions and merges as an index does them: within their bounds, beside Put or within it, stopped
-// and on a full disk.
+// Conversions and merges as an index does them: within their bounds, beside Put or within it,
+// stopped and on a full disk.
 #include "index/silt/upkeep.h"
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kMillisecond = 1'000'000;
 
 struct Shares {
-  uint64_t hash = 0;  // entries in HashStores
-  uint64_t all = 0;   // in these and SortedStores
+  uint64_t hash = 0;                    // entries in HashStores
+  uint64_t all = 0;                     // in these and SortedStores
   std::map<uint32_t, uint64_t> stores;  // HashStores of the partitions that have some
   uint64_t most_stores = 0;
   uint64_t frozen_logs = 0;
@@ -337,8 +337,7 @@ TEST_CASE("what fails for good in the background fails the next puts") {
   auto index = fixture.Open();
   PutNumbers(*index, 0, 50, 1);
   REQUIRE_OK(index->Flush());
-  fixture.env.FailCall(
-      {.calls = SimCall::kSync, .nth = 1, .sticky = true, .path_part = ".hash"});
+  fixture.env.FailCall({.calls = SimCall::kSync, .nth = 1, .sticky = true, .path_part = ".hash"});
   Status failed;
   uint64_t put = 50;
   for (; failed.ok(); put += 10) failed = index->Put(NumberedEntries(put, 10), put);

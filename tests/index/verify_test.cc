@@ -91,9 +91,8 @@ TEST_CASE("verification finds an entry of a HashStore that its filter does not l
 
 TEST_CASE("verification finds an entry of a HashStore that is gone") {
   const auto codes = CodesOfHash([](std::vector<IndexEntry>& slots, FrozenFileInfo&) {
-    *std::find_if(slots.begin(), slots.end(), [](const IndexEntry& entry) {
-      return entry.name != ChunkName{};
-    }) = {};
+    *std::find_if(slots.begin(), slots.end(),
+                  [](const IndexEntry& entry) { return entry.name != ChunkName{}; }) = {};
   });
   CHECK(codes == std::vector<std::string>{"entry-count"});
 }
@@ -106,8 +105,8 @@ TEST_CASE("verification finds entries of a SortedStore that are out of order") {
 }
 
 TEST_CASE("verification finds an entry of a SortedStore in a page that its trie does not lead to") {
-  const auto codes = CodesOfSorted(
-      [](std::vector<IndexEntry>& slots) { std::swap(slots[127], slots[128]); });
+  const auto codes =
+      CodesOfSorted([](std::vector<IndexEntry>& slots) { std::swap(slots[127], slots[128]); });
   CHECK(Has(codes, "entry-place"));
   CHECK(Has(codes, "entry-order"));
 }

@@ -185,6 +185,24 @@ TEST_CASE("index dump fails when nobody takes what it prints") {
   CHECK(Lines(err.str()) == 1);
 }
 
+TEST_CASE("index dump exits 13 where damaged pages have taken entries") {
+  const IndexedStore store;
+  size_t short_dumps = 0;
+  for (const std::string& path : store.IndexFiles()) {
+    if (path.find(".sorted") == std::string::npos && path.find(".hash") == std::string::npos) {
+      continue;
+    }
+    FlipByte(path, 100);
+    const Outcome outcome = Run({"siltfs", "index", "dump", store.path()});
+    FlipByte(path, 100);
+    INFO(path);
+    CHECK(outcome.code == 13);
+    CHECK(Lines(outcome.err) == 1);
+    if (Lines(outcome.out) > 0) ++short_dumps;
+  }
+  CHECK(short_dumps > 0);
+}
+
 TEST_CASE("index verify finds nothing wrong with a sound index") {
   const IndexedStore store;
   const Outcome text = Run({"siltfs", "index", "verify", store.path()});

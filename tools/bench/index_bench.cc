@@ -250,13 +250,13 @@ class IndexBench {
     SiltParticulars particulars;
     particulars.sorted_bits_per_key = kSparseTrieBits;
     // A partition is merged when it has twice the share that all have on average.
-    const auto predicted = PredictSilt(
-        {.entries = entries}, {.flash_bytes = 1e15},
-        {.merge_entries = 2 * options.hash_store_share * entries / partitions,
-         .tag_bits = kTagBits,
-         .bucket_bits = options.bucket_bits,
-         .instances = partitions},
-        particulars);
+    const auto predicted =
+        PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
+                    {.merge_entries = 2 * options.hash_store_share * entries / partitions,
+                     .tag_bits = kTagBits,
+                     .bucket_bits = options.bucket_bits,
+                     .instances = partitions},
+                    particulars);
     Require(predicted.status());
     return {{"write_amplification", predicted->write_amplification},
             {"read_amplification", predicted->read_amplification},

@@ -36,9 +36,7 @@ void IndexLoad::PutBatch(ChunkIndex& index, uint64_t end) {
   put_ += count;
 }
 
-void IndexLoad::Sample(MemoryMeter& memory) {
-  Note(memory.PeakGrowth());
-}
+void IndexLoad::Sample(MemoryMeter& memory) { Note(memory.PeakGrowth()); }
 
 void IndexLoad::Note(uint64_t growth) {
   if (growth > figures_.memory_bytes) {
@@ -46,8 +44,9 @@ void IndexLoad::Note(uint64_t growth) {
     figures_.memory_entries = put_;
   }
   if (put_ <= options_.entries / 2) return;
-  figures_.second_half_bytes_per_entry = std::max(
-      figures_.second_half_bytes_per_entry, static_cast<double>(growth) / static_cast<double>(put_));
+  figures_.second_half_bytes_per_entry =
+      std::max(figures_.second_half_bytes_per_entry,
+               static_cast<double>(growth) / static_cast<double>(put_));
 }
 
 void IndexLoad::PutUpTo(ChunkIndex& index, uint64_t end, MemoryMeter& memory, MixPace* pace) {

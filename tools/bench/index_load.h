@@ -31,8 +31,8 @@ struct IndexLoadFigures {
   double second_half_seconds = 0;  // with the flush at its end
   double mixed_seconds = 0;
   uint64_t mixed_gets = 0;
-  uint64_t memory_bytes = 0;          // the most at any moment
-  uint64_t memory_entries = 0;        // that had been put then
+  uint64_t memory_bytes = 0;    // the most at any moment
+  uint64_t memory_entries = 0;  // that had been put then
   // Bytes by what had been put then, the most at any moment of the second half: at its beginning,
   // when what doesn't grow weighs most.
   double second_half_bytes_per_entry = 0;

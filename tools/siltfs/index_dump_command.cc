@@ -33,7 +33,14 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
   if (!opened.ok()) return Fail(surroundings, opened.status());
   const Status dumped = Dump(*opened->index, surroundings.out);
-  return dumped.ok() ? ExitCode::kDone : Fail(surroundings, dumped);
+  if (!dumped.ok()) return Fail(surroundings, dumped);
+  const uint64_t damaged = opened->index->stats().damaged_pages;
+  if (damaged == 0) return ExitCode::kDone;
+  return Fail(
+      surroundings,
+      Status(StatusCode::kCorruption,
+             fmt::format("{} pages of the index are damaged; their entries are left out", damaged))
+          .At(*store));
 }
 
 }  // namespace
