@@ -9,7 +9,10 @@ set -euo pipefail
 
 siltfs=$(realpath "$1")
 if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
-  SILTFS_TEST_CONTAINED=1 exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc "$0" "$@"
+  # In a chroot whose root is no mount point nothing can be made private.
+  propagation=private
+  unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
+  SILTFS_TEST_CONTAINED=1 exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
 work=$(mktemp -d --tmpdir siltfs-first-light-XXXXXX)

@@ -28,7 +28,10 @@ void Demand(bool condition, const std::string& what) {
 void EnterPrivateMountNamespace() {
   static const bool entered = [] {
     Demand(unshare(CLONE_NEWNS) == 0, "a mount namespace of the test's own (are you root?)");
-    Demand(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+    // In a chroot whose root is no mount point nothing can be made private: mounts may then be seen
+    // outside, too, until their test unmounts them.
+    const bool is_private = mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    Demand(is_private || errno == EINVAL, "private mounts");
     umask(0);
     return true;
   }();
