@@ -29,6 +29,21 @@ std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
   return entries;
 }
 
+// What opening says of a store of one page with one entry, and with this for a filter.
+Result<std::shared_ptr<const HashStore>> OpenOfOneEntry(unsigned bucket_bits, ByteView filter) {
+  StoreMaker maker;
+  const StoreFileId id{StoreKind::kHash, 0, 1};
+  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
+  REQUIRE_OK(writer);
+  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
+  FrozenFileInfo info;
+  info.entries = 1;
+  info.bucket_bits = bucket_bits;
+  REQUIRE_OK((*writer)->Finish(info, filter));
+  REQUIRE_OK((*writer)->Sync());
+  return HashStore::Open(maker.env, "/", id);
+}
+
 }  // namespace
 
 TEST_CASE("every entry of a LogStore is where the HashStore's filter leads") {
@@ -104,32 +119,14 @@ TEST_CASE("a page of a log that is damaged is counted, and its entries are not i
 }
 
 TEST_CASE("a HashStore whose filter is for another number of slots is refused") {
-  StoreMaker maker;
-  const StoreFileId id{StoreKind::kHash, 0, 1};
-  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
-  REQUIRE_OK(writer);
-  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
-  FrozenFileInfo info;
-  info.entries = 1;
-  info.bucket_bits = 6;  // 256 places: two pages
+  // 256 places: two pages, where one is.
   const std::string filter = CuckooFilter(CuckooTable(6)).Encode();
-  REQUIRE_OK((*writer)->Finish(info, AsBytes(filter)));
-  REQUIRE_OK((*writer)->Sync());
-  REQUIRE_CODE(HashStore::Open(maker.env, "/", id), kCorruption);
+  const auto opened = OpenOfOneEntry(6, AsBytes(filter));
+  REQUIRE_CODE(opened, kCorruption);
 }
 
 TEST_CASE("a HashStore with a filter larger than its entries is refused before it is read") {
-  StoreMaker maker;
-  const StoreFileId id{StoreKind::kHash, 0, 1};
-  auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
-  REQUIRE_OK(writer);
-  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
-  FrozenFileInfo info;
-  info.entries = 1;
-  info.bucket_bits = 4;
-  REQUIRE_OK((*writer)->Finish(info, Bytes(1 << 20)));
-  REQUIRE_OK((*writer)->Sync());
-  const auto opened = HashStore::Open(maker.env, "/", id);
+  const auto opened = OpenOfOneEntry(4, Bytes(1 << 20));
   REQUIRE_CODE(opened, kCorruption);
   CHECK(opened.status().cause().find("impossible") != std::string::npos);
 }
