@@ -137,6 +137,7 @@ void SimContent::Crash(const CrashPolicy& policy, Random& random) {
       break;
     }
     case Unsynced::kSubset:
+    case Unsynced::kGarble:
       for (const Change& change : journal_) {
         const uint64_t fate = random.Below(3);
         if (fate == 0) continue;
@@ -166,10 +167,18 @@ void SimContent::ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced,
   for (uint64_t sector = 0; sector < sectors; ++sector) {
     const bool survives =
         unsynced == CrashPolicy::Unsynced::kPrefix ? sector < prefix : random.OneIn(2);
-    if (!survives) continue;
+    const bool garbled =
+        !survives && unsynced == CrashPolicy::Unsynced::kGarble && random.OneIn(2);
+    if (!survives && !garbled) continue;
     const uint64_t from = std::max((first_sector + sector) * kSectorSize, change.offset);
     const uint64_t to = std::min((first_sector + sector + 1) * kSectorSize, end);
-    durable_.Write(from, ByteView(change.data).subspan(from - change.offset, to - from));
+    if (garbled) {
+      Bytes noise(to - from);
+      random.Fill(noise);
+      durable_.Write(from, noise);
+    } else {
+      durable_.Write(from, ByteView(change.data).subspan(from - change.offset, to - from));
+    }
   }
   // A device may have learned of the new size without having got the bytes.
   if (random.OneIn(2)) durable_.ExtendTo(end);

@@ -75,6 +75,7 @@ class SimContent {
   };
 
   void CountCharge();
+  // Some of its 512-byte sectors: the first ones under kPrefix, else any.
   void ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced, Random& random);
 
   SimImage current_;

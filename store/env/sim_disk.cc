@@ -59,6 +59,7 @@ Status SimDisk::WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) {
     fits = std::min<uint64_t>(data.size(), fits + SimImage::kPageSize - at % SimImage::kPageSize);
   }
   node.content.Write(offset, data.first(fits));
+  Record(SimRecord::Kind::kWrite, node, offset, data.first(fits));
   used_pages += new_pages;
   if (fits == data.size()) return Status::Ok();
   return Status(StatusCode::kNoSpace, "no space left on the device");
@@ -66,6 +67,75 @@ Status SimDisk::WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) {
 
 void SimDisk::ReleaseIfGone(const SimNode& node) {
   if (!node.named && node.open_files == 0) used_pages -= node.content.ChargedPages();
+}
+
+Status SimDisk::AddName(std::string_view path, SimNodePtr node) {
+  const bool directory = node->type == FileType::kDirectory;
+  node->id = next_node_;
+  Status added = names.Add(path, std::move(node));
+  if (added.ok()) {
+    ++next_node_;
+    Record(directory ? SimRecord::Kind::kCreateDirectory : SimRecord::Kind::kCreateFile, path);
+  }
+  return End(std::move(added));
+}
+
+Status SimDisk::Replay(const SimRecord& record) {
+  using Kind = SimRecord::Kind;
+  switch (record.kind) {
+    case Kind::kMark:
+      return Status::Ok();
+    case Kind::kCreateFile:
+      return AddName(record.path, std::make_shared<SimNode>(FileType::kRegular));
+    case Kind::kCreateDirectory:
+      return AddName(record.path, std::make_shared<SimNode>(FileType::kDirectory));
+    case Kind::kRename:
+      return names.Rename(record.path, record.to).status();
+    case Kind::kRemoveFile:
+      return names.RemoveFile(record.path).status();
+    case Kind::kRemoveDirectory:
+      return names.RemoveDirectory(record.path);
+    case Kind::kSyncDirectory:
+      return names.SyncDirectory(record.path, true);
+    default:
+      return ReplayOnFile(record);
+  }
+}
+
+Status SimDisk::ReplayOnFile(const SimRecord& record) {
+  using Kind = SimRecord::Kind;
+  const SimNodePtr node = names.FindFile(record.file);
+  if (node == nullptr) return Status::Ok();  // was removed, and is open on the recorded device only
+  SimContent& content = node->content;
+  switch (record.kind) {
+    case Kind::kWrite:
+      content.Write(record.offset, record.data);
+      return Status::Ok();
+    case Kind::kTruncate:
+      content.Truncate(record.offset);
+      return Status::Ok();
+    case Kind::kPreallocate:
+      content.Claim(record.offset);
+      return Status::Ok();
+    case Kind::kSync:
+      content.Sync();
+      return Status::Ok();
+    case Kind::kLoseUnsynced:
+      content.LoseUnsynced();
+      return Status::Ok();
+    default:
+      return Status(StatusCode::kCorruption, "a trace holds a record of no known kind");
+  }
+}
+
+void SimDisk::CopyFrom(const SimDisk& other) {
+  names = other.names.Copy();
+  used_pages = names.ChargedPages();
+  capacity_pages = other.capacity_pages;
+  clock = other.clock;
+  monotonic_clock = other.monotonic_clock;
+  random = other.random;
+  next_node_ = other.next_node_;
 }
 
 void SimDisk::Reboot(const CrashPolicy& policy) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,25 @@ class SimDisk {
 
   void Reboot(const CrashPolicy& policy) SILTFS_REQUIRES(mutex);
 
+  // Numbers a new node and enters it into the tree; ends the call.
+  Status AddName(std::string_view path, SimNodePtr node) SILTFS_REQUIRES(mutex);
+  // Makes a recorded change again.
+  Status Replay(const SimRecord& record) SILTFS_REQUIRES(mutex);
+  // Enters a change that was made into the trace, if there is one.
+  void Record(SimRecord record) SILTFS_REQUIRES(mutex) {
+    if (trace) trace->push_back(std::move(record));
+  }
+  void Record(SimRecord::Kind kind, const SimNode& node, uint64_t offset = 0, ByteView data = {})
+      SILTFS_REQUIRES(mutex) {
+    if (trace) trace->push_back({kind, node.id, offset, {}, {}, Bytes(data.begin(), data.end())});
+  }
+  void Record(SimRecord::Kind kind, std::string_view path, std::string_view to = {})
+      SILTFS_REQUIRES(mutex) {
+    if (trace) trace->push_back({kind, 0, 0, std::string(path), std::string(to), {}});
+  }
+  // Takes over the names, contents and numbers of another device. Nothing is open here.
+  void CopyFrom(const SimDisk& other) SILTFS_REQUIRES(mutex, other.mutex);
+
   mutable Mutex mutex;
   SimNames names SILTFS_GUARDED_BY(mutex);
   std::vector<SimFault> faults SILTFS_GUARDED_BY(mutex);
@@ -56,10 +76,14 @@ class SimDisk {
   int64_t clock SILTFS_GUARDED_BY(mutex) = 1'700'000'000'000'000'000;
   int64_t monotonic_clock SILTFS_GUARDED_BY(mutex) = 0;
   Random random SILTFS_GUARDED_BY(mutex);
+  std::optional<SimTrace> trace SILTFS_GUARDED_BY(mutex);  // while one is recorded
 
  private:
+  Status ReplayOnFile(const SimRecord& record) SILTFS_REQUIRES(mutex);
+
   uint64_t generation_ SILTFS_GUARDED_BY(mutex) = 0;  // how many cuts there were
   bool cutting_ SILTFS_GUARDED_BY(mutex) = false;
+  uint64_t next_node_ SILTFS_GUARDED_BY(mutex) = 1;
   uint64_t bytes_of_failed_write_ SILTFS_GUARDED_BY(mutex) = 0;
 };
 

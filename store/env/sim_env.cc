@@ -63,10 +63,16 @@ class SimFile : public File {
     const bool alive = Check().ok();
     Status begun = Begin(SimCall::kSync);
     if (!begun.ok()) {
-      if (alive) node_->content.LoseUnsynced();
+      if (alive) {
+        node_->content.LoseUnsynced();
+        disk_->Record(SimRecord::Kind::kLoseUnsynced, *node_);
+      }
       return std::move(begun).At(path_);
     }
-    if (!disk_->Cutting()) node_->content.Sync();
+    if (!disk_->Cutting()) {
+      node_->content.Sync();
+      disk_->Record(SimRecord::Kind::kSync, *node_);
+    }
     return disk_->End(Status::Ok()).At(path_);
   }
 
@@ -142,6 +148,7 @@ class SimFile : public File {
     disk_->used_pages -= node_->content.ChargedPages();
     node_->content.Truncate(size);
     disk_->used_pages += node_->content.ChargedPages();
+    disk_->Record(SimRecord::Kind::kTruncate, *node_, size);
     return Status::Ok();
   }
 
@@ -154,6 +161,7 @@ class SimFile : public File {
     }
     node_->content.Claim(size);
     disk_->used_pages += pages;
+    disk_->Record(SimRecord::Kind::kPreallocate, *node_, size);
     return Status::Ok();
   }
 
@@ -267,7 +275,7 @@ Result<std::unique_ptr<File>> SimEnv::OpenFile(const std::string& path, OpenOpti
   if (!begun.ok()) return std::move(begun).At(path);
   if (creates) {
     auto node = std::make_shared<SimNode>(FileType::kRegular);
-    Status created = disk_->End(disk_->names.Add(path, node));
+    Status created = disk_->AddName(path, node);
     if (!created.ok()) return std::move(created).At(path);
     return std::unique_ptr<File>(new SimFile(disk_, path, std::move(node), options));
   }
@@ -283,8 +291,7 @@ Status SimEnv::CreateDirectory(const std::string& path) {
   MutexLock lock(disk_->mutex);
   Status begun = disk_->Begin(SimCall::kCreate, path);
   if (!begun.ok()) return std::move(begun).At(path);
-  return disk_->End(disk_->names.Add(path, std::make_shared<SimNode>(FileType::kDirectory)))
-      .At(path);
+  return disk_->AddName(path, std::make_shared<SimNode>(FileType::kDirectory)).At(path);
 }
 
 Result<std::vector<DirectoryEntry>> SimEnv::ListDirectory(const std::string& path) {
@@ -310,7 +317,10 @@ Status SimEnv::RemoveFile(const std::string& path) {
   Status begun = disk_->Begin(SimCall::kRemove, path);
   if (!begun.ok()) return std::move(begun).At(path);
   Result<SimNodePtr> removed = disk_->names.RemoveFile(path);
-  if (removed.ok()) disk_->ReleaseIfGone(**removed);
+  if (removed.ok()) {
+    disk_->ReleaseIfGone(**removed);
+    disk_->Record(SimRecord::Kind::kRemoveFile, path);
+  }
   return disk_->End(removed.status()).At(path);
 }
 
@@ -318,7 +328,9 @@ Status SimEnv::RemoveDirectory(const std::string& path) {
   MutexLock lock(disk_->mutex);
   Status begun = disk_->Begin(SimCall::kRemove, path);
   if (!begun.ok()) return std::move(begun).At(path);
-  return disk_->End(disk_->names.RemoveDirectory(path)).At(path);
+  Status removed = disk_->names.RemoveDirectory(path);
+  if (removed.ok()) disk_->Record(SimRecord::Kind::kRemoveDirectory, path);
+  return disk_->End(std::move(removed)).At(path);
 }
 
 Status SimEnv::Rename(const std::string& from, const std::string& to) {
@@ -327,6 +339,7 @@ Status SimEnv::Rename(const std::string& from, const std::string& to) {
   if (!begun.ok()) return std::move(begun).At(from);
   Result<SimNodePtr> replaced = disk_->names.Rename(from, to);
   if (replaced.ok() && *replaced != nullptr) disk_->ReleaseIfGone(**replaced);
+  if (replaced.ok()) disk_->Record(SimRecord::Kind::kRename, from, to);
   return disk_->End(replaced.status()).At(from);
 }
 
@@ -334,7 +347,10 @@ Status SimEnv::SyncDirectory(const std::string& path) {
   MutexLock lock(disk_->mutex);
   Status begun = disk_->Begin(SimCall::kSyncDirectory, path);
   if (!begun.ok()) return std::move(begun).At(path);
-  return disk_->End(disk_->names.SyncDirectory(path, !disk_->Cutting())).At(path);
+  const bool commits = !disk_->Cutting();
+  Status synced = disk_->names.SyncDirectory(path, commits);
+  if (synced.ok() && commits) disk_->Record(SimRecord::Kind::kSyncDirectory, path);
+  return disk_->End(std::move(synced)).At(path);
 }
 
 Result<FileInfo> SimEnv::GetFileInfo(const std::string& path) {
@@ -368,7 +384,7 @@ Result<std::unique_ptr<FileLock>> SimEnv::LockFile(const std::string& path) {
   if (!begun.ok()) return std::move(begun).At(path);
   if (creates) {
     auto node = std::make_shared<SimNode>(FileType::kRegular);
-    Status created = disk_->End(disk_->names.Add(path, node));
+    Status created = disk_->AddName(path, node);
     if (!created.ok()) return std::move(created).At(path);
     return std::unique_ptr<FileLock>(new SimFileLock(disk_, std::move(node)));
   }
@@ -383,6 +399,36 @@ Result<std::unique_ptr<FileLock>> SimEnv::LockFile(const std::string& path) {
 Result<std::unique_ptr<ReadQueue>> SimEnv::NewReadQueue(unsigned depth) {
   SILTFS_RETURN_IF_ERROR(CheckReadQueueDepth(depth));
   return std::unique_ptr<ReadQueue>(std::make_unique<SimReadQueue>(disk_));
+}
+
+void SimEnv::StartTrace() {
+  MutexLock lock(disk_->mutex);
+  disk_->trace.emplace();
+}
+
+SimTrace SimEnv::TakeTrace() {
+  MutexLock lock(disk_->mutex);
+  SimTrace trace = std::move(disk_->trace).value_or(SimTrace());
+  disk_->trace.reset();
+  return trace;
+}
+
+void SimEnv::Mark(ByteView note) {
+  MutexLock lock(disk_->mutex);
+  disk_->Record({SimRecord::Kind::kMark, 0, 0, {}, {}, Bytes(note.begin(), note.end())});
+}
+
+Status SimEnv::Replay(const SimRecord& record) {
+  MutexLock lock(disk_->mutex);
+  return disk_->Replay(record);
+}
+
+std::unique_ptr<SimEnv> SimEnv::Fork() const {
+  auto copy = std::make_unique<SimEnv>();
+  MutexLock lock(disk_->mutex);
+  MutexLock copy_lock(copy->disk_->mutex);
+  copy->disk_->CopyFrom(*disk_);
+  return copy;
 }
 
 int64_t SimEnv::NowNanoseconds() {

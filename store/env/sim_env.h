@@ -21,8 +21,11 @@
 //   C6 The call that a CutAtCall falls on fails, yet its effect counts as made and not synced (a
 //   Sync has none).
 // Under CrashPolicy other than kDrop, unsynced writes survive whole, in part (torn at multiples of
-// 512 bytes) or not at all; name changes not synced survive as a prefix of the order in which they
-// were made, like those of a journal.
+// 512 bytes), not at all, or as bytes nobody wrote; name changes not synced survive as a prefix of
+// the order in which they were made, like those of a journal, or in any order.
+//
+// Traces: what changes the device can be recorded, in order, and made again on another one, so that
+// the power can be cut at every step of a run that happened once (sim_trace.h).
 //
 // Space: a file takes 4,096 bytes a page, names take none; a write that does not fit writes what
 // fits, then fails. Paths are plain strings; "." and ".." are resolved by text, a relative path
@@ -40,6 +43,7 @@
 #include <vector>
 
 #include "store/env/env.h"
+#include "store/env/sim_trace.h"
 
 namespace siltfs {
 
@@ -76,9 +80,13 @@ struct CrashPolicy {
     kKeep,    // all survive
     kPrefix,  // of each file the first few, the next one cut short
     kSubset,  // of each file any, some of them with any of their 512-byte sectors
+    kGarble,  // as kSubset; of what is torn, some sectors hold what nobody wrote
   };
   Unsynced unsynced = Unsynced::kDrop;
-  uint64_t seed = 0;  // decides for kPrefix and kSubset
+  uint64_t seed = 0;  // decides for kPrefix, kSubset and kGarble
+  // Of unsynced name changes any survive, as long as no older change of the same name is missing;
+  // else a prefix of all. Of no meaning for kDrop and kKeep.
+  bool names_in_any_order = false;
 };
 
 struct SimFault {
@@ -118,6 +126,20 @@ class SimEnv : public Env {
   void ClearFaults();
   // Calls of these kinds made so far, failed ones included, those without power not.
   uint64_t Calls(SimCall mask) const;
+
+  // --- Traces. Replayed on a device that was as this one was when its recording began, a trace
+  // leaves it as this one is: unsynced changes, power cuts excepted.
+
+  // From now on every change is recorded.
+  void StartTrace();
+  // Ends the recording. Empty if none was begun.
+  SimTrace TakeTrace();
+  // Enters a note of the caller's into the trace, if one is being recorded.
+  void Mark(ByteView note);
+  // kCorruption for a record that does not fit this device.
+  Status Replay(const SimRecord& record);
+  // A device in the same state, unsynced changes included; nothing is open, armed or recorded on it.
+  std::unique_ptr<SimEnv> Fork() const;
 
   void SetCapacity(uint64_t bytes);  // rounded down to pages
   // Sets what NowNanoseconds answers. Time stands still by itself.

@@ -1,6 +1,7 @@
 #include "store/env/sim_names.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace siltfs {
@@ -66,6 +67,7 @@ Status SimNames::Add(std::string_view path, SimNodePtr node) {
   SILTFS_ASSIGN_OR_RETURN(Place place, Locate(path));
   if (place.node != nullptr) return Status(StatusCode::kAlreadyExists, "the name is taken");
   node->named = true;
+  if (node->type == FileType::kRegular) files_[node->id] = node;
   Do({{place.directory, place.name, std::move(node)}});
   return Status::Ok();
 }
@@ -166,20 +168,68 @@ void SimNames::CommitWhatCan() {
   pending_ = std::move(still_pending);
 }
 
-void SimNames::Crash(const CrashPolicy& policy, Random& random) {
-  size_t surviving = 0;
-  switch (policy.unsynced) {
-    case CrashPolicy::Unsynced::kDrop:
-      break;
-    case CrashPolicy::Unsynced::kKeep:
-      surviving = pending_.size();
-      break;
-    case CrashPolicy::Unsynced::kPrefix:
-    case CrashPolicy::Unsynced::kSubset:
-      surviving = random.Below(pending_.size() + 1);
-      break;
+SimNames SimNames::Copy() const {
+  std::map<const SimNode*, SimNodePtr> copies;
+  const std::function<SimNodePtr(const SimNodePtr&)> copy_of = [&](const SimNodePtr& node) {
+    if (node == nullptr) return SimNodePtr();
+    SimNodePtr& copy = copies[node.get()];
+    if (copy != nullptr) return copy;
+    const SimNodePtr made = std::make_shared<SimNode>(node->type);
+    copy = made;
+    made->id = node->id;
+    made->content = node->content;
+    made->named = node->named;
+    for (const auto& [name, child] : node->entries) made->entries[name] = copy_of(child);
+    for (const auto& [name, child] : node->durable_entries) {
+      made->durable_entries[name] = copy_of(child);
+    }
+    return made;
+  };
+  SimNames other;
+  other.root_ = copy_of(root_);
+  for (const Operation& operation : pending_) {
+    Operation& its_copy = other.pending_.emplace_back();
+    for (const Change& change : operation) {
+      its_copy.push_back(
+          {copy_of(change.directory), change.name, copy_of(change.node), change.synced});
+    }
   }
-  for (size_t i = 0; i < surviving; ++i) Apply(pending_[i]);
+  for (const auto& [original, copy] : copies) {
+    if (copy->type == FileType::kRegular) other.files_[copy->id] = copy;
+  }
+  return other;
+}
+
+SimNodePtr SimNames::FindFile(uint64_t id) const {
+  auto found = files_.find(id);
+  return found == files_.end() ? nullptr : found->second.lock();
+}
+
+void SimNames::ApplySome(Random& random) {
+  std::set<std::pair<SimNode*, std::string>> missing;  // names with a change that did not survive
+  for (const Operation& operation : pending_) {
+    const bool possible =
+        std::none_of(operation.begin(), operation.end(), [&](const Change& change) {
+          return missing.contains({change.directory.get(), change.name});
+        });
+    if (possible && random.OneIn(2)) {
+      Apply(operation);
+    } else {
+      for (const Change& change : operation) missing.insert({change.directory.get(), change.name});
+    }
+  }
+}
+
+void SimNames::Crash(const CrashPolicy& policy, Random& random) {
+  const bool keeps_all = policy.unsynced == CrashPolicy::Unsynced::kKeep;
+  if (policy.unsynced == CrashPolicy::Unsynced::kDrop) {
+    // None survives.
+  } else if (policy.names_in_any_order && !keeps_all) {
+    ApplySome(random);
+  } else {
+    const size_t surviving = keeps_all ? pending_.size() : random.Below(pending_.size() + 1);
+    for (size_t i = 0; i < surviving; ++i) Apply(pending_[i]);
+  }
   pending_.clear();
 
   root_->entries = root_->durable_entries;

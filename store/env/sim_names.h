@@ -20,6 +20,7 @@ struct SimNode {
   explicit SimNode(FileType node_type) : type(node_type) {}
 
   const FileType type;
+  uint64_t id = 0;  // of all nodes of its device, in the order in which they were made
 
   // Of a file:
   SimContent content;
@@ -50,6 +51,10 @@ class SimNames {
   Status SyncDirectory(std::string_view path, bool commit);
   // Leaves the durable names, and the files they lead to as their own Crash leaves them.
   void Crash(const CrashPolicy& policy, Random& random);
+  // The same tree with the same contents, of nodes of its own. Nothing in it is open or locked.
+  SimNames Copy() const;
+  // The file of that number, also without a name; null if there is none that a crash may leave.
+  SimNodePtr FindFile(uint64_t id) const;
   // Pages charged to all files that have a name.
   uint64_t ChargedPages() const;
 
@@ -73,8 +78,11 @@ class SimNames {
   void Do(Operation operation);
   static void Apply(const Operation& operation);
   void CommitWhatCan();
+  // Of the pending operations those that survive, each name's oldest first.
+  void ApplySome(Random& random);
 
   SimNodePtr root_;
+  std::map<uint64_t, std::weak_ptr<SimNode>> files_;  // by number
   std::vector<Operation> pending_;  // not durable yet, oldest first
 };
 
