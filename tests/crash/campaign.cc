@@ -1,0 +1,203 @@
+#include "tests/crash/campaign.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "store/base/coding.h"
+#include "tests/crash/sequence_cuts.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr int kHangSeconds = 180;  // without a word, one is taken to hang
+constexpr size_t kProblemsKept = 10;
+constexpr auto kProgressEvery = std::chrono::seconds(5);
+
+enum MessageType : uint8_t { kSequence, kCuts, kProblem };
+
+// --- In a worker
+
+class Worker {
+ public:
+  Worker(const CampaignOptions& options, unsigned number, int pipe)
+      : options_(options), number_(number), pipe_(pipe) {}
+
+  [[noreturn]] void Run(uint64_t cuts) {
+    left_ = cuts;
+    for (uint64_t i = 0; left_ > 0; ++i) {
+      const uint64_t seed =
+          Random(options_.seed + (i * options_.jobs + number_) * 0x9E3779B97F4A7C15).Next();
+      Send(Encoder().U8(kSequence).U64(seed));
+      const uint64_t before = left_;
+      CutSequence(seed, left_, options_.injection,
+                  [this, seed](const std::string& problem, const std::string& place,
+                               bool in_recovery, const CutChain& chain) {
+                    Report(seed, problem, place, in_recovery, chain);
+                  });
+      if (left_ == before) --left_;  // a sequence that cannot be run must not go on for ever
+    }
+    _exit(0);
+  }
+
+ private:
+  void Report(uint64_t seed, const std::string& problem, const std::string& place,
+              bool in_recovery, const CutChain& chain) {
+    --left_;
+    Send(Encoder().U8(kCuts).U8(problem.empty() ? 0 : 1).U8(in_recovery ? 1 : 0));
+    if (problem.empty() || problems_++ >= kProblemsKept) return;
+    std::string file;
+    if (!options_.save_directory.empty()) {
+      file = fmt::format("{}/cut-{:016x}-{}", options_.save_directory, seed, problems_);
+      const Status saved = SaveChain(chain, file);
+      if (!saved.ok()) file = "not saved: " + saved.ToString();
+    }
+    auto shortened = [](const std::string& text) { return text.substr(0, 2000); };
+    Send(Encoder().U8(kProblem).Text16(shortened(place)).Text16(shortened(problem)).Text16(file));
+  }
+
+  // A length, then the message.
+  void Send(const Encoder& message) {
+    const std::string all = Encoder().U32(static_cast<uint32_t>(message.size())).Take() +
+                            message.text();
+    for (size_t sent = 0; sent < all.size();) {
+      const ssize_t now = write(pipe_, all.data() + sent, all.size() - sent);
+      if (now <= 0) _exit(3);  // nobody listens
+      sent += static_cast<size_t>(now);
+    }
+  }
+
+  const CampaignOptions& options_;
+  const unsigned number_;
+  const int pipe_;
+  uint64_t left_ = 0;
+  size_t problems_ = 0;
+};
+
+// --- In the process that started them
+
+struct Running {
+  pid_t process = 0;
+  int pipe = -1;
+  uint64_t seed = 0;  // of the sequence it is at
+  Bytes buffer;
+  std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(const CampaignOptions& options) : options_(options) {}
+
+  CampaignResult Run() {
+    for (unsigned i = 0; i < options_.jobs; ++i) Start(i);
+    while (!running_.empty()) Listen();
+    return std::move(result_);
+  }
+
+ private:
+  void Start(unsigned number) {
+    const uint64_t share =
+        options_.cuts / options_.jobs + (number < options_.cuts % options_.jobs ? 1 : 0);
+    int ends[2];
+    if (share == 0 || pipe(ends) != 0) return;
+    const pid_t process = fork();
+    if (process == 0) {
+      close(ends[0]);
+      Worker(options_, number, ends[1]).Run(share);
+    }
+    close(ends[1]);
+    running_.push_back({process, ends[0], 0, {}});
+  }
+
+  void Listen() {
+    std::vector<pollfd> ends;
+    for (const Running& worker : running_) ends.push_back({worker.pipe, POLLIN, 0});
+    poll(ends.data(), ends.size(), 1000);
+    for (size_t i = ends.size(); i-- > 0;) {
+      if (ends[i].revents != 0) {
+        Hear(i);
+      } else if (std::chrono::steady_clock::now() - running_[i].heard >
+                 std::chrono::seconds(kHangSeconds)) {
+        kill(running_[i].process, SIGABRT);
+      }
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.progress && now - told_ > kProgressEvery) {
+      told_ = now;
+      options_.progress(result_.cuts, result_.illegal);
+    }
+  }
+
+  void Hear(size_t i) {
+    Running& worker = running_[i];
+    uint8_t bytes[4096];
+    const ssize_t got = read(worker.pipe, bytes, sizeof bytes);
+    if (got <= 0) return End(i);
+    worker.heard = std::chrono::steady_clock::now();
+    worker.buffer.insert(worker.buffer.end(), bytes, bytes + got);
+    for (;;) {
+      Decoder in(worker.buffer);
+      const uint32_t length = in.U32();
+      const ByteView message = in.Raw(length);
+      if (!in.ok()) return;
+      Take(worker, message);
+      worker.buffer.erase(worker.buffer.begin(), worker.buffer.begin() + 4 + length);
+    }
+  }
+
+  void Take(Running& worker, ByteView message) {
+    Decoder in(message);
+    switch (in.U8()) {
+      case kSequence:
+        worker.seed = in.U64();
+        ++result_.sequences;
+        break;
+      case kCuts:
+        ++result_.cuts;
+        result_.illegal += in.U8();
+        result_.recoveries_cut += in.U8();
+        break;
+      default: {
+        CampaignProblem problem;
+        problem.place = in.Text16();
+        problem.what = in.Text16();
+        problem.file = in.Text16();
+        Keep(std::move(problem));
+      }
+    }
+  }
+
+  void Keep(CampaignProblem problem) {
+    if (result_.problems.size() < kProblemsKept) result_.problems.push_back(std::move(problem));
+  }
+
+  void End(size_t i) {
+    const Running worker = std::move(running_[i]);
+    running_.erase(running_.begin() + static_cast<ptrdiff_t>(i));
+    close(worker.pipe);
+    int status = 0;
+    waitpid(worker.process, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    ++result_.illegal;
+    Keep({fmt::format("sequence {}", worker.seed),
+          WIFSIGNALED(status) ? fmt::format("the process ended by signal {}", WTERMSIG(status))
+                              : fmt::format("the process ended with {}", WEXITSTATUS(status)),
+          ""});
+  }
+
+  const CampaignOptions& options_;
+  std::vector<Running> running_;
+  CampaignResult result_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+CampaignResult RunCampaign(const CampaignOptions& options) { return Supervisor(options).Run(); }
+
+}  // namespace siltfs::testing

@@ -1,0 +1,191 @@
+#include "tests/crash/cut.h"
+
+#include <fmt/format.h>
+
+#include "store/base/coding.h"
+#include "store/env/posix_env.h"
+#include "tests/crash/sequence.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr std::chrono::hours kNever{1};
+constexpr std::string_view kChainMagic = "siltfs-cuts-1\n";
+
+// The digests of all threads' trees.
+Result<std::vector<uint64_t>> DigestAll(FileSystem& fs, size_t threads) {
+  std::vector<uint64_t> digests;
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t digest, DigestTree(fs, thread));
+    digests.push_back(digest);
+  }
+  return digests;
+}
+
+class CutCheck {
+ public:
+  CutCheck(SimEnv& device, const History& history, size_t cut, const CutOptions& options)
+      : device_(device), history_(history), cut_(cut), options_(options) {}
+
+  Status Run(CutOutcome& outcome) {
+    const size_t threads = history_.threads();
+    device_.StartTrace();
+    SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
+    SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
+    SILTFS_ASSIGN_OR_RETURN(outcome.steps, history_.Match(cut_, digests));
+    SILTFS_RETURN_IF_ERROR(NoFindings("opening it"));
+    Marks::Ready(device_, static_cast<unsigned>(threads));
+    const StepsByThread surviving = history_.Surviving(outcome.steps);
+    SILTFS_RETURN_IF_ERROR(GoOn(threads));
+    SILTFS_RETURN_IF_ERROR(NoFindings("going on with it"));
+    outcome.trace = device_.TakeTrace();
+    SILTFS_ASSIGN_OR_RETURN(const History after, History::Read(outcome.trace, surviving));
+    return Reopen(after, outcome.trace.size(), threads);
+  }
+
+ private:
+  Status GoOn(size_t threads) {
+    Random random(options_.seed);
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      Stepper stepper(*fs_, thread);
+      OperationGenerator generator(random.Next(), 4096);
+      TakeSteps(device_, stepper, thread, generator, options_.more_steps);
+      if (IsBad(stepper.last())) return stepper.last();
+      if (options_.close) stepper.ReleaseAll();
+    }
+    if (options_.close) {
+      SILTFS_RETURN_IF_ERROR(fs_->Close());
+      Marks::AllDurable(device_);
+    } else if (options_.cut_again) {
+      SILTFS_RETURN_IF_ERROR(fs_->SyncAll());
+      Marks::AllDurable(device_);
+    }
+    return Status::Ok();
+  }
+
+  // Nothing was made to fail here.
+  static bool IsBad(const Status& status) {
+    return status.Is(StatusCode::kIoError) || status.Is(StatusCode::kReadOnly) ||
+           status.Is(StatusCode::kCorruption) || status.Is(StatusCode::kNoSpace) ||
+           status.Is(StatusCode::kAborted);
+  }
+
+  Status Reopen(const History& after, size_t cut, size_t threads) {
+    fs_.reset();
+    if (!options_.cut_again && !options_.close) return Status::Ok();
+    device_.PowerCut();
+    SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
+    SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
+    SILTFS_RETURN_IF_ERROR(after.Match(cut, digests).status());
+    return NoFindings("opening it once more");
+  }
+
+  Status NoFindings(std::string_view when) {
+    const std::string findings = findings_.Take();
+    if (findings.empty()) return Status::Ok();
+    return Status(StatusCode::kCorruption, fmt::format("{} reported: {}", when, findings));
+  }
+
+  SimEnv& device_;
+  const History& history_;
+  const size_t cut_;
+  const CutOptions options_;
+  FindingLog findings_;
+  std::unique_ptr<FileSystem> fs_;
+};
+
+}  // namespace
+
+CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut,
+                    const CutOptions& options) {
+  CutOutcome outcome;
+  const Status status = CutCheck(device, history, cut, options).Run(outcome);
+  if (!status.ok()) outcome.problem = status.ToString();
+  return outcome;
+}
+
+CrashPolicy PolicyFor(uint64_t nth, Random& random) {
+  using Unsynced = CrashPolicy::Unsynced;
+  static constexpr Unsynced kKinds[] = {Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset,
+                                        Unsynced::kSubset, Unsynced::kGarble};
+  CrashPolicy policy;
+  policy.seed = random.Next();
+  if (nth == 0) return policy;
+  policy.unsynced = kKinds[random.Below(std::size(kKinds))];
+  policy.names_in_any_order = random.OneIn(2);
+  return policy;
+}
+
+std::string Describe(const CrashPolicy& policy) {
+  static constexpr const char* kNames[] = {"drop", "keep", "prefix", "subset", "garble"};
+  return fmt::format("{}{} seed {}", kNames[static_cast<size_t>(policy.unsynced)],
+                     policy.names_in_any_order ? ", names in any order," : "", policy.seed);
+}
+
+Status SaveChain(const CutChain& chain, const std::string& path) {
+  Encoder out;
+  out.Raw(kChainMagic).U32(static_cast<uint32_t>(chain.links.size()));
+  for (const CutChain::Link& link : chain.links) {
+    const Bytes trace = EncodeTrace(link.trace);
+    out.U64(trace.size()).Raw(trace).U64(link.cut);
+    out.U8(static_cast<uint8_t>(link.policy.unsynced)).U64(link.policy.seed);
+    out.U8(link.policy.names_in_any_order ? 1 : 0);
+  }
+  const auto env = NewPosixEnv();
+  const Status removed = env->RemoveFile(path);
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  SILTFS_ASSIGN_OR_RETURN(auto file, env->OpenFile(path, {.mode = OpenMode::kCreate}));
+  SILTFS_RETURN_IF_ERROR(file->Write(0, out.view()));
+  return file->Close();
+}
+
+Result<CutChain> LoadChain(const std::string& path) {
+  const auto env = NewPosixEnv();
+  SILTFS_ASSIGN_OR_RETURN(auto file, env->OpenFile(path, {.mode = OpenMode::kRead}));
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+  Bytes bytes(size);
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file->Read(0, bytes));
+  Decoder in(ByteView(bytes).first(got));
+  CutChain chain;
+  const ByteView magic = in.Raw(kChainMagic.size());
+  const uint32_t links = in.U32();
+  if (!in.ok() || AsText(magic) != kChainMagic) {
+    return Status(StatusCode::kCorruption, "holds no saved power cut").At(path);
+  }
+  for (uint32_t i = 0; i < links && in.ok(); ++i) {
+    CutChain::Link link;
+    SILTFS_ASSIGN_OR_RETURN(link.trace, DecodeTrace(in.Raw(in.U64())));
+    link.cut = in.U64();
+    const uint8_t unsynced = in.U8();
+    link.policy.seed = in.U64();
+    link.policy.names_in_any_order = in.U8() != 0;
+    if (unsynced > static_cast<uint8_t>(CrashPolicy::Unsynced::kGarble) ||
+        link.cut > link.trace.size()) {
+      return Status(StatusCode::kCorruption, "holds a malformed power cut").At(path);
+    }
+    link.policy.unsynced = static_cast<CrashPolicy::Unsynced>(unsynced);
+    chain.links.push_back(std::move(link));
+  }
+  if (!in.Done()) return Status(StatusCode::kCorruption, "is cut short").At(path);
+  return chain;
+}
+
+Result<CutOutcome> ReplayChain(const CutChain& chain) {
+  SimEnv empty;
+  std::unique_ptr<SimEnv> device = empty.Fork();
+  StepsByThread earlier;
+  CutOutcome outcome;
+  for (const CutChain::Link& link : chain.links) {
+    if (earlier.empty()) earlier.resize(History::ThreadsIn(link.trace));
+    SILTFS_ASSIGN_OR_RETURN(const History history, History::Read(link.trace, earlier));
+    for (size_t i = 0; i < link.cut; ++i) SILTFS_RETURN_IF_ERROR(device->Replay(link.trace[i]));
+    device->PowerCut(link.policy);
+    const auto used_up = device->Fork();
+    outcome = CheckCut(*used_up, history, link.cut, {.cut_again = true});
+    if (!outcome.problem.empty()) return outcome;
+    earlier = history.Surviving(outcome.steps);
+  }
+  return outcome;
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,216 @@
+#include "tests/crash/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/base/coding.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+enum MarkType : uint8_t { kReady, kBegin, kEnd, kAllDurable };
+
+void Enter(SimEnv& env, const Encoder& note) { env.Mark(note.view()); }
+
+Status Illegal(std::string what) { return Status(StatusCode::kCorruption, std::move(what)); }
+
+}  // namespace
+
+void Marks::Ready(SimEnv& env, unsigned threads) { Enter(env, Encoder().U8(kReady).U32(threads)); }
+
+void Marks::Begin(SimEnv& env, unsigned thread, const Operation& operation) {
+  Enter(env, Encoder().U8(kBegin).U32(thread).Raw(EncodeOperation(operation)));
+}
+
+void Marks::End(SimEnv& env, unsigned thread, bool taken, const std::string& answer) {
+  Enter(env, Encoder().U8(kEnd).U32(thread).U8(taken ? 1 : 0).Text16(answer));
+}
+
+void Marks::AllDurable(SimEnv& env) { Enter(env, Encoder().U8(kAllDurable)); }
+
+unsigned History::ThreadsIn(const SimTrace& trace) {
+  for (const SimRecord& record : trace) {
+    if (record.kind != SimRecord::Kind::kMark) continue;
+    Decoder in(record.data);
+    if (in.U8() == kReady) return in.U32();
+  }
+  return 0;
+}
+
+Result<History> History::Read(const SimTrace& trace, const StepsByThread& earlier) {
+  History history;
+  history.earlier_ = earlier;
+  history.threads_.resize(earlier.size());
+  for (size_t at = 0; at < trace.size(); ++at) {
+    if (trace[at].kind != SimRecord::Kind::kMark) continue;
+    SILTFS_RETURN_IF_ERROR(history.ReadMark(trace[at].data, at));
+  }
+  for (unsigned thread = 0; thread < history.threads_.size(); ++thread) {
+    SILTFS_RETURN_IF_ERROR(history.RunModel(thread));
+  }
+  std::sort(history.promises_.begin(), history.promises_.end(),
+            [](const Promise& a, const Promise& b) { return a.at < b.at; });
+  return history;
+}
+
+Status History::ReadMark(ByteView note, size_t at) {
+  Decoder in(note);
+  const uint8_t type = in.U8();
+  if (type == kReady) {
+    first_cut_ = at;
+    return Status::Ok();
+  }
+  if (type == kAllDurable) {
+    promises_.push_back({at, EndedBefore(at)});
+    return Status::Ok();
+  }
+  const uint32_t thread = in.U32();
+  if (!in.ok() || thread >= threads_.size()) return Illegal("the trace has a mark of no thread");
+  std::vector<Step>& steps = threads_[thread].steps;
+  if (type == kBegin) {
+    SILTFS_ASSIGN_OR_RETURN(const Operation operation, DecodeOperation(in.Raw(in.remaining())));
+    Step step;
+    step.operation = operation;
+    step.begin = at;
+    steps.push_back(step);
+    return Status::Ok();
+  }
+  if (steps.empty() || type != kEnd) return Illegal("the trace has a mark that does not fit");
+  steps.back().end = at;
+  steps.back().taken = in.U8() != 0;
+  steps.back().answer = in.Text16();
+  return in.Done() ? Status::Ok() : Illegal("the trace has a malformed mark");
+}
+
+std::vector<size_t> History::EndedBefore(size_t at) const {
+  std::vector<size_t> counts;
+  for (const Thread& thread : threads_) {
+    counts.push_back(static_cast<size_t>(
+        std::count_if(thread.steps.begin(), thread.steps.end(),
+                      [at](const Step& step) { return step.end < at; })));
+  }
+  return counts;
+}
+
+// Also finds out what each sync promised.
+Status History::RunModel(unsigned number) {
+  MemoryFileSystem model;
+  Stepper stepper(model, number);
+  SILTFS_RETURN_IF_ERROR(stepper.Begin());
+  for (const Operation& operation : earlier_[number]) {
+    if (operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
+    stepper.Step(operation);
+  }
+  Thread& thread = threads_[number];
+  std::map<InodeNumber, size_t> last_change;  // how many steps there were then
+  SILTFS_ASSIGN_OR_RETURN(uint64_t digest, DigestTree(model, number));
+  thread.digests.push_back(digest);
+  for (size_t i = 0; i < thread.steps.size(); ++i) {
+    const Step& step = thread.steps[i];
+    if (step.operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
+    if (step.taken) {
+      const std::string answer = stepper.Step(step.operation);
+      if (answer != step.answer) {
+        return Illegal(fmt::format("thread {} step {}, {}: answered \"{}\", the model \"{}\"",
+                                   number, i, Describe(step.operation), step.answer, answer));
+      }
+      const bool syncs_all = step.operation.kind == Operation::Kind::kSyncAll;
+      const bool syncs = syncs_all || step.operation.kind == Operation::Kind::kFsync;
+      if (syncs && stepper.last().ok() && step.end != kNever && !stepper.touched().empty()) {
+        Promise promise{step.end, std::vector<size_t>(threads_.size(), 0)};
+        promise.steps[number] = last_change[stepper.touched().front()];
+        promises_.push_back(std::move(promise));
+      }
+      if (syncs_all && stepper.last().ok() && step.end != kNever) {
+        promises_.push_back({step.end, EndedBefore(step.begin)});
+      }
+      if (!syncs) {
+        for (InodeNumber inode : stepper.touched()) last_change[inode] = i + 1;
+      }
+      SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number));
+    }
+    thread.digests.push_back(digest);
+  }
+  return Status::Ok();
+}
+
+size_t History::FindSteps(unsigned number, size_t least, size_t cut, uint64_t digest) const {
+  const Thread& thread = threads_[number];
+  for (size_t count = least; count < thread.digests.size(); ++count) {
+    if (count > 0 && thread.steps[count - 1].begin >= cut) break;
+    if (thread.digests[count] == digest) return count;
+  }
+  return kNever;
+}
+
+Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_t>& digests) const {
+  std::vector<size_t> least(threads_.size(), 0);
+  for (const Promise& promise : promises_) {
+    if (promise.at >= cut) break;
+    for (size_t i = 0; i < least.size(); ++i) least[i] = std::max(least[i], promise.steps[i]);
+  }
+  const std::vector<size_t> promised = least;
+  std::vector<size_t> found(threads_.size(), 0);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (unsigned i = 0; i < threads_.size(); ++i) {
+      found[i] = FindSteps(i, least[i], cut, digests[i]);
+      if (found[i] != kNever) continue;
+      const size_t before = FindSteps(i, 0, cut, digests[i]);
+      return Illegal(fmt::format(
+          "thread {}: the tree is {}, but {} steps were promised and the order asks for {}", i,
+          before == kNever ? "that of no prefix" : fmt::format("that of {} steps", before),
+          promised[i], least[i]));
+    }
+    // A step that survives brings along all that had ended when it began.
+    for (unsigned i = 0; i < threads_.size(); ++i) {
+      if (found[i] == 0) continue;
+      const std::vector<size_t> before = EndedBefore(threads_[i].steps[found[i] - 1].begin);
+      for (size_t j = 0; j < before.size(); ++j) {
+        if (before[j] > std::max(least[j], found[j])) {
+          least[j] = before[j];
+          changed = true;
+        }
+      }
+    }
+  }
+  return found;
+}
+
+StepsByThread History::Surviving(const std::vector<size_t>& steps) const {
+  StepsByThread surviving = earlier_;
+  for (size_t i = 0; i < surviving.size(); ++i) {
+    for (size_t s = 0; s < steps[i]; ++s) {
+      if (threads_[i].steps[s].taken) surviving[i].push_back(threads_[i].steps[s].operation);
+    }
+    surviving[i].push_back(Operation{});  // opened again
+  }
+  return surviving;
+}
+
+Result<std::string> History::DescribeModel(unsigned number, size_t steps) const {
+  MemoryFileSystem model;
+  Stepper stepper(model, number);
+  SILTFS_RETURN_IF_ERROR(stepper.Begin());
+  std::vector<size_t> counts(threads_.size(), 0);
+  counts[number] = steps;
+  for (const Operation& operation : Surviving(counts)[number]) {
+    if (operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
+    stepper.Step(operation);
+  }
+  return DescribeTree(model, number);
+}
+
+std::string History::DescribeSteps(unsigned number, size_t first, size_t last) const {
+  std::string text;
+  const std::vector<Step>& steps = threads_[number].steps;
+  for (size_t i = first; i < std::min(last, steps.size()); ++i) {
+    text += fmt::format("  {}: {} -> {} [{}, {}]\n", i + 1, Describe(steps[i].operation),
+                        steps[i].answer, steps[i].begin, steps[i].end);
+  }
+  return text;
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,101 @@
+// siltfs-crashtest: cuts the power of a simulated device under a whole store, again and again.
+#include <fmt/ostream.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/crash/campaign.h"
+#include "tests/crash/cut.h"
+
+namespace siltfs::testing {
+namespace {
+
+enum ExitCode : int { kLegal = 0, kIllegal = 1, kUsage = 2 };
+
+int Replay(const std::string& path) {
+  auto chain = LoadChain(path);
+  if (!chain.ok()) {
+    fmt::print(std::cerr, "siltfs-crashtest: {}\n", chain.status().ToString());
+    return kUsage;
+  }
+  auto outcome = ReplayChain(*chain);
+  const std::string problem = outcome.ok() ? outcome->problem : outcome.status().ToString();
+  fmt::print("{}\n", problem.empty() ? "legal" : problem);
+  return problem.empty() ? kLegal : kIllegal;
+}
+
+void Print(const CampaignOptions& options, const CampaignResult& result, double seconds, bool json) {
+  for (const CampaignProblem& problem : result.problems) {
+    fmt::print(std::cerr, "siltfs-crashtest: seed {}: {}: {}{}\n", options.seed, problem.place,
+               problem.what, problem.file.empty() ? "" : " (saved as " + problem.file + ")");
+  }
+  if (!json) {
+    fmt::print("{} power cuts ({} of them in a recovery) of {} sequences in {:.1f} s, seed {}: {}\n",
+               result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
+               result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
+    return;
+  }
+  nlohmann::ordered_json document = {{"cuts", result.cuts},
+                                     {"illegal", result.illegal},
+                                     {"seed", options.seed},
+                                     {"sequences", result.sequences},
+                                     {"recoveries_cut", result.recoveries_cut},
+                                     {"seconds", seconds}};
+  document["problems"] = nlohmann::ordered_json::array();
+  for (const CampaignProblem& problem : result.problems) {
+    document["problems"].push_back(
+        {{"place", problem.place}, {"what", problem.what}, {"file", problem.file}});
+  }
+  fmt::print("{}\n", document.dump(2));
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app(
+      "Runs random sequences on a store on a simulated device, cuts the power at every write and "
+      "sync, and checks that what is left is what the store promised",
+      "siltfs-crashtest");
+  CampaignOptions options;
+  options.jobs = std::max(1U, std::thread::hardware_concurrency());
+  std::string inject;
+  std::string replay;
+  bool json = false;
+  bool quiet = false;
+  app.add_option("--cuts", options.cuts, "How many power cuts")->capture_default_str();
+  app.add_option("--seed", options.seed, "Decides everything")->capture_default_str();
+  app.add_option("--jobs", options.jobs, "Processes")->check(CLI::Range(1, 256));
+  app.add_option("--inject", inject, "Break the store on purpose")
+      ->check(CLI::IsMember({"skip-segment-sync", "swap-commit-order", "drop-directory-sync"}));
+  app.add_option("--save", options.save_directory, "Keep what fails in this directory")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--replay", replay, "Make a saved cut again")->check(CLI::ExistingFile);
+  app.add_flag("--json", json, "Print one JSON document");
+  app.add_flag("--quiet", quiet, "No progress");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wish) {  // help
+    return app.exit(wish);
+  } catch (const CLI::ParseError& mistake) {
+    fmt::print(std::cerr, "siltfs-crashtest: {} (try siltfs-crashtest --help)\n", mistake.what());
+    return kUsage;
+  }
+  if (!replay.empty()) return Replay(replay);
+  if (!inject.empty()) options.injection = *ParseInjection(inject);
+  if (!quiet) {
+    options.progress = [&options](uint64_t cuts, uint64_t illegal) {
+      fmt::print(std::cerr, "{} of {} cuts, {} illegal\n", cuts, options.cuts, illegal);
+    };
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const CampaignResult result = RunCampaign(options);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  Print(options, result, took.count(), json);
+  return result.illegal == 0 ? kLegal : kIllegal;
+}
+
+}  // namespace
+}  // namespace siltfs::testing
+
+int main(int argc, char** argv) { return siltfs::testing::Run(argc, argv); }

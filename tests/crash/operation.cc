@@ -1,0 +1,452 @@
+#include "tests/crash/operation.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+
+#include "store/base/coding.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Kind = Operation::Kind;
+
+constexpr Owner kOwner{1000, 1000};
+constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
+constexpr std::array<const char*, kLastKind + 1> kKindNames = {
+    "create",     "open",   "overwrite", "write",    "append",       "truncate",  "close",
+    "rename",     "rename-new", "exchange", "link",  "unlink",       "mkdir",     "rmdir",
+    "symlink",    "chmod",  "setxattr",  "removexattr", "fsync",     "sync",      "reopen"};
+
+// Zeros, what compresses and was seen before, and what does neither.
+Bytes DataOf(const Operation& operation) {
+  Bytes data(operation.size);
+  switch (operation.data_seed % 5) {
+    case 0:
+      break;
+    case 1: {
+      Random few(operation.data_seed % 3);
+      few.Fill(data);
+      break;
+    }
+    case 2:
+      for (size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<uint8_t>((i / 97) * operation.data_seed);
+      break;
+    default:
+      Random(operation.data_seed).Fill(data);
+  }
+  return data;
+}
+
+bool ActsOnSlot(Kind kind) {
+  switch (kind) {
+    case Kind::kWrite:
+    case Kind::kAppend:
+    case Kind::kTruncate:
+    case Kind::kClose:
+    case Kind::kFsync:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Bytes EncodeOperation(const Operation& operation) {
+  Encoder out;
+  out.U8(static_cast<uint8_t>(operation.kind)).U8(operation.slot);
+  out.Text16(operation.directory).Text16(operation.name);
+  out.Text16(operation.other_directory).Text16(operation.other_name);
+  out.U64(operation.offset).U32(operation.size).U64(operation.data_seed);
+  const ByteView all = out.view();
+  return {all.begin(), all.end()};
+}
+
+Result<Operation> DecodeOperation(ByteView bytes) {
+  Decoder in(bytes);
+  Operation operation;
+  const uint8_t kind = in.U8();
+  operation.slot = in.U8();
+  operation.directory = in.Text16();
+  operation.name = in.Text16();
+  operation.other_directory = in.Text16();
+  operation.other_name = in.Text16();
+  operation.offset = in.U64();
+  operation.size = in.U32();
+  operation.data_seed = in.U64();
+  if (!in.Done() || kind > kLastKind || operation.slot >= kSlots) {
+    return Status(StatusCode::kCorruption, "is not an operation");
+  }
+  operation.kind = static_cast<Kind>(kind);
+  return operation;
+}
+
+std::string Describe(const Operation& operation) {
+  std::string text = kKindNames.at(static_cast<size_t>(operation.kind));
+  if (ActsOnSlot(operation.kind)) {
+    text += fmt::format(" slot {}", operation.slot);
+  } else if (!operation.name.empty()) {
+    text += fmt::format(" {}/{}", operation.directory, operation.name);
+  }
+  if (!operation.other_name.empty())
+    text += fmt::format(" {}/{}", operation.other_directory, operation.other_name);
+  if (operation.size > 0 || operation.offset > 0)
+    text += fmt::format(" {} bytes at {}", operation.size, operation.offset);
+  return text;
+}
+
+std::string ThreadDirectory(unsigned thread) { return fmt::format("t{}", thread); }
+
+// --- OperationGenerator
+
+OperationGenerator::OperationGenerator(uint64_t seed, uint32_t largest_write)
+    : random_(seed), largest_write_(largest_write) {}
+
+std::string OperationGenerator::Name() { return fmt::format("n{}", random_.Below(7)); }
+
+std::string OperationGenerator::Directory() {
+  const uint64_t which = random_.Below(4);
+  return which < 2 ? "" : fmt::format("d{}", which);
+}
+
+Operation OperationGenerator::Data(Kind kind) {
+  Operation operation;
+  operation.kind = kind;
+  operation.slot = static_cast<uint8_t>(random_.Below(kSlots));
+  const uint32_t shift = static_cast<uint32_t>(random_.Below(8));
+  operation.size = 1 + static_cast<uint32_t>(random_.Below((largest_write_ >> shift) + 1));
+  operation.offset = random_.Below(uint64_t{largest_write_} * 3);
+  if (random_.OneIn(3)) operation.offset = operation.offset / 4096 * 4096;
+  operation.data_seed = random_.Next();
+  return operation;
+}
+
+// The ways programs write files, and what comes between.
+void OperationGenerator::Plan() {
+  Operation target;
+  target.directory = Directory();
+  target.name = Name();
+  target.slot = static_cast<uint8_t>(random_.Below(kSlots));
+  auto then = [&](Kind kind) {
+    Operation operation = Data(kind);
+    operation.slot = target.slot;
+    operation.directory = target.directory;
+    operation.name = target.name;
+    planned_.push_back(operation);
+  };
+  const uint64_t way = random_.Below(10);
+  if (way < 3) {  // replace by rename, often without fsync
+    const std::string goal = target.name;
+    target.name = goal + ".tmp";
+    then(Kind::kCreate);
+    for (uint64_t n = 1 + random_.Below(3); n > 0; --n) then(Kind::kAppend);
+    if (random_.OneIn(3)) then(Kind::kFsync);
+    then(Kind::kClose);
+    then(Kind::kRename);
+    planned_.back().other_directory = target.directory;
+    planned_.back().other_name = goal;
+  } else if (way < 6) {  // a whole file
+    then(random_.OneIn(3) ? Kind::kOverwrite : Kind::kCreate);
+    for (uint64_t n = random_.Below(4); n > 0; --n) then(Kind::kAppend);
+    if (random_.OneIn(4)) then(Kind::kFsync);
+    if (!random_.OneIn(3)) then(Kind::kClose);
+  } else if (way < 8) {  // a database
+    then(Kind::kOpen);
+    for (uint64_t n = 1 + random_.Below(4); n > 0; --n) {
+      then(Kind::kWrite);
+      if (random_.OneIn(2)) then(Kind::kFsync);
+    }
+  } else if (way == 8) {  // a temporary file nobody sees
+    then(Kind::kCreate);
+    then(Kind::kUnlink);
+    then(Kind::kAppend);
+    then(Kind::kWrite);
+  } else {
+    for (int i = 0; i < 3; ++i) planned_.push_back(Simple());
+  }
+  std::reverse(planned_.begin(), planned_.end());
+}
+
+Operation OperationGenerator::Simple() {
+  static constexpr Kind kKinds[] = {
+      Kind::kTruncate, Kind::kClose,           Kind::kRename,  Kind::kRenameNew, Kind::kExchange,
+      Kind::kLink,     Kind::kUnlink,          Kind::kUnlink,  Kind::kSymlink,   Kind::kMakeDirectory,
+      Kind::kSetMode,  Kind::kRemoveDirectory, Kind::kSetXattr, Kind::kRemoveXattr, Kind::kWrite,
+      Kind::kMakeDirectory};
+  Operation operation = Data(kKinds[random_.Below(std::size(kKinds))]);
+  operation.directory = Directory();
+  operation.name = Name();
+  operation.other_directory = Directory();
+  operation.other_name = Name();
+  if (operation.kind == Kind::kMakeDirectory || operation.kind == Kind::kRemoveDirectory) {
+    operation.directory.clear();
+    operation.name = fmt::format("d{}", 2 + random_.Below(2));
+  }
+  return operation;
+}
+
+Operation OperationGenerator::Next() {
+  if (planned_.empty() && random_.OneIn(12)) {
+    Operation sync;
+    sync.kind = Kind::kSyncAll;
+    return sync;
+  }
+  if (planned_.empty() && random_.OneIn(2)) return Simple();
+  if (planned_.empty()) Plan();
+  Operation next = std::move(planned_.back());
+  planned_.pop_back();
+  return next;
+}
+
+// --- Stepper
+
+Status Stepper::Begin() {
+  auto made = fs_->MakeDirectory(kRootInode, ThreadDirectory(thread_), 0755, kOwner);
+  if (!made.ok()) return std::move(made).status();
+  fs_->Forget(made->inode, 1);
+  return Status::Ok();
+}
+
+std::string Stepper::Answer(Status status) {
+  last_ = std::move(status);
+  return std::string(StatusCodeName(last_.code()));
+}
+
+std::string Stepper::Answer(const Result<Attributes>& result) {
+  if (!result.ok()) return Answer(result.status());
+  touched_.push_back(result->inode);
+  fs_->Forget(result->inode, 1);
+  return Answer(Status::Ok());
+}
+
+Result<InodeNumber> Stepper::Find(const std::string& directory, const std::string& name) {
+  InodeNumber inode = kRootInode;
+  for (const std::string& part : {ThreadDirectory(thread_), directory, name}) {
+    if (part.empty()) continue;
+    auto found = fs_->Lookup(inode, part);
+    if (!found.ok()) return std::move(found).status();
+    inode = found->inode;
+    fs_->Forget(inode, 1);
+  }
+  return inode;
+}
+
+void Stepper::Close(uint8_t slot) {
+  if (slots_.at(slot) != 0) fs_->ReleaseFile(slots_.at(slot));
+  slots_.at(slot) = 0;
+}
+
+void Stepper::ReleaseAll() {
+  for (uint8_t slot = 0; slot < kSlots; ++slot) Close(slot);
+}
+
+void Stepper::Reset(FileSystem& fs) {
+  fs_ = &fs;
+  slots_ = {};
+}
+
+std::string Stepper::OpenInto(uint8_t slot, InodeNumber inode, bool truncate) {
+  auto attributes = fs_->GetAttributes(inode);
+  if (!attributes.ok()) return Answer(attributes.status());
+  if (!S_ISREG(attributes->mode)) return "not a file";
+  Status opened = fs_->OpenFile(inode, truncate);
+  if (opened.ok()) {
+    Close(slot);
+    slots_.at(slot) = inode;
+    touched_.push_back(inode);
+  }
+  return Answer(std::move(opened));
+}
+
+std::string Stepper::StepOnSlot(const Operation& operation) {
+  const InodeNumber inode = slots_.at(operation.slot);
+  if (inode == 0) return "nothing open";
+  touched_.push_back(inode);
+  switch (operation.kind) {
+    case Kind::kWrite:
+      return Answer(fs_->Write(inode, operation.offset, DataOf(operation)));
+    case Kind::kAppend: {
+      auto attributes = fs_->GetAttributes(inode);
+      if (!attributes.ok()) return Answer(attributes.status());
+      return Answer(fs_->Write(inode, attributes->size, DataOf(operation)));
+    }
+    case Kind::kTruncate: {
+      AttributeChange change;
+      change.size = operation.offset;
+      return Answer(fs_->SetAttributes(inode, change).status());
+    }
+    case Kind::kFsync:
+      return Answer(fs_->Fsync(inode));
+    default:
+      Close(operation.slot);
+      return Answer(Status::Ok());
+  }
+}
+
+std::string Stepper::StepOnName(const Operation& operation, InodeNumber directory,
+                                InodeNumber other) {
+  const std::string& name = operation.name;
+  auto rename = [&](RenameMode mode) {
+    return Answer(fs_->Rename(directory, name, other, operation.other_name, mode));
+  };
+  switch (operation.kind) {
+    case Kind::kCreate: {
+      auto created = fs_->CreateFile(directory, name, 0100640, kOwner);
+      if (created.ok()) {
+        Close(operation.slot);
+        slots_.at(operation.slot) = created->inode;
+      }
+      return Answer(created);
+    }
+    case Kind::kRename:
+      return rename(RenameMode::kReplace);
+    case Kind::kRenameNew:
+      return rename(RenameMode::kNoReplace);
+    case Kind::kExchange:
+      return rename(RenameMode::kExchange);
+    case Kind::kUnlink:
+      return Answer(fs_->Unlink(directory, name));
+    case Kind::kMakeDirectory:
+      return Answer(fs_->MakeDirectory(directory, name, 0750, kOwner));
+    case Kind::kRemoveDirectory:
+      return Answer(fs_->RemoveDirectory(directory, name));
+    case Kind::kSymlink:
+      return Answer(fs_->MakeSymlink(directory, name, operation.other_name, kOwner));
+    default:
+      break;
+  }
+  auto target = Find(operation.directory, name);
+  if (!target.ok()) return Answer(target.status());
+  touched_.push_back(*target);
+  const std::string attribute = "user." + operation.other_name;
+  AttributeChange change;
+  switch (operation.kind) {
+    case Kind::kOpen:
+      return OpenInto(operation.slot, *target, false);
+    case Kind::kOverwrite:
+      return OpenInto(operation.slot, *target, true);
+    case Kind::kLink:
+      return Answer(fs_->Link(*target, other, operation.other_name));
+    case Kind::kSetMode:
+      change.mode = static_cast<uint32_t>(operation.data_seed & 0777);
+      return Answer(fs_->SetAttributes(*target, change).status());
+    case Kind::kSetXattr:
+      return Answer(fs_->SetXattr(*target, attribute, std::string(operation.data_seed % 200, 'v'),
+                                  XattrMode::kSet));
+    default:
+      return Answer(fs_->RemoveXattr(*target, attribute));
+  }
+}
+
+std::string Stepper::Step(const Operation& operation) {
+  touched_.clear();
+  last_ = Status::Ok();
+  if (operation.kind == Kind::kSyncAll) return Answer(fs_->SyncAll());
+  if (operation.kind == Kind::kReopen) return "reopened";
+  if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
+  auto directory = Find(operation.directory, "");
+  if (!directory.ok()) return Answer(directory.status());
+  auto other = Find(operation.other_directory, "");
+  if (!other.ok()) return Answer(other.status());
+  for (const auto& [where, name] : {std::pair(operation.directory, operation.name),
+                                    std::pair(operation.other_directory, operation.other_name)}) {
+    auto found = Find(where, name);
+    if (found.ok() && !name.empty()) touched_.push_back(*found);
+  }
+  return StepOnName(operation, *directory, *other);
+}
+
+// --- trees
+
+namespace {
+
+class TreeReader {
+ public:
+  explicit TreeReader(FileSystem& fs) : fs_(fs) {}
+
+  Status Visit(InodeNumber inode, const std::string& path) {
+    SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, fs_.GetAttributes(inode));
+    const bool directory = S_ISDIR(attributes.mode);
+    text_ += fmt::format("{} mode {:o} links {} owner {}:{}", path, attributes.mode,
+                         attributes.links, attributes.uid, attributes.gid);
+    if (!directory) text_ += fmt::format(" size {}", attributes.size);
+    SILTFS_RETURN_IF_ERROR(AddXattrs(inode));
+    if (S_ISLNK(attributes.mode)) {
+      SILTFS_ASSIGN_OR_RETURN(const std::string target, fs_.ReadLink(inode));
+      text_ += " -> " + target;
+    }
+    if (S_ISREG(attributes.mode)) {
+      const auto [known, is_new] = first_path_.emplace(inode, path);
+      if (!is_new) text_ += " same as " + known->second;
+      if (is_new) SILTFS_RETURN_IF_ERROR(AddContent(inode, attributes.size));
+    }
+    text_ += "\n";
+    return directory ? VisitEntries(inode, path) : Status::Ok();
+  }
+
+  std::string& text() { return text_; }
+
+ private:
+  Status AddXattrs(InodeNumber inode) {
+    SILTFS_ASSIGN_OR_RETURN(std::vector<std::string> names, fs_.ListXattrs(inode));
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      SILTFS_ASSIGN_OR_RETURN(const std::string value, fs_.GetXattr(inode, name));
+      text_ += fmt::format(" {}={}", name, value.size());
+    }
+    return Status::Ok();
+  }
+
+  Status AddContent(InodeNumber inode, uint64_t size) {
+    Bytes bytes(size);
+    SILTFS_ASSIGN_OR_RETURN(const size_t got, fs_.Read(inode, 0, bytes));
+    text_ += fmt::format(" content {:016x} ({})", XXH3_64bits(bytes.data(), got), got);
+    return Status::Ok();
+  }
+
+  Status VisitEntries(InodeNumber directory, const std::string& path) {
+    std::map<std::string, InodeNumber> entries;
+    SILTFS_RETURN_IF_ERROR(fs_.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
+      if (record.name != "." && record.name != "..") entries.emplace(record.name, record.inode);
+      return true;
+    }));
+    for (const auto& [name, inode] : entries) {
+      SILTFS_ASSIGN_OR_RETURN(const Attributes child, fs_.Lookup(directory, name));
+      fs_.Forget(child.inode, 1);
+      if (child.inode != inode) {
+        return Status(StatusCode::kCorruption, "is another inode by name than in its directory")
+            .At(path + "/" + name);
+      }
+      SILTFS_RETURN_IF_ERROR(Visit(inode, path + "/" + name));
+    }
+    return Status::Ok();
+  }
+
+  FileSystem& fs_;
+  std::string text_;
+  std::map<InodeNumber, std::string> first_path_;  // of files with several names
+};
+
+}  // namespace
+
+Result<std::string> DescribeTree(FileSystem& fs, unsigned thread) {
+  auto root = fs.Lookup(kRootInode, ThreadDirectory(thread));
+  if (root.status().Is(StatusCode::kNotFound)) return std::string("nothing\n");
+  if (!root.ok()) return std::move(root).status();
+  fs.Forget(root->inode, 1);
+  TreeReader reader(fs);
+  SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, ""));
+  return std::move(reader.text());
+}
+
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread) {
+  SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread));
+  return XXH3_64bits(text.data(), text.size());
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,125 @@
+// One step of a random sequence: at most one changing call of a FileSystem, decided beforehand, so
+// that the same step can be taken on the store under test, on a model, and again from a trace.
+//
+// Each thread of a sequence works in a directory of its own below the root, so that what it finds
+// there depends on its own steps alone; the stores' groups, commits and counters are shared.
+//
+// Thread-safety: values. A Stepper is one thread's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "fs/core/file_system.h"
+#include "store/base/random.h"
+
+namespace siltfs::testing {
+
+struct Operation {
+  enum class Kind : uint8_t {
+    kCreate,      // a file, and opens it into a slot
+    kOpen,        // into a slot
+    kOverwrite,   // opens and truncates
+    kWrite,       // at `offset` of what is open in the slot
+    kAppend,      // at its end
+    kTruncate,    // what is open in the slot, to `offset`
+    kClose,       // the slot
+    kRename,      // replaces
+    kRenameNew,   // replaces nothing
+    kExchange,    //
+    kLink,        //
+    kUnlink,      // also of what is open
+    kMakeDirectory,
+    kRemoveDirectory,
+    kSymlink,
+    kSetMode,
+    kSetXattr,
+    kRemoveXattr,
+    kFsync,    // what is open in the slot
+    kSyncAll,  //
+    kReopen,   // everything open is forgotten: the store was closed, or crashed
+  };
+  Kind kind = Kind::kReopen;
+  uint8_t slot = 0;
+  std::string directory;  // below the thread's own: "" or one name
+  std::string name;
+  std::string other_directory;
+  std::string other_name;
+  uint64_t offset = 0;
+  uint32_t size = 0;       // of the data
+  uint64_t data_seed = 0;  // what the data is; also a mode, an attribute's value
+  bool operator==(const Operation&) const = default;
+};
+
+inline constexpr size_t kSlots = 4;
+
+Bytes EncodeOperation(const Operation& operation);
+Result<Operation> DecodeOperation(ByteView bytes);
+std::string Describe(const Operation& operation);
+// "t0", the directory of a thread's own.
+std::string ThreadDirectory(unsigned thread);
+
+// Steps that are likely to succeed, and to meet one another: few names, files that stay open,
+// replacing by rename.
+class OperationGenerator {
+ public:
+  OperationGenerator(uint64_t seed, uint32_t largest_write);
+  Operation Next();
+
+ private:
+  void Plan();
+  Operation Simple();
+  Operation Data(Operation::Kind kind);
+  std::string Name();
+  std::string Directory();
+
+  Random random_;
+  const uint32_t largest_write_;
+  std::vector<Operation> planned_;  // last first
+};
+
+// Takes steps on one FileSystem for one thread, and keeps what it has open.
+class Stepper {
+ public:
+  // `fs` must outlive it, or be replaced by Reset.
+  Stepper(FileSystem& fs, unsigned thread) : fs_(&fs), thread_(thread) {}
+
+  // Makes the thread's directory.
+  Status Begin();
+  // What the call answered, in words; the same on every FileSystem for the same steps before it.
+  std::string Step(const Operation& operation);
+  // The Status behind the last answer.
+  const Status& last() const { return last_; }
+  // Inodes that the last step may have changed.
+  const std::vector<InodeNumber>& touched() const { return touched_; }
+  InodeNumber InSlot(uint8_t slot) const { return slots_.at(slot); }
+  void ReleaseAll();
+  // Everything open is gone, as after a crash; goes on with `fs`.
+  void Reset(FileSystem& fs);
+
+ private:
+  std::string Answer(Status status);
+  std::string Answer(const Result<Attributes>& result);
+  std::string StepOnSlot(const Operation& operation);
+  std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
+  std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
+  Result<InodeNumber> Find(const std::string& directory, const std::string& name);
+  void Close(uint8_t slot);
+
+  FileSystem* fs_;
+  const unsigned thread_;
+  std::array<InodeNumber, kSlots> slots_{};
+  std::vector<InodeNumber> touched_;
+  Status last_;
+};
+
+// Everything that can be seen of the tree below a thread's directory, in one number. Errors: what
+// reading met.
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread);
+// The same for a person.
+Result<std::string> DescribeTree(FileSystem& fs, unsigned thread);
+
+}  // namespace siltfs::testing

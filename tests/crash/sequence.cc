@@ -1,0 +1,177 @@
+#include "tests/crash/sequence.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/core/store_layout.h"
+#include "index/silt/silt_index.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr std::chrono::hours kNever{1};
+
+// The device's doing, not the step's.
+bool IsDeviceFailure(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kIoError:
+    case StatusCode::kNoSpace:
+    case StatusCode::kReadOnly:
+    case StatusCode::kAborted:
+    case StatusCode::kCorruption:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<SimFault> PlanFault(Random& random) {
+  if (!random.OneIn(4)) return std::nullopt;
+  SimFault fault;
+  fault.nth = 1 + random.Below(400);
+  switch (random.Below(4)) {
+    case 0:
+      fault.calls = SimCall::kSync;  // an fsync that fails once
+      fault.nth = 1 + random.Below(40);
+      break;
+    case 1:
+      fault.calls = SimCall::kWrite;  // a short write
+      fault.bytes_written = random.Below(4096);
+      break;
+    case 2:
+      fault.calls = SimCall::kMutating;
+      break;
+    default:
+      fault.calls = SimCall::kMutating;
+      fault.code = StatusCode::kNoSpace;
+  }
+  return fault;
+}
+
+Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
+  if (plan.store.index_engine != IndexEngine::kSilt) return Status::Ok();
+  SiltIndexOptions options;
+  options.directory = IndexPath(kStorePath);
+  options.partition_bits = plan.partition_bits;
+  options.bucket_bits = plan.bucket_bits;
+  SILTFS_ASSIGN_OR_RETURN(auto index, OpenSiltIndex(env, options));
+  return index->Close();
+}
+
+Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& random) {
+  FindingLog findings;
+  SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, plan.commit_interval, findings));
+  if (phase == 0 && plan.fault) env.FailCall(*plan.fault);
+  std::vector<std::thread> threads;
+  std::vector<Stepper> steppers;
+  for (unsigned i = 0; i < plan.threads; ++i) steppers.emplace_back(*fs, i);
+  for (unsigned i = 0; i < plan.threads; ++i) {
+    const uint64_t seed = random.Next();
+    threads.emplace_back([&, i, seed] {
+      OperationGenerator generator(seed, plan.largest_write);
+      if (phase > 0) Marks::Begin(env, i, Operation{});
+      if (phase > 0) Marks::End(env, i, true, "reopened");
+      TakeSteps(env, steppers[i], i, generator, plan.steps);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (!random.OneIn(2)) {  // the process dies; what it wrote is in the machine's cache
+    if (phase + 1 == plan.phases) return Status::Ok();
+    const Status synced = fs->SyncAll();
+    if (synced.ok()) Marks::AllDurable(env);
+    return synced;
+  }
+  for (Stepper& stepper : steppers) stepper.ReleaseAll();
+  const Status closed = fs->Close();
+  if (closed.ok()) Marks::AllDurable(env);
+  return plan.fault ? Status::Ok() : closed;
+}
+
+}  // namespace
+
+void FindingLog::Add(const std::string& finding) {
+  MutexLock lock(mutex_);
+  findings_ += finding + "\n";
+}
+
+std::string FindingLog::Take() {
+  MutexLock lock(mutex_);
+  return std::exchange(findings_, {});
+}
+
+SequencePlan PlanSequence(uint64_t seed) {
+  Random random(seed);
+  SequencePlan plan;
+  plan.seed = seed;
+  plan.threads = 1 + static_cast<unsigned>(random.Below(3));
+  plan.phases = random.OneIn(3) ? 2 : 1;
+  plan.steps = 10 + static_cast<unsigned>(random.Below(40)) / plan.threads;
+  plan.largest_write = 1u << (10 + random.Below(8));
+  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(1 + random.Below(4));
+  plan.segment_bytes = 4096u << random.Below(8);
+  plan.store.path = kStorePath;
+  plan.store.chunk_min = 256;
+  plan.store.chunk_avg = 1024;
+  plan.store.chunk_max = 8192;
+  plan.store.index_engine = random.OneIn(8) ? IndexEngine::kMap : IndexEngine::kSilt;
+  plan.partition_bits = static_cast<unsigned>(random.Below(2));
+  plan.bucket_bits = 1 + static_cast<unsigned>(random.Below(4));
+  plan.fault = PlanFault(random);
+  if (plan.fault) plan.phases = 1;
+  return plan;
+}
+
+Status MakeSmallStore(SimEnv& env, const SequencePlan& plan) {
+  SILTFS_RETURN_IF_ERROR(MakeStore(env, plan.store));
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state,
+                          ReadSuperblock(env, kStorePath, StoreAccess::kReadWrite));
+  state.superblock.segment_bytes = plan.segment_bytes;
+  state.superblock.block_plain_bytes = kMinBlockPlainBytes;
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, kStorePath, state.superblock));
+  SILTFS_RETURN_IF_ERROR(MakeSmallIndex(env, plan));
+  FindingLog findings;
+  SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, kNever, findings));
+  for (unsigned i = 0; i < plan.threads; ++i) SILTFS_RETURN_IF_ERROR(Stepper(*fs, i).Begin());
+  SILTFS_RETURN_IF_ERROR(fs->Close());
+  const std::string found = findings.Take();
+  return found.empty() ? Status::Ok() : Status(StatusCode::kCorruption, found);
+}
+
+Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
+                                              FindingLog& findings) {
+  FileSystemOptions options;
+  options.store = kStorePath;
+  options.commit_interval = commit_interval;
+  options.report = [&findings](const std::string& finding) { findings.Add(finding); };
+  return FileSystem::Open(env, std::move(options));
+}
+
+void TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
+               unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    const Operation operation = generator.Next();
+    Marks::Begin(env, thread, operation);
+    const std::string answer = stepper.Step(operation);
+    const bool failed = IsDeviceFailure(stepper.last());
+    // A full disk refuses a step; after any other failure nobody knows what became of it.
+    const bool refused = stepper.last().Is(StatusCode::kNoSpace);
+    if (failed && !refused) return;
+    Marks::End(env, thread, !failed, answer);
+  }
+}
+
+Result<SimTrace> RunSequence(const SequencePlan& plan) {
+  SimEnv env(plan.seed);
+  env.StartTrace();
+  SILTFS_RETURN_IF_ERROR(MakeSmallStore(env, plan));
+  Marks::Ready(env, plan.threads);
+  Random random(plan.seed + 1);
+  for (unsigned phase = 0; phase < plan.phases; ++phase) {
+    SILTFS_RETURN_IF_ERROR(RunPhase(env, plan, phase, random));
+  }
+  return env.TakeTrace();
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,22 @@
+// Runs one sequence and cuts the power after every change its store made to the device.
+//
+// Thread-safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/crash/cut.h"
+#include "tests/crash/injection.h"
+
+namespace siltfs::testing {
+
+// Told of each cut: what is wrong (empty: it was legal), where it was, and how to make it again.
+using CutVerdict = std::function<void(const std::string& problem, const std::string& place,
+                                      bool in_recovery, const CutChain& chain)>;
+
+// At most `limit` cuts. What keeps the sequence itself from being run is a verdict, too.
+void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict);
+
+}  // namespace siltfs::testing
