@@ -35,11 +35,17 @@ class Worker {
           Random(options_.seed + (i * options_.jobs + number_) * 0x9E3779B97F4A7C15).Next();
       Send(Encoder().U8(kSequence).U64(seed));
       const uint64_t before = left_;
-      CutSequence(seed, left_, options_.injection,
-                  [this, seed](const std::string& problem, const std::string& place,
-                               bool in_recovery, const CutChain& chain) {
-                    Report(seed, problem, place, in_recovery, chain);
-                  });
+      if (options_.rot) {
+        RotSequence(seed, left_,
+                    [this, seed](const std::string& problem, const std::string& place,
+                                 bool noticed) { Report(seed, problem, place, noticed, {}); });
+      } else {
+        CutSequence(seed, left_, options_.injection,
+                    [this, seed](const std::string& problem, const std::string& place,
+                                 bool in_recovery, const CutChain& chain) {
+                      Report(seed, problem, place, in_recovery, chain);
+                    });
+      }
       if (left_ == before) --left_;  // a sequence that cannot be run must not go on for ever
     }
     _exit(0);
@@ -47,12 +53,12 @@ class Worker {
 
  private:
   void Report(uint64_t seed, const std::string& problem, const std::string& place,
-              bool in_recovery, const CutChain& chain) {
+              bool counted, const CutChain& chain) {
     --left_;
-    Send(Encoder().U8(kCuts).U8(problem.empty() ? 0 : 1).U8(in_recovery ? 1 : 0));
+    Send(Encoder().U8(kCuts).U8(problem.empty() ? 0 : 1).U8(counted ? 1 : 0));
     if (problem.empty() || problems_++ >= kProblemsKept) return;
     std::string file;
-    if (!options_.save_directory.empty()) {
+    if (!options_.save_directory.empty() && !chain.links.empty()) {
       file = fmt::format("{}/cut-{:016x}-{}", options_.save_directory, seed, problems_);
       const Status saved = SaveChain(chain, file);
       if (!saved.ok()) file = "not saved: " + saved.ToString();
@@ -160,7 +166,7 @@ class Supervisor {
       case kCuts:
         ++result_.cuts;
         result_.illegal += in.U8();
-        result_.recoveries_cut += in.U8();
+        (options_.rot ? result_.noticed : result_.recoveries_cut) += in.U8();
         break;
       default: {
         CampaignProblem problem;

@@ -18,6 +18,7 @@ struct CampaignOptions {
   uint64_t seed = 1;
   unsigned jobs = 1;
   Injection injection = Injection::kNone;
+  bool rot = false;  // bytes rot instead of the power going
   std::string save_directory;  // where what fails is saved; empty: nowhere
   // Called every few seconds.
   std::function<void(uint64_t cuts, uint64_t illegal)> progress;
@@ -34,6 +35,7 @@ struct CampaignResult {
   uint64_t illegal = 0;
   uint64_t sequences = 0;
   uint64_t recoveries_cut = 0;  // of the cuts, those that fell into a recovery or what followed it
+  uint64_t noticed = 0;         // of the bytes that rotted, those that the store spoke of
   std::vector<CampaignProblem> problems;  // the first few
 };
 

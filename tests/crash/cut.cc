@@ -49,8 +49,8 @@ class CutCheck {
     for (unsigned thread = 0; thread < threads; ++thread) {
       Stepper stepper(*fs_, thread);
       OperationGenerator generator(random.Next(), 4096);
-      TakeSteps(device_, stepper, thread, generator, options_.more_steps);
-      if (IsBad(stepper.last())) return stepper.last();
+      SILTFS_RETURN_IF_ERROR(
+          TakeSteps(device_, stepper, thread, generator, options_.more_steps));
       if (options_.close) stepper.ReleaseAll();
     }
     if (options_.close) {
@@ -61,13 +61,6 @@ class CutCheck {
       Marks::AllDurable(device_);
     }
     return Status::Ok();
-  }
-
-  // Nothing was made to fail here.
-  static bool IsBad(const Status& status) {
-    return status.Is(StatusCode::kIoError) || status.Is(StatusCode::kReadOnly) ||
-           status.Is(StatusCode::kCorruption) || status.Is(StatusCode::kNoSpace) ||
-           status.Is(StatusCode::kAborted);
   }
 
   Status Reopen(const History& after, size_t cut, size_t threads) {
@@ -101,6 +94,17 @@ CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut,
   CutOutcome outcome;
   const Status status = CutCheck(device, history, cut, options).Run(outcome);
   if (!status.ok()) outcome.problem = status.ToString();
+  return outcome;
+}
+
+CutOutcome CheckCutWhileMaking(SimEnv& device) {
+  CutOutcome outcome;
+  FindingLog findings;
+  const auto opened = OpenStore(device, kNever, findings);
+  if (!opened.ok() && !opened.status().Is(StatusCode::kNotFound)) {
+    outcome.problem = "neither a store nor none: " + opened.status().ToString();
+  }
+  if (outcome.problem.empty()) outcome.problem = findings.Take();
   return outcome;
 }
 

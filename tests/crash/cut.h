@@ -4,6 +4,7 @@
 // Thread-safety: functions of their arguments; several may run at once on devices of their own.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,7 +22,7 @@ struct CutChain {
     size_t cut = 0;  // records of the trace before it
     CrashPolicy policy;
   };
-  std::vector<Link> links;
+  std::deque<Link> links;  // stay where they are when others are added
 };
 
 struct CutOptions {
@@ -41,6 +42,9 @@ struct CutOutcome {
 
 // `device` is as the cut left it; it is used up. `history` is of the trace that was cut.
 CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut, const CutOptions& options);
+
+// The same for a cut while the store was being made: there must be a store or none.
+CutOutcome CheckCutWhileMaking(SimEnv& device);
 
 // A policy for the nth cut at one place: first nothing survives, then all kinds at random.
 CrashPolicy PolicyFor(uint64_t nth, Random& random);

@@ -10,13 +10,15 @@
 namespace siltfs::testing {
 namespace {
 
-enum MarkType : uint8_t { kReady, kBegin, kEnd, kAllDurable };
+enum MarkType : uint8_t { kReady, kBegin, kEnd, kAllDurable, kMade };
 
 void Enter(SimEnv& env, const Encoder& note) { env.Mark(note.view()); }
 
 Status Illegal(std::string what) { return Status(StatusCode::kCorruption, std::move(what)); }
 
 }  // namespace
+
+void Marks::Made(SimEnv& env) { Enter(env, Encoder().U8(kMade)); }
 
 void Marks::Ready(SimEnv& env, unsigned threads) { Enter(env, Encoder().U8(kReady).U32(threads)); }
 
@@ -58,10 +60,9 @@ Result<History> History::Read(const SimTrace& trace, const StepsByThread& earlie
 Status History::ReadMark(ByteView note, size_t at) {
   Decoder in(note);
   const uint8_t type = in.U8();
-  if (type == kReady) {
-    first_cut_ = at;
-    return Status::Ok();
-  }
+  if (type == kReady) first_cut_ = at;
+  if (type == kMade) made_ = at;
+  if (type == kReady || type == kMade) return Status::Ok();
   if (type == kAllDurable) {
     promises_.push_back({at, EndedBefore(at)});
     return Status::Ok();

@@ -26,7 +26,9 @@ using StepsByThread = std::vector<std::vector<Operation>>;
 // Called by a sequence while its device records.
 class Marks {
  public:
-  // The store is made, with a directory for each thread: from here on the power may go.
+  // The store is made: from here on it must open.
+  static void Made(SimEnv& env);
+  // It has a directory for each thread: from here on steps are taken.
   static void Ready(SimEnv& env, unsigned threads);
   static void Begin(SimEnv& env, unsigned thread, const Operation& operation);
   // `taken` is false for a step that the device's failure prevented.
@@ -44,7 +46,9 @@ class History {
   static unsigned ThreadsIn(const SimTrace& trace);
 
   size_t threads() const { return threads_.size(); }
-  // The records before this one cannot be followed by a cut: the store is not made yet.
+  // A cut before this record leaves a store or none.
+  size_t made() const { return made_; }
+  // A cut at this record or after it leaves what Match tells about.
   size_t first_cut() const { return first_cut_; }
   // How many steps of each thread have survived a cut before record `cut`, if trees of these
   // digests are what it left. kCorruption, with what is wrong, if that is not legal.
@@ -85,6 +89,7 @@ class History {
   StepsByThread earlier_;
   std::vector<Thread> threads_;
   std::vector<Promise> promises_;
+  size_t made_ = 0;
   size_t first_cut_ = 0;
 };
 

@@ -33,6 +33,12 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
                problem.what, problem.file.empty() ? "" : " (saved as " + problem.file + ")");
   }
   if (!json) {
+    if (options.rot) {
+      fmt::print("{} rotten bytes ({} of them noticed) of {} sequences in {:.1f} s, seed {}: {}\n",
+                 result.cuts, result.noticed, result.sequences, seconds, options.seed,
+                 result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
+      return;
+    }
     fmt::print("{} power cuts ({} of them in a recovery) of {} sequences in {:.1f} s, seed {}: {}\n",
                result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
                result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
@@ -43,6 +49,7 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
                                      {"seed", options.seed},
                                      {"sequences", result.sequences},
                                      {"recoveries_cut", result.recoveries_cut},
+                                     {"noticed", result.noticed},
                                      {"seconds", seconds}};
   document["problems"] = nlohmann::ordered_json::array();
   for (const CampaignProblem& problem : result.problems) {
@@ -68,6 +75,8 @@ int Run(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "Processes")->check(CLI::Range(1, 256));
   app.add_option("--inject", inject, "Break the store on purpose")
       ->check(CLI::IsMember({"skip-segment-sync", "swap-commit-order", "drop-directory-sync"}));
+  app.add_flag("--rot", options.rot,
+               "Instead of cutting the power, kill the process and let a byte rot: --cuts bytes");
   app.add_option("--save", options.save_directory, "Keep what fails in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Make a saved cut again")->check(CLI::ExistingFile);

@@ -60,12 +60,25 @@ Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
   return index->Close();
 }
 
+// After a failure of the device the store must refuse to write (docs/crash-model.md, I3).
+Status CheckFailures(FileSystem& fs, const std::vector<Status>& outcomes) {
+  for (const Status& outcome : outcomes) {
+    if (outcome.ok() || outcome.Is(StatusCode::kCorruption)) continue;
+    auto made = fs.MakeDirectory(kRootInode, "after-the-failure", 0755, {});
+    if (made.status().Is(StatusCode::kReadOnly)) continue;
+    return Status(StatusCode::kCorruption,
+                  "the store goes on writing after a failure: " + outcome.ToString());
+  }
+  return Status::Ok();
+}
+
 Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& random) {
   FindingLog findings;
   SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, plan.commit_interval, findings));
   if (phase == 0 && plan.fault) env.FailCall(*plan.fault);
   std::vector<std::thread> threads;
   std::vector<Stepper> steppers;
+  std::vector<Status> outcomes(plan.threads);
   for (unsigned i = 0; i < plan.threads; ++i) steppers.emplace_back(*fs, i);
   for (unsigned i = 0; i < plan.threads; ++i) {
     const uint64_t seed = random.Next();
@@ -73,10 +86,11 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
       OperationGenerator generator(seed, plan.largest_write);
       if (phase > 0) Marks::Begin(env, i, Operation{});
       if (phase > 0) Marks::End(env, i, true, "reopened");
-      TakeSteps(env, steppers[i], i, generator, plan.steps);
+      outcomes[i] = TakeSteps(env, steppers[i], i, generator, plan.steps);
     });
   }
   for (std::thread& thread : threads) thread.join();
+  SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
   if (!random.OneIn(2)) {  // the process dies; what it wrote is in the machine's cache
     if (phase + 1 == plan.phases) return Status::Ok();
     const Status synced = fs->SyncAll();
@@ -106,8 +120,12 @@ SequencePlan PlanSequence(uint64_t seed) {
   SequencePlan plan;
   plan.seed = seed;
   plan.threads = 1 + static_cast<unsigned>(random.Below(3));
-  plan.phases = random.OneIn(3) ? 2 : 1;
-  plan.steps = 10 + static_cast<unsigned>(random.Below(40)) / plan.threads;
+  plan.phases = random.OneIn(2) ? 1 : 1 + static_cast<unsigned>(random.Below(4));
+  plan.steps = 8 + static_cast<unsigned>(random.Below(48)) / plan.threads / plan.phases;
+  if (random.OneIn(24)) {  // enough for the metadata to be flushed while steps are taken
+    plan.steps = 300;
+    plan.most_places = 150;
+  }
   plan.largest_write = 1u << (10 + random.Below(8));
   if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(1 + random.Below(4));
   plan.segment_bytes = 4096u << random.Below(8);
@@ -125,6 +143,7 @@ SequencePlan PlanSequence(uint64_t seed) {
 
 Status MakeSmallStore(SimEnv& env, const SequencePlan& plan) {
   SILTFS_RETURN_IF_ERROR(MakeStore(env, plan.store));
+  Marks::Made(env);
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state,
                           ReadSuperblock(env, kStorePath, StoreAccess::kReadWrite));
   state.superblock.segment_bytes = plan.segment_bytes;
@@ -148,8 +167,8 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
   return FileSystem::Open(env, std::move(options));
 }
 
-void TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
-               unsigned count) {
+Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
+                 unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     const Operation operation = generator.Next();
     Marks::Begin(env, thread, operation);
@@ -157,9 +176,10 @@ void TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerato
     const bool failed = IsDeviceFailure(stepper.last());
     // A full disk refuses a step; after any other failure nobody knows what became of it.
     const bool refused = stepper.last().Is(StatusCode::kNoSpace);
-    if (failed && !refused) return;
+    if (failed && !refused) return stepper.last();
     Marks::End(env, thread, !failed, answer);
   }
+  return Status::Ok();
 }
 
 Result<SimTrace> RunSequence(const SequencePlan& plan) {

@@ -22,6 +22,7 @@ struct SequencePlan {
   unsigned threads = 1;
   unsigned phases = 1;  // the store is closed, or its process dies, and is opened again in between
   unsigned steps = 30;  // of each thread in each phase
+  size_t most_places = SIZE_MAX;  // where it is cut; all, but for a sequence too long for that
   uint32_t largest_write = 20000;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
@@ -60,8 +61,8 @@ class FindingLog {
 Result<SimTrace> RunSequence(const SequencePlan& plan);
 
 // Takes steps on an open store in this thread, marking them on `env`, until `count` are done or
-// one fails for the device's sake.
-void TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
-               unsigned count);
+// one fails for the device's sake, which is then the answer, unless it was a full disk's.
+Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
+                 unsigned count);
 
 }  // namespace siltfs::testing

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/crash/rot.h"
 #include "tests/crash/sequence.h"
 
 namespace siltfs::testing {
@@ -13,11 +14,14 @@ namespace {
 constexpr uint64_t kPoliciesPerPlace = 2;
 constexpr uint64_t kOneRecoveryCutIn = 12;  // of so many cuts, one has its recovery cut in turn
 constexpr size_t kPlacesInRecovery = 8;
+constexpr size_t kPlacesWhileMaking = 4;
+constexpr size_t kKillsPerSequence = 8;
+constexpr int kFlipsPerKill = 12;
 
 // Where the power is cut: before each change, when all marks before it have been made.
-std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first) {
+std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first, size_t last) {
   std::vector<size_t> places;
-  for (size_t i = first; i <= trace.size(); ++i) {
+  for (size_t i = first; i <= last; ++i) {
     if (i == trace.size() || trace[i].kind != SimRecord::Kind::kMark) places.push_back(i);
   }
   return places;
@@ -67,16 +71,41 @@ class SequenceCuts {
     chain_.links.push_back({std::move(trace), 0, {}});
     CutChain::Link& link = chain_.links.front();
     Player player(SimEnv(), link.trace);
-    for (size_t place : PlacesIn(link.trace, history.first_cut() + 1)) {
+    for (size_t place : PlacesOf(plan, history)) {
       SILTFS_RETURN_IF_ERROR(player.MoveTo(place));
       link.cut = place;
       for (uint64_t nth = 0; nth < kPoliciesPerPlace && left_ > 0; ++nth) {
         link.policy = PolicyFor(nth, random_);
-        CutOnce(*player.Cut(link.policy), history);
+        const auto device = player.Cut(link.policy);
+        if (place > history.first_cut()) {
+          CutOnce(*device, history);
+        } else {
+          --left_;
+          verdict_(CheckCutWhileMaking(*device).problem, Place(), false, chain_);
+        }
       }
       if (left_ == 0) break;
     }
     return Status::Ok();
+  }
+
+  // While the store is being made, only some: that part is the same each time.
+  std::vector<size_t> PlacesOf(const SequencePlan& plan, const History& history) {
+    const SimTrace& trace = chain_.links.front().trace;
+    std::vector<size_t> places = Some(PlacesIn(trace, 0, history.made()), kPlacesWhileMaking);
+    for (size_t place : Some(PlacesIn(trace, history.first_cut() + 1, trace.size()),
+                             plan.most_places)) {
+      places.push_back(place);
+    }
+    return places;
+  }
+
+  // At most so many of them, in order.
+  std::vector<size_t> Some(std::vector<size_t> places, size_t most) {
+    while (places.size() > most) {
+      places.erase(places.begin() + static_cast<ptrdiff_t>(random_.Below(places.size())));
+    }
+    return places;
   }
 
   CutOptions Options() {
@@ -104,10 +133,7 @@ class SequenceCuts {
 
   Status CutRecovery(const SimEnv& start, SimTrace trace, const StepsByThread& earlier) {
     SILTFS_ASSIGN_OR_RETURN(const History history, History::Read(trace, earlier));
-    std::vector<size_t> places = PlacesIn(trace, 0);
-    while (places.size() > kPlacesInRecovery) {
-      places.erase(places.begin() + static_cast<ptrdiff_t>(random_.Below(places.size())));
-    }
+    const std::vector<size_t> places = Some(PlacesIn(trace, 0, trace.size()), kPlacesInRecovery);
     chain_.links.push_back({std::move(trace), 0, {}});
     Player player(start, chain_.links.back().trace);
     for (size_t place : places) {
@@ -140,6 +166,32 @@ class SequenceCuts {
 };
 
 }  // namespace
+
+void RotSequence(uint64_t seed, uint64_t limit,
+                 const std::function<void(const std::string& problem, const std::string& place,
+                                          bool noticed)>& verdict) {
+  const SequencePlan plan = PlanSequence(seed);
+  auto trace = RunSequence(plan);
+  const std::string sequence = fmt::format("sequence {}, killed ", seed);
+  if (!trace.ok()) return verdict(trace.status().ToString(), sequence + "never", false);
+  auto history = History::Read(*trace, StepsByThread(plan.threads));
+  if (!history.ok()) return verdict(history.status().ToString(), sequence + "never", false);
+  Random random(seed + 3);
+  Player player(SimEnv(), *trace);
+  const std::vector<size_t> places = PlacesIn(*trace, history->first_cut() + 1, trace->size());
+  const uint64_t step = std::max<uint64_t>(1, places.size() / kKillsPerSequence);
+  for (size_t i = random.Below(step); i < places.size() && limit > 0; i += step) {
+    const Status moved = player.MoveTo(places[i]);
+    if (!moved.ok()) return verdict(moved.ToString(), sequence, false);
+    const auto device = player.Cut({.unsynced = CrashPolicy::Unsynced::kKeep});
+    for (int flip = 0; flip < kFlipsPerKill && limit > 0; ++flip, --limit) {
+      const RotOutcome outcome = CheckRot(*device, plan.threads, random);
+      verdict(outcome.problem,
+              fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place),
+              outcome.noticed);
+    }
+  }
+}
 
 void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict) {
   SequenceCuts(seed, limit, injection, verdict).Run();

@@ -16,6 +16,12 @@ namespace siltfs::testing {
 using CutVerdict = std::function<void(const std::string& problem, const std::string& place,
                                       bool in_recovery, const CutChain& chain)>;
 
+// A sequence whose process is killed at `limit` places at most, a byte rotting each time (rot.h).
+// The last argument of `verdict` tells whether the store noticed; there is no chain.
+void RotSequence(uint64_t seed, uint64_t limit,
+                 const std::function<void(const std::string& problem, const std::string& place,
+                                          bool noticed)>& verdict);
+
 // At most `limit` cuts. What keeps the sequence itself from being run is a verdict, too.
 void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict);
 
