@@ -270,8 +270,7 @@ Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
 Status RocksDbStore::ResumeIfFull() {
   const rocksdb::Status error = database_->background->error();
   if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
-  // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has
-  // begun.
+  // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has begun.
   uint64_t free_bytes = 0;
   const bool known = database_->env->GetFreeSpace(database_->path, &free_bytes).ok();
   if (known && free_bytes < kWriteBufferBytes) return StatusFrom(error, database_->path);
