@@ -182,7 +182,7 @@ Status ContentCheck::SearchSegments() {
       }));
   for (size_t i = 0; i < unresolved_.size(); ++i) {
     const Reference& reference = unresolved_[i];
-    const bool damaged = found[i] ? context_.IsDamaged(reference.name) : reference.damaged;
+    const bool damaged = context_.IsDamaged(reference.name) || (!found[i] && reference.damaged);
     if (found[i] && !damaged) continue;
     damages_.Add(reference.inode, damaged ? "chunk-damaged" : "chunk-missing", reference.offset,
                  fmt::format("the chunk {} of {} bytes {}", reference.name.ToHex(),
