@@ -67,6 +67,9 @@ class KvStore {
   // The same for those that `fill` passes to the sink: so a large group need not be copied into a
   // list first. `fill` may be called more than once, and must pass the same each time.
   virtual Status WriteFrom(const std::function<void(MutationSink&)>& fill) = 0;
+  // Reads everything that is stored and compares it with its checksums. kCorruption for what
+  // differs; OK where the store keeps none.
+  virtual Status VerifyChecksums() const { return Status::Ok(); }
   // Bytes on disk, live log included.
   virtual uint64_t DiskBytes() const = 0;
   // Leaves nothing in a log: what is on disk afterwards needs no recovery. No call may follow, this

@@ -208,6 +208,9 @@ class RocksDbStore final : public KvStore {
     return std::make_shared<RocksDbSnapshot>(database_);
   }
   Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  Status VerifyChecksums() const override {
+    return StatusFrom(database_->db->VerifyChecksum(), database_->path);
+  }
   uint64_t DiskBytes() const override;
   Status CloseCleanly() override;
 

@@ -1,0 +1,87 @@
+#include "fs/check/check_context.h"
+
+#include <utility>
+
+namespace siltfs {
+namespace {
+
+constexpr int64_t kProgressNanoseconds = 100'000'000;
+
+}  // namespace
+
+bool IsDamage(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kCorruption:
+    case StatusCode::kIoError:
+    case StatusCode::kNotFound:
+    case StatusCode::kNeedsNewer:
+    case StatusCode::kInvalidArgument:
+      return true;
+    default:
+      return false;
+  }
+}
+
+CheckContext::CheckContext(Env& environment, const CheckOptions& check_options)
+    : env(environment), options(check_options) {}
+
+const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {
+  const auto found = segments.find(id);
+  return found == segments.end() ? nullptr : &found->second;
+}
+
+void CheckContext::Report(Finding finding) {
+  MutexLock lock(mutex_);
+  ++report_.findings;
+  if (options.on_finding) options.on_finding(finding);
+}
+
+void CheckContext::Report(std::string code, const Status& failure) {
+  Report({.code = std::move(code),
+          .path = failure.path().empty() ? store() : std::string(failure.path()),
+          .offset = failure.offset(),
+          .inode = std::nullopt,
+          .message = std::string(failure.cause())});
+}
+
+void CheckContext::Progress(const CheckProgress& progress) {
+  if (!options.on_progress) return;
+  const int64_t now = env.MonotonicNanoseconds();
+  MutexLock lock(mutex_);
+  if (progress.done != 0 && now - last_progress_ < kProgressNanoseconds) return;
+  last_progress_ = now;
+  options.on_progress(progress);
+}
+
+Status CheckContext::Continue() const {
+  if (!options.interrupted || !options.interrupted()) return Status::Ok();
+  return Status(StatusCode::kInterrupted, "the check was interrupted").At(store());
+}
+
+CheckReport CheckContext::report() const {
+  MutexLock lock(mutex_);
+  return report_;
+}
+
+void CheckContext::AddDamaged(const ChunkName& name) {
+  MutexLock lock(mutex_);
+  if (damaged_.size() < kMostDamagedNames) damaged_.insert(name);
+}
+
+void CheckContext::SetChunksIn(SegmentId id, uint32_t chunks) {
+  MutexLock lock(mutex_);
+  chunks_in_[id] = chunks;
+}
+
+uint32_t CheckContext::ChunksIn(SegmentId id) const {
+  MutexLock lock(mutex_);
+  const auto found = chunks_in_.find(id);
+  return found == chunks_in_.end() ? 0 : found->second;
+}
+
+bool CheckContext::IsDamaged(const ChunkName& name) const {
+  MutexLock lock(mutex_);
+  return damaged_.contains(name);
+}
+
+}  // namespace siltfs

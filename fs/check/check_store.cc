@@ -1,0 +1,46 @@
+#include "fs/check/check_store.h"
+
+#include <utility>
+
+#include "fs/check/check_context.h"
+#include "fs/check/chunk_finder.h"
+#include "fs/check/content_check.h"
+#include "fs/check/index_check.h"
+#include "fs/check/metadata_check.h"
+#include "fs/check/segment_check_run.h"
+#include "fs/check/superblock_check.h"
+#include "fs/core/store_layout.h"
+
+namespace siltfs {
+namespace {
+
+// Locks a store that has a lock; a store without one is open nowhere, and gets none, for that would
+// be a change.
+Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& store) {
+  const auto info = env.GetFileInfo(LockPath(store));
+  if (!info.ok()) {
+    if (info.status().Is(StatusCode::kNotFound) || info.status().Is(StatusCode::kNotADirectory))
+      return std::unique_ptr<FileLock>();
+    return info.status();
+  }
+  return env.LockFile(LockPath(store));
+}
+
+}  // namespace
+
+Result<CheckReport> CheckStore(Env& env, const CheckOptions& options) {
+  CheckContext context(env, options);
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, Lock(env, options.store));
+  SILTFS_ASSIGN_OR_RETURN(const bool usable, CheckSuperblock(context));
+  if (!usable) return context.report();
+  SILTFS_RETURN_IF_ERROR(OpenMetadata(context));
+  SILTFS_RETURN_IF_ERROR(CheckMetadata(context));
+  SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(context));
+  ChunkFinder finder(context);
+  SILTFS_RETURN_IF_ERROR(CheckAllSegments(context, finder));
+  SILTFS_RETURN_IF_ERROR(CheckIndex(context));
+  SILTFS_RETURN_IF_ERROR(CheckContents(context, finder));
+  return context.report();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,46 @@
+// From a place in the segments to what the block's chunk table says of it; payloads are read only
+// for recipe nodes.
+//
+// Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 64 open files.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "fs/check/check_context.h"
+#include "fs/dedup/lru_cache.h"
+#include "store/segment/segment_reader.h"
+
+namespace siltfs {
+
+class ChunkFinder {
+ public:
+  explicit ChunkFinder(CheckContext& context);
+
+  // What the chunk table has under the location's ordinal; the offset is a hint. Empty if the
+  // segment has no such chunk; fails where it may have one that cannot be read.
+  Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
+  // The chunk's bytes, verified; only where RecordAt finds it.
+  Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location);
+
+  Result<std::shared_ptr<SegmentReader>> Open(SegmentId segment);
+  const BlockCodec& codec() const { return codec_; }
+
+ private:
+  struct Head {
+    uint32_t offset = 0;
+    BlockHead head;
+  };
+  using HeadPtr = std::shared_ptr<const Head>;
+
+  // The block that holds the ordinal; null if there is none.
+  Result<HeadPtr> HeadOf(const Location& location);
+  Result<HeadPtr> ReadHead(SegmentId segment, uint32_t offset);
+
+  CheckContext& context_;
+  const BlockCodec codec_;
+  LruCache<SegmentId, SegmentReader> readers_;
+  LruCache<uint64_t, const Head> heads_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,206 @@
+#include "fs/check/content_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/check/file_damages.h"
+#include "fs/check/node_finder.h"
+#include "fs/check/segment_check_run.h"
+#include "fs/check/table_cursor.h"
+#include "fs/core/store_layout.h"
+#include "fs/meta/inode_record.h"
+#include "fs/meta/overlay_extent.h"
+#include "fs/meta/recipe_reader.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kBatch = 4096;
+
+// A file's use of a chunk.
+struct Reference {
+  ChunkName name;
+  uint32_t length = 0;
+  uint64_t inode = 0;
+  uint64_t offset = 0;   // in the file
+  bool damaged = false;  // the place that the index has for it cannot be read
+};
+
+bool ByChunk(const Reference& a, const Reference& b) {
+  return a.name != b.name ? a.name < b.name : a.length < b.length;
+}
+
+class ContentCheck {
+ public:
+  ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot)
+      : context_(context), finder_(finder), snapshot_(snapshot), nodes_(context, finder) {}
+
+  Status Run() {
+    SILTFS_RETURN_IF_ERROR(Recipes());
+    SILTFS_RETURN_IF_ERROR(Overlays());
+    SILTFS_RETURN_IF_ERROR(ResolveBatch());
+    SILTFS_RETURN_IF_ERROR(SearchSegments());
+    context_.Count([this](CheckReport& report) {
+      report.recipe_nodes = node_count_;
+      report.chunks_referenced = references_;
+    });
+    return damages_.Report(context_, snapshot_);
+  }
+
+ private:
+  Status Recipes();
+  Status Overlays();
+  Status WalkFile(uint64_t inode, const Recipe& recipe);
+  Status Add(const Reference& reference);
+  // Asks the index for the batch.
+  Status ResolveBatch();
+  // Looks for what the index did not find.
+  Status SearchSegments();
+
+  CheckContext& context_;
+  ChunkFinder& finder_;
+  const KvSnapshot& snapshot_;
+  NodeFinder nodes_;
+  FileDamages damages_;
+  std::vector<Reference> batch_;
+  std::vector<Reference> unresolved_;
+  uint64_t references_ = 0;
+  uint64_t node_count_ = 0;
+};
+
+Status ContentCheck::Recipes() {
+  uint64_t done = 0;
+  const CheckReport report = context_.report();
+  TableCursor inodes(snapshot_, Table::kInode);
+  for (; inodes.inode() != TableCursor::kEnd; inodes.Next()) {
+    const auto record = InodeRecord::Decode(inodes.value());
+    if (!record.ok() || !record->IsRegular()) continue;  // told already
+    context_.Progress({.phase = "contents", .done = ++done, .total = report.files});
+    SILTFS_RETURN_IF_ERROR(WalkFile(inodes.inode(), record->recipe));
+    SILTFS_RETURN_IF_ERROR(context_.Continue());
+  }
+  return inodes.status();
+}
+
+Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
+  RecipeVisitor visitor;
+  visitor.node = [this](const RecipeChild&, uint8_t, uint64_t) {
+    ++node_count_;
+    return true;
+  };
+  visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
+    if (entry.is_hole()) return Status::Ok();
+    return Add({.name = entry.name,
+                .length = static_cast<uint32_t>(entry.length),
+                .inode = inode,
+                .offset = offset});
+  };
+  visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, Status why) {
+    if (!IsDamage(why)) return why;
+    damages_.Add(inode, "recipe-node", offset,
+                 fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
+                             node.covered_bytes, node.name.ToHex(), why.ToString()));
+    return Status::Ok();
+  };
+  return WalkRecipe(nodes_, recipe, visitor);
+}
+
+Status ContentCheck::Overlays() {
+  TableCursor extents(snapshot_, Table::kOverlay);
+  for (; extents.inode() != TableCursor::kEnd; extents.Next()) {
+    uint64_t offset = 0;
+    const auto extent = OverlayExtent::Decode(extents.value());
+    if (!extent.ok() || !extents.Number(offset)) continue;  // told already
+    for (const ChunkSlice& slice : extent->slices) {
+      SILTFS_RETURN_IF_ERROR(Add({.name = slice.name,
+                                  .length = slice.chunk_length,
+                                  .inode = extents.inode(),
+                                  .offset = offset}));
+      offset += slice.length;
+    }
+    SILTFS_RETURN_IF_ERROR(context_.Continue());
+  }
+  return extents.status();
+}
+
+Status ContentCheck::Add(const Reference& reference) {
+  ++references_;
+  batch_.push_back(reference);
+  if (batch_.size() < kBatch) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(context_.Continue());
+  return ResolveBatch();
+}
+
+Status ContentCheck::ResolveBatch() {
+  std::vector<ChunkName> names;
+  for (const Reference& reference : batch_) names.push_back(reference.name);
+  std::vector<std::optional<Location>> locations(names.size());
+  if (context_.index) context_.index->Get(names, locations).IgnoreError("the segments know, too");
+  // In the order of places, so that each block's head is read once.
+  std::vector<size_t> order(batch_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&locations](size_t a, size_t b) { return locations[a] < locations[b]; });
+  for (const size_t i : order) {
+    Reference& reference = batch_[i];
+    if (locations[i]) {
+      const auto record = finder_.RecordAt(*locations[i]);
+      reference.damaged = !record.ok() && !record.status().Is(StatusCode::kNotFound);
+      if (record.ok() && *record && (*record)->name == reference.name &&
+          (*record)->length == reference.length) {
+        if (context_.IsDamaged(reference.name)) {
+          damages_.Add(reference.inode, "chunk-damaged", reference.offset,
+                       fmt::format("the chunk {} is damaged", reference.name.ToHex()));
+        }
+        continue;
+      }
+    }
+    unresolved_.push_back(reference);
+  }
+  batch_.clear();
+  if (unresolved_.size() < context_.options.unresolved_references) return Status::Ok();
+  return SearchSegments();
+}
+
+Status ContentCheck::SearchSegments() {
+  if (unresolved_.empty()) return Status::Ok();
+  std::sort(unresolved_.begin(), unresolved_.end(), ByChunk);
+  std::vector<bool> found(unresolved_.size());
+  SILTFS_RETURN_IF_ERROR(
+      ForEachBlock(context_, finder_, std::nullopt, [&](const BlockHead& head, uint32_t) {
+        for (const ChunkRecord& chunk : head.records) {
+          const Reference wanted{.name = chunk.name, .length = chunk.length};
+          auto at = std::lower_bound(unresolved_.begin(), unresolved_.end(), wanted, ByChunk);
+          for (; at != unresolved_.end() && at->name == chunk.name && at->length == chunk.length;
+               ++at) {
+            found[static_cast<size_t>(at - unresolved_.begin())] = true;
+          }
+        }
+        return Status::Ok();
+      }));
+  for (size_t i = 0; i < unresolved_.size(); ++i) {
+    const Reference& reference = unresolved_[i];
+    const bool damaged = context_.IsDamaged(reference.name) || (!found[i] && reference.damaged);
+    if (found[i] && !damaged) continue;
+    damages_.Add(reference.inode, damaged ? "chunk-damaged" : "chunk-missing", reference.offset,
+                 fmt::format("the chunk {} of {} bytes {}", reference.name.ToHex(),
+                             reference.length, damaged ? "is damaged" : "is in no segment"));
+  }
+  unresolved_.clear();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CheckContents(CheckContext& context, ChunkFinder& finder) {
+  if (!context.metadata) return Status::Ok();
+  const auto snapshot = context.metadata->Snapshot();
+  const Status checked = ContentCheck(context, finder, *snapshot).Run();
+  if (checked.ok() || !IsDamage(checked)) return checked;
+  context.Report("metadata-read", checked);
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,49 @@
+#include "fs/check/directory_tree_check.h"
+
+#include <algorithm>
+
+#include "fs/core/file_system.h"
+#include "fs/core/store_layout.h"
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+
+Result<std::optional<uint64_t>> DirectoryTreeCheck::ParentOf(uint64_t directory) const {
+  if (directory == kRootInode) return std::optional<uint64_t>();
+  SILTFS_ASSIGN_OR_RETURN(const auto value, snapshot_.Get(InodeKey(directory)));
+  if (!value) return std::optional<uint64_t>();
+  const auto record = InodeRecord::Decode(*value);
+  if (!record.ok() || !record->IsDirectory() || record->links == 0)
+    return std::optional<uint64_t>();
+  return std::optional(record->parent);
+}
+
+Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
+  if (directory == kRootInode || record.links == 0 || record.parent < directory)
+    return Status::Ok();
+  // Up to the root, or back to where it began; Brent's mark finds a cycle further up, which is told
+  // of from there.
+  uint64_t at = record.parent;
+  uint64_t lowest = directory;
+  uint64_t mark = at;
+  for (uint64_t steps = 0, next_mark = 2; at != directory; ++steps) {
+    lowest = std::min(lowest, at);
+    SILTFS_ASSIGN_OR_RETURN(const auto parent, ParentOf(at));
+    if (!parent || *parent == mark) return Status::Ok();
+    at = *parent;
+    if (steps == next_mark) {
+      mark = at;
+      next_mark *= 2;
+    }
+  }
+  // A cycle may have several that stand below their parents; the lowest always does.
+  if (lowest != directory) return Status::Ok();
+  context_.Report({.code = "directory-cycle",
+                   .path = MetadataPath(context_.store()),
+                   .offset = std::nullopt,
+                   .inode = directory,
+                   .message = "the directory lies in itself and cannot be reached from the root"});
+  return Status::Ok();
+}
+
+}  // namespace siltfs

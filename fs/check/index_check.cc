@@ -1,0 +1,84 @@
+#include "fs/check/index_check.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "fs/core/store_layout.h"
+#include "index/open_index.h"
+
+namespace siltfs {
+namespace {
+
+// Those that name a segment that is not there, or a chunk that the segment does not have. The rest
+// is confirmed at use.
+Status CountEntries(CheckContext& context) {
+  uint64_t entries = 0;
+  uint64_t stale = 0;
+  const Status counted = context.index->ForEach([&](const IndexEntry& entry) {
+    stale += entry.location.ordinal < context.ChunksIn(entry.location.segment) ? 0 : 1;
+    if (++entries % 4096 != 0) return Status::Ok();
+    context.Progress({.phase = "index", .done = entries, .total = 0});
+    return context.Continue();
+  });
+  context.Count([&](CheckReport& report) {
+    report.index_entries = entries;
+    report.stale_index_entries = stale;
+  });
+  return counted;
+}
+
+}  // namespace
+
+Status OpenCheckedIndex(CheckContext& context) {
+  IndexOptions options;
+  options.engine = static_cast<IndexEngine>(context.superblock.index_engine);
+  options.directory = IndexPath(context.store());
+  options.read_only = true;
+  auto index = OpenIndex(context.env, options);
+  if (index.ok()) {
+    context.index = std::move(index).value();
+    return Status::Ok();
+  }
+  const Status& failure = index.status();
+  if (failure.Is(StatusCode::kNeedsNewer) || !IsDamage(failure)) return failure;
+  context.Report({.code = "index-open",
+                  .path = options.directory,
+                  .offset = failure.offset(),
+                  .inode = std::nullopt,
+                  .message = fmt::format("the next mount makes the chunk index anew from the "
+                                         "segments, as it cannot be used: {}",
+                                         failure.ToString())});
+  return Status::Ok();
+}
+
+Status CheckIndex(CheckContext& context) {
+  if (!context.index) return Status::Ok();
+  // What opening dropped, Verify does not see.
+  const uint64_t lost = context.index->stats().damaged_pages;
+  if (lost > 0) {
+    context.Report({.code = "index-page-missing",
+                    .path = IndexPath(context.store()),
+                    .offset = std::nullopt,
+                    .inode = std::nullopt,
+                    .message = fmt::format("{} pages that were durable are damaged or missing; "
+                                           "mounting puts their entries again",
+                                           lost)});
+  }
+  for (const bool verify : {true, false}) {
+    const Status checked = verify ? context.index->Verify([&context](const IndexFinding& finding) {
+      context.Report({.code = "index-" + finding.code,
+                      .path = finding.path,
+                      .offset = finding.offset,
+                      .inode = std::nullopt,
+                      .message = finding.text});
+    })
+                                  : CountEntries(context);
+    if (checked.ok()) continue;
+    if (!IsDamage(checked)) return checked;
+    context.Report("index-read", checked);
+  }
+  return context.Continue();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,204 @@
+#include "fs/check/metadata_check.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "fs/check/inode_check.h"
+#include "fs/core/store_layout.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/schema.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+// More than the record with which a mount begins: a log this small may be the torn beginning of a
+// mount that was cut off before it changed anything.
+constexpr uint64_t kMountRecordBytes = 4096;
+
+constexpr std::array kTables = {
+    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
+    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
+    Table::kCounters,        Table::kOrphan,         Table::kXattr};
+
+bool IsSingleKey(Table table) {
+  return table == Table::kCommitNumber || table == Table::kCollisions ||
+         table == Table::kIdRanges || table == Table::kCounters;
+}
+
+Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {
+  return {.code = std::move(code),
+          .path = MetadataPath(context.store()),
+          .offset = std::nullopt,
+          .inode = std::nullopt,
+          .message = std::move(message)};
+}
+
+Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
+  RocksDbOptions options;
+  options.path = MetadataPath(context.store());
+  options.mode = RocksDbOptions::Mode::kReadOnly;
+  return OpenRocksDbStore(options);
+}
+
+// An unmount leaves no log, and a mount writes one record before the superblock says that it is in
+// use.
+Status CheckLogs(CheckContext& context) {
+  if (!context.superblock.clean || !context.ids.clean) return Status::Ok();
+  const std::string directory = MetadataPath(context.store());
+  SILTFS_ASSIGN_OR_RETURN(const auto files, context.env.ListDirectory(directory));
+  uint64_t bytes = 0;
+  for (const DirectoryEntry& file : files) {
+    if (!file.name.ends_with(".log")) continue;
+    SILTFS_ASSIGN_OR_RETURN(const FileInfo info,
+                            context.env.GetFileInfo(JoinPath(directory, file.name)));
+    bytes += info.size;
+  }
+  if (bytes > kMountRecordBytes) {
+    context.Report(MetadataFinding(
+        context, "metadata-log",
+        fmt::format("the store was unmounted, but {} bytes are in its metadata's log", bytes)));
+  }
+  return Status::Ok();
+}
+
+class RecordReader {
+ public:
+  RecordReader(CheckContext& context, const KvStore& kv) : context_(context), kv_(kv) {}
+
+  Status Read() {
+    SILTFS_ASSIGN_OR_RETURN(const auto commit, kv_.Get(kCommitNumberKey));
+    Number("the number of the last commit", commit, context_.last_commit);
+    uint64_t collisions = 0;
+    SILTFS_ASSIGN_OR_RETURN(const auto met, kv_.Get(kCollisionsKey));
+    Number("the number of SHA-1 collisions", met, collisions);
+    SILTFS_ASSIGN_OR_RETURN(const auto ids, kv_.Get(kIdRangesKey));
+    ReadIds(ids);
+    SILTFS_RETURN_IF_ERROR(ReadSegments());
+    context_.records_known = usable_;
+    return Status::Ok();
+  }
+
+ private:
+  void Bad(std::string message) {
+    context_.Report(MetadataFinding(context_, "metadata-records", std::move(message)));
+    usable_ = false;
+  }
+
+  void Number(std::string_view what, const std::optional<std::string>& value, uint64_t& number) {
+    if (!value) return;
+    Decoder in(AsBytes(*value));
+    number = in.U64();
+    if (!in.Done()) Bad(fmt::format("{} is malformed", what));
+  }
+
+  void ReadIds(const std::optional<std::string>& value) {
+    if (!value) return Bad("the id ranges are missing");
+    auto ids = IdRanges::Decode(*value);
+    if (!ids.ok()) return Bad(std::string(ids.status().cause()));
+    context_.ids = *ids;
+  }
+
+  Status ReadSegments() {
+    const KeyRange range = RangeOf(Table::kSegment);
+    const auto snapshot = kv_.Snapshot();
+    auto iterator = snapshot->NewIteratorBelow(range.end);
+    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+      const auto id = ParseSegmentKey(iterator->key());
+      auto record = SegmentRecord::Decode(iterator->value());
+      if (id && record.ok()) {
+        context_.segments[*id] = *record;
+      } else {
+        Bad(id ? fmt::format("the record of segment {} is malformed: {}", *id,
+                             record.status().cause())
+               : std::string("the key of a segment's record is malformed"));
+      }
+    }
+    return iterator->status();
+  }
+
+  CheckContext& context_;
+  const KvStore& kv_;
+  bool usable_ = true;
+};
+
+// Keys of no table, and more than one key in a table that has one.
+Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
+  uint64_t unknown = 0;
+  std::string first;
+  const auto note = [&](std::string_view key) {
+    if (unknown++ > 0) return;
+    for (const char c : key) first += fmt::format("{:02x}", static_cast<uint8_t>(c));
+  };
+  auto iterator = snapshot.NewIterator();
+  for (iterator->Seek(""); iterator->Valid();) {
+    const std::string key(iterator->key());
+    const bool known = !key.empty() && std::find(kTables.begin(), kTables.end(),
+                                                 static_cast<Table>(key[0])) != kTables.end();
+    if (known && !IsSingleKey(static_cast<Table>(key[0]))) {
+      iterator->Seek(RangeOf(static_cast<Table>(key[0])).end);
+      continue;
+    }
+    if (!known || key.size() != 1) note(key);
+    iterator->Next();
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  if (unknown > 0) {
+    context.Report(MetadataFinding(
+        context, "metadata-key",
+        fmt::format("{} keys belong to no table, the first is {} (hexadecimal)", unknown, first)));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status OpenMetadata(CheckContext& context) {
+  auto opened = OpenReadOnly(context);
+  if (!opened.ok()) {
+    if (!IsDamage(opened.status())) return std::move(opened).status();
+    context.Report("metadata-open", opened.status());
+    return Status::Ok();
+  }
+  context.metadata = std::move(opened).value();
+  const Status read = RecordReader(context, *context.metadata).Read();
+  if (!read.ok()) {
+    if (!IsDamage(read)) return read;
+    context.Report("metadata-read", read);
+    return Status::Ok();
+  }
+  if (!context.records_known) return Status::Ok();
+  if (context.highest_commit > context.last_commit) {
+    context.Report(MetadataFinding(
+        context, "metadata-lost",
+        fmt::format("metadata ends at commit {}, but the superblock knows of commit {}",
+                    context.last_commit, context.highest_commit)));
+  }
+  const bool clean = context.superblock.clean && context.ids.clean;
+  context.Count([clean](CheckReport& report) { report.clean_shutdown = clean; });
+  return CheckLogs(context);
+}
+
+Status CheckMetadata(CheckContext& context) {
+  if (!context.metadata) return Status::Ok();
+  if (context.options.data) {
+    const Status verified = context.metadata->VerifyChecksums();
+    if (!verified.ok()) {
+      if (!IsDamage(verified)) return verified;
+      context.Report("metadata-checksum", verified);
+    }
+  }
+  const auto snapshot = context.metadata->Snapshot();
+  for (const auto check : {CheckKeys, CheckInodes}) {
+    const Status checked = check(context, *snapshot);
+    if (checked.ok()) continue;
+    if (!IsDamage(checked)) return checked;
+    context.Report("metadata-read", checked);
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

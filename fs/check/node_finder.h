@@ -1,0 +1,43 @@
+// Recipe nodes by name, for walking recipes: through the index, or, where that does not find one,
+// through a list of all nodes that is made once it is needed.
+//
+// Not thread-safe. Memory: 4 MiB of nodes, and 24 bytes for each of the store's nodes if the list
+// is made.
+#pragma once
+
+#include <vector>
+
+#include "fs/check/check_context.h"
+#include "fs/check/chunk_finder.h"
+#include "fs/dedup/lru_cache.h"
+#include "fs/meta/recipe_node.h"
+
+namespace siltfs {
+
+class NodeFinder final : public NodeStore {
+ public:
+  NodeFinder(CheckContext& context, ChunkFinder& finder);
+
+  // kCorruption if it is nowhere to be found, or damaged.
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
+  // kReadOnly.
+  Result<ChunkName> PutNode(ByteView node) override;
+
+ private:
+  struct Place {
+    uint64_t name_prefix = 0;
+    Location location;
+  };
+
+  // The node if it is at this place.
+  Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location, const ChunkName& name);
+  Status ListNodes();
+
+  CheckContext& context_;
+  ChunkFinder& finder_;
+  LruCache<ChunkName, const Bytes> nodes_;
+  std::vector<Place> places_;  // ascending by name_prefix
+  bool listed_ = false;
+};
+
+}  // namespace siltfs

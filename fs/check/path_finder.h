@@ -1,0 +1,19 @@
+// From inodes back to paths, for messages. Reads all names once, whatever the number of inodes, and
+// then the directories above them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "fs/meta/kv_store.h"
+
+namespace siltfs {
+
+// One path of each inode that has one, from the root: "/a/b". What lies under damaged directories
+// is left out.
+Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
+                                                  const std::set<uint64_t>& inodes);
+
+}  // namespace siltfs

@@ -1,0 +1,139 @@
+#include "fs/check/segment_check_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/check/segment_walk.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+constexpr unsigned kMostThreads = 64;
+
+Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
+  auto listing = ListSegments(context.env, context.store());
+  if (!listing.ok()) {
+    if (!IsDamage(listing.status())) return std::move(listing).status();
+    context.Report("segments-missing", listing.status());
+    return std::vector<SegmentId>();
+  }
+  const uint64_t leftovers = listing->temporaries.size();
+  context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });
+  const bool clean = context.records_known && context.ids.clean;
+  for (const std::string& path : listing->temporaries) {
+    if (!clean) continue;  // a crash leaves them, and the next mount removes them
+    context.Report({.code = "leftover-file",
+                    .path = path,
+                    .offset = std::nullopt,
+                    .inode = std::nullopt,
+                    .message = "a replacement of a segment was begun and not finished"});
+  }
+  for (const auto& [id, record] : context.segments) {
+    if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
+    // An empty one is removed by recovery before its record is.
+    if (record.chunks == 0 && !context.ids.clean) continue;
+    context.Report(
+        {.code = "segment-missing",
+         .path = SegmentPath(context.store(), id),
+         .offset = std::nullopt,
+         .inode = std::nullopt,
+         .message = fmt::format("the segment is missing, and {} chunks with it", record.chunks)});
+  }
+  return std::move(listing->ids);
+}
+
+// Hands out segments to the threads and keeps the first failure.
+class Run {
+ public:
+  Run(CheckContext& context, ChunkFinder& finder, std::vector<SegmentId> ids)
+      : context_(context), finder_(finder), ids_(std::move(ids)) {}
+
+  Status All(unsigned threads) {
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { Work(); });
+    Work();
+    for (std::thread& other : others) other.join();
+    MutexLock lock(mutex_);
+    return failure_;
+  }
+
+ private:
+  void Work() {
+    auto namer = ChunkNamer::Create(context_.superblock.uuid.bytes);
+    if (!namer.ok()) return Fail(std::move(namer).status());
+    SegmentWalk walk(context_, finder_, std::move(namer).value());
+    while (!stopping_) {
+      const size_t at = next_++;
+      if (at >= ids_.size()) return;
+      context_.Progress({.phase = "segments", .done = at, .total = ids_.size()});
+      Status checked = walk.Check(ids_[at]);
+      if (!checked.ok()) return Fail(std::move(checked));
+    }
+  }
+
+  void Fail(Status status) SILTFS_EXCLUDES(mutex_) {
+    stopping_ = true;
+    MutexLock lock(mutex_);
+    if (failure_.ok()) {
+      failure_ = std::move(status);
+    } else {
+      status.IgnoreError("the first one is told");
+    }
+  }
+
+  CheckContext& context_;
+  ChunkFinder& finder_;
+  const std::vector<SegmentId> ids_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> stopping_{false};
+  Mutex mutex_;
+  Status failure_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+Status CheckAllSegments(CheckContext& context, ChunkFinder& finder) {
+  SILTFS_ASSIGN_OR_RETURN(std::vector<SegmentId> ids, ListAll(context));
+  const unsigned threads = std::clamp(context.options.threads, 1u, kMostThreads);
+  return Run(context, finder, std::move(ids)).All(threads);
+}
+
+Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
+                    const std::function<Status(const BlockHead& head, uint32_t offset)>& visit) {
+  const auto listing = ListSegments(context.env, context.store());
+  if (!listing.ok()) return Status::Ok();  // told already
+  for (const SegmentId id : listing->ids) {
+    SILTFS_RETURN_IF_ERROR(context.Continue());
+    auto reader = finder.Open(id);
+    if (!reader.ok()) continue;
+    if (kind) {
+      const auto header = (*reader)->ReadHeader();
+      if (header.ok() && header->kind != *kind) continue;
+    }
+    ScanOptions options;
+    const auto trailer = (*reader)->ReadTrailer();
+    if (trailer.ok()) {
+      options.committed_length = options.end = trailer->data_end;
+    } else {
+      const SegmentRecord* record = context.RecordOf(id);
+      options.committed_length = record == nullptr || record->sealed ? 0 : record->length;
+      options.verify_payloads = true;
+    }
+    options.on_damage = [](uint64_t, uint64_t, const Status& cause) {
+      cause.IgnoreError("told when the segment was checked");
+      return Status::Ok();
+    };
+    auto scanned = ScanBlocks((*reader)->file(), context.Identity(id), options, visit);
+    if (!scanned.ok() && !IsDamage(scanned.status())) return std::move(scanned).status();
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

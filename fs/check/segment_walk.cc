@@ -1,0 +1,316 @@
+#include "fs/check/segment_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "store/segment/block_io.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+
+SegmentWalk::SegmentWalk(CheckContext& context, ChunkFinder& finder, ChunkNamer namer)
+    : context_(context),
+      finder_(finder),
+      namer_(std::move(namer)),
+      tag_key_(context.superblock.tag_secret) {}
+
+void SegmentWalk::Say(const char* code, std::optional<uint64_t> offset, std::string message) {
+  context_.Report({.code = code,
+                   .path = path_,
+                   .offset = offset,
+                   .inode = std::nullopt,
+                   .message = std::move(message)});
+}
+
+void SegmentWalk::Say(const char* code, const Status& failure) {
+  Say(code, failure.offset(), std::string(failure.cause()));
+}
+
+Status SegmentWalk::Check(SegmentId id) {
+  id_ = id;
+  path_ = SegmentPath(context_.store(), id);
+  record_ = context_.RecordOf(id);
+  trailer_.reset();
+  footer_.reset();
+  footer_wrong_ = truncated_ = damaged_ = lost_commit_ = false;
+  scan_ = {};
+  not_indexed_ = data_bytes_ = 0;
+
+  CheckPresence();
+  auto opened =
+      SegmentReader::Open(context_.env, context_.store(), context_.Identity(id), finder_.codec());
+  if (!opened.ok()) {
+    Say("segment-read", opened.status());
+    return Status::Ok();
+  }
+  reader_ = std::move(opened).value();
+  const auto size = reader_->file().Size();
+  if (!size.ok()) {
+    Say("segment-read", size.status());
+    return Status::Ok();
+  }
+  size_ = *size;
+  CheckLength();
+  ReadFooter();
+  CheckHeader();
+  SILTFS_RETURN_IF_ERROR(ScanAll());
+  CheckTotals();
+  CheckRecord();
+  if (not_indexed_ > 0) {
+    Say("not-indexed", not_indexed_offset_,
+        fmt::format("{} chunks of the segment are not found by the index", not_indexed_));
+  }
+  context_.SetChunksIn(id_, scan_.end_ordinal);
+  context_.Count([this](CheckReport& report) {
+    ++report.segments;
+    report.blocks += scan_.blocks;
+    report.chunks += scan_.end_ordinal;
+    report.segment_bytes += size_;
+    report.data_bytes += data_bytes_;
+    if (scan_.torn && (record_ == nullptr || !record_->sealed)) ++report.torn_tails;
+  });
+  return Status::Ok();
+}
+
+void SegmentWalk::CheckPresence() {
+  if (record_ != nullptr || !context_.records_known) return;
+  if (id_ >= context_.ids.segment_limit) {
+    Say("metadata-lost", std::nullopt,
+        fmt::format("metadata ends at commit {}, but the segment has a number that it never gave "
+                    "away",
+                    context_.last_commit));
+    return;
+  }
+  // After a crash there may be some that were begun after the last commit.
+  const bool begun_since =
+      !context_.ids.clean && (context_.segments.empty() || id_ > context_.segments.rbegin()->first);
+  if (!begun_since) Say("segment-unknown", std::nullopt, "metadata knows nothing of the segment");
+}
+
+void SegmentWalk::CheckLength() {
+  if (record_ == nullptr || size_ == record_->length) return;
+  const std::string sizes =
+      fmt::format("the segment has {} bytes and should have {}", size_, record_->length);
+  if (size_ < record_->length) {
+    truncated_ = true;
+    Say("segment-truncated", size_, sizes);
+  } else if (record_->sealed) {
+    Say("segment-record", std::nullopt, sizes);
+  } else if (context_.ids.clean) {
+    Say("metadata-lost", std::nullopt, sizes + " since it was left by an unmount");
+  }
+}
+
+void SegmentWalk::ReadFooter() {
+  const bool expected = record_ != nullptr && record_->sealed && !truncated_;
+  const auto sealed = reader_->IsSealed();
+  if (sealed.ok() && *sealed) {
+    auto trailer = reader_->ReadTrailer();
+    if (trailer.ok()) trailer_ = *trailer;
+    auto footer = reader_->ReadFooter();
+    if (footer.ok()) {
+      footer_ = std::move(footer).value();
+    } else if (expected) {
+      Say("segment-footer", footer.status());
+    } else {
+      footer.status().IgnoreError("torn: the crash came before it was committed");
+    }
+  } else if (expected) {
+    if (sealed.ok()) {
+      Say("segment-footer", std::nullopt, "the footer that sealed the segment is gone");
+    } else {
+      Say("segment-footer", sealed.status());
+    }
+  } else if (!sealed.ok() && !context_.records_known) {
+    Say("segment-footer", sealed.status());  // nothing says that it may be torn
+  } else {
+    sealed.status().IgnoreError("torn, as above");
+  }
+  committed_length_ = 0;
+  if (trailer_) {
+    committed_length_ = trailer_->data_end;  // sealing syncs the blocks before it writes the footer
+  } else if (record_ != nullptr && !record_->sealed && !truncated_) {
+    committed_length_ = record_->length;
+  }
+}
+
+void SegmentWalk::CheckHeader() {
+  const auto header = reader_->ReadHeader();
+  if (!header.ok()) {
+    const bool was_durable =
+        trailer_ || (record_ != nullptr && record_->length >= kSegmentHeaderSize);
+    if (was_durable) Say("segment-header", header.status());
+    return;
+  }
+  if (context_.records_known && header->last_commit > context_.last_commit) lost_commit_ = true;
+  const bool kinds_differ =
+      (record_ != nullptr && static_cast<uint8_t>(header->kind) != record_->kind) ||
+      (trailer_ && header->kind != trailer_->kind);
+  if (kinds_differ)
+    Say("segment-kind", 0, "header, footer and record do not agree on what the segment holds");
+}
+
+Status SegmentWalk::ScanAll() {
+  ScanOptions options;
+  options.committed_length = committed_length_;
+  options.end = trailer_ ? trailer_->data_end : 0;
+  // Where the blocks end is told by their payloads alone.
+  options.verify_payloads = !trailer_;
+  options.on_damage = [this](uint64_t begin, uint64_t end, const Status& cause) {
+    return OnDamage(begin, end, cause);
+  };
+  auto scanned =
+      ScanBlocks(reader_->file(), context_.Identity(id_), options,
+                 [this](const BlockHead& head, uint32_t offset) { return OnBlock(head, offset); });
+  if (scanned.ok()) {
+    scan_ = *scanned;
+  } else {
+    if (!IsDamage(scanned.status())) return std::move(scanned).status();
+    damaged_ = true;
+    Say("segment-read", scanned.status());
+  }
+  if (lost_commit_) {
+    Say("metadata-lost", std::nullopt,
+        fmt::format("metadata ends at commit {}, but the segment was written after a later one",
+                    context_.last_commit));
+  }
+  return Status::Ok();
+}
+
+Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
+  damaged_ = true;
+  const auto head = ReadBlockHeadAt(reader_->file(), context_.Identity(id_), begin);
+  const bool payload_only = head.ok() && begin + head->total_bytes() == end;
+  if (payload_only) {
+    for (const ChunkRecord& chunk : head->records) context_.AddDamaged(chunk.name);
+  }
+  Say(payload_only ? "block-payload" : "block-head", begin,
+      fmt::format("bytes {} to {} are damaged: {}", begin, end, cause.cause()));
+  return Status::Ok();
+}
+
+Status SegmentWalk::OnBlock(const BlockHead& head, uint32_t offset) {
+  SILTFS_RETURN_IF_ERROR(context_.Continue());
+  if (context_.records_known && head.last_commit > context_.last_commit) lost_commit_ = true;
+  CompareWithFooter(head, offset);
+  SILTFS_RETURN_IF_ERROR(CompareWithIndex(head, offset));
+  if (context_.options.data) CheckData(head, offset);
+  return Status::Ok();
+}
+
+void SegmentWalk::CompareWithFooter(const BlockHead& head, uint32_t offset) {
+  if (!footer_ || footer_wrong_) return;
+  const auto place = footer_->FindBlock(head.first_ordinal);
+  bool same = place == BlockPlace{offset, head.first_ordinal} &&
+              head.end_ordinal() <= footer_->chunks.size();
+  for (size_t i = 0; same && i < head.records.size(); ++i) {
+    const ChunkRecord& chunk = head.records[i];
+    same = footer_->chunks[head.first_ordinal + i] == FooterChunk{chunk.name.Prefix64(), chunk.tag};
+  }
+  if (same) return;
+  footer_wrong_ = true;
+  Say("segment-footer", offset, "the footer says something else than the block at this offset");
+}
+
+Status SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
+  if (!context_.index) return Status::Ok();
+  // The next mount puts again what a crash has taken.
+  const bool may_be_absent = !(context_.records_known && context_.ids.clean) &&
+                             head.sequence > context_.index->durable_sequence();
+  std::vector<ChunkName> names;
+  for (const ChunkRecord& chunk : head.records) names.push_back(chunk.name);
+  std::vector<std::optional<Location>> locations(names.size());
+  context_.index->Get(names, locations).IgnoreError("what could not be told counts as absent");
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto ordinal = head.first_ordinal + static_cast<uint32_t>(i);
+    if (locations[i]) {
+      if (locations[i]->segment == id_ && locations[i]->ordinal == ordinal) continue;
+      // Stored twice: the index knows one of them.
+      const auto other = finder_.RecordAt(*locations[i]);
+      if (other.ok() && *other && (*other)->name == names[i]) continue;
+    }
+    if (may_be_absent) continue;
+    if (not_indexed_++ == 0) not_indexed_offset_ = offset;
+  }
+  return Status::Ok();
+}
+
+void SegmentWalk::CheckData(const BlockHead& head, uint32_t offset) {
+  const auto block = reader_->ReadBlock(offset);
+  if (!block.ok()) {
+    Say("block-payload", block.status());
+    damaged_ = true;
+    for (const ChunkRecord& chunk : head.records) context_.AddDamaged(chunk.name);
+    return;
+  }
+  for (size_t i = 0; i < head.records.size(); ++i) {
+    const ChunkRecord& chunk = head.records[i];
+    const ByteView bytes = (*block)->chunk(i);
+    const ChunkName name =
+        chunk.salt == 0 ? namer_.NameOf(bytes) : namer_.SaltedNameOf(bytes, chunk.salt);
+    const bool tag_right = tag_key_.TagOf(bytes) == chunk.tag;
+    if (name == chunk.name && tag_right) continue;
+    context_.AddDamaged(chunk.name);
+    Say("chunk-name", offset,
+        fmt::format("chunk {} of the segment, {}, has bytes of another {}", head.first_ordinal + i,
+                    chunk.name.ToHex(), name == chunk.name ? "tag" : "name"));
+  }
+  data_bytes_ += head.plain_bytes;
+}
+
+void SegmentWalk::CheckTotals() {
+  if (!footer_ || footer_wrong_ || damaged_) return;
+  const SegmentTrailer& trailer = footer_->trailer;
+  if (trailer.block_count == scan_.blocks && trailer.chunk_count == scan_.end_ordinal &&
+      trailer.plain_bytes == scan_.plain_bytes && trailer.data_end == scan_.valid_end &&
+      trailer.first_sequence == scan_.first_sequence &&
+      trailer.last_sequence == scan_.last_sequence) {
+    return;
+  }
+  Say("segment-footer", trailer.data_end, "the footer's totals are not those of the blocks");
+}
+
+SegmentRecord SegmentWalk::RecordByFooter() const {
+  SegmentRecord record;
+  record.kind = static_cast<uint8_t>(trailer_->kind);
+  record.sealed = true;
+  record.length = trailer_->file_size();
+  record.chunks = trailer_->chunk_count;
+  record.plain_bytes = trailer_->plain_bytes;
+  record.first_sequence = trailer_->first_sequence;
+  record.last_sequence = trailer_->last_sequence;
+  return record;
+}
+
+void SegmentWalk::CheckRecord() {
+  if (record_ == nullptr || truncated_ || size_ != record_->length) return;
+  SegmentRecord expected = *record_;
+  if (record_->sealed) {
+    if (trailer_) {
+      expected = RecordByFooter();
+      expected.kind = record_->kind;  // compared with the header, too
+    } else if (!damaged_ && scan_.end_ordinal != record_->chunks) {
+      // Without a footer nothing else tells how far the blocks went.
+      Say("block-head", scan_.valid_end,
+          fmt::format("the segment ends after {} of {} chunks", scan_.end_ordinal,
+                      record_->chunks));
+      return;
+    }
+  } else if (context_.ids.clean && !damaged_) {
+    expected.chunks = scan_.end_ordinal;
+    expected.plain_bytes = scan_.plain_bytes;
+    expected.first_sequence = scan_.first_sequence;
+    expected.last_sequence = scan_.last_sequence;
+  }
+  if (expected == *record_) return;
+  Say("segment-record", std::nullopt,
+      fmt::format("metadata says that the segment has {} chunks of {} bytes and sequences {} to "
+                  "{}, it has {} of {} and {} to {}",
+                  record_->chunks, record_->plain_bytes, record_->first_sequence,
+                  record_->last_sequence, expected.chunks, expected.plain_bytes,
+                  expected.first_sequence, expected.last_sequence));
+}
+
+}  // namespace siltfs

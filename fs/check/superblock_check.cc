@@ -1,0 +1,79 @@
+#include "fs/check/superblock_check.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "chunker/polynomial.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+Result<Superblock> ReadCopy(Env& env, const std::string& path) {
+  auto contents = ReadWholeFile(env, path, kSuperblockSize);
+  if (!contents.ok()) return std::move(contents).status();
+  auto superblock = DecodeSuperblock(AsBytes(*contents));
+  if (!superblock.ok()) return std::move(superblock).status().At(path);
+  return superblock;
+}
+
+// What was drawn and chosen at mkfs, and never changes.
+bool SameStore(const Superblock& a, const Superblock& b) {
+  return a.uuid == b.uuid && a.tag_secret == b.tag_secret &&
+         a.rabin_polynomial == b.rabin_polynomial && a.created_ns == b.created_ns;
+}
+
+void CheckAgreement(CheckContext& context, const Superblock& a, const Superblock& b) {
+  if (SameStore(a, b)) return;
+  context.Report({.code = "superblock-mismatch",
+                  .path = context.store(),
+                  .offset = std::nullopt,
+                  .inode = std::nullopt,
+                  .message = "the two copies of the superblock belong to different stores"});
+}
+
+}  // namespace
+
+Result<bool> CheckSuperblock(CheckContext& context) {
+  std::array<std::optional<Superblock>, 2> copies;
+  std::array<Status, 2> faults;
+  for (int i = 0; i < 2; ++i) {
+    auto copy = ReadCopy(context.env, SuperblockPath(context.store(), i));
+    const auto at = static_cast<size_t>(i);
+    if (copy.ok()) {
+      copies[at] = *copy;
+    } else {
+      faults[at] = std::move(copy).status();
+    }
+  }
+  for (const Status& fault : faults) {
+    if (fault.Is(StatusCode::kNeedsNewer)) return fault;
+  }
+  const bool none = !copies[0] && !copies[1];
+  auto absent = [](const Status& fault) {
+    return fault.Is(StatusCode::kNotFound) || fault.Is(StatusCode::kNotADirectory);
+  };
+  if (none && absent(faults[0]) && absent(faults[1])) {
+    return Status(StatusCode::kNotFound, "there is no siltfs store here").At(context.store());
+  }
+  for (const Status& fault : faults) {
+    if (!fault.ok()) context.Report(none ? "superblock" : "superblock-copy", fault);
+  }
+  if (none) return false;
+  if (copies[0] && copies[1]) CheckAgreement(context, *copies[0], *copies[1]);
+  context.superblock = !copies[1] || (copies[0] && copies[0]->generation >= copies[1]->generation)
+                           ? *copies[0]
+                           : *copies[1];
+  for (const auto& copy : copies) {
+    if (copy) context.highest_commit = std::max(context.highest_commit, copy->last_commit);
+  }
+  SILTFS_RETURN_IF_ERROR(
+      CheckFeatures(context.superblock, StoreAccess::kReadOnly).At(context.store()));
+  const auto polynomial = RabinPolynomial::Parse(context.superblock.rabin_polynomial);
+  if (!polynomial.ok()) context.Report("superblock", polynomial.status());
+  return true;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,65 @@
+// A store with content of every kind, for tests to damage and to check.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fs/check/check_store.h"
+#include "fs/meta/inode_record.h"
+#include "fs/meta/kv_store.h"
+#include "tests/fs/core/store_fixture.h"
+
+namespace siltfs::testing {
+
+struct CheckOutcome {
+  CheckReport report;
+  std::vector<Finding> findings;
+
+  std::set<std::string> codes() const;
+  // For INFO.
+  std::string ToString() const;
+};
+
+class CheckedStore {
+ public:
+  // Segments are small, so that a few files fill several.
+  explicit CheckedStore(IndexEngine engine = IndexEngine::kSilt,
+                        uint32_t segment_bytes = 256u << 10);
+
+  StoreFixture& fixture() { return fixture_; }
+  FileSystem& fs() { return fixture_.fs(); }
+  const std::string& path() const { return fixture_.path(); }
+
+  // Opens the store and makes files short and long, sparse, shared and colliding, directories,
+  // links of both kinds, attributes, names moved and removed; commits; leaves the store open.
+  void Fill();
+  // Fill, and an unmount.
+  void FillAndClose();
+
+  // Checks the store, and that not a byte of it was changed.
+  CheckOutcome Check(bool data = false);
+  CheckOutcome Check(CheckOptions options);
+
+  // Changes metadata behind the file system's back.
+  void EditMetadata(const std::function<void(KvStore& kv)>& edit);
+  void Put(const std::string& key, const std::string& value);
+  void Remove(const std::string& key);
+  void EditInode(InodeNumber inode, const std::function<void(InodeRecord& record)>& edit);
+
+  // Turns one byte over.
+  void Flip(const std::string& file, uint64_t offset);
+
+  // Made by Fill.
+  InodeNumber directory = 0;  // "directory", with three entries
+  InodeNumber inner = 0;      // "directory/inner", a directory
+  InodeNumber small = 0;      // "small", some bytes
+  InodeNumber large = 0;      // "large", 1 MB, with a recipe that has nodes
+  InodeNumber linked = 0;     // "linked", also "directory/link", with two attributes
+
+ private:
+  StoreFixture fixture_;
+};
+
+}  // namespace siltfs::testing

@@ -1,0 +1,369 @@
+// One thing wrong in metadata at a time, and what the check calls it.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "fs/core/store_layout.h"
+#include "fs/meta/directory_entry.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/overlay_extent.h"
+#include "fs/meta/schema.h"
+#include "fs/meta/segment_record.h"
+#include "store/base/coding.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/check/checked_store.h"
+#include "tests/fs/core/directory_tree.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Codes = std::set<std::string>;
+
+void RequireCodes(const CheckOutcome& outcome, const Codes& expected) {
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == expected);
+}
+
+// That exactly one thing is found, of this code, about this inode.
+void RequireOne(const CheckOutcome& outcome, const std::string& code,
+                std::optional<uint64_t> inode = std::nullopt) {
+  INFO(outcome.ToString());
+  REQUIRE(outcome.findings.size() == 1);
+  REQUIRE(outcome.findings[0].code == code);
+  if (inode) REQUIRE(outcome.findings[0].inode == inode);
+}
+
+NameEntry NameOf(CheckedStore& store, InodeNumber directory, const std::string& name) {
+  NameEntry entry;
+  store.EditMetadata([&](KvStore& kv) {
+    auto value = kv.Get(DirectoryEntryKey(directory, name));
+    REQUIRE_OK(value);
+    REQUIRE(*value);
+    auto decoded = NameEntry::Decode(**value);
+    REQUIRE_OK(decoded);
+    entry = *decoded;
+  });
+  return entry;
+}
+
+// Makes name and cookie say this.
+void PutName(CheckedStore& store, InodeNumber directory, const std::string& name,
+             const NameEntry& entry) {
+  store.Put(DirectoryEntryKey(directory, name), entry.Encode());
+  store.Put(DirectoryCookieKey(directory, entry.cookie),
+            CookieEntry{entry.inode, entry.type, name}.Encode());
+}
+
+}  // namespace
+
+TEST_CASE("metadata edited to what it was has nothing wrong") {
+  CheckedStore store;
+  store.FillAndClose();
+  store.EditInode(store.small, [](InodeRecord&) {});
+  RequireCodes(store.Check(), {});
+}
+
+TEST_CASE("an inode that disagrees with its names is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("a file has another number of links") {
+    store.EditInode(store.linked, [](InodeRecord& record) { record.links = 3; });
+    RequireOne(store.Check(), "link-count", store.linked);
+  }
+  SECTION("a directory has another number of links") {
+    store.EditInode(store.directory, [](InodeRecord& record) { ++record.links; });
+    RequireOne(store.Check(), "link-count", store.directory);
+  }
+  SECTION("a directory has another number of entries") {
+    store.EditInode(store.directory, [](InodeRecord& record) { ++record.entries; });
+    RequireOne(store.Check(), "entry-count", store.directory);
+  }
+  SECTION("a directory has another parent") {
+    store.EditInode(store.inner, [](InodeRecord& record) { record.parent = kRootInode; });
+    RequireOne(store.Check(), "parent", store.inner);
+  }
+  SECTION("a directory gives away a cookie that is taken") {
+    store.EditInode(store.directory,
+                    [](InodeRecord& record) { record.next_cookie = kFirstCookie; });
+    RequireOne(store.Check(), "next-cookie", store.directory);
+  }
+  SECTION("a file was never given its number") {
+    store.EditMetadata([](KvStore& kv) {
+      auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
+      REQUIRE_OK(ids);
+      --ids->inode_limit;
+      REQUIRE_OK(kv.Write({{std::string(kIdRangesKey), ids->Encode()}}));
+    });
+    // The inode numbered last was removed before the store was closed; the one before is there.
+    store.EditMetadata([](KvStore& kv) {
+      auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
+      REQUIRE_OK(ids);
+      --ids->inode_limit;
+      REQUIRE_OK(kv.Write({{std::string(kIdRangesKey), ids->Encode()}}));
+    });
+    RequireOne(store.Check(), "inode-number");
+  }
+}
+
+TEST_CASE("names that lead nowhere, or are listed nowhere, are found") {
+  CheckedStore store;
+  store.FillAndClose();
+  const NameEntry link = NameOf(store, store.directory, "link");
+  SECTION("a name without its cookie") {
+    store.Remove(DirectoryCookieKey(store.directory, link.cookie));
+    RequireOne(store.Check(), "name-without-cookie", store.directory);
+  }
+  SECTION("a cookie that leads to another inode") {
+    store.Put(DirectoryCookieKey(store.directory, link.cookie),
+              CookieEntry{store.small, link.type, "link"}.Encode());
+    RequireOne(store.Check(), "name-without-cookie", store.directory);
+  }
+  SECTION("a cookie without its name") {
+    store.Put(DirectoryCookieKey(store.directory, link.cookie + 10),
+              CookieEntry{link.inode, link.type, "gone"}.Encode());
+    store.EditInode(store.directory, [](InodeRecord& record) { record.next_cookie += 20; });
+    RequireOne(store.Check(), "cookie-without-name", store.directory);
+  }
+  SECTION("a name of an inode that is missing") {
+    PutName(store, store.directory, "link", {1000, link.type, link.cookie});
+    store.EditInode(store.linked, [](InodeRecord& record) { record.links = 1; });
+    RequireOne(store.Check(), "dangling-name", store.directory);
+  }
+  SECTION("a name that says another type") {
+    PutName(store, store.directory, "link", {link.inode, 0010000, link.cookie});
+    RequireOne(store.Check(), "name-type", store.linked);
+  }
+  SECTION("a name that cannot be one") {
+    store.Remove(DirectoryEntryKey(store.directory, "link"));
+    PutName(store, store.directory, "li/nk", link);
+    RequireOne(store.Check(), "name-record", store.directory);
+  }
+  SECTION("a name that is malformed") {
+    store.Put(DirectoryEntryKey(store.directory, "link"), "short");
+    RequireCodes(store.Check(), {"name-record", "cookie-without-name", "link-count"});
+  }
+  SECTION("an inode without a name") {
+    store.Remove(DirectoryEntryKey(store.directory, "link"));
+    store.Remove(DirectoryCookieKey(store.directory, link.cookie));
+    store.EditInode(store.directory, [](InodeRecord& record) { --record.entries; });
+    const NameEntry other = NameOf(store, kRootInode, "linked");
+    store.Remove(DirectoryEntryKey(kRootInode, "linked"));
+    store.Remove(DirectoryCookieKey(kRootInode, other.cookie));
+    store.EditInode(kRootInode, [](InodeRecord& record) { --record.entries; });
+    RequireOne(store.Check(), "unreachable", store.linked);
+  }
+  SECTION("names in what is no directory") {
+    PutName(store, store.small, "name", {store.linked, 0100000, 3});
+    store.EditInode(store.linked, [](InodeRecord& record) { ++record.links; });
+    RequireOne(store.Check(), "not-a-directory", store.small);
+  }
+}
+
+TEST_CASE("directories that hang in the air are found") {
+  CheckedStore store;
+  store.FillAndClose();
+  // "inner" becomes the parent of the directory that it lies in.
+  const NameEntry entry = NameOf(store, kRootInode, "directory");
+  store.Remove(DirectoryEntryKey(kRootInode, "directory"));
+  store.Remove(DirectoryCookieKey(kRootInode, entry.cookie));
+  store.EditInode(kRootInode, [](InodeRecord& record) {
+    --record.entries;
+    --record.links;
+  });
+  NameEntry moved = entry;
+  store.EditInode(store.inner, [&moved](InodeRecord& record) {
+    moved.cookie = record.next_cookie++;
+    ++record.entries;
+    ++record.links;
+  });
+  PutName(store, store.inner, "directory", moved);
+  store.EditInode(store.directory, [&store](InodeRecord& record) { record.parent = store.inner; });
+  RequireOne(store.Check(), "directory-cycle", store.inner);
+}
+
+TEST_CASE("marks and counts of an inode are compared") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("an orphan that has a name") {
+    store.Put(OrphanKey(store.small), "");
+    RequireOne(store.Check(), "orphan", store.small);
+  }
+  SECTION("an inode without links that is no orphan") {
+    store.EditInode(store.small, [](InodeRecord& record) { record.links = 0; });
+    RequireCodes(store.Check(), {"orphan", "link-count"});
+  }
+  SECTION("another number of attributes") {
+    store.EditInode(store.linked, [](InodeRecord& record) { record.xattrs = 1; });
+    RequireOne(store.Check(), "xattr-count", store.linked);
+  }
+  SECTION("an attribute of no inode") {
+    store.Put(XattrKey(1000, "user.x"), "");
+    RequireOne(store.Check(), "inode-missing", 1000);
+  }
+  SECTION("an inode that is malformed") {
+    store.Put(InodeKey(store.small), "short");
+    RequireOne(store.Check(), "inode-record", store.small);
+  }
+  SECTION("the root is gone") {
+    store.Remove(InodeKey(kRootInode));
+    RequireCodes(store.Check(), {"root", "inode-missing", "counter"});
+  }
+}
+
+TEST_CASE("overlays are compared with their inodes") {
+  CheckedStore store;
+  store.FillAndClose();
+  OverlayExtent extent;
+  extent.kind = OverlayExtent::Kind::kPlain;
+  extent.plain = std::string(60, 'x');
+  extent.length = 60;
+  const auto claim = [&store](uint64_t bytes) {
+    store.EditInode(store.small, [bytes](InodeRecord& record) {
+      record.has_overlay = true;
+      record.overlay_bytes = bytes;
+    });
+  };
+  SECTION("none of which the inode knows") {
+    store.Put(OverlayKey(store.small, 0), extent.Encode());
+    RequireOne(store.Check(), "overlay-totals", store.small);
+  }
+  SECTION("one that is not there") {
+    claim(0);
+    RequireOne(store.Check(), "overlay-totals", store.small);
+  }
+  SECTION("one that overlaps itself") {
+    store.Put(OverlayKey(store.small, 0), extent.Encode());
+    store.Put(OverlayKey(store.small, 40), extent.Encode());
+    claim(120);
+    RequireOne(store.Check(), "overlay-overlap", store.small);
+  }
+  SECTION("one that reaches beyond the file's end") {
+    store.Put(OverlayKey(store.small, 70), extent.Encode());
+    claim(60);
+    RequireOne(store.Check(), "overlay-end", store.small);
+  }
+  SECTION("one that is malformed") {
+    store.Put(OverlayKey(store.small, 0), "?");
+    RequireOne(store.Check(), "overlay-record", store.small);
+  }
+  SECTION("one of a directory") {
+    store.Put(OverlayKey(store.inner, 0), extent.Encode());
+    RequireOne(store.Check(), "not-a-file", store.inner);
+  }
+  SECTION("one with a chunk that is nowhere") {
+    extent.kind = OverlayExtent::Kind::kChunks;
+    extent.slices = {{.name = ChunkName{}, .chunk_length = 60, .skip = 0, .length = 60}};
+    store.Put(OverlayKey(store.small, 0), extent.Encode());
+    store.EditInode(store.small, [](InodeRecord& record) {
+      record.has_overlay = true;
+      record.overlay_bytes = 60;
+      record.overlay_chunks = 1;
+    });
+    const CheckOutcome outcome = store.Check();
+    RequireCodes(outcome, {"chunk-missing", "counter"});
+    REQUIRE(outcome.findings.back().path == "/small");
+    REQUIRE(outcome.findings.back().offset == 0);
+  }
+}
+
+TEST_CASE("the store's own records are compared") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("each counter") {
+    const size_t at = GENERATE(0u, 1u, 2u, 3u);
+    store.EditMetadata([at](KvStore& kv) {
+      std::string value = **kv.Get(kCountersKey);
+      value[at * 8] = static_cast<char>(value[at * 8] ^ 1);
+      REQUIRE_OK(kv.Write({{std::string(kCountersKey), value}}));
+    });
+    RequireOne(store.Check(), "counter");
+  }
+  SECTION("a key of no table") {
+    store.Put("zebra", "");
+    RequireOne(store.Check(), "metadata-key");
+  }
+  SECTION("a second key in a table that has one") {
+    store.Put("cc", "");
+    RequireOne(store.Check(), "metadata-key");
+  }
+  SECTION("the id ranges are missing") {
+    store.Remove(std::string(kIdRangesKey));
+    RequireOne(store.Check(), "metadata-records");
+  }
+  SECTION("a segment's record says something else") {
+    store.EditMetadata([](KvStore& kv) {
+      auto record = SegmentRecord::Decode(**kv.Get(SegmentKey(1)));
+      REQUIRE_OK(record);
+      ++record->chunks;
+      REQUIRE_OK(kv.Write({{SegmentKey(1), record->Encode()}}));
+    });
+    RequireOne(store.Check(), "segment-record");
+  }
+  SECTION("a segment has no record") {
+    store.Remove(SegmentKey(1));
+    RequireOne(store.Check(), "segment-unknown");
+  }
+  SECTION("a record has no segment") {
+    SegmentRecord record;
+    record.sealed = true;
+    record.chunks = 1;
+    store.Put(SegmentKey(1000), record.Encode());
+    RequireOne(store.Check(), "segment-missing");
+  }
+  SECTION("a segment's record is malformed") {
+    store.Put(SegmentKey(1), "?");
+    RequireOne(store.Check(), "metadata-records");
+  }
+}
+
+TEST_CASE("metadata older than the store knows is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  store.EditMetadata([](KvStore& kv) {
+    REQUIRE_OK(kv.Write({{std::string(kCommitNumberKey), Encoder().U64(0).Take()}}));
+  });
+  const CheckOutcome outcome = store.Check();
+  RequireCodes(outcome, {"metadata-lost"});
+}
+
+TEST_CASE("metadata that cannot be opened does not keep the rest from being checked") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("it is gone") { std::filesystem::remove_all(MetadataPath(store.path())); }
+  SECTION("it is damaged") {
+    WriteText(JoinPath(MetadataPath(store.path()), "CURRENT"), "nonsense");
+  }
+  const CheckOutcome outcome = store.Check(true);
+  RequireOne(outcome, "metadata-open");
+  REQUIRE(outcome.report.segments > 4);
+  REQUIRE(outcome.report.data_bytes > 1'000'000);
+  REQUIRE(outcome.report.index_entries > 0);
+}
+
+TEST_CASE("damage in metadata's files is found, with the data also where nothing lies") {
+  CheckedStore store;
+  store.FillAndClose();
+  std::string largest;
+  for (const auto& file : std::filesystem::directory_iterator(MetadataPath(store.path()))) {
+    if (file.path().extension() != ".sst") continue;
+    if (largest.empty() || file.file_size() > std::filesystem::file_size(largest))
+      largest = file.path().string();
+  }
+  REQUIRE_FALSE(largest.empty());
+  store.Flip(largest, 100);
+  const CheckOutcome outcome = store.Check(true);
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes().contains("metadata-checksum"));
+}
+
+TEST_CASE("a log that an unmount should have emptied is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  WriteText(JoinPath(MetadataPath(store.path()), "999999.log"), std::string(10'000, 'x'));
+  const CheckOutcome outcome = store.Check();
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes().contains("metadata-log"));
+}
+
+}  // namespace siltfs::testing

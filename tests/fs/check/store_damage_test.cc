@@ -1,0 +1,126 @@
+// Superblock and index.
+#include <filesystem>
+
+#include "fs/core/store_layout.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/check/checked_store.h"
+#include "tests/fs/core/directory_tree.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Codes = std::set<std::string>;
+
+void RequireCodes(const CheckOutcome& outcome, const Codes& expected) {
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == expected);
+}
+
+// The index's only file with this ending.
+std::string IndexFile(const CheckedStore& store, const std::string& ending) {
+  std::string found;
+  for (const auto& file : std::filesystem::directory_iterator(IndexPath(store.path()))) {
+    if (file.path().extension() == ending && file.file_size() > 0) found = file.path().string();
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("one damaged copy of the superblock is a finding, not a refusal") {
+  CheckedStore store;
+  store.FillAndClose();
+  const std::string path = SuperblockPath(store.path(), GENERATE(0, 1));
+  SECTION("damaged") { store.Flip(path, 2000); }
+  SECTION("missing") { std::filesystem::remove(path); }
+  SECTION("too long") { WriteText(path, ReadText(path) + "x"); }
+  const CheckOutcome outcome = store.Check();
+  RequireCodes(outcome, {"superblock-copy"});
+  REQUIRE(outcome.findings[0].path == path);
+  REQUIRE(outcome.report.chunks > 0);
+}
+
+TEST_CASE("two damaged copies of the superblock are findings, and the end") {
+  CheckedStore store;
+  store.FillAndClose();
+  for (int copy = 0; copy < 2; ++copy) store.Flip(SuperblockPath(store.path(), copy), 100);
+  const CheckOutcome outcome = store.Check();
+  RequireCodes(outcome, {"superblock"});
+  REQUIRE(outcome.findings.size() == 2);
+  REQUIRE(outcome.report.chunks == 0);
+}
+
+TEST_CASE("a copy of another store's superblock is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  CheckedStore other;
+  WriteText(SuperblockPath(store.path(), 1), ReadText(SuperblockPath(other.path(), 1)));
+  const CheckOutcome outcome = store.Check();
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes().contains("superblock-mismatch"));
+}
+
+TEST_CASE("a store of a later version is not judged") {
+  CheckedStore store;
+  store.FillAndClose();
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string path = SuperblockPath(store.path(), copy);
+    auto superblock = DecodeSuperblock(AsBytes(ReadText(path)));
+    REQUIRE_OK(superblock);
+    superblock->incompat_features = 1;
+    WriteText(path, EncodeSuperblock(*superblock));
+  }
+  CheckOptions options;
+  options.store = store.path();
+  REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);
+}
+
+TEST_CASE("superblocks that know of a later commit show that metadata was lost") {
+  CheckedStore store;
+  store.FillAndClose();
+  auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  ++state->superblock.last_commit;
+  REQUIRE_OK(WriteSuperblock(store.fixture().env(), store.path(), state->superblock));
+  RequireCodes(store.Check(), {"metadata-lost"});
+}
+
+TEST_CASE("damage in the index is found, and costs nothing that is stored") {
+  SECTION("a page of a log") {
+    CheckedStore store;
+    store.FillAndClose();
+    const std::string log = IndexFile(store, ".log");
+    REQUIRE_FALSE(log.empty());
+    store.Flip(log, 100);
+    // What the page held is missing, and found in the segments nevertheless.
+    RequireCodes(store.Check(), {"index-page-missing", "not-indexed"});
+  }
+  SECTION("the manifest") {
+    CheckedStore store;
+    store.FillAndClose();
+    store.Flip(JoinPath(IndexPath(store.path()), "manifest"), 10);
+    RequireCodes(store.Check(), {"index-open"});
+  }
+  SECTION("all of it") {
+    CheckedStore store(IndexEngine::kMap);
+    store.FillAndClose();
+    store.Flip(JoinPath(IndexPath(store.path()), "map"), 100);
+    RequireCodes(store.Check(), {"index-open"});
+  }
+  SECTION("its directory is missing") {
+    CheckedStore store;
+    store.FillAndClose();
+    std::filesystem::remove_all(IndexPath(store.path()));
+    RequireCodes(store.Check(), {"index-open"});
+  }
+  SECTION("it holds nothing, though the store was unmounted") {
+    CheckedStore store;
+    store.FillAndClose();
+    std::filesystem::remove_all(IndexPath(store.path()));
+    std::filesystem::create_directory(IndexPath(store.path()));
+    RequireCodes(store.Check(), {"not-indexed"});
+  }
+}
+
+}  // namespace siltfs::testing
