@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/check/check_store.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"
@@ -29,6 +30,7 @@ class CutCheck {
 
   Status Run(CutOutcome& outcome) {
     const size_t threads = history_.threads();
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("before it was opened"));
     device_.StartTrace();
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
@@ -67,10 +69,28 @@ class CutCheck {
     fs_.reset();
     if (!options_.cut_again && !options_.close) return Status::Ok();
     device_.PowerCut();
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("after it was used"));
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
     SILTFS_RETURN_IF_ERROR(after.Match(cut, digests).status());
     return NoFindings("opening it once more");
+  }
+
+  // What fsck would say, which must write nothing.
+  Status CheckUnopened(std::string_view when) {
+    CheckOptions check;
+    check.store = kStorePath;
+    check.data = options_.seed % 4 == 0;
+    check.on_finding = [this](const Finding& finding) {
+      findings_.Add(fmt::format("[{}] {}: {}", finding.code, finding.path, finding.message));
+    };
+    device_.StartTrace();
+    SILTFS_RETURN_IF_ERROR(CheckStore(device_, check).status());
+    const SimTrace written = device_.TakeTrace();
+    if (!written.empty()) {
+      return Status(StatusCode::kCorruption, "the check changed the store: " + Describe(written[0]));
+    }
+    return NoFindings(fmt::format("the check {}", when));
   }
 
   Status NoFindings(std::string_view when) {

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# expect_fault_found.sh SILTFS-CRASHTEST FAULT: the crash tests find a store that is broken on
+# purpose, within a thousand cuts, and say so as scripts expect it.
+set -uo pipefail
+
+found=$("$1" --cuts 1000 --seed 1 --jobs 2 --inject "$2" --json --quiet 2>/dev/null)
+code=$?
+illegal=$(jq .illegal <<<"$found")
+printf '%s: %s of %s cuts illegal, exit code %d\n' "$2" "$illegal" "$(jq .cuts <<<"$found")" "$code"
+((code == 1 && illegal > 0))

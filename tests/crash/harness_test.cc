@@ -1,0 +1,228 @@
+// The crash tests' own judgement: what it must call illegal, and that what failed can be made
+// again.
+#include "store/env/posix_env.h"
+#include "tests/crash/cut.h"
+#include "tests/crash/injection.h"
+#include "tests/crash/rot.h"
+#include "tests/crash/sequence.h"
+#include "tests/crash/sequence_cuts.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Kind = Operation::Kind;
+
+Operation Create(const std::string& name) {
+  Operation operation;
+  operation.kind = Kind::kCreate;
+  operation.name = name;
+  return operation;
+}
+Operation Append(uint32_t size, uint64_t seed) {
+  Operation operation;
+  operation.kind = Kind::kAppend;
+  operation.size = size;
+  operation.data_seed = seed;
+  return operation;
+}
+Operation Plain(Kind kind) {
+  Operation operation;
+  operation.kind = kind;
+  return operation;
+}
+
+// Steps of two threads, written down by hand, on trees in memory that answer as they should.
+class Script {
+ public:
+  explicit Script(unsigned threads) {
+    env_.StartTrace();
+    Marks::Ready(env_, threads);
+    for (unsigned i = 0; i < threads; ++i) {
+      steppers_.emplace_back(trees_, i);
+      REQUIRE_OK(steppers_.back().Begin());
+      digests_.emplace_back();
+      Note(i);
+    }
+  }
+
+  void Begin(unsigned thread, const Operation& operation) {
+    Marks::Begin(env_, thread, operation);
+    answer_ = steppers_[thread].Step(operation);
+    Note(thread);
+  }
+  void End(unsigned thread) { Marks::End(env_, thread, true, answer_); }
+  void Step(unsigned thread, const Operation& operation) {
+    Begin(thread, operation);
+    End(thread);
+  }
+  void EndWith(unsigned thread, const std::string& answer) {
+    Marks::End(env_, thread, true, answer);
+  }
+  void AllDurable() { Marks::AllDurable(env_); }
+
+  // What is said of these many steps of each thread having survived a cut at the end.
+  Status Judge(const std::vector<size_t>& steps) {
+    std::vector<uint64_t> digests;
+    for (size_t i = 0; i < steps.size(); ++i) digests.push_back(digests_[i][steps[i]]);
+    auto matched = JudgeTrees(digests);
+    if (!matched.ok()) return std::move(matched).status();
+    REQUIRE(*matched == steps);
+    return Status::Ok();
+  }
+  Result<std::vector<size_t>> JudgeTrees(const std::vector<uint64_t>& digests) {
+    if (trace_.empty()) trace_ = env_.TakeTrace();
+    SILTFS_ASSIGN_OR_RETURN(const History history,
+                            History::Read(trace_, StepsByThread(steppers_.size())));
+    return history.Match(trace_.size(), digests);
+  }
+
+ private:
+  void Note(unsigned thread) {
+    auto digest = DigestTree(trees_, thread);
+    REQUIRE_OK(digest);
+    digests_[thread].push_back(*digest);
+  }
+
+  SimEnv env_;
+  MemoryFileSystem trees_;
+  std::vector<Stepper> steppers_;
+  std::vector<std::vector<uint64_t>> digests_;
+  std::string answer_;
+  SimTrace trace_;
+};
+
+}  // namespace
+
+TEST_CASE("without a promise any prefix is legal, and nothing else") {
+  Script script(1);
+  script.Step(0, Create("a"));
+  script.Step(0, Append(100, 3));
+  script.Step(0, Append(100, 4));
+  for (size_t steps = 0; steps <= 3; ++steps) REQUIRE_OK(script.Judge({steps}));
+  MemoryFileSystem mixed;  // the second write without the first
+  Stepper stepper(mixed, 0);
+  REQUIRE_OK(stepper.Begin());
+  stepper.Step(Create("a"));
+  stepper.Step(Append(100, 4));
+  auto digest = DigestTree(mixed, 0);
+  REQUIRE_OK(digest);
+  REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
+}
+
+TEST_CASE("what a sync or a close promised must survive") {
+  Script script(2);
+  script.Step(0, Create("a"));
+  script.Step(1, Create("b"));
+  SECTION("fsync: the file, and all that had ended before the file's last change began") {
+    script.Step(0, Append(50, 3));
+    script.Step(0, Plain(Kind::kFsync));
+    REQUIRE_OK(script.Judge({2, 1}));
+    REQUIRE_CODE(script.Judge({1, 1}), kCorruption);
+    REQUIRE_CODE(script.Judge({2, 0}), kCorruption);
+  }
+  SECTION("sync") {
+    script.Step(0, Plain(Kind::kSyncAll));
+    REQUIRE_OK(script.Judge({1, 1}));
+    REQUIRE_CODE(script.Judge({1, 0}), kCorruption);
+    REQUIRE_CODE(script.Judge({0, 1}), kCorruption);
+  }
+  SECTION("close") {
+    script.AllDurable();
+    REQUIRE_CODE(script.Judge({1, 0}), kCorruption);
+  }
+}
+
+TEST_CASE("a step does not survive without what had ended before it began") {
+  Script script(2);
+  script.Step(0, Create("a"));
+  script.Step(1, Create("b"));
+  script.Begin(0, Append(10, 3));  // at the same time as the next one
+  script.Step(1, Append(10, 3));
+  script.EndWith(0, "ok");
+  REQUIRE_OK(script.Judge({0, 0}));
+  REQUIRE_OK(script.Judge({1, 0}));
+  REQUIRE_CODE(script.Judge({0, 1}), kCorruption);
+  REQUIRE_OK(script.Judge({1, 1}));
+  REQUIRE_OK(script.Judge({1, 2}));
+  REQUIRE_OK(script.Judge({2, 1}));
+  REQUIRE_CODE(script.Judge({2, 0}), kCorruption);
+}
+
+TEST_CASE("an answer that is not the model's is illegal") {
+  Script script(1);
+  script.Step(0, Create("a"));
+  script.Begin(0, Create("a"));
+  script.EndWith(0, "ok");
+  REQUIRE_CODE(script.Judge({1}), kCorruption);
+}
+
+TEST_CASE("operations come back from their bytes") {
+  OperationGenerator generator(7, 10'000);
+  for (int i = 0; i < 500; ++i) {
+    const Operation operation = generator.Next();
+    const Bytes bytes = EncodeOperation(operation);
+    auto back = DecodeOperation(bytes);
+    REQUIRE_OK(back);
+    REQUIRE(*back == operation);
+    REQUIRE_CODE(DecodeOperation(ByteView(bytes).first(bytes.size() - 1)), kCorruption);
+  }
+}
+
+TEST_CASE("faults are put in by leaving out or moving syncs, and nothing else") {
+  SequencePlan plan = PlanSequence(11);
+  plan.largest_write = 100'000;
+  plan.steps = 60;
+  plan.fault.reset();
+  auto trace = RunSequence(plan);
+  REQUIRE_OK(trace);
+  auto count = [](const SimTrace& records, SimRecord::Kind kind) {
+    return std::count_if(records.begin(), records.end(),
+                         [kind](const SimRecord& record) { return record.kind == kind; });
+  };
+  const size_t keep = trace->size() / 10;
+  const SimTrace skipped = Inject(*trace, Injection::kSkipSegmentSync, keep);
+  const SimTrace swapped = Inject(*trace, Injection::kSwapCommitOrder, keep);
+  const SimTrace dropped = Inject(*trace, Injection::kDropDirectorySync, keep);
+  for (const auto kind : {SimRecord::Kind::kWrite, SimRecord::Kind::kMark,
+                          SimRecord::Kind::kRename, SimRecord::Kind::kCreateFile}) {
+    for (const SimTrace* broken : {&skipped, &swapped, &dropped})
+      REQUIRE(count(*broken, kind) == count(*trace, kind));
+  }
+  REQUIRE(count(skipped, SimRecord::Kind::kSync) < count(*trace, SimRecord::Kind::kSync));
+  REQUIRE(swapped.size() == trace->size());
+  REQUIRE(EncodeTrace(swapped) != EncodeTrace(*trace));
+  REQUIRE(count(dropped, SimRecord::Kind::kSync) == count(*trace, SimRecord::Kind::kSync));
+  REQUIRE(EncodeTrace(Inject(*trace, Injection::kNone, 0)) == EncodeTrace(*trace));
+}
+
+TEST_CASE("a cut that failed is made again from its file, whatever the threads do") {
+  TemporaryDirectory directory;
+  CutChain failed;
+  uint64_t legal = 0;
+  CutSequence(4, 150, Injection::kSkipSegmentSync,
+              [&](const std::string& problem, const std::string&, bool, const CutChain& chain) {
+                if (problem.empty()) ++legal;
+                if (!problem.empty() && failed.links.empty()) failed = chain;
+              });
+  REQUIRE(legal > 0);
+  REQUIRE_FALSE(failed.links.empty());
+  const std::string path = directory / "cut";
+  REQUIRE_OK(SaveChain(failed, path));
+  for (int again = 0; again < 3; ++again) {
+    auto chain = LoadChain(path);
+    REQUIRE_OK(chain);
+    auto outcome = ReplayChain(*chain);
+    REQUIRE_OK(outcome);
+    REQUIRE_FALSE(outcome->problem.empty());
+  }
+  const auto env = NewPosixEnv();
+  auto file = env->OpenFile(path, {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Truncate(*(*file)->Size() - 1));
+  REQUIRE_CODE(LoadChain(path), kCorruption);
+}
+
+}  // namespace siltfs::testing
