@@ -46,6 +46,7 @@ std::optional<SimFault> PlanFault(Random& random) {
     default:
       fault.calls = SimCall::kMutating;
       fault.code = StatusCode::kNoSpace;
+      fault.sticky = random.OneIn(2);  // the disk stays full until the steps have been taken
   }
   return fault;
 }
@@ -90,6 +91,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
     });
   }
   for (std::thread& thread : threads) thread.join();
+  env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
   if (!random.OneIn(2)) {  // the process dies; what it wrote is in the machine's cache
     if (phase + 1 == plan.phases) return Status::Ok();
@@ -100,7 +102,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   for (Stepper& stepper : steppers) stepper.ReleaseAll();
   const Status closed = fs->Close();
   if (closed.ok()) Marks::AllDurable(env);
-  return plan.fault ? Status::Ok() : closed;
+  return plan.fault ? Status::Ok() : closed;  // it may have turned read-only
 }
 
 }  // namespace
