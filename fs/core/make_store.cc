@@ -67,7 +67,7 @@ Status MakeMetadata(Env& env, const std::string& path) {
   RocksDbOptions kv_options;
   kv_options.path = path;
   kv_options.mode = RocksDbOptions::Mode::kCreate;
-  SILTFS_ASSIGN_OR_RETURN(auto kv, OpenRocksDbStore(kv_options));
+  SILTFS_ASSIGN_OR_RETURN(auto kv, OpenRocksDbStore(env, kv_options));
   InodeRecord root;
   root.mode = 0040755;
   root.links = 2;

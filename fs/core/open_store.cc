@@ -162,7 +162,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
   RocksDbOptions kv_options;
   kv_options.path = MetadataPath(options.store);
   kv_options.mode = read_only ? RocksDbOptions::Mode::kReadOnly : RocksDbOptions::Mode::kOpen;
-  auto opened = OpenRocksDbStore(kv_options);
+  auto opened = OpenRocksDbStore(env, kv_options);
   if (!opened.ok()) {
     // There is a superblock, so there was metadata.
     if (!opened.status().Is(StatusCode::kNotFound)) return std::move(opened).status();

@@ -11,13 +11,17 @@
 
 #include <utility>
 
+#include "fs/meta/rocksdb_env.h"
 #include "store/base/thread_annotations.h"
+#include "store/env/files.h"
 
 namespace siltfs {
 
 namespace {
 
 constexpr size_t kWriteBufferBytes = 4u << 20;
+// Below it every write may meet a full disk.
+constexpr uint64_t kShortOfSpaceBytes = 16 * kWriteBufferBytes;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all others; nobody writes it
 
@@ -55,8 +59,12 @@ class BackgroundListener final : public rocksdb::EventListener {
     ++events_;
     changed_.NotifyAll();
   }
-  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
-                         rocksdb::Status* error) override {
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    // Where there was no room for the next log, RocksDB takes the last one for torn, and never
+    // resumes. Here a log is synced with each write: nothing of it was left in memory.
+    if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace()) {
+      *error = rocksdb::Status(*error, rocksdb::Status::Severity::kHardError);
+    }
     MutexLock lock(mutex_);
     ++events_;
     error_ = *error;
@@ -95,9 +103,13 @@ class BackgroundListener final : public rocksdb::EventListener {
 
 // What lives as long as anything that reads: the database, and what its options point to.
 struct Database {
-  std::string path;
+  Database(Env& on, std::string at)
+      : env(on), path(std::move(at)), rocksdb_env(NewRocksDbEnv(env)) {}
+
+  Env& env;
+  const std::string path;
   bool read_only = false;
-  rocksdb::Env* env = nullptr;
+  const std::unique_ptr<rocksdb::Env> rocksdb_env;
   std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
   std::unique_ptr<rocksdb::DB> db;
 };
@@ -219,7 +231,11 @@ class RocksDbStore final : public KvStore {
   Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
   // After a background error: kNoSpace is overcome if there is room now; another is the answer.
   Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
+  // Less than this is left on the disk, as far as anyone knows.
+  bool SpaceIsShort(uint64_t bytes) const;
   Status FlushAll() SILTFS_REQUIRES(mutex_);
+  // Returns when no full write buffer is left to be flushed, or with what keeps it from being.
+  Status WaitForFlush() SILTFS_REQUIRES(mutex_);
 
   const std::shared_ptr<Database> database_;
   Mutex mutex_;  // one write at a time: what a failed one means for the next must be known
@@ -259,7 +275,10 @@ Status RocksDbStore::KeepMemoryOccupied() {
 
 Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
   SILTFS_RETURN_IF_ERROR(ResumeIfFull());
-  SILTFS_RETURN_IF_ERROR(KeepMemoryOccupied());
+  SILTFS_RETURN_IF_ERROR(KeepMemoryOccupied());  // begins the next write buffer if one is full
+  // Were the log to meet a full disk before the flush of a full buffer has begun, RocksDB would
+  // forget that flush, and Resume would wait for it for good.
+  if (SpaceIsShort(kShortOfSpaceBytes)) SILTFS_RETURN_IF_ERROR(WaitForFlush());
   rocksdb::WriteOptions options;
   options.sync = true;
   const rocksdb::Status written = database_->db->Write(options, &batch);
@@ -270,10 +289,13 @@ Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
 Status RocksDbStore::ResumeIfFull() {
   const rocksdb::Status error = database_->background->error();
   if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
-  // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has begun.
-  uint64_t free_bytes = 0;
-  const bool known = database_->env->GetFreeSpace(database_->path, &free_bytes).ok();
-  if (known && free_bytes < kWriteBufferBytes) return StatusFrom(error, database_->path);
+  // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has
+  // begun.
+  if (SpaceIsShort(kWriteBufferBytes)) return StatusFrom(error, database_->path);
+  // RocksDB tells of an error in the background before it heeds it, and until then would find
+  // nothing to resume after. With nothing running there it has.
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->ContinueBackgroundWork(), database_->path));
   database_->background->SetError(rocksdb::Status::OK());  // before: a new one must not be missed
   // Flushes what is in memory and starts a new log, so that nothing follows the torn end of the old
   // one.
@@ -282,10 +304,19 @@ Status RocksDbStore::ResumeIfFull() {
   return StatusFrom(resumed, database_->path);
 }
 
+bool RocksDbStore::SpaceIsShort(uint64_t bytes) const {
+  const auto space = database_->env.GetDiskSpace(database_->path);
+  return space.ok() && space->available_bytes < bytes;
+}
+
 Status RocksDbStore::FlushAll() {
-  const rocksdb::Status flushed = database_->db->Flush(rocksdb::FlushOptions());
-  // After an error and Resume, RocksDB 7.8 returns from Flush before it is done.
-  while (flushed.ok()) {
+  SILTFS_RETURN_IF_ERROR(
+      StatusFrom(database_->db->Flush(rocksdb::FlushOptions()), database_->path));
+  return WaitForFlush();  // after an error and Resume, RocksDB 7.8 returns from Flush too early
+}
+
+Status RocksDbStore::WaitForFlush() {
+  while (true) {
     const uint64_t seen = database_->background->events();
     const rocksdb::Status error = database_->background->error();
     if (!error.ok()) return StatusFrom(error, database_->path);
@@ -293,24 +324,24 @@ Status RocksDbStore::FlushAll() {
     if (!database_->db->GetIntProperty(rocksdb::DB::Properties::kNumImmutableMemTable,
                                        &unflushed) ||
         unflushed == 0) {
-      break;
+      return Status::Ok();
     }
     database_->background->WaitForEventAfter(seen);
   }
-  return StatusFrom(flushed, database_->path);
 }
 
 uint64_t RocksDbStore::DiskBytes() const {
-  std::vector<rocksdb::Env::FileAttributes> files;
-  if (!database_->env->GetChildrenFileAttributes(database_->path, &files).ok()) {
+  const auto files = database_->env.ListDirectory(database_->path);
+  if (!files.ok()) {
     // A figure for people; without the directory, what RocksDB has in mind.
     uint64_t bytes = 0;
     database_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
     return bytes;
   }
   uint64_t bytes = 0;
-  for (const auto& file : files) {
-    if (file.name != "." && file.name != "..") bytes += file.size_bytes;
+  for (const DirectoryEntry& file : *files) {
+    const auto info = database_->env.GetFileInfo(JoinPath(database_->path, file.name));
+    if (info.ok()) bytes += info->size;  // else it was removed meanwhile
   }
   return bytes;
 }
@@ -350,7 +381,7 @@ rocksdb::BlockBasedTableOptions TableOptions() {
 
 rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& database) {
   rocksdb::Options db;
-  db.env = database.env;
+  db.env = database.rocksdb_env.get();
   db.info_log = std::make_shared<SilentLogger>();
   db.listeners.push_back(database.background);
   db.create_if_missing = options.mode == RocksDbOptions::Mode::kCreate;
@@ -388,10 +419,14 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
   return db;
 }
 
-Status OpenStatus(const rocksdb::Status& status, const RocksDbOptions& options) {
+Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions& options) {
   Status result = StatusFrom(status, options.path);
   if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
     return result;
+  if (status.IsInvalidArgument() && options.mode != RocksDbOptions::Mode::kCreate &&
+      env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
+    return result;  // there is one, and something else is wrong
+  }
   result.IgnoreError("said better below");
   if (options.mode == RocksDbOptions::Mode::kCreate) {
     return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
@@ -402,17 +437,15 @@ Status OpenStatus(const rocksdb::Status& status, const RocksDbOptions& options) 
 
 }  // namespace
 
-Result<std::unique_ptr<KvStore>> OpenRocksDbStore(const RocksDbOptions& options) {
-  auto database = std::make_shared<Database>();
-  database->path = options.path;
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
+  auto database = std::make_shared<Database>(env, options.path);
   database->read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
-  database->env = options.env != nullptr ? options.env : rocksdb::Env::Default();
   const rocksdb::Options db_options = DatabaseOptions(options, *database);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = database->read_only
                                      ? rocksdb::DB::OpenForReadOnly(db_options, options.path, &db)
                                      : rocksdb::DB::Open(db_options, options.path, &db);
-  if (!status.ok()) return OpenStatus(status, options);
+  if (!status.ok()) return OpenStatus(env, status, options);
   database->db.reset(db);
   return std::unique_ptr<KvStore>(std::make_unique<RocksDbStore>(std::move(database)));
 }

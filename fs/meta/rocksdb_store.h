@@ -19,10 +19,7 @@
 #include <string>
 
 #include "fs/meta/kv_store.h"
-
-namespace rocksdb {
-class Env;
-}
+#include "store/env/env.h"
 
 namespace siltfs {
 
@@ -38,11 +35,9 @@ struct RocksDbOptions {
   // Any record of the log that is not whole is kCorruption, even at its end, where a crash may
   // leave one: for fsck.
   bool strict = false;
-  // The file system under RocksDB; null is the machine's. Must outlive the store. For fault
-  // injection.
-  rocksdb::Env* env = nullptr;
 };
 
-Result<std::unique_ptr<KvStore>> OpenRocksDbStore(const RocksDbOptions& options);
+// `env` is what all its files stand on; it must outlive the store and its snapshots.
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options);
 
 }  // namespace siltfs

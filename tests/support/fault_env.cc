@@ -16,8 +16,11 @@ class FaultFile : public File {
     return base_->Read(offset, out);
   }
   Status Write(uint64_t offset, ByteView data) override {
-    SILTFS_RETURN_IF_ERROR(env_.Note(FaultEnv::Call::kWrite, path()));
-    return base_->Write(offset, data);
+    bool half = false;
+    Status failed = env_.NoteWrite(path(), half);
+    if (failed.ok()) return base_->Write(offset, data);
+    if (half) SILTFS_RETURN_IF_ERROR(base_->Write(offset, data.first(data.size() / 2)));
+    return failed;
   }
   Status Sync() override {
     SILTFS_RETURN_IF_ERROR(env_.Note(FaultEnv::Call::kSync, path()));
@@ -105,6 +108,11 @@ void FaultEnv::Fail(Call call, std::string part, StatusCode code) {
   faults_.push_back({call, std::move(part), code});
 }
 
+void FaultEnv::FailHalfWay(std::string part, StatusCode code) {
+  MutexLock lock(mutex_);
+  faults_.push_back({Call::kWrite, std::move(part), code, /*half=*/true});
+}
+
 void FaultEnv::Heal() {
   MutexLock lock(mutex_);
   faults_.clear();
@@ -131,14 +139,24 @@ uint64_t FaultEnv::Count(Call call, std::string_view part) const {
 }
 
 Status FaultEnv::Note(Call call, const std::string& path) const {
+  bool half = false;
+  return Note(call, path, half);
+}
+
+Status FaultEnv::NoteWrite(const std::string& path, bool& half) const {
+  return Note(Call::kWrite, path, half);
+}
+
+Status FaultEnv::Note(Call call, const std::string& path, bool& half) const {
   MutexLock lock(mutex_);
   auto counted = std::find_if(counted_.begin(), counted_.end(),
                               [&](const Counted& c) { return c.call == call && c.path == path; });
   if (counted == counted_.end()) counted = counted_.insert(counted_.end(), {call, path, 0});
   ++counted->count;
   for (const Fault& fault : faults_) {
-    if (Matches(fault.call, call) && path.find(fault.part) != std::string::npos)
-      return Status(fault.code, "a failure that the test asked for").At(path);
+    if (!Matches(fault.call, call) || path.find(fault.part) == std::string::npos) continue;
+    half = fault.half;
+    return Status(fault.code, "a failure that the test asked for").At(path);
   }
   return Status::Ok();
 }

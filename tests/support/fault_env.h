@@ -1,5 +1,5 @@
 // An Env that passes everything on to another one and fails calls on demand: for tests of what
-// stands on the real disk and cannot stand on SimEnv (RocksDB keeps its files beside Env).
+// stands on the real disk, where other processes and std::filesystem see it.
 //
 // Thread-safety: any thread may call anything. Files may not outlive it.
 #pragma once
@@ -30,6 +30,8 @@ class FaultEnv : public Env {
 
   // From now on calls of this kind with `part` in their path fail with this code, without effect.
   void Fail(Call call, std::string part, StatusCode code);
+  // From now on writes with `part` in their path write the first half and fail with this code.
+  void FailHalfWay(std::string part, StatusCode code);
   void Heal();
   // What GetDiskSpace says is available, instead of the truth.
   void SetAvailable(std::optional<uint64_t> bytes);
@@ -55,18 +57,23 @@ class FaultEnv : public Env {
 
   // For its files: counts the call, and fails it if it is to fail.
   Status Note(Call call, const std::string& path) const;
+  // For a write: `half` says whether it is to write its first half before it fails.
+  Status NoteWrite(const std::string& path, bool& half) const;
 
  private:
   struct Fault {
     Call call;
     std::string part;
     StatusCode code;
+    bool half = false;
   };
   struct Counted {
     Call call;
     std::string path;
     uint64_t count;
   };
+
+  Status Note(Call call, const std::string& path, bool& half) const;
 
   const std::unique_ptr<Env> base_;
   mutable Mutex mutex_;

@@ -14,6 +14,7 @@
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
+#include "store/env/posix_env.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
@@ -210,8 +211,9 @@ StoreCount Recount::Finish() {
 }  // namespace
 
 StoreCount RecountStore(const std::string& store) {
-  auto kv =
-      OpenRocksDbStore({.path = MetadataPath(store), .mode = RocksDbOptions::Mode::kReadOnly});
+  const auto env = NewPosixEnv();
+  auto kv = OpenRocksDbStore(
+      *env, {.path = MetadataPath(store), .mode = RocksDbOptions::Mode::kReadOnly});
   REQUIRE_OK(kv);
   Recount recount;
   auto snapshot = (*kv)->Snapshot();

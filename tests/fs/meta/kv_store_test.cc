@@ -6,6 +6,7 @@
 
 #include "fs/meta/rocksdb_store.h"
 #include "store/base/random.h"
+#include "store/env/posix_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/support/temporary_directory.h"
 
@@ -38,13 +39,14 @@ class RocksDbHome final : public Home {
     RocksDbOptions options;
     options.path = directory_ / "kv";
     options.mode = made_ ? RocksDbOptions::Mode::kOpen : RocksDbOptions::Mode::kCreate;
-    auto store = OpenRocksDbStore(options);
+    auto store = OpenRocksDbStore(*env_, options);
     REQUIRE_OK(store);
     made_ = true;
     return std::move(store).value();
   }
 
  private:
+  const std::unique_ptr<Env> env_ = NewPosixEnv();
   testing::TemporaryDirectory directory_;
   bool made_ = false;
 };

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "fs/meta/rocksdb_store.h"
+#include "store/env/posix_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/fs/meta/numbered_operations.h"
 #include "tests/support/temporary_directory.h"
@@ -49,7 +50,8 @@ class Killer final : public CommitParticipant {
 [[noreturn]] void Work(const std::string& path, Moment moment, int pipe) {
   RocksDbOptions options;
   options.path = path;
-  auto kv = OpenRocksDbStore(options);
+  const auto env = NewPosixEnv();
+  auto kv = OpenRocksDbStore(*env, options);
   if (!kv.ok()) _exit(1);
   MetadataOptions metadata;
   metadata.group_bytes = 1u << 20;
@@ -116,7 +118,8 @@ TEST_CASE(
   RocksDbOptions options;
   options.path = directory / "kv";
   options.mode = RocksDbOptions::Mode::kCreate;
-  REQUIRE_OK(OpenRocksDbStore(options));
+  const auto env = NewPosixEnv();
+  REQUIRE_OK(OpenRocksDbStore(*env, options));
   uint64_t survived = 0;
   for (int round = 0; round < 2 * kMoments; ++round) {
     CAPTURE(round);
@@ -124,7 +127,7 @@ TEST_CASE(
     REQUIRE(promised > survived);
     for (const auto mode : {RocksDbOptions::Mode::kReadOnly, RocksDbOptions::Mode::kOpen}) {
       options.mode = mode;
-      auto kv = OpenRocksDbStore(options);
+      auto kv = OpenRocksDbStore(*env, options);
       REQUIRE_OK(kv);
       MetadataOptions metadata;
       metadata.read_only = true;

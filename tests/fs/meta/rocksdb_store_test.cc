@@ -10,18 +10,20 @@
 
 #include "store/base/checksum.h"
 #include "store/base/random.h"
-#include "tests/fs/meta/faulty_rocksdb_env.h"
+#include "store/env/posix_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
+#include "tests/support/fault_env.h"
 #include "tests/support/temporary_directory.h"
 
 namespace siltfs {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::FaultyRocksDbEnv;
+using testing::FaultEnv;
 using testing::Put;
 using testing::Read;
 using testing::TemporaryDirectory;
+using Call = FaultEnv::Call;
 using Mode = RocksDbOptions::Mode;
 
 RocksDbOptions At(const std::string& path, Mode mode) {
@@ -31,8 +33,14 @@ RocksDbOptions At(const std::string& path, Mode mode) {
   return options;
 }
 
-std::unique_ptr<KvStore> OpenOk(const RocksDbOptions& options) {
-  auto store = OpenRocksDbStore(options);
+// The machine's.
+Env& PlainEnv() {
+  static const std::unique_ptr<Env> env = NewPosixEnv();
+  return *env;
+}
+
+std::unique_ptr<KvStore> OpenOk(const RocksDbOptions& options, Env& env = PlainEnv()) {
+  auto store = OpenRocksDbStore(env, options);
   REQUIRE_OK(store);
   return std::move(store).value();
 }
@@ -111,11 +119,11 @@ int CountKeys(const KvStore& store) {
 TEST_CASE("A store is created once, and opened only where there is one") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
-  REQUIRE_CODE(OpenRocksDbStore(At(path, Mode::kOpen)), kNotFound);
-  REQUIRE_CODE(OpenRocksDbStore(At(path, Mode::kReadOnly)), kNotFound);
+  REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kOpen)), kNotFound);
+  REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kReadOnly)), kNotFound);
   REQUIRE_FALSE(fs::exists(fs::path(path) / "CURRENT"));
   OpenOk(At(path, Mode::kCreate));
-  const auto again = OpenRocksDbStore(At(path, Mode::kCreate));
+  const auto again = OpenRocksDbStore(PlainEnv(), At(path, Mode::kCreate));
   REQUIRE_CODE(again, kAlreadyExists);
   REQUIRE(again.status().path() == path);
   OpenOk(At(path, Mode::kOpen));
@@ -207,7 +215,7 @@ TEST_CASE(
     Replace(fs::path(path) / log_name, log);
     RocksDbOptions strict = At(path, mode);
     strict.strict = true;
-    REQUIRE_CODE(OpenRocksDbStore(strict), kCorruption);
+    REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), strict), kCorruption);
     // Not strict: nothing wrong, says RocksDB. The commit number is what tells.
     const int left = CountKeys(*OpenOk(At(path, mode)));
     REQUIRE(left > 250);
@@ -220,11 +228,10 @@ TEST_CASE("A log that is gone altogether is noticed") {
   const std::string path = directory / "kv";
   {
     // With tables that cannot be written, a full log stays beside the next one.
-    FaultyRocksDbEnv env;
+    FaultEnv env(NewPosixEnv());
     RocksDbOptions options = At(directory / "live", Mode::kCreate);
-    options.env = env.get();
-    const auto store = OpenOk(options);
-    env.Inject(FaultyRocksDbEnv::Fault::kTablesNoSpace);
+    const auto store = OpenOk(options, env);
+    env.Fail(Call::kWrite, ".sst", StatusCode::kNoSpace);
     for (int i = 0; i < 1000 && Logs(options.path).size() < 2; ++i) {
       REQUIRE_OK(store->Write({Put(Key(i), std::string(1u << 17, 'x'))}));
     }
@@ -234,8 +241,8 @@ TEST_CASE("A log that is gone altogether is noticed") {
   REQUIRE(logs.size() == 2);
   OpenOk(At(path, Mode::kReadOnly));
   fs::remove(std::min(logs[0], logs[1]));
-  REQUIRE_CODE(OpenRocksDbStore(At(path, Mode::kReadOnly)), kCorruption);
-  REQUIRE_CODE(OpenRocksDbStore(At(path, Mode::kOpen)), kCorruption);
+  REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kReadOnly)), kCorruption);
+  REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kOpen)), kCorruption);
 }
 
 TEST_CASE("A damaged table gives kCorruption where it is read, never wrong bytes") {
@@ -273,21 +280,20 @@ TEST_CASE("A damaged table gives kCorruption where it is read, never wrong bytes
 
 TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works when there is room") {
   TemporaryDirectory directory;
-  FaultyRocksDbEnv env;
+  FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
-  options.env = env.get();
-  const auto store = OpenOk(options);
+  const auto store = OpenOk(options, env);
   REQUIRE_OK(store->Write({Put("a", "1")}));
 
-  const auto fault =
-      GENERATE(FaultyRocksDbEnv::Fault::kAppendNoSpace, FaultyRocksDbEnv::Fault::kAppendHalfNoSpace,
-               FaultyRocksDbEnv::Fault::kSyncNoSpace);
+  const int fault = GENERATE(0, 1, 2);
   for (int round = 0; round < 3; ++round) {
-    env.Inject(fault);
+    if (fault == 0) env.Fail(Call::kWrite, "", StatusCode::kNoSpace);
+    if (fault == 1) env.FailHalfWay("", StatusCode::kNoSpace);
+    if (fault == 2) env.Fail(Call::kSync, "", StatusCode::kNoSpace);
     REQUIRE_CODE(store->Write({Put("b", std::to_string(round))}), kNoSpace);
     REQUIRE_CODE(store->Write({Put("b", std::to_string(round))}), kNoSpace);
     REQUIRE(Read(*store, "a") == "1");
-    env.Mend();
+    env.Heal();
     REQUIRE_OK(store->Write({Put("b", std::to_string(round))}));
     REQUIRE(Read(*store, "b") == std::to_string(round));
     REQUIRE_OK(store->Write({Put("c", std::to_string(round))}));
@@ -304,17 +310,16 @@ TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works wh
 
 TEST_CASE("A batch too large for what is left of the disk may be tried again and again") {
   TemporaryDirectory directory;
-  FaultyRocksDbEnv env;
+  FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
-  options.env = env.get();
-  const auto store = OpenOk(options);
+  const auto store = OpenOk(options, env);
   // Small tables still fit: so nothing is left in memory, and the torn log must be left all the
   // same.
   const bool something_before = GENERATE(false, true);
   if (something_before) REQUIRE_OK(store->Write({Put("a", "1")}));
-  env.Inject(FaultyRocksDbEnv::Fault::kLogNoSpace);
+  env.Fail(Call::kWrite, ".log", StatusCode::kNoSpace);
   for (int i = 0; i < 3; ++i) REQUIRE_CODE(store->Write({Put("b", "refused")}), kNoSpace);
-  env.Mend();
+  env.Heal();
   REQUIRE_OK(store->Write({Put("b", "2")}));
   REQUIRE_OK(store->Write({Put("c", "2")}));
   // Too few tables yet for a compaction to get in between.
@@ -328,12 +333,11 @@ TEST_CASE("A batch too large for what is left of the disk may be tried again and
 
 TEST_CASE("A flush in the background that met a full disk does not end the store") {
   TemporaryDirectory directory;
-  FaultyRocksDbEnv env;
+  FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
-  options.env = env.get();
-  const auto store = OpenOk(options);
+  const auto store = OpenOk(options, env);
   // Tables cannot be written, the log can: the flush of the first full write buffer fails.
-  env.Inject(FaultyRocksDbEnv::Fault::kTablesNoSpace);
+  env.Fail(Call::kWrite, ".sst", StatusCode::kNoSpace);
   int written = 0;
   Status status;
   while (status.ok()) {
@@ -342,7 +346,7 @@ TEST_CASE("A flush in the background that met a full disk does not end the store
     if (status.ok()) ++written;
   }
   REQUIRE_CODE(status, kNoSpace);
-  env.Mend();
+  env.Heal();
   REQUIRE_OK(store->Write({Put("after", "v")}));
   REQUIRE(CountKeys(*store) == written + 1);
   REQUIRE_OK(store->CloseCleanly());
@@ -350,20 +354,19 @@ TEST_CASE("A flush in the background that met a full disk does not end the store
 
 TEST_CASE("A failed sync ends all writing, and the device is never asked again") {
   TemporaryDirectory directory;
-  FaultyRocksDbEnv env;
+  FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
-  options.env = env.get();
-  const auto store = OpenOk(options);
+  const auto store = OpenOk(options, env);
   REQUIRE_OK(store->Write({Put("a", "1")}));
-  env.Inject(FaultyRocksDbEnv::Fault::kSyncIoError);
+  env.Fail(Call::kSync, "", StatusCode::kIoError);
   const Status failed = store->Write({Put("a", "2")});
   REQUIRE_CODE(failed, kIoError);
   REQUIRE(failed.path() == directory / "kv");
-  env.Mend();
-  const uint64_t changes = env.changes();
+  env.Heal();
+  const uint64_t changes = env.Count(Call::kChange, "");
   REQUIRE_CODE(store->Write({Put("a", "3")}), kIoError);
   REQUIRE_CODE(store->CloseCleanly(), kIoError);
-  REQUIRE(env.changes() == changes);
+  REQUIRE(env.Count(Call::kChange, "") == changes);
   REQUIRE(Read(*store, "a") == "1");
 }
 

@@ -1,0 +1,328 @@
+#include "fs/meta/rocksdb_env.h"
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <utility>
+
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+IOStatus ToRocksDb(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return IOStatus::OK();
+    case StatusCode::kNotFound:
+      return IOStatus::PathNotFound(status.ToString());
+    case StatusCode::kNoSpace: {
+      IOStatus full = IOStatus::NoSpace(status.ToString());
+      full.SetRetryable(true);  // there may be room later
+      return full;
+    }
+    default:
+      return IOStatus::IOError(status.ToString());
+  }
+}
+
+// Where RocksDB asks whether something is there.
+IOStatus ToRocksDbLookup(const Status& status) {
+  if (status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory)) {
+    return IOStatus::NotFound(status.ToString());
+  }
+  return ToRocksDb(status);
+}
+
+// Reads up to `size` bytes into `scratch` and says in `result` how many there were.
+IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch, Slice* result) {
+  const auto got = file.Read(offset, {reinterpret_cast<uint8_t*>(scratch), size});
+  *result = Slice(scratch, got.ok() ? *got : 0);
+  return ToRocksDb(got.status());
+}
+
+class SequentialFile final : public rocksdb::FSSequentialFile {
+ public:
+  explicit SequentialFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+
+  IOStatus Read(size_t size, const IOOptions& /*options*/, Slice* result, char* scratch,
+                IODebugContext* /*debug*/) override {
+    const IOStatus status = ReadInto(*file_, offset_, size, scratch, result);
+    offset_ += result->size();
+    return status;
+  }
+  IOStatus Skip(uint64_t bytes) override {
+    offset_ += bytes;
+    return IOStatus::OK();
+  }
+
+ private:
+  const std::unique_ptr<File> file_;
+  uint64_t offset_ = 0;  // of the next read
+};
+
+class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
+ public:
+  explicit RandomAccessFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+
+  IOStatus Read(uint64_t offset, size_t size, const IOOptions& /*options*/, Slice* result,
+                char* scratch, IODebugContext* /*debug*/) const override {
+    return ReadInto(*file_, offset, size, scratch, result);
+  }
+  // RocksDB then reads ahead by itself; the default differs between its versions.
+  IOStatus Prefetch(uint64_t /*offset*/, size_t /*size*/, const IOOptions& /*options*/,
+                    IODebugContext* /*debug*/) override {
+    return IOStatus::NotSupported("Prefetch");
+  }
+
+ private:
+  const std::unique_ptr<File> file_;
+};
+
+class WritableFile final : public rocksdb::FSWritableFile {
+ public:
+  WritableFile(std::unique_ptr<File> file, uint64_t size) : file_(std::move(file)), size_(size) {}
+
+  using FSWritableFile::Append;
+  IOStatus Append(const Slice& data, const IOOptions& /*options*/,
+                  IODebugContext* /*debug*/) override {
+    const Status written = file_->Write(size_, AsBytes(data.ToStringView()));
+    if (written.ok()) size_ += data.size();
+    return ToRocksDb(written);
+  }
+  IOStatus Truncate(uint64_t size, const IOOptions& /*options*/,
+                    IODebugContext* /*debug*/) override {
+    if (size == size_) return IOStatus::OK();
+    const Status truncated = file_->Truncate(size);
+    if (truncated.ok()) size_ = size;
+    return ToRocksDb(truncated);
+  }
+  IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return IOStatus::OK();  // nothing is kept back
+  }
+  IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return ToRocksDb(file_->Sync());
+  }
+  IOStatus RangeSync(uint64_t offset, uint64_t size, const IOOptions& /*options*/,
+                     IODebugContext* /*debug*/) override {
+    file_->BeginSync(offset, size);
+    return IOStatus::OK();
+  }
+  IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return ToRocksDb(file_->Close());
+  }
+  bool IsSyncThreadSafe() const override { return true; }
+  uint64_t GetFileSize(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return size_;
+  }
+
+ private:
+  const std::unique_ptr<File> file_;
+  uint64_t size_;  // where the next bytes go
+};
+
+class Directory final : public rocksdb::FSDirectory {
+ public:
+  Directory(Env& env, std::string path) : env_(env), path_(std::move(path)) {}
+
+  IOStatus Fsync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.SyncDirectory(path_));
+  }
+  IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
+    return IOStatus::OK();
+  }
+
+ private:
+  Env& env_;
+  const std::string path_;
+};
+
+class HeldLock final : public rocksdb::FileLock {
+ public:
+  explicit HeldLock(std::unique_ptr<siltfs::FileLock> lock) : lock_(std::move(lock)) {}
+
+ private:
+  const std::unique_ptr<siltfs::FileLock> lock_;
+};
+
+class EnvFileSystem final : public rocksdb::FileSystem {
+ public:
+  explicit EnvFileSystem(Env& env) : env_(env) {}
+
+  const char* Name() const override { return "siltfs"; }
+
+  IOStatus NewSequentialFile(const std::string& path, const FileOptions& /*options*/,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* /*debug*/) override {
+    auto file = env_.OpenFile(path, {OpenMode::kRead});
+    if (file.ok()) *result = std::make_unique<SequentialFile>(std::move(file).value());
+    return ToRocksDb(file.status());
+  }
+
+  IOStatus NewRandomAccessFile(const std::string& path, const FileOptions& /*options*/,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                               IODebugContext* /*debug*/) override {
+    auto file = env_.OpenFile(path, {OpenMode::kRead});
+    if (file.ok()) *result = std::make_unique<RandomAccessFile>(std::move(file).value());
+    return ToRocksDb(file.status());
+  }
+
+  IOStatus NewWritableFile(const std::string& path, const FileOptions& /*options*/,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* /*debug*/) override {
+    return ToRocksDb(OpenForWriting(path, /*keep=*/false, result));
+  }
+  IOStatus ReopenWritableFile(const std::string& path, const FileOptions& /*options*/,
+                              std::unique_ptr<rocksdb::FSWritableFile>* result,
+                              IODebugContext* /*debug*/) override {
+    return ToRocksDb(OpenForWriting(path, /*keep=*/true, result));
+  }
+
+  IOStatus NewDirectory(const std::string& path, const IOOptions& /*options*/,
+                        std::unique_ptr<rocksdb::FSDirectory>* result,
+                        IODebugContext* /*debug*/) override {
+    const Status there = CheckDirectory(path);
+    if (there.ok()) *result = std::make_unique<Directory>(env_, path);
+    return ToRocksDb(there);
+  }
+
+  IOStatus FileExists(const std::string& path, const IOOptions& /*options*/,
+                      IODebugContext* /*debug*/) override {
+    return ToRocksDbLookup(env_.GetFileInfo(path).status());
+  }
+
+  IOStatus GetChildren(const std::string& path, const IOOptions& /*options*/,
+                       std::vector<std::string>* result, IODebugContext* /*debug*/) override {
+    result->clear();
+    const auto entries = env_.ListDirectory(path);
+    if (!entries.ok()) return ToRocksDbLookup(entries.status());
+    for (const DirectoryEntry& entry : *entries) result->push_back(entry.name);
+    return IOStatus::OK();
+  }
+
+  IOStatus DeleteFile(const std::string& path, const IOOptions& /*options*/,
+                      IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.RemoveFile(path));
+  }
+
+  IOStatus Truncate(const std::string& path, size_t size, const IOOptions& /*options*/,
+                    IODebugContext* /*debug*/) override {
+    const auto file = env_.OpenFile(path, {OpenMode::kReadWrite});
+    return ToRocksDb(file.ok() ? (*file)->Truncate(size) : file.status());
+  }
+
+  IOStatus CreateDir(const std::string& path, const IOOptions& /*options*/,
+                     IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.CreateDirectory(path));
+  }
+  IOStatus CreateDirIfMissing(const std::string& path, const IOOptions& /*options*/,
+                              IODebugContext* /*debug*/) override {
+    Status created = env_.CreateDirectory(path);
+    if (created.Is(StatusCode::kAlreadyExists)) created = CheckDirectory(path);
+    return ToRocksDb(created);
+  }
+  IOStatus DeleteDir(const std::string& path, const IOOptions& /*options*/,
+                     IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.RemoveDirectory(path));
+  }
+
+  IOStatus GetFileSize(const std::string& path, const IOOptions& /*options*/, uint64_t* size,
+                       IODebugContext* /*debug*/) override {
+    const auto info = env_.GetFileInfo(path);
+    *size = info.ok() ? info->size : 0;
+    return ToRocksDb(info.status());
+  }
+  IOStatus GetFileModificationTime(const std::string& /*path*/, const IOOptions& /*options*/,
+                                   uint64_t* /*time*/, IODebugContext* /*debug*/) override {
+    return IOStatus::NotSupported("GetFileModificationTime");
+  }
+
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
+                      IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.Rename(from, to));
+  }
+
+  IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
+                    IODebugContext* /*debug*/) override {
+    auto held = env_.LockFile(path);
+    *lock = held.ok() ? new HeldLock(std::move(held).value()) : nullptr;
+    return ToRocksDb(held.status());
+  }
+  IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions& /*options*/,
+                      IODebugContext* /*debug*/) override {
+    delete lock;
+    return IOStatus::OK();
+  }
+
+  IOStatus GetFreeSpace(const std::string& path, const IOOptions& /*options*/, uint64_t* bytes,
+                        IODebugContext* /*debug*/) override {
+    const auto space = env_.GetDiskSpace(path);
+    *bytes = space.ok() ? space->available_bytes : 0;
+    return ToRocksDb(space.status());
+  }
+
+  IOStatus IsDirectory(const std::string& path, const IOOptions& /*options*/, bool* is_directory,
+                       IODebugContext* /*debug*/) override {
+    const auto info = env_.GetFileInfo(path);
+    *is_directory = info.ok() && info->type == FileType::kDirectory;
+    return ToRocksDb(info.status());
+  }
+
+  // For RocksDB's own log, of which there is none, and its own tests.
+  IOStatus GetAbsolutePath(const std::string& path, const IOOptions& /*options*/,
+                           std::string* result, IODebugContext* /*debug*/) override {
+    *result = path;
+    return IOStatus::OK();
+  }
+  IOStatus GetTestDirectory(const IOOptions& /*options*/, std::string* /*path*/,
+                            IODebugContext* /*debug*/) override {
+    return IOStatus::NotSupported("GetTestDirectory");
+  }
+  IOStatus NewLogger(const std::string& /*path*/, const IOOptions& /*options*/,
+                     std::shared_ptr<rocksdb::Logger>* /*result*/,
+                     IODebugContext* /*debug*/) override {
+    return IOStatus::NotSupported("NewLogger");
+  }
+
+ private:
+  Status CheckDirectory(const std::string& path) {
+    SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env_.GetFileInfo(path));
+    if (info.type == FileType::kDirectory) return Status::Ok();
+    return Status(StatusCode::kNotADirectory, "not a directory").At(path);
+  }
+
+  // Makes the file if it is not there; what it holds is kept or cut off.
+  Status OpenForWriting(const std::string& path, bool keep,
+                        std::unique_ptr<rocksdb::FSWritableFile>* result) {
+    auto file = env_.OpenFile(path, {OpenMode::kCreate});
+    uint64_t size = 0;
+    if (file.status().Is(StatusCode::kAlreadyExists)) {
+      file = env_.OpenFile(path, {OpenMode::kReadWrite});
+      if (!file.ok()) return file.status();
+      if (keep) {
+        SILTFS_ASSIGN_OR_RETURN(size, (*file)->Size());
+      } else {
+        SILTFS_RETURN_IF_ERROR((*file)->Truncate(0));
+      }
+    }
+    if (!file.ok()) return file.status();
+    *result = std::make_unique<WritableFile>(std::move(file).value(), size);
+    return Status::Ok();
+  }
+
+  Env& env_;
+};
+
+}  // namespace
+
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env) {
+  return rocksdb::NewCompositeEnv(std::make_shared<EnvFileSystem>(env));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,24 @@
+// RocksDB's file system over Env, so that the metadata's files stand on the same device as all
+// else: the machine's, or a simulated one that loses power and fails calls.
+//
+// Threads and clocks stay RocksDB's own. Thread-safety: as RocksDB asks of a file system.
+// Errors: kNoSpace comes out as RocksDB's NoSpace and kNotFound as NotFound or PathNotFound, each
+// where its own file system says so; everything else as IOError, with the Status's text.
+// Durability: a Sync of RocksDB's is one of File, a directory's Fsync is SyncDirectory. Nothing is
+// preallocated, mapped, or read ahead here.
+#pragma once
+
+#include <memory>
+
+#include "store/env/env.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace siltfs {
+
+// What a database is to be opened on; must outlive it. `env` must outlive both.
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env);
+
+}  // namespace siltfs
