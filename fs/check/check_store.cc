@@ -34,11 +34,17 @@ Result<CheckReport> CheckStore(Env& env, const CheckOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const bool usable, CheckSuperblock(context));
   if (!usable) return context.report();
   SILTFS_RETURN_IF_ERROR(OpenMetadata(context));
+  const auto begin = [&context](std::string_view phase) {
+    context.Progress({.phase = phase, .done = 0, .total = 0});
+  };
+  begin("metadata");
   SILTFS_RETURN_IF_ERROR(CheckMetadata(context));
   SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(context));
   ChunkFinder finder(context);
   SILTFS_RETURN_IF_ERROR(CheckAllSegments(context, finder));
+  begin("index");
   SILTFS_RETURN_IF_ERROR(CheckIndex(context));
+  begin("contents");
   SILTFS_RETURN_IF_ERROR(CheckContents(context, finder));
   return context.report();
 }

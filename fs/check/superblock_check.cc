@@ -58,8 +58,10 @@ Result<bool> CheckSuperblock(CheckContext& context) {
   if (none && absent(faults[0]) && absent(faults[1])) {
     return Status(StatusCode::kNotFound, "there is no siltfs store here").At(context.store());
   }
+  // mkfs was cut off between the two.
+  const bool unfinished = copies[0] && copies[0]->generation == 1 && absent(faults[1]);
   for (const Status& fault : faults) {
-    if (!fault.ok()) context.Report(none ? "superblock" : "superblock-copy", fault);
+    if (!fault.ok() && !unfinished) context.Report(none ? "superblock" : "superblock-copy", fault);
   }
   if (none) return false;
   if (copies[0] && copies[1]) CheckAgreement(context, *copies[0], *copies[1]);

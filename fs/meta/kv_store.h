@@ -70,6 +70,9 @@ class KvStore {
   // Reads everything that is stored and compares it with its checksums. kCorruption for what
   // differs; OK where the store keeps none.
   virtual Status VerifyChecksums() const { return Status::Ok(); }
+  // Of a store opened read-only: how many changes were found in a log, where CloseCleanly leaves
+  // none.
+  virtual uint64_t LoggedChanges() const { return 0; }
   // Bytes on disk, live log included.
   virtual uint64_t DiskBytes() const = 0;
   // Leaves nothing in a log: what is on disk afterwards needs no recovery. No call may follow, this

@@ -223,6 +223,7 @@ class RocksDbStore final : public KvStore {
   Status VerifyChecksums() const override {
     return StatusFrom(database_->db->VerifyChecksum(), database_->path);
   }
+  uint64_t LoggedChanges() const override;
   uint64_t DiskBytes() const override;
   Status CloseCleanly() override;
 
@@ -328,6 +329,17 @@ Status RocksDbStore::WaitForFlush() {
     }
     database_->background->WaitForEventAfter(seen);
   }
+}
+
+// A log is replayed into memory, and from there nothing goes to disk in a database opened read-only.
+uint64_t RocksDbStore::LoggedChanges() const {
+  uint64_t sum = 0;
+  for (const std::string& property : {rocksdb::DB::Properties::kNumEntriesActiveMemTable,
+                                      rocksdb::DB::Properties::kNumEntriesImmMemTables}) {
+    uint64_t entries = 0;
+    if (database_->db->GetIntProperty(property, &entries)) sum += entries;
+  }
+  return sum;
 }
 
 uint64_t RocksDbStore::DiskBytes() const {

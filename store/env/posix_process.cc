@@ -3,12 +3,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "store/env/posix_descriptor.h"
 #include "store/env/posix_error.h"
@@ -51,6 +52,22 @@ class BlockedSignals final : public TerminationSignals {
 int64_t CurrentProcessId() { return getpid(); }
 
 uint32_t CurrentUserId() { return geteuid(); }
+
+bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) != 0; }
+
+Status WriteToDescriptor(int descriptor, std::string_view text) {
+  while (true) {
+    const ssize_t written =
+        RetryInterrupted([&] { return write(descriptor, text.data(), text.size()); });
+    if (written < 0 && errno == EBADF) {
+      return Status(StatusCode::kInvalidArgument,
+                    "there is no open descriptor " + std::to_string(descriptor));
+    }
+    if (written < 0) return PosixError("write to descriptor " + std::to_string(descriptor), errno);
+    text.remove_prefix(static_cast<size_t>(written));
+    if (text.empty()) return Status::Ok();
+  }
+}
 
 void PrepareForStore() {
   rlimit files = {};

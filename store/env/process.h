@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "store/base/result.h"
 
@@ -13,6 +14,12 @@ namespace siltfs {
 int64_t CurrentProcessId();
 // The user whose rights this process has; 0 is the superuser.
 uint32_t CurrentUserId();
+
+// Standard error is somebody's screen.
+bool StandardErrorIsTerminal();
+// Writes all of `text` to a descriptor that this process was started with. kInvalidArgument if
+// there is none of that number, kIoError.
+Status WriteToDescriptor(int descriptor, std::string_view text);
 
 // For a process that keeps a store open, called once at its start: as many open files as the system
 // lets it have (an index has one for every component store), and large buffers given back to the

@@ -92,8 +92,8 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
-  for (const std::string command : {"mkfs", "mount", "umount", "stat", "index stat", "index dump",
-                                    "index verify", "index plan"}) {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "fsck", "index stat",
+                                    "index dump", "index verify", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
@@ -131,7 +131,8 @@ TEST_CASE("The manual describes every mount option that help lists, and no other
 }
 
 TEST_CASE("The pages of the links name every option, and no others") {
-  for (const std::string program : {"mkfs.siltfs", "mount.siltfs", "umount.siltfs"}) {
+  for (const std::string program :
+       {"mkfs.siltfs", "mount.siltfs", "umount.siltfs", "fsck.siltfs"}) {
     INFO(program);
     const std::string page = Plain(ReadWhole(kTools + "/man/" + program + ".8"));
     Names in_page = OptionsIn(page.substr(page.find(".SH SYNOPSIS")));
@@ -165,8 +166,8 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command : {"mkfs", "mount", "umount", "stat", "index", "index stat",
-                                    "index dump", "index verify", "index plan"}) {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "fsck", "index",
+                                    "index stat", "index dump", "index verify", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -183,6 +184,8 @@ TEST_CASE("Completion knows commands, mount options and values") {
         "ro,noxattr ro,nosuid ro,nodev ro,noexec ro,noatime ");
   CHECK(complete("mkfs.siltfs --index-engine s", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
+  CHECK(complete("siltfs f", 1) == "fsck ");
+  CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
   CHECK(complete("siltfs index d", 2) == "dump ");
   CHECK(complete("siltfs index verify --j", 3) == "--json ");

@@ -33,5 +33,19 @@ TEST_CASE("For mount(8) they are bits of its own") {
   CHECK(to_mount(ExitCode::kInUse) == 32);
 }
 
+TEST_CASE("For fsck(8) they are others again") {
+  const auto to_fsck = [](StatusCode code) {
+    return static_cast<int>(
+        ToFsckCode(code == StatusCode::kOk ? Status() : Status(code, "for a test")));
+  };
+  CHECK(to_fsck(StatusCode::kOk) == 0);
+  CHECK(to_fsck(StatusCode::kCorruption) == 4);
+  CHECK(to_fsck(StatusCode::kNotFound) == 8);
+  CHECK(to_fsck(StatusCode::kInUse) == 8);
+  CHECK(to_fsck(StatusCode::kNeedsNewer) == 8);
+  CHECK(to_fsck(StatusCode::kIoError) == 8);
+  CHECK(to_fsck(StatusCode::kInterrupted) == 32);
+}
+
 }  // namespace
 }  // namespace siltfs

@@ -8,6 +8,7 @@ _siltfs_options() {
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     stat) echo --json --help ;;
+    fsck) echo --data --json --quiet --help ;;
     index) echo --help ;;
     "index stat" | "index dump" | "index verify") echo --json --help ;;
     "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
@@ -30,6 +31,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
+    -C) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -41,7 +43,7 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat fsck index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
@@ -52,4 +54,4 @@ _siltfs() {
   fi
 }
 
-complete -F _siltfs siltfs mkfs.siltfs mount.siltfs umount.siltfs
+complete -F _siltfs siltfs mkfs.siltfs mount.siltfs umount.siltfs fsck.siltfs

@@ -21,6 +21,7 @@ struct Surroundings {
   Env& env;
   std::ostream& out;  // results, and nothing else
   std::ostream& err;  // one sentence per failure, progress
+  bool err_is_terminal = false;
 };
 
 // Declares a command's options on `app` and returns what to run once they are parsed.
@@ -31,6 +32,9 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
 std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
+
+// Its codes are those of fsck(8).
+std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings);
 
 // As mount(8) calls it: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Its codes are
 // MountHelperCode's.

@@ -36,4 +36,17 @@ MountHelperCode ToMountHelperCode(ExitCode code) {
   }
 }
 
+FsckCode ToFsckCode(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return FsckCode::kClean;
+    case StatusCode::kCorruption:
+      return FsckCode::kUncorrected;
+    case StatusCode::kInterrupted:
+      return FsckCode::kInterrupted;
+    default:
+      return FsckCode::kFailed;
+  }
+}
+
 }  // namespace siltfs

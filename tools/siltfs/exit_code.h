@@ -33,4 +33,19 @@ enum class MountHelperCode : int {
 
 MountHelperCode ToMountHelperCode(ExitCode code);
 
+// What fsck(8) expects of its checkers: bits, too.
+enum class FsckCode : int {
+  kClean = 0,
+  kCorrected = 1,
+  kReboot = 2,
+  kUncorrected = 4,
+  kFailed = 8,        // the check could not be done
+  kUsage = 16,        //
+  kInterrupted = 32,  //
+  kLibrary = 128,
+};
+
+// Of what kept a check from being done.
+FsckCode ToFsckCode(const Status& status);
+
 }  // namespace siltfs

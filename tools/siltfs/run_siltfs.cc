@@ -13,18 +13,38 @@
 namespace siltfs {
 namespace {
 
+// What a command says to the shell where it is not even run.
+struct FailureCodes {
+  int usage;
+  int failed;
+};
+
+constexpr FailureCodes kFailureCodes = {static_cast<int>(ExitCode::kUsage),
+                                        static_cast<int>(ExitCode::kFailed)};
+constexpr FailureCodes kFsckFailureCodes = {static_cast<int>(FsckCode::kUsage),
+                                            static_cast<int>(FsckCode::kFailed)};
+
 struct Command {
   const char* name;
   const char* description;
-  ConfigureCommand configure;
+  std::function<int()> (*configure)(CLI::App& app, Surroundings& surroundings);
+  FailureCodes codes = kFailureCodes;
 };
 
+// Each command has its own kind of exit code; for the shell all are numbers.
+template <auto configure>
+std::function<int()> ConfigureNumbered(CLI::App& app, Surroundings& surroundings) {
+  return [run = configure(app, surroundings)] { return static_cast<int>(run()); };
+}
+
 constexpr std::array kCommands = {
-    Command{"mkfs", "Make a store", ConfigureMkfs},
-    Command{"mount", "Mount a store", ConfigureMount},
-    Command{"umount", "Unmount a store and wait until it is free", ConfigureUmount},
-    Command{"stat", "Show a store's figures", ConfigureStat},
-    Command{"index", "Plan the chunk index", ConfigureIndex},
+    Command{"mkfs", "Make a store", ConfigureNumbered<ConfigureMkfs>},
+    Command{"mount", "Mount a store", ConfigureNumbered<ConfigureMount>},
+    Command{"umount", "Unmount a store and wait until it is free",
+            ConfigureNumbered<ConfigureUmount>},
+    Command{"stat", "Show a store's figures", ConfigureNumbered<ConfigureStat>},
+    Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
+    Command{"index", "Plan the chunk index", ConfigureNumbered<ConfigureIndex>},
 };
 
 constexpr const char* kAbout =
@@ -34,6 +54,16 @@ constexpr const char* kAbout =
 std::string_view LastPart(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Of the command that the arguments ask for, as far as that can be told without parsing them.
+FailureCodes CodesOf(std::span<const std::string> arguments) {
+  const std::string_view name = LastPart(arguments[0]);
+  for (const Command& command : kCommands) {
+    const bool by_link = name == std::string(command.name) + ".siltfs";
+    if (by_link || (arguments.size() > 1 && arguments[1] == command.name)) return command.codes;
+  }
+  return kFailureCodes;
 }
 
 void SetUp(CLI::App& app) {
@@ -65,9 +95,8 @@ int RunCommand(const Command& command, const std::string& name,
   CLI::App app(command.description, name);
   SetUp(app);
   const auto run = command.configure(app, surroundings);
-  if (const auto code = Parse(app, arguments, static_cast<int>(ExitCode::kUsage), surroundings))
-    return *code;
-  return static_cast<int>(run());
+  if (const auto code = Parse(app, arguments, command.codes.usage, surroundings)) return *code;
+  return run();
 }
 
 int RunMountHelper(const std::string& name, std::span<const std::string> arguments,
@@ -85,16 +114,15 @@ int RunAll(std::span<const std::string> arguments, Surroundings& surroundings) {
   CLI::App app(kAbout, "siltfs");
   SetUp(app);
   app.require_subcommand(1);
-  std::array<std::function<ExitCode()>, kCommands.size()> runs;
+  std::array<std::function<int()>, kCommands.size()> runs;
   for (size_t i = 0; i < kCommands.size(); ++i) {
     CLI::App* subcommand = app.add_subcommand(kCommands[i].name, kCommands[i].description);
     subcommand->set_help_flag("-h,--help", "Print this help and exit");
     runs[i] = kCommands[i].configure(*subcommand, surroundings);
   }
-  if (const auto code = Parse(app, arguments, static_cast<int>(ExitCode::kUsage), surroundings))
-    return *code;
+  if (const auto code = Parse(app, arguments, CodesOf(arguments).usage, surroundings)) return *code;
   for (size_t i = 0; i < kCommands.size(); ++i) {
-    if (app.got_subcommand(kCommands[i].name)) return static_cast<int>(runs[i]());
+    if (app.got_subcommand(kCommands[i].name)) return runs[i]();
   }
   return static_cast<int>(ExitCode::kUsage);
 }
@@ -116,7 +144,7 @@ int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings
     return Dispatch(arguments, surroundings);
   } catch (const std::exception& error) {
     fmt::print(surroundings.err, "siltfs: failed unexpectedly: {}\n", error.what());
-    return static_cast<int>(ExitCode::kFailed);
+    return CodesOf(arguments).failed;
   }
 }
 

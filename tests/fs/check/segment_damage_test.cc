@@ -185,7 +185,8 @@ TEST_CASE("after a crash, damage below what was committed is still found") {
   REQUIRE(outcome.codes() == Codes{"block-payload", "chunk-damaged"});
 }
 
-TEST_CASE("a segment nobody knows of, and a replacement, are found in a store that was unmounted") {
+TEST_CASE(
+    "segments that nobody knows of, or none at all, are found in a store that was unmounted") {
   CheckedStore store;
   store.FillAndClose();
   const std::vector<SegmentId> ids = Segments(store);
@@ -195,12 +196,6 @@ TEST_CASE("a segment nobody knows of, and a replacement, are found in a store th
     const CheckOutcome outcome = store.Check();
     INFO(outcome.ToString());
     REQUIRE(outcome.codes() == Codes{"metadata-lost"});
-  }
-  SECTION("a replacement") {
-    WriteText(TemporarySegmentPath(store.path(), kSegment), "begun");
-    const CheckOutcome outcome = store.Check();
-    INFO(outcome.ToString());
-    REQUIRE(outcome.codes() == Codes{"leftover-file"});
   }
   SECTION("all of them are gone") {
     std::filesystem::remove_all(SegmentsDirectory(store.path()));

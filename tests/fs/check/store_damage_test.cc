@@ -41,6 +41,16 @@ TEST_CASE("one damaged copy of the superblock is a finding, not a refusal") {
   REQUIRE(outcome.report.chunks > 0);
 }
 
+TEST_CASE("mkfs may be cut off before the second copy of the superblock") {
+  StoreFixture fixture;
+  std::filesystem::remove(SuperblockPath(fixture.path(), 1));
+  CheckOptions options;
+  options.store = fixture.path();
+  auto report = CheckStore(fixture.env(), options);
+  REQUIRE_OK(report);
+  REQUIRE(report->findings == 0);
+}
+
 TEST_CASE("two damaged copies of the superblock are findings, and the end") {
   CheckedStore store;
   store.FillAndClose();

@@ -1,0 +1,196 @@
+// siltfs fsck: its exit codes are those of fsck(8), its output a line a finding or one document.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "fs/core/file_system.h"
+#include "store/env/polled_signals.h"
+#include "store/superblock/superblock.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/tools/run_in_process.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+class Store {
+ public:
+  Store() { REQUIRE(Run({"siltfs", "mkfs", path()}).code == 0); }
+
+  std::string path() const { return directory_ / "store"; }
+  std::string superblock(int copy) const { return SuperblockPath(path(), copy); }
+
+ private:
+  const TemporaryDirectory directory_;
+};
+
+void Damage(const std::string& path) { std::filesystem::resize_file(path, 100); }
+
+TEST_CASE("fsck finds nothing wrong with a new store") {
+  const Store store;
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"siltfs", "fsck", store.path()},
+                                             {"siltfs", "fsck", store.path(), "-n"},
+                                             {"siltfs", "fsck", "-n", "-f", store.path()},
+                                             {"siltfs", "fsck", "--data", store.path()},
+                                             {"fsck.siltfs", store.path()},
+                                             {"/sbin/fsck.siltfs", "-n", "-C0", store.path()}}) {
+    const Outcome outcome = Run(arguments);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(Lines(outcome.out) == 1);
+    CHECK(Has(outcome.out, "clean: 0 files, 1 directories"));
+  }
+}
+
+TEST_CASE("fsck prints a line for each thing that is wrong, and exits with 4") {
+  const Store store;
+  Damage(store.superblock(1));
+  const Outcome outcome = Run({"siltfs", "fsck", "-n", store.path()});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.err.empty());
+  CHECK(Lines(outcome.out) == 2);
+  CHECK(outcome.out.starts_with("superblock-copy: " + store.superblock(1) + ": "));
+  CHECK(Has(outcome.out, "1 finding: "));
+}
+
+TEST_CASE("fsck exits with 4 also where the store cannot be opened at all") {
+  const Store store;
+  SECTION("no superblock is left") {
+    Damage(store.superblock(0));
+    Damage(store.superblock(1));
+  }
+  SECTION("no metadata is left") { std::filesystem::remove_all(store.path() + "/meta"); }
+  const Outcome outcome = Run({"siltfs", "fsck", store.path()});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 4);
+  CHECK(Run({"siltfs", "fsck", "--json", store.path()}).code == 4);
+}
+
+TEST_CASE("fsck --json is one document") {
+  const Store store;
+  Json clean = Json::parse(Run({"siltfs", "fsck", "--json", "--data", store.path()}).out);
+  CHECK(clean["store"] == std::filesystem::canonical(store.path()).string());
+  CHECK(clean["clean"] == true);
+  CHECK(clean["clean_shutdown"] == true);
+  CHECK(clean["data"] == true);
+  CHECK(clean["finding_count"] == 0);
+  CHECK(clean["findings"] == Json::array());
+  CHECK(clean["checked"]["directories"] == 1);
+  CHECK(clean["checked"]["segments"] == 0);
+
+  Damage(store.superblock(0));
+  const Outcome outcome = Run({"siltfs", "fsck", "--json", store.path()});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.err.empty());
+  const Json damaged = Json::parse(outcome.out);
+  CHECK(damaged["clean"] == false);
+  CHECK(damaged["data"] == false);
+  CHECK(damaged["finding_count"] == 1);
+  const Json& finding = damaged["findings"].at(0);
+  CHECK(finding["code"] == "superblock-copy");
+  CHECK(finding["path"] == store.superblock(0));
+  CHECK(finding["offset"].is_null());
+  CHECK(finding["inode"].is_null());
+  CHECK_FALSE(finding["message"].get<std::string>().empty());
+}
+
+TEST_CASE("fsck exits with 8 where there is nothing that it could check") {
+  const TemporaryDirectory directory;
+  for (const std::string& place : {directory.path(), directory / "missing"}) {
+    const Outcome outcome = Run({"siltfs", "fsck", place});
+    INFO(outcome.err);
+    CHECK(outcome.code == 8);
+    CHECK(outcome.out.empty());
+    CHECK(Lines(outcome.err) == 1);
+    CHECK(Has(outcome.err, place));
+  }
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("fsck exits with 8 where someone has the store open") {
+  const Store store;
+  const auto env = NewPosixEnv();
+  FileSystemOptions options;
+  options.store = store.path();
+  auto fs = FileSystem::Open(*env, options);
+  REQUIRE_OK(fs);
+  const Outcome outcome = Run({"siltfs", "fsck", store.path()});
+  CHECK(outcome.code == 8);
+  CHECK(outcome.out.empty());
+  REQUIRE_OK((*fs)->Close());
+}
+
+TEST_CASE("fsck exits with 16 for what it does not know, repair included") {
+  const Store store;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"siltfs", "fsck"},
+           {"siltfs", "fsck", store.path(), "more"},
+           {"siltfs", "fsck", "-p", store.path()},
+           {"siltfs", "fsck", "-y", store.path()},
+           {"siltfs", "fsck", "--frobnicate", store.path()},
+           {"siltfs", "fsck", "-C", "many", store.path()},
+           {"siltfs", "fsck", "-C", "999", store.path()},  // not open
+           {"fsck.siltfs"},
+           {"fsck.siltfs", "-a", store.path()}}) {
+    const Outcome outcome = Run(arguments);
+    INFO(arguments.back() << ": " << outcome.err);
+    CHECK(outcome.code == 16);
+    CHECK(outcome.out.empty());
+    CHECK(Lines(outcome.err) == 1);
+  }
+}
+
+TEST_CASE("fsck -C writes progress in lines of four words") {
+  const Store store;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  CHECK(Run({"fsck.siltfs", "-C" + std::to_string(ends[1]), store.path()}).code == 0);
+  REQUIRE(close(ends[1]) == 0);
+  std::string text(10'000, '\0');
+  const ssize_t got = read(ends[0], text.data(), text.size());
+  REQUIRE(got > 0);
+  text.resize(static_cast<size_t>(got));
+  REQUIRE(close(ends[0]) == 0);
+  std::istringstream words(text);
+  unsigned part = 0;
+  uint64_t done = 0;
+  uint64_t total = 0;
+  std::string place;
+  std::set<unsigned> parts;
+  while (words >> part >> done >> total >> place) {
+    parts.insert(part);
+    CHECK(place == std::filesystem::canonical(store.path()).string());
+  }
+  CHECK(parts == std::set<unsigned>{1, 3, 4});  // there are no segments
+}
+
+TEST_CASE("fsck that is asked to end exits with 32, and one that is asked for its state says it") {
+  const Store store;
+  // Keeps the signal waiting for the command, on this thread.
+  auto signals = PolledSignals::Block();
+  REQUIRE_OK(signals);
+  SECTION("to end") {
+    REQUIRE(raise(GENERATE(SIGINT, SIGTERM, SIGHUP)) == 0);
+    const Outcome outcome = Run({"siltfs", "fsck", store.path()});
+    CHECK(outcome.code == 32);
+    CHECK(outcome.out.empty());
+    CHECK(Lines(outcome.err) == 1);
+  }
+  SECTION("for its state") {
+    REQUIRE(raise(SIGUSR1) == 0);
+    const Outcome outcome = Run({"siltfs", "fsck", "--quiet", store.path()});
+    CHECK(outcome.code == 0);
+    CHECK(Lines(outcome.err) == 1);
+    CHECK(Has(outcome.err, "metadata 0"));
+  }
+}
+
+}  // namespace
+}  // namespace siltfs::testing

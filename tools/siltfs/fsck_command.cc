@@ -1,0 +1,118 @@
+// siltfs fsck, and fsck.siltfs as fsck(8) calls it. Checks only.
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <thread>
+
+#include "fs/check/check_store.h"
+#include "store/env/polled_signals.h"
+#include "store/env/process.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/fsck_report.h"
+#include "tools/siltfs/progress_display.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+struct Arguments {
+  std::string store;
+  bool no_changes = false;
+  bool force = false;
+  bool data = false;
+  bool json = false;
+  bool quiet = false;
+  int descriptor = 0;
+};
+
+unsigned NumberOf(std::string_view phase) {
+  constexpr std::array<std::string_view, 4> kPhases = {"metadata", "segments", "index", "contents"};
+  return static_cast<unsigned>(std::find(kPhases.begin(), kPhases.end(), phase) - kPhases.begin()) +
+         1;
+}
+
+Result<CheckReport> Check(const Arguments& arguments, const std::string& store,
+                          ProgressDisplay& display, PolledSignals& signals,
+                          Surroundings& surroundings, nlohmann::json& listed) {
+  CheckOptions options;
+  options.store = store;
+  options.data = arguments.data;
+  options.threads = std::max(1u, std::thread::hardware_concurrency());
+  options.on_finding = [&](const Finding& finding) {
+    if (arguments.json) {
+      if (listed.size() < kMostFindingsListed) listed.push_back(FindingToJson(finding));
+      return;
+    }
+    display.Clear();
+    surroundings.out << FormatFinding(finding);
+  };
+  options.on_progress = [&](const CheckProgress& progress) {
+    display.Show({.number = NumberOf(progress.phase),
+                  .name = progress.phase,
+                  .done = progress.done,
+                  .total = progress.total},
+                 signals.TakeStatusRequest());
+  };
+  options.interrupted = [&signals] { return signals.TerminationRequested(); };
+  return CheckStore(surroundings.env, options);
+}
+
+FsckCode Stop(Surroundings& surroundings, const Status& status) {
+  Fail(surroundings, status);
+  return ToFsckCode(status);
+}
+
+FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  // Before any thread is there.
+  const auto signals = PolledSignals::Block();
+  if (!signals.ok()) return Stop(surroundings, signals.status());
+  if (arguments.descriptor > 0) {
+    const Status open = WriteToDescriptor(arguments.descriptor, "");
+    if (!open.ok()) {
+      Fail(surroundings, ExitCode::kUsage, open.ToString());
+      return FsckCode::kUsage;
+    }
+  }
+  const Result<std::string> store = StoreAt(arguments.store);
+  if (!store.ok()) return Stop(surroundings, store.status());
+  PrepareForStore();
+  ProgressDisplay::Options display_options{
+      .command = "fsck", .subject = *store, .quiet = arguments.quiet, .descriptor = std::nullopt};
+  if (arguments.descriptor > 0) display_options.descriptor = arguments.descriptor;
+  ProgressDisplay display(surroundings, display_options);
+  nlohmann::json listed = nlohmann::json::array();
+  const auto report = Check(arguments, *store, display, **signals, surroundings, listed);
+  display.Clear();
+  if (!report.ok()) return Stop(surroundings, report.status());
+  if (arguments.json) {
+    // Names are bytes, and JSON is UTF-8.
+    surroundings.out << CheckToJson(*store, *report, arguments.data, std::move(listed))
+                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                     << "\n";
+  } else {
+    surroundings.out << FormatSummary(*store, *report, arguments.data);
+  }
+  return report->findings == 0 ? FsckCode::kClean : FsckCode::kUncorrected;
+}
+
+}  // namespace
+
+std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
+      ->required();
+  app.add_flag("-n", arguments->no_changes, "Change nothing; there is no other way yet");
+  app.add_flag("-f", arguments->force, "Check also what seems clean, as is always done");
+  app.add_flag("--data", arguments->data, "Read all data, too, and name every chunk anew");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of a line a finding");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
+  app.add_option("-C", arguments->descriptor,
+                 "Write progress to this descriptor, for fsck(8); 0: as without")
+      ->type_name("FD")
+      ->check(CLI::NonNegativeNumber);
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs

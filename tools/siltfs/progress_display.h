@@ -1,0 +1,48 @@
+// How far a long-running command is: a bar on a terminal, else a line every few seconds; besides,
+// if asked for, lines for a program to read, in fsck(8)'s form.
+//
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/siltfs/command.h"
+
+namespace siltfs {
+
+struct ProgressStep {
+  unsigned number = 0;  // 1, 2, ...
+  std::string_view name;
+  uint64_t done = 0;
+  uint64_t total = 0;  // 0: not known
+};
+
+class ProgressDisplay {
+ public:
+  struct Options {
+    std::string command;            // "fsck"
+    std::string subject;            // a path
+    bool quiet = false;             // nothing but what is asked for
+    std::optional<int> descriptor;  // to which "NUMBER DONE TOTAL SUBJECT" is written
+  };
+  ProgressDisplay(Surroundings& surroundings, Options options);
+
+  // `asked`: a line is wanted now.
+  void Show(const ProgressStep& step, bool asked);
+  // Takes the bar away, before something else is printed and in the end.
+  void Clear();
+
+ private:
+  void ShowBar(const ProgressStep& step);
+  void ShowLine(const ProgressStep& step);
+
+  Surroundings& surroundings_;
+  Options options_;
+  int64_t last_line_;
+  bool bar_shown_ = false;
+};
+
+}  // namespace siltfs
