@@ -37,7 +37,7 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   RocksDbOptions options;
   options.path = MetadataPath(context.store());
   options.mode = RocksDbOptions::Mode::kReadOnly;
-  return OpenRocksDbStore(options);
+  return OpenRocksDbStore(context.env, options);
 }
 
 // An unmount leaves no log, and the first thing that a mount writes says that the store is in use.

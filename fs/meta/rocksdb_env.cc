@@ -245,6 +245,14 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
+    // RocksDB has the new MANIFEST's name, and those of the tables in it, made durable only after
+    // CURRENT has come to name it: a file system that keeps names in another order than it was given
+    // them would be left with neither the old metadata nor the new.
+    const size_t slash = to.rfind('/');
+    if (to.substr(slash + 1) == "CURRENT") {
+      Status synced = env_.SyncDirectory(to.substr(0, slash));
+      if (!synced.ok()) return ToRocksDb(synced);
+    }
     return ToRocksDb(env_.Rename(from, to));
   }
 

@@ -366,7 +366,9 @@ Status RocksDbStore::CloseCleanly() {
     // Leaves an empty log behind; the old ones are deleted with it or by Close.
     SILTFS_RETURN_IF_ERROR(FlushAll());
   }
-  return StatusFrom(database_->db->Close(), database_->path);
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
+  // RocksDB does not make it durable that the old logs are gone.
+  return database_->read_only ? Status::Ok() : database_->env.SyncDirectory(database_->path);
 }
 
 rocksdb::BlockBasedTableOptions TableOptions() {

@@ -345,7 +345,8 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
 
 std::string Stepper::Step(const Operation& operation) {
   touched_.clear();
-  last_ = Status::Ok();
+  last_.IgnoreError("the answer told of it");
+  last_ = Status();
   if (operation.kind == Kind::kSyncAll) return Answer(fs_->SyncAll());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);

@@ -112,7 +112,7 @@ CheckOutcome CheckedStore::Check(CheckOptions options) {
 }
 
 void CheckedStore::EditMetadata(const std::function<void(KvStore& kv)>& edit) {
-  auto kv = OpenRocksDbStore({.path = MetadataPath(path())});
+  auto kv = OpenRocksDbStore(fixture_.env(), {.path = MetadataPath(path())});
   REQUIRE_OK(kv);
   edit(**kv);
   REQUIRE_OK((*kv)->CloseCleanly());

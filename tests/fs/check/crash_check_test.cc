@@ -119,6 +119,7 @@ void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
 // What was never synced of segments may be lost or garbage.
 void LoseUnsynced(CheckedStore& store, Random& random) {
   auto kv = OpenRocksDbStore(
+      store.fixture().env(),
       {.path = MetadataPath(store.path()), .mode = RocksDbOptions::Mode::kReadOnly});
   REQUIRE_OK(kv);
   auto listing = ListSegments(store.fixture().env(), store.path());

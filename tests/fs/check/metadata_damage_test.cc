@@ -363,7 +363,7 @@ TEST_CASE("a log that an unmount should have emptied is found") {
   store.FillAndClose();
   DirectoryTree logged;
   {
-    auto kv = OpenRocksDbStore({.path = MetadataPath(store.path())});
+    auto kv = OpenRocksDbStore(store.fixture().env(), {.path = MetadataPath(store.path())});
     REQUIRE_OK(kv);
     auto value = (*kv)->Get(InodeKey(store.small));
     REQUIRE_OK(value);
