@@ -62,10 +62,12 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   return superblock;
 }
 
-Status MakeMetadata(Env& env, const std::string& path) {
+Status MakeMetadata(Env& env, const std::string& store) {
+  const std::string path = MetadataPath(store);
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
   RocksDbOptions kv_options;
   kv_options.path = path;
+  kv_options.ledger_path = LedgerPath(store);
   kv_options.mode = RocksDbOptions::Mode::kCreate;
   SILTFS_ASSIGN_OR_RETURN(auto kv, OpenRocksDbStore(env, kv_options));
   InodeRecord root;
@@ -93,7 +95,7 @@ Status MakeStore(Env& env, const MakeStoreOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(auto lock, env.LockFile(LockPath(options.path)));
   SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));
-  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, MetadataPath(options.path)));
+  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, options.path));
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
   superblock.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));

@@ -161,6 +161,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
 
   RocksDbOptions kv_options;
   kv_options.path = MetadataPath(options.store);
+  kv_options.ledger_path = LedgerPath(options.store);
   kv_options.mode = read_only ? RocksDbOptions::Mode::kReadOnly : RocksDbOptions::Mode::kOpen;
   auto opened = OpenRocksDbStore(env, kv_options);
   if (!opened.ok()) {

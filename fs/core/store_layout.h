@@ -12,6 +12,8 @@ namespace siltfs {
 inline std::string LockPath(const std::string& store) { return JoinPath(store, "lock"); }
 // The metadata's key-value store.
 inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
+// How much of the metadata's logs was synced.
+inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
 // The chunk index.
 inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
 

@@ -3,8 +3,12 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "fs/meta/sync_ledger.h"
+#include "store/base/checksum.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/files.h"
 
 namespace siltfs {
@@ -85,20 +89,73 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
   const std::unique_ptr<File> file_;
 };
 
+// Tells the ledger how much of a log was synced. Thread-safe.
+class LogWatch {
+ public:
+  LogWatch(SyncLedger& ledger, std::string path) : ledger_(ledger), path_(std::move(path)) {}
+
+  void Appended(ByteView bytes) {
+    MutexLock lock(mutex_);
+    checksum_.Add(bytes);
+    length_ += bytes.size();
+  }
+  // Syncs the file. After a failure what is above the length synced before is unknown for good, and
+  // no more is said of the log.
+  Status Sync(File& file) {
+    const Extent extent = Appended();
+    Status synced = file.Sync();
+    MutexLock lock(mutex_);
+    if (!synced.ok()) failed_ = true;
+    if (!failed_) ledger_.Synced(path_, extent.length, extent.checksum);
+    return synced;
+  }
+  // It will hold something else than was appended.
+  Status Stop() {
+    MutexLock lock(mutex_);
+    failed_ = true;
+    return ledger_.Withdraw(path_);
+  }
+
+ private:
+  struct Extent {
+    uint64_t length;
+    uint64_t checksum;
+  };
+
+  Extent Appended() {
+    MutexLock lock(mutex_);
+    return {length_, checksum_.value()};
+  }
+
+  SyncLedger& ledger_;
+  const std::string path_;
+  Mutex mutex_;  // taken before the ledger's
+  StreamingChecksum checksum_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t length_ SILTFS_GUARDED_BY(mutex_) = 0;
+  bool failed_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
 class WritableFile final : public rocksdb::FSWritableFile {
  public:
-  WritableFile(std::unique_ptr<File> file, uint64_t size) : file_(std::move(file)), size_(size) {}
+  WritableFile(std::unique_ptr<File> file, uint64_t size, std::unique_ptr<LogWatch> watch)
+      : file_(std::move(file)), size_(size), watch_(std::move(watch)) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions& /*options*/,
                   IODebugContext* /*debug*/) override {
     const Status written = file_->Write(size_, AsBytes(data.ToStringView()));
-    if (written.ok()) size_ += data.size();
-    return ToRocksDb(written);
+    if (!written.ok()) return ToRocksDb(written);
+    size_ += data.size();
+    if (watch_ != nullptr) watch_->Appended(AsBytes(data.ToStringView()));
+    return IOStatus::OK();
   }
   IOStatus Truncate(uint64_t size, const IOOptions& /*options*/,
                     IODebugContext* /*debug*/) override {
     if (size == size_) return IOStatus::OK();
+    if (watch_ != nullptr) {
+      const Status stopped = watch_->Stop();
+      if (!stopped.ok()) return ToRocksDb(stopped);
+    }
     const Status truncated = file_->Truncate(size);
     if (truncated.ok()) size_ = size;
     return ToRocksDb(truncated);
@@ -107,7 +164,7 @@ class WritableFile final : public rocksdb::FSWritableFile {
     return IOStatus::OK();  // nothing is kept back
   }
   IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
-    return ToRocksDb(file_->Sync());
+    return ToRocksDb(watch_ != nullptr ? watch_->Sync(*file_) : file_->Sync());
   }
   IOStatus RangeSync(uint64_t offset, uint64_t size, const IOOptions& /*options*/,
                      IODebugContext* /*debug*/) override {
@@ -124,7 +181,8 @@ class WritableFile final : public rocksdb::FSWritableFile {
 
  private:
   const std::unique_ptr<File> file_;
-  uint64_t size_;  // where the next bytes go
+  uint64_t size_;                          // where the next bytes go
+  const std::unique_ptr<LogWatch> watch_;  // null: not a log
 };
 
 class Directory final : public rocksdb::FSDirectory {
@@ -153,7 +211,7 @@ class HeldLock final : public rocksdb::FileLock {
 
 class EnvFileSystem final : public rocksdb::FileSystem {
  public:
-  explicit EnvFileSystem(Env& env) : env_(env) {}
+  EnvFileSystem(Env& env, SyncLedger* ledger) : env_(env), ledger_(ledger) {}
 
   const char* Name() const override { return "siltfs"; }
 
@@ -208,11 +266,14 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
+    if (IsWatched(path)) ledger_->Removed(path);
     return ToRocksDb(env_.RemoveFile(path));
   }
 
   IOStatus Truncate(const std::string& path, size_t size, const IOOptions& /*options*/,
                     IODebugContext* /*debug*/) override {
+    const Status withdrawn = Withdraw(path);
+    if (!withdrawn.ok()) return ToRocksDb(withdrawn);
     const auto file = env_.OpenFile(path, {OpenMode::kReadWrite});
     return ToRocksDb(file.ok() ? (*file)->Truncate(size) : file.status());
   }
@@ -245,15 +306,16 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
+    Status status = Withdraw(from);
+    if (status.ok()) status = Withdraw(to);
     // RocksDB has the new MANIFEST's name, and those of the tables in it, made durable only after
     // CURRENT has come to name it: a file system that keeps names in another order than it was given
     // them would be left with neither the old metadata nor the new.
     const size_t slash = to.rfind('/');
-    if (to.substr(slash + 1) == "CURRENT") {
-      Status synced = env_.SyncDirectory(to.substr(0, slash));
-      if (!synced.ok()) return ToRocksDb(synced);
-    }
-    return ToRocksDb(env_.Rename(from, to));
+    const bool names_manifest = to.substr(slash + 1) == "CURRENT";
+    if (status.ok() && names_manifest) status = env_.SyncDirectory(to.substr(0, slash));
+    if (status.ok()) status = env_.Rename(from, to);
+    return ToRocksDb(status);
   }
 
   IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
@@ -305,9 +367,18 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     return Status(StatusCode::kNotADirectory, "not a directory").At(path);
   }
 
+  bool IsWatched(const std::string& path) const {
+    return ledger_ != nullptr && SyncLedger::IsLog(path);
+  }
+  // Before a file of this name comes to hold something else.
+  Status Withdraw(const std::string& path) {
+    return IsWatched(path) ? ledger_->Withdraw(path) : Status::Ok();
+  }
+
   // Makes the file if it is not there; what it holds is kept or cut off.
   Status OpenForWriting(const std::string& path, bool keep,
                         std::unique_ptr<rocksdb::FSWritableFile>* result) {
+    if (!keep) SILTFS_RETURN_IF_ERROR(Withdraw(path));
     auto file = env_.OpenFile(path, {OpenMode::kCreate});
     uint64_t size = 0;
     if (file.status().Is(StatusCode::kAlreadyExists)) {
@@ -320,17 +391,36 @@ class EnvFileSystem final : public rocksdb::FileSystem {
       }
     }
     if (!file.ok()) return file.status();
-    *result = std::make_unique<WritableFile>(std::move(file).value(), size);
+    std::unique_ptr<LogWatch> watch;
+    if (IsWatched(path)) {
+      watch = std::make_unique<LogWatch>(*ledger_, path);
+      SILTFS_RETURN_IF_ERROR(PassTo(*watch, **file, size));
+      ledger_->Begun();
+    }
+    *result = std::make_unique<WritableFile>(std::move(file).value(), size, std::move(watch));
+    return Status::Ok();
+  }
+
+  // What a reopened log holds already.
+  static Status PassTo(LogWatch& watch, const File& file, uint64_t size) {
+    Bytes bytes(64u << 10);
+    for (uint64_t at = 0; at < size; at += bytes.size()) {
+      const MutableByteView piece =
+          MutableByteView(bytes).first(std::min<uint64_t>(bytes.size(), size - at));
+      SILTFS_RETURN_IF_ERROR(ReadExactly(file, at, piece));
+      watch.Appended(piece);
+    }
     return Status::Ok();
   }
 
   Env& env_;
+  SyncLedger* const ledger_;  // null: none is kept
 };
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env) {
-  return rocksdb::NewCompositeEnv(std::make_shared<EnvFileSystem>(env));
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger) {
+  return rocksdb::NewCompositeEnv(std::make_shared<EnvFileSystem>(env, ledger));
 }
 
 }  // namespace siltfs

@@ -18,7 +18,10 @@ class Env;
 
 namespace siltfs {
 
-// What a database is to be opened on; must outlive it. `env` must outlive both.
-std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env);
+class SyncLedger;
+
+// What a database is to be opened on; must outlive it. `env` must outlive both. `ledger`, if there
+// is one, learns of each sync of a log, and must outlive both too.
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger = nullptr);
 
 }  // namespace siltfs

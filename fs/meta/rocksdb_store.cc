@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fs/meta/rocksdb_env.h"
+#include "fs/meta/sync_ledger.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/files.h"
 
@@ -103,12 +104,16 @@ class BackgroundListener final : public rocksdb::EventListener {
 
 // What lives as long as anything that reads: the database, and what its options point to.
 struct Database {
-  Database(Env& on, std::string at)
-      : env(on), path(std::move(at)), rocksdb_env(NewRocksDbEnv(env)) {}
+  Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with)
+      : env(on),
+        path(std::move(at)),
+        ledger(std::move(with)),
+        rocksdb_env(NewRocksDbEnv(env, ledger.get())) {}
 
   Env& env;
   const std::string path;
   bool read_only = false;
+  const std::unique_ptr<SyncLedger> ledger;  // null: none is kept
   const std::unique_ptr<rocksdb::Env> rocksdb_env;
   std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
   std::unique_ptr<rocksdb::DB> db;
@@ -367,6 +372,7 @@ Status RocksDbStore::CloseCleanly() {
     SILTFS_RETURN_IF_ERROR(FlushAll());
   }
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
+  if (database_->ledger != nullptr) database_->ledger->Settle();
   // RocksDB does not make it durable that the old logs are gone.
   return database_->read_only ? Status::Ok() : database_->env.SyncDirectory(database_->path);
 }
@@ -452,8 +458,16 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
 }  // namespace
 
 Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
-  auto database = std::make_shared<Database>(env, options.path);
-  database->read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
+  const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
+  std::unique_ptr<SyncLedger> ledger;
+  if (!options.ledger_path.empty()) {
+    SILTFS_RETURN_IF_ERROR(CheckSyncLedger(env, options.ledger_path, options.path));
+    if (!read_only) {
+      SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
+    }
+  }
+  auto database = std::make_shared<Database>(env, options.path, std::move(ledger));
+  database->read_only = read_only;
   const rocksdb::Options db_options = DatabaseOptions(options, *database);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = database->read_only

@@ -6,12 +6,12 @@
 // RocksDB answers a read with an error when all blocks are in use, compactions included. Recovery:
 // opening after a crash replays the log up to the first record that is not whole. RocksDB takes a
 // damaged record in the middle for such a tail and says nothing (measured: rocksdb_store_test.cc);
-// the caller must compare the commit number found with what segments and superblock admit, or open
-// with `strict`. Errors: kNotFound (mode kOpen or kReadOnly, nothing there), kAlreadyExists
-// (kCreate), kCorruption, kNoSpace, kIoError, with the path. kNoSpace leaves the store usable: the
-// next Write first has RocksDB resume. Durability: see KvStore. The directory's own name in its
-// parent is the caller's to sync. Several stores may be open in one process; their background
-// threads are shared.
+// so the sync ledger is asked first, which knows what was synced, and the caller compares the
+// commit number found with what segments and superblock admit. Errors: kNotFound (mode kOpen or
+// kReadOnly, nothing there), kAlreadyExists (kCreate), kCorruption, kNoSpace, kIoError, with the
+// path. kNoSpace leaves the store usable: the next Write first has RocksDB resume. Durability: see
+// KvStore. The directory's own name in its parent is the caller's to sync. Several stores may be
+// open in one process; their background threads are shared.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,9 @@ struct RocksDbOptions {
   // Any record of the log that is not whole is kCorruption, even at its end, where a crash may
   // leave one: for fsck.
   bool strict = false;
+  // The sync ledger beside the directory (sync_ledger.h): checked before anything is opened, in
+  // every mode, then kept. Empty: there is none, and damage of a log may pass for its torn end.
+  std::string ledger_path = {};
 };
 
 // `env` is what all its files stand on; it must outlive the store and its snapshots.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "store/base/bytes.h"
 
@@ -12,5 +13,20 @@ uint64_t Checksum(ByteView bytes, uint64_t seed = 0);
 
 // The checksum of two runs as if they stood one after the other.
 uint64_t Checksum(ByteView first, ByteView second, uint64_t seed = 0);
+
+// The checksum (seed 0) of bytes that come piece by piece.
+class StreamingChecksum {
+ public:
+  StreamingChecksum();
+  ~StreamingChecksum();
+
+  void Add(ByteView bytes);
+  // Of all bytes so far; more may follow.
+  uint64_t value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace siltfs

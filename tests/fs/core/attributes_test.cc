@@ -291,7 +291,8 @@ TEST_CASE("a file has so many names and no more") {
   const InodeNumber file = MakeFile(store.Open(), kRootInode, "a");
   store.Close();
   {  // as if it had been linked that often
-    auto kv = OpenRocksDbStore(store.env(), {.path = MetadataPath(store.path())});
+    auto kv = OpenRocksDbStore(
+        store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);
     auto value = (*kv)->Get(InodeKey(file));
     REQUIRE_OK(value);

@@ -158,7 +158,8 @@ TEST_CASE("an operation that fails half-way changes nothing, in memory as on dis
   REQUIRE_OK(fs.SyncAll());
   store.Crash();
   {  // the file's overlay can no longer be read, so its last name cannot be taken
-    auto kv = OpenRocksDbStore(store.env(), {.path = MetadataPath(store.path())});
+    auto kv = OpenRocksDbStore(
+        store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);
     REQUIRE_OK((*kv)->Write({{OverlayKey(file, 0), "nonsense"}}));
     REQUIRE_OK((*kv)->CloseCleanly());

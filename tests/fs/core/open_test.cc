@@ -8,6 +8,7 @@
 #include "fs/core/store_stats.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
+#include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
@@ -60,6 +61,12 @@ void RequireFile(StoreFixture& store, const std::string& name, uint64_t seed,
 // Everything in the store.
 DirectoryTree Contents(const StoreFixture& store) { return ReadTree(store.path()); }
 
+// Whether this is a path of RocksDB's log or manifest.
+bool MetadataLog(const std::string& name) {
+  return name.starts_with("meta/") &&
+         (name.ends_with(".log") || name.find("MANIFEST-") != std::string::npos);
+}
+
 // That opening the store either way is refused with this code. A read-only try changes nothing at
 // all, the other nothing but metadata's own files, whose log is replayed before they can be read.
 void RequireRefused(StoreFixture& store, StatusCode code) {
@@ -73,7 +80,9 @@ void RequireRefused(StoreFixture& store, StatusCode code) {
   INFO(writable.ToString());
   REQUIRE(writable.Is(code));
   auto without_metadata = [](DirectoryTree tree) {
-    std::erase_if(tree, [](const auto& file) { return file.first.starts_with("meta/"); });
+    std::erase_if(tree, [](const auto& file) {
+      return file.first.starts_with("meta/") || file.first == "meta.ledger";
+    });
     return tree;
   };
   const bool kept = without_metadata(Contents(store)) == without_metadata(before);
@@ -128,6 +137,62 @@ TEST_CASE("metadata older than the segments is refused, though the superblocks a
   old.RestoreMetadata();
   old.RestoreSuperblocks();
   RequireRefused(store, StatusCode::kCorruption);
+}
+
+TEST_CASE("a byte that rotted in the metadata's logs refuses the mount, and nothing is changed") {
+  StoreFixture store;
+  store.Open();
+  for (uint64_t i = 0; i < 20; ++i) WriteAndSync(store, "file " + std::to_string(i), i, 3000);
+  const DirectoryTree killed = Contents(store);
+  store.Crash();
+  Random random(1);
+  int logs = 0;
+  for (const auto& [name, content] : killed) {
+    if (!MetadataLog(name) || content.empty()) continue;
+    ++logs;
+    for (int i = 0; i < 40; ++i) {
+      const size_t at = i == 0 ? 0 : i == 1 ? content.size() - 1 : random.Below(content.size());
+      CAPTURE(name, at);
+      DirectoryTree damaged = killed;
+      damaged[name][at] = static_cast<char>(content[at] ^ (1 << random.Below(8)));
+      WriteTree(store.path(), damaged);
+      for (const bool read_only : {true, false}) {
+        const Status status = store.TryOpen(read_only);
+        REQUIRE_CODE(status, kCorruption);
+        REQUIRE(status.path() == store.path() + "/" + name);
+        const bool unchanged = Contents(store) == damaged;
+        REQUIRE(unchanged);
+      }
+    }
+  }
+  REQUIRE(logs == 2);
+  WriteTree(store.path(), killed);
+  store.Open();
+  for (uint64_t i = 0; i < 20; ++i) RequireFile(store, "file " + std::to_string(i), i, 3000);
+  store.Close();
+  RecountStore(store.path());
+}
+
+TEST_CASE("what a crash may leave behind the synced part of the metadata's log refuses nothing") {
+  StoreFixture store;
+  store.Open();
+  for (uint64_t i = 0; i < 5; ++i) WriteAndSync(store, "file " + std::to_string(i), i, 3000);
+  const DirectoryTree killed = Contents(store);
+  store.Crash();
+  for (uint64_t size : {1u, 20u, 500u}) {
+    DirectoryTree torn = killed;
+    const Bytes tail = RandomBytes(size, size);
+    for (auto& [name, content] : torn) {
+      if (name.ends_with(".log") && MetadataLog(name)) content += AsText(tail);
+    }
+    WriteTree(store.path(), torn);
+    for (const bool read_only : {true, false}) {
+      store.Open(read_only);
+      for (uint64_t i = 0; i < 5; ++i) RequireFile(store, "file " + std::to_string(i), i, 3000);
+      store.Close();
+    }
+    RecountStore(store.path());
+  }
 }
 
 TEST_CASE("a store without metadata is damaged, not new") {

@@ -4,8 +4,6 @@
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,13 +11,6 @@
 #include "fs/meta/rocksdb_store.h"
 #include "store/env/sim_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
-
-// RocksDB sleeps for a second after each failed flush. Found before the C library's own, this one
-// makes that a millisecond: nothing here depends on the time.
-extern "C" int usleep(useconds_t microseconds) {
-  const timespec time = {0, std::min<long>(microseconds, 1000) * 1000};
-  return nanosleep(&time, nullptr);
-}
 
 namespace siltfs {
 namespace {
@@ -191,6 +182,7 @@ TEST_CASE("RocksDB learns what failed in its own words") {
 // --- The store: numbered writes, each of several keys.
 
 constexpr char kPath[] = "/kv";
+constexpr char kLedgerPath[] = "/kv.ledger";
 constexpr int kParts = 4;
 
 std::string PartKey(int number, int part) {
@@ -233,6 +225,7 @@ int CheckPrefix(const KvStore& store) {
 RocksDbOptions At(Mode mode) {
   RocksDbOptions options;
   options.path = kPath;
+  options.ledger_path = kLedgerPath;
   options.mode = mode;
   return options;
 }

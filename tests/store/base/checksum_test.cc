@@ -55,5 +55,17 @@ TEST_CASE("any flipped bit changes the checksum") {
   }
 }
 
+TEST_CASE("the checksum of pieces is that of the whole, at every cut and on the way") {
+  const std::string text = "a text that is cut into pieces";
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    StreamingChecksum checksum;
+    REQUIRE(checksum.value() == Checksum({}));
+    checksum.Add(AsBytes(text).first(cut));
+    REQUIRE(checksum.value() == Checksum(AsBytes(text).first(cut)));
+    checksum.Add(AsBytes(text).subspan(cut));
+    REQUIRE(checksum.value() == Checksum(AsBytes(text)));
+  }
+}
+
 }  // namespace
 }  // namespace siltfs

@@ -1,0 +1,246 @@
+#include "fs/meta/sync_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+constexpr std::string_view kMagic = "SILTFSSL";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kChecksumOffset = kSyncLedgerSlotSize - 8;
+constexpr size_t kSlots = 2;
+constexpr size_t kEntrySize = kSyncLedgerNameSize + 8 + 8;
+static_assert(24 + kSyncLedgerEntries * kEntrySize <= kChecksumOffset);
+constexpr size_t kReadSize = 64u << 10;
+
+Status Damaged(const char* cause) { return Status(StatusCode::kCorruption, cause); }
+
+std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view DirectoryOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool AllDigits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The newest whole slot, if there is one.
+Result<std::optional<SyncLedgerState>> ReadLedger(const File& file) {
+  std::optional<SyncLedgerState> newest;
+  for (size_t slot = 0; slot < kSlots; ++slot) {
+    Bytes bytes(kSyncLedgerSlotSize);
+    SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(slot * kSyncLedgerSlotSize, bytes));
+    auto state = DecodeSyncLedgerSlot(ByteView(bytes).first(got));
+    if (!state.ok() && !state.status().Is(StatusCode::kCorruption)) return state.status();
+    if (state.ok() && (!newest || newest->serial < state->serial)) newest = std::move(*state);
+  }
+  return newest;
+}
+
+// The checksum of a file's first bytes.
+Result<uint64_t> ChecksumOfFirst(const File& file, uint64_t length) {
+  StreamingChecksum checksum;
+  Bytes bytes(kReadSize);
+  for (uint64_t at = 0; at < length; at += bytes.size()) {
+    const MutableByteView piece =
+        MutableByteView(bytes).first(std::min<uint64_t>(bytes.size(), length - at));
+    SILTFS_RETURN_IF_ERROR(ReadExactly(file, at, piece));
+    checksum.Add(piece);
+  }
+  return checksum.value();
+}
+
+Status CheckFile(Env& env, const std::string& path, const SyncLedgerEntry& entry) {
+  auto file = env.OpenFile(path, {OpenMode::kRead});
+  if (!file.ok()) {
+    if (file.status().Is(StatusCode::kNotFound)) return Status::Ok();
+    return std::move(file).status();
+  }
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (size < entry.length) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("is {} bytes long: bytes below the {} that were synced are lost",
+                              size, entry.length))
+        .At(path);
+  }
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t checksum, ChecksumOfFirst(**file, entry.length));
+  if (checksum == entry.checksum) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                fmt::format("bytes below the {} that were synced are damaged", entry.length))
+      .At(path);
+}
+
+}  // namespace
+
+std::string EncodeSyncLedgerSlot(const SyncLedgerState& state) {
+  Encoder out;
+  out.Raw(kMagic).U32(kVersion).U32(static_cast<uint32_t>(state.entries.size())).U64(state.serial);
+  for (const SyncLedgerEntry& entry : state.entries) {
+    out.Raw(entry.name).Zeros(kSyncLedgerNameSize - entry.name.size());
+    out.U64(entry.length).U64(entry.checksum);
+  }
+  out.Zeros(kChecksumOffset - out.size());
+  out.U64(Checksum(out.view()));
+  return out.Take();
+}
+
+Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes) {
+  if (bytes.size() != kSyncLedgerSlotSize) return Damaged("a slot of the sync ledger is cut short");
+  Decoder in(bytes);
+  if (AsText(in.Raw(kMagic.size())) != kMagic) return Damaged("is not a slot of a sync ledger");
+  if (Decoder(bytes.subspan(kChecksumOffset)).U64() != Checksum(bytes.first(kChecksumOffset))) {
+    return Damaged("a slot of the sync ledger has a wrong checksum");
+  }
+  const uint32_t version = in.U32();
+  if (version != kVersion) {
+    return Status(StatusCode::kNeedsNewer,
+                  fmt::format("the sync ledger is of version {}, and this siltfs understands {}",
+                              version, kVersion));
+  }
+  const uint32_t count = in.U32();
+  if (count > kSyncLedgerEntries) return Damaged("a slot of the sync ledger has too many entries");
+  SyncLedgerState state;
+  state.serial = in.U64();
+  for (uint32_t i = 0; i < count; ++i) {
+    SyncLedgerEntry& entry = state.entries.emplace_back();
+    const std::string_view name = AsText(in.Raw(kSyncLedgerNameSize));
+    entry.name = name.substr(0, name.find('\0'));
+    entry.length = in.U64();
+    entry.checksum = in.U64();
+    if (entry.name.empty() || entry.name.find('/') != entry.name.npos) {
+      return Damaged("a slot of the sync ledger has a malformed name");
+    }
+  }
+  return state;
+}
+
+Status CheckSyncLedger(Env& env, const std::string& path, const std::string& directory) {
+  auto file = env.OpenFile(path, {OpenMode::kRead});
+  if (!file.ok()) {
+    if (file.status().Is(StatusCode::kNotFound)) return Status::Ok();
+    return std::move(file).status();
+  }
+  auto read = ReadLedger(**file);
+  if (!read.ok()) return std::move(read).status().At(path);
+  if (!*read) return Status::Ok();
+  for (const SyncLedgerEntry& entry : (*read)->entries) {
+    SILTFS_RETURN_IF_ERROR(CheckFile(env, JoinPath(directory, entry.name), entry));
+  }
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string& path,
+                                                     const std::string& directory) {
+  auto file = env.OpenFile(path, {OpenMode::kReadWrite});
+  const bool made = file.status().Is(StatusCode::kNotFound);
+  if (made) file = env.OpenFile(path, {OpenMode::kCreate});
+  if (!file.ok()) return std::move(file).status();
+  auto read = ReadLedger(**file);
+  if (!read.ok()) return std::move(read).status().At(path);
+  SyncLedgerState state = std::move(*read).value_or(SyncLedgerState{});
+  for (auto entry = state.entries.begin(); entry != state.entries.end();) {
+    const auto info = env.GetFileInfo(JoinPath(directory, entry->name));
+    const bool gone = info.status().Is(StatusCode::kNotFound);
+    if (!gone && !info.ok()) return info.status();
+    entry = gone ? state.entries.erase(entry) : entry + 1;
+  }
+  std::unique_ptr<SyncLedger> ledger(new SyncLedger(std::move(file).value(), std::move(state)));
+  {
+    // What an older slot, or one that was written but not synced, says of files that are gone may
+    // not come back: their names may be used again.
+    MutexLock lock(ledger->mutex_);
+    SILTFS_RETURN_IF_ERROR(ledger->WriteBothSlots());
+  }
+  if (made) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(std::string(DirectoryOf(path))));
+  return ledger;
+}
+
+SyncLedger::SyncLedger(std::unique_ptr<File> file, SyncLedgerState state)
+    : file_(std::move(file)), serial_(state.serial) {
+  for (const SyncLedgerEntry& entry : state.entries) {
+    entries_[entry.name] = {entry.length, entry.checksum};
+  }
+}
+
+bool SyncLedger::IsLog(const std::string& path) {
+  constexpr std::string_view kManifest = "MANIFEST-";
+  constexpr std::string_view kLog = ".log";
+  const std::string_view name = NameOf(path);
+  if (name.size() > kSyncLedgerNameSize) return false;
+  if (name.starts_with(kManifest)) return AllDigits(name.substr(kManifest.size()));
+  return name.ends_with(kLog) && AllDigits(name.substr(0, name.size() - kLog.size()));
+}
+
+Status SyncLedger::Withdraw(const std::string& path) {
+  MutexLock lock(mutex_);
+  const std::string name(NameOf(path));
+  entries_.erase(name);
+  if (!written_.contains(name)) return Status::Ok();
+  return WriteBothSlots();
+}
+
+void SyncLedger::Begun() { Settle(); }
+
+void SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
+  MutexLock lock(mutex_);
+  Synchronized& entry = entries_[std::string(NameOf(path))];
+  if (length <= entry.length) return;  // of two syncs at the same time, the one that ended first
+  entry = {length, checksum};
+  WriteSlot().IgnoreError("the older state is as true");
+}
+
+void SyncLedger::Removed(const std::string& path) {
+  MutexLock lock(mutex_);
+  entries_.erase(std::string(NameOf(path)));
+}
+
+void SyncLedger::Settle() {
+  MutexLock lock(mutex_);
+  if (WriteSlot().ok()) Sync().IgnoreError("the older state is as true");
+}
+
+Status SyncLedger::WriteSlot() {
+  SyncLedgerState state;
+  state.serial = ++serial_;
+  // Should there be too many, those of the highest numbers are worth the most.
+  for (auto entry = entries_.rbegin();
+       entry != entries_.rend() && state.entries.size() < kSyncLedgerEntries; ++entry) {
+    if (entry->second.length == 0) continue;
+    state.entries.push_back({entry->first, entry->second.length, entry->second.checksum});
+    written_.insert(entry->first);
+  }
+  return file_->Write(serial_ % kSlots * kSyncLedgerSlotSize, AsBytes(EncodeSyncLedgerSlot(state)));
+}
+
+Status SyncLedger::Sync() {
+  if (doubtful_) {
+    return Status(StatusCode::kIoError, "a sync of the sync ledger failed before")
+        .At(file_->path());
+  }
+  Status synced = file_->Sync();
+  doubtful_ = !synced.ok();
+  return synced;
+}
+
+Status SyncLedger::WriteBothSlots() {
+  std::set<std::string> present;
+  for (const auto& [name, entry] : entries_) present.insert(name);
+  for (size_t slot = 0; slot < kSlots; ++slot) SILTFS_RETURN_IF_ERROR(WriteSlot());
+  SILTFS_RETURN_IF_ERROR(Sync());
+  written_ = std::move(present);
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,395 @@
+// The sync ledger by itself, and what it is for: RocksDB's logs, damaged at any byte.
+#include "fs/meta/sync_ledger.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "fs/meta/rocksdb_store.h"
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+#include "store/base/random.h"
+#include "store/env/files.h"
+#include "store/env/sim_env.h"
+#include "tests/fs/meta/metadata_test_support.h"
+
+namespace siltfs {
+namespace {
+
+using testing::Put;
+using testing::Read;
+using Mode = RocksDbOptions::Mode;
+using Unsynced = CrashPolicy::Unsynced;
+
+constexpr char kLedger[] = "/ledger";
+constexpr char kLog[] = "/000007.log";
+
+std::string Contents(Env& env, const std::string& path) {
+  auto contents = ReadWholeFile(env, path, 64u << 20);
+  REQUIRE_OK(contents);
+  return *contents;
+}
+
+std::unique_ptr<File> OpenFile(Env& env, const std::string& path, OpenMode mode) {
+  auto file = env.OpenFile(path, {mode});
+  REQUIRE_OK(file);
+  return std::move(file).value();
+}
+
+void WriteAndSync(Env& env, const std::string& path, std::string_view text) {
+  const auto file = OpenFile(env, path, OpenMode::kCreate);
+  REQUIRE_OK(file->Write(0, AsBytes(text)));
+  REQUIRE_OK(file->Sync());
+  REQUIRE_OK(env.SyncDirectory("/"));
+}
+
+void Flip(Env& env, const std::string& path, uint64_t offset, uint8_t bits = 0x10) {
+  const auto file = OpenFile(env, path, OpenMode::kReadWrite);
+  uint8_t byte = 0;
+  REQUIRE_OK(ReadExactly(*file, offset, {&byte, 1}));
+  byte ^= bits;
+  REQUIRE_OK(file->Write(offset, {&byte, 1}));
+}
+
+std::unique_ptr<SyncLedger> OpenLedger(Env& env) {
+  auto ledger = SyncLedger::Open(env, kLedger, "/");
+  REQUIRE_OK(ledger);
+  return std::move(ledger).value();
+}
+
+void TellSynced(SyncLedger& ledger, const std::string& path, std::string_view text) {
+  ledger.Synced(path, text.size(), Checksum(AsBytes(text)));
+}
+
+Status Check(Env& env) { return CheckSyncLedger(env, kLedger, "/"); }
+
+// --- The bytes, put together from docs/format.md ("Sync ledger").
+
+SyncLedgerState Golden() {
+  return {0x0102030405060708,
+          {{"000007.log", 4096, 0x1122334455667788}, {"MANIFEST-000005", 1, 0}}};
+}
+
+TEST_CASE("A slot of the sync ledger stands as documented") {
+  std::string expected = "SILTFSSL";
+  auto number = [&expected](std::initializer_list<int> bytes) {
+    for (const int byte : bytes) expected.push_back(static_cast<char>(byte));
+  };
+  number({1, 0, 0, 0});
+  number({2, 0, 0, 0});
+  number({8, 7, 6, 5, 4, 3, 2, 1});
+  expected += "000007.log" + std::string(22, '\0');
+  number({0, 0x10, 0, 0, 0, 0, 0, 0});
+  number({0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11});
+  expected += "MANIFEST-000005" + std::string(17, '\0');
+  number({1, 0, 0, 0, 0, 0, 0, 0});
+  number({0, 0, 0, 0, 0, 0, 0, 0});
+  expected.resize(4088);
+  number({0x39, 0x9c, 0x85, 0x58, 0x85, 0x8a, 0x50, 0xec});
+  REQUIRE(expected.size() == 4096);
+  REQUIRE((EncodeSyncLedgerSlot(Golden()) == expected));
+  const auto decoded = DecodeSyncLedgerSlot(AsBytes(expected));
+  REQUIRE_OK(decoded);
+  REQUIRE((*decoded == Golden()));
+}
+
+TEST_CASE("A slot that is damaged anywhere, or is another version's, is not taken for one") {
+  const std::string slot = EncodeSyncLedgerSlot(Golden());
+  for (size_t i = 0; i < slot.size(); ++i) {
+    std::string damaged = slot;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(damaged)), kCorruption);
+  }
+  REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(slot).first(4095)), kCorruption);
+  auto resealed = [&slot](size_t at, char byte) {
+    std::string changed = slot.substr(0, 4088);
+    changed[at] = byte;
+    Encoder out;
+    out.Raw(changed).U64(Checksum(AsBytes(changed)));
+    return out.Take();
+  };
+  REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(resealed(8, 2))), kNeedsNewer);
+  REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(resealed(12, 85))), kCorruption);
+  REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(resealed(24, '\0'))), kCorruption);
+  REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(resealed(24, '/'))), kCorruption);
+}
+
+TEST_CASE("Logs are told from other files by their names") {
+  for (const char* name : {"/kv/000012.log", "/kv/1234567.log", "MANIFEST-000001"}) {
+    REQUIRE(SyncLedger::IsLog(name));
+  }
+  for (const char* name : {"/kv/000012.sst", "/kv/CURRENT", "/000001.log/a", "/kv/.log",
+                           "/kv/x.log", "/kv/MANIFEST-", "/kv/MANIFEST-1x", "/kv/OPTIONS-000007",
+                           "/kv/LOCK", "/kv/000000000000000000000000000000000001.log"}) {
+    CAPTURE(name);
+    REQUIRE_FALSE(SyncLedger::IsLog(name));
+  }
+}
+
+// --- The ledger on a device.
+
+TEST_CASE("Synced bytes that changed or are missing are damage; what is behind them is not") {
+  SimEnv env;
+  const std::string text = "synced text";
+  WriteAndSync(env, kLog, text + " and a torn tail");
+  TellSynced(*OpenLedger(env), kLog, text);
+  REQUIRE_OK(Check(env));
+  for (size_t at = 0; at < text.size() + 10; ++at) {
+    Flip(env, kLog, at);
+    const Status status = Check(env);
+    if (at < text.size()) {
+      REQUIRE_CODE(status, kCorruption);
+      REQUIRE(status.path() == kLog);
+    } else {
+      REQUIRE_OK(status);
+    }
+    Flip(env, kLog, at);
+  }
+  REQUIRE_OK(OpenFile(env, kLog, OpenMode::kReadWrite)->Truncate(text.size()));
+  REQUIRE_OK(Check(env));
+  REQUIRE_OK(OpenFile(env, kLog, OpenMode::kReadWrite)->Truncate(text.size() - 1));
+  REQUIRE_CODE(Check(env), kCorruption);
+  REQUIRE_OK(env.RemoveFile(kLog));
+  REQUIRE_OK(Check(env));
+}
+
+TEST_CASE("A torn slot is made up for by the one before it, and without any there is no evidence") {
+  SimEnv env;
+  WriteAndSync(env, kLog, "one two");
+  {
+    const auto ledger = OpenLedger(env);
+    TellSynced(*ledger, kLog, "one");
+    TellSynced(*ledger, kLog, "one two");
+  }
+  const auto first = DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).first(4096));
+  REQUIRE_OK(first);
+  const uint64_t newest = first->entries[0].length == 7 ? 0 : 4096;
+  Flip(env, kLog, 5);
+  REQUIRE_CODE(Check(env), kCorruption);
+  Flip(env, kLedger, newest + 2000);
+  REQUIRE_OK(Check(env));  // of the older state's three bytes all are right
+  Flip(env, kLog, 1);
+  REQUIRE_CODE(Check(env), kCorruption);
+  Flip(env, kLedger, 4096 - newest + 2000);
+  REQUIRE_OK(Check(env));
+  // It is written anew.
+  OpenLedger(env);
+  REQUIRE_OK(DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).first(4096)));
+  REQUIRE_OK(env.RemoveFile(kLedger));
+  REQUIRE_OK(Check(env));
+}
+
+TEST_CASE("The ledger is no longer than its slots, however many logs there were") {
+  SimEnv env;
+  const auto ledger = OpenLedger(env);
+  for (int i = 0; i < 200; ++i) TellSynced(*ledger, std::to_string(100000 + i) + ".log", "text");
+  REQUIRE(Contents(env, kLedger).size() == 8192);
+  WriteAndSync(env, "/100199.log", "test");
+  REQUIRE_CODE(Check(env), kCorruption);
+}
+
+TEST_CASE("A clean close leaves the ledger on the device") {
+  SimEnv env;
+  WriteAndSync(env, kLog, "text");
+  const auto ledger = OpenLedger(env);
+  TellSynced(*ledger, kLog, "text");
+  ledger->Settle();
+  env.PowerCut();
+  Flip(env, kLog, 0);
+  REQUIRE_CODE(Check(env), kCorruption);
+}
+
+TEST_CASE("A name that is used again is never held to what a file of that name was before") {
+  for (const Unsynced unsynced :
+       {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(static_cast<int>(unsynced), seed);
+      SimEnv env;
+      WriteAndSync(env, kLog, "the first");
+      {
+        const auto ledger = OpenLedger(env);
+        TellSynced(*ledger, kLog, "the first");
+        ledger->Settle();
+        ledger->Removed(kLog);
+        REQUIRE_OK(env.RemoveFile(kLog));
+        REQUIRE_OK(env.SyncDirectory("/"));
+        // Whichever slot the removal reached, the other still has it.
+        if (seed % 2 == 1) TellSynced(*ledger, "/000008.log", "x");
+      }
+      // In the same session, or in the next.
+      const auto ledger = OpenLedger(env);
+      REQUIRE_OK(ledger->Withdraw(kLog));
+      WriteAndSync(env, kLog, "another");
+      TellSynced(*ledger, kLog, "another");
+      env.PowerCut({unsynced, seed});
+      REQUIRE_OK(Check(env));
+    }
+  }
+}
+
+TEST_CASE("A name whose entry cannot be withdrawn is not used again") {
+  SimEnv env;
+  WriteAndSync(env, kLog, "text");
+  const auto ledger = OpenLedger(env);
+  TellSynced(*ledger, kLog, "text");
+  env.FailCall({.calls = SimCall::kSync, .path_part = kLedger});
+  REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);
+  REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);  // never synced again and believed
+  REQUIRE_OK(ledger->Withdraw("/000008.log"));     // that was never in it
+}
+
+// --- Under the store.
+
+RocksDbOptions At(Mode mode) {
+  RocksDbOptions options;
+  options.path = "/kv";
+  options.ledger_path = kLedger;
+  options.mode = mode;
+  return options;
+}
+
+std::string Key(int number) { return "key " + std::to_string(1000 + number); }
+
+// A store with `count` synced writes in its log, as its process left it that was killed.
+void MakeKilled(SimEnv& env, int count) {
+  auto store = OpenRocksDbStore(env, At(Mode::kCreate));
+  REQUIRE_OK(store);
+  for (int i = 0; i < count; ++i) REQUIRE_OK((*store)->Write({Put(Key(i), std::to_string(i))}));
+  env.PowerCut({Unsynced::kKeep});  // so that nothing more is written when the store is dropped
+}
+
+std::vector<std::string> Logs(Env& env) {
+  auto entries = env.ListDirectory("/kv");
+  REQUIRE_OK(entries);
+  std::vector<std::string> logs;
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string path = JoinPath("/kv", entry.name);
+    if (SyncLedger::IsLog(path) && !Contents(env, path).empty()) logs.push_back(path);
+  }
+  return logs;
+}
+
+TEST_CASE("A byte flipped anywhere in what was synced of a log refuses the store, untouched") {
+  SimEnv env;
+  MakeKilled(env, 60);
+  const std::vector<std::string> logs = Logs(env);
+  REQUIRE(logs.size() == 2);  // the log and the manifest
+  Random random(1);
+  for (const std::string& log : logs) {
+    const size_t size = Contents(env, log).size();
+    REQUIRE(size > 50);
+    for (size_t at = 0; at < size; ++at) {
+      CAPTURE(log, at);
+      const auto bits = static_cast<uint8_t>(1u << random.Below(8));
+      Flip(env, log, at, bits);
+      const uint64_t changes = env.Calls(SimCall::kMutating);
+      for (const Mode mode : {Mode::kReadOnly, Mode::kOpen, Mode::kCreate}) {
+        const auto opened = OpenRocksDbStore(env, At(mode));
+        REQUIRE_CODE(opened, kCorruption);
+        REQUIRE(opened.status().path() == log);
+      }
+      REQUIRE(env.Calls(SimCall::kMutating) == changes);
+      Flip(env, log, at, bits);
+    }
+  }
+  for (const Mode mode : {Mode::kReadOnly, Mode::kOpen}) {
+    const auto store = OpenRocksDbStore(env, At(mode));
+    REQUIRE_OK(store);
+    REQUIRE(Read(**store, Key(59)) == "59");
+  }
+}
+
+TEST_CASE("A store that was closed cleanly is held to its manifest too") {
+  SimEnv env;
+  {
+    auto store = OpenRocksDbStore(env, At(Mode::kCreate));
+    REQUIRE_OK(store);
+    REQUIRE_OK(env.SyncDirectory("/"));
+    REQUIRE_OK((*store)->Write({Put("a", "1")}));
+    REQUIRE_OK((*store)->CloseCleanly());
+  }
+  env.PowerCut();
+  int manifests = 0;
+  for (const std::string& log : Logs(env)) {
+    if (log.ends_with(".log")) continue;  // one that is no longer needed
+    ++manifests;
+    const size_t size = Contents(env, log).size();
+    for (size_t at = 0; at < size; ++at) {
+      Flip(env, log, at);
+      REQUIRE_CODE(OpenRocksDbStore(env, At(Mode::kOpen)), kCorruption);
+      Flip(env, log, at);
+    }
+  }
+  REQUIRE(manifests == 1);
+  REQUIRE_OK(OpenRocksDbStore(env, At(Mode::kOpen)));
+}
+
+TEST_CASE("Whatever a crash left behind the synced part of a log refuses nothing") {
+  Random random(2);
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    SimEnv env;
+    MakeKilled(env, 20);
+    for (const std::string& log : Logs(env)) {
+      if (!log.ends_with(".log")) continue;
+      Bytes tail(1 + random.Below(200));
+      random.Fill(tail);
+      if (round % 3 == 0) std::fill(tail.begin(), tail.end(), 0);
+      const uint64_t size = Contents(env, log).size();
+      REQUIRE_OK(OpenFile(env, log, OpenMode::kReadWrite)->Write(size, tail));
+    }
+    for (const Mode mode : {Mode::kReadOnly, Mode::kOpen}) {
+      const auto store = OpenRocksDbStore(env, At(mode));
+      REQUIRE_OK(store);
+      for (int i = 0; i < 20; ++i) REQUIRE(Read(**store, Key(i)) == std::to_string(i));
+      if (mode == Mode::kOpen) {
+        // Recovered from the torn end, written to, and cut again.
+        REQUIRE_OK((*store)->Write({Put(Key(20), "20")}));
+        env.PowerCut({Unsynced::kSubset, static_cast<uint64_t>(round)});
+      }
+    }
+    const auto store = OpenRocksDbStore(env, At(Mode::kOpen));
+    REQUIRE_OK(store);
+    REQUIRE(Read(**store, Key(20)) == "20");
+  }
+}
+
+TEST_CASE("Power cuts upon power cuts, at any call and under any policy, accuse no log") {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    SimEnv env;
+    {
+      const auto store = OpenRocksDbStore(env, At(Mode::kCreate));
+      REQUIRE_OK(store);
+      REQUIRE_OK(env.SyncDirectory("/"));
+    }
+    int promised = 0;
+    int attempted = 0;
+    for (int round = 0; round < 12; ++round) {
+      CAPTURE(seed, round);
+      const auto unsynced = static_cast<Unsynced>(random.Below(4));
+      env.CutAtCall(1 + random.Below(90));
+      {
+        auto store = OpenRocksDbStore(env, At(Mode::kOpen));
+        REQUIRE((store.ok() || !env.PowerIsOn()));
+        for (int i = 0; store.ok() && i < 20 && env.PowerIsOn(); ++i) {
+          ++attempted;
+          if ((*store)->Write({Put("last", std::to_string(attempted))}).ok()) promised = attempted;
+        }
+        if (store.ok() && env.PowerIsOn() && random.OneIn(3)) {
+          (*store)->CloseCleanly().IgnoreError("it may be cut too");
+        }
+        env.Reboot({unsynced, random.Below(1000)});
+      }
+      const auto store = OpenRocksDbStore(env, At(Mode::kReadOnly));
+      REQUIRE_OK(store);
+      const std::string last = Read(**store, "last");
+      const int count = last == "(none)" ? 0 : std::stoi(last);
+      REQUIRE(count >= promised);
+      REQUIRE(count <= attempted);
+      promised = attempted = count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace siltfs
