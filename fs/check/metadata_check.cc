@@ -36,6 +36,7 @@ Finding MetadataFinding(const CheckContext& context, std::string code, std::stri
 Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   RocksDbOptions options;
   options.path = MetadataPath(context.store());
+  options.ledger_path = LedgerPath(context.store());
   options.mode = RocksDbOptions::Mode::kReadOnly;
   return OpenRocksDbStore(context.env, options);
 }

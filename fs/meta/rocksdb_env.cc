@@ -53,11 +53,14 @@ IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch,
 
 class SequentialFile final : public rocksdb::FSSequentialFile {
  public:
-  explicit SequentialFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  // Nothing is read beyond `end`.
+  SequentialFile(std::unique_ptr<File> file, uint64_t end) : file_(std::move(file)), end_(end) {}
 
   IOStatus Read(size_t size, const IOOptions& /*options*/, Slice* result, char* scratch,
                 IODebugContext* /*debug*/) override {
-    const IOStatus status = ReadInto(*file_, offset_, size, scratch, result);
+    const uint64_t left = end_ - std::min(end_, offset_);
+    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(size, left));
+    const IOStatus status = ReadInto(*file_, offset_, wanted, scratch, result);
     offset_ += result->size();
     return status;
   }
@@ -68,6 +71,7 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
 
  private:
   const std::unique_ptr<File> file_;
+  const uint64_t end_;
   uint64_t offset_ = 0;  // of the next read
 };
 
@@ -106,7 +110,9 @@ class LogWatch {
     Status synced = file.Sync();
     MutexLock lock(mutex_);
     if (!synced.ok()) failed_ = true;
-    if (!failed_) ledger_.Synced(path_, extent.length, extent.checksum);
+    if (failed_) return synced;
+    synced = ledger_.Synced(path_, extent.length, extent.checksum);
+    if (!synced.ok()) failed_ = true;
     return synced;
   }
   // It will hold something else than was appended.
@@ -211,7 +217,8 @@ class HeldLock final : public rocksdb::FileLock {
 
 class EnvFileSystem final : public rocksdb::FileSystem {
  public:
-  EnvFileSystem(Env& env, SyncLedger* ledger) : env_(env), ledger_(ledger) {}
+  EnvFileSystem(Env& env, SyncLedger* ledger, ManifestLengths lengths)
+      : env_(env), ledger_(ledger), manifest_lengths_(std::move(lengths)) {}
 
   const char* Name() const override { return "siltfs"; }
 
@@ -219,8 +226,11 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                              IODebugContext* /*debug*/) override {
     auto file = env_.OpenFile(path, {OpenMode::kRead});
-    if (file.ok()) *result = std::make_unique<SequentialFile>(std::move(file).value());
-    return ToRocksDb(file.status());
+    if (!file.ok()) return ToRocksDb(file.status());
+    const auto known = manifest_lengths_.find(path.substr(path.rfind('/') + 1));
+    const uint64_t end = known == manifest_lengths_.end() ? UINT64_MAX : known->second;
+    *result = std::make_unique<SequentialFile>(std::move(file).value(), end);
+    return IOStatus::OK();
   }
 
   IOStatus NewRandomAccessFile(const std::string& path, const FileOptions& /*options*/,
@@ -415,12 +425,15 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
   Env& env_;
   SyncLedger* const ledger_;  // null: none is kept
+  const ManifestLengths manifest_lengths_;
 };
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger) {
-  return rocksdb::NewCompositeEnv(std::make_shared<EnvFileSystem>(env, ledger));
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger,
+                                            ManifestLengths lengths) {
+  return rocksdb::NewCompositeEnv(
+      std::make_shared<EnvFileSystem>(env, ledger, std::move(lengths)));
 }
 
 }  // namespace siltfs

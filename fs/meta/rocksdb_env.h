@@ -8,7 +8,10 @@
 // preallocated, mapped, or read ahead here.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "store/env/env.h"
 
@@ -20,8 +23,12 @@ namespace siltfs {
 
 class SyncLedger;
 
+// By file name: how much of a MANIFEST there is to be read (sync_ledger.h says why).
+using ManifestLengths = std::map<std::string, uint64_t>;
+
 // What a database is to be opened on; must outlive it. `env` must outlive both. `ledger`, if there
 // is one, learns of each sync of a log, and must outlive both too.
-std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger = nullptr);
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger = nullptr,
+                                            ManifestLengths lengths = {});
 
 }  // namespace siltfs

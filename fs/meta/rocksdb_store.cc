@@ -104,11 +104,11 @@ class BackgroundListener final : public rocksdb::EventListener {
 
 // What lives as long as anything that reads: the database, and what its options point to.
 struct Database {
-  Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with)
+  Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with, ManifestLengths lengths)
       : env(on),
         path(std::move(at)),
         ledger(std::move(with)),
-        rocksdb_env(NewRocksDbEnv(env, ledger.get())) {}
+        rocksdb_env(NewRocksDbEnv(env, ledger.get(), std::move(lengths))) {}
 
   Env& env;
   const std::string path;
@@ -460,13 +460,18 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
 Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
   const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
   std::unique_ptr<SyncLedger> ledger;
+  ManifestLengths lengths;
   if (!options.ledger_path.empty()) {
-    SILTFS_RETURN_IF_ERROR(CheckSyncLedger(env, options.ledger_path, options.path));
+    SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
+                            CheckSyncLedger(env, options.ledger_path, options.path));
+    for (const SyncLedgerEntry& entry : state.entries) {
+      if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
+    }
     if (!read_only) {
       SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
     }
   }
-  auto database = std::make_shared<Database>(env, options.path, std::move(ledger));
+  auto database = std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
   database->read_only = read_only;
   const rocksdb::Options db_options = DatabaseOptions(options, *database);
   rocksdb::DB* db = nullptr;

@@ -16,7 +16,10 @@ namespace {
 constexpr std::string_view kMagic = "SILTFSSL";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumOffset = kSyncLedgerSlotSize - 8;
-constexpr size_t kSlots = 2;
+constexpr size_t kSettledSlots = 2;  // the first ones
+constexpr size_t kSlots = 4;
+constexpr std::string_view kManifest = "MANIFEST-";
+constexpr std::string_view kLog = ".log";
 constexpr size_t kEntrySize = kSyncLedgerNameSize + 8 + 8;
 static_assert(24 + kSyncLedgerEntries * kEntrySize <= kChecksumOffset);
 constexpr size_t kReadSize = 64u << 10;
@@ -36,17 +39,27 @@ bool AllDigits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The newest whole slot, if there is one.
-Result<std::optional<SyncLedgerState>> ReadLedger(const File& file) {
-  std::optional<SyncLedgerState> newest;
+struct ReadSlots {
+  SyncLedgerState newest;   // of the whole ones; empty, with serial 0, if there is none
+  size_t next_settled = 0;  // of the settled ones the older, or one that is not whole
+};
+
+Result<ReadSlots> ReadLedger(const File& file) {
+  ReadSlots slots;
+  uint64_t newest_settled = 0;
   for (size_t slot = 0; slot < kSlots; ++slot) {
     Bytes bytes(kSyncLedgerSlotSize);
     SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(slot * kSyncLedgerSlotSize, bytes));
     auto state = DecodeSyncLedgerSlot(ByteView(bytes).first(got));
     if (!state.ok() && !state.status().Is(StatusCode::kCorruption)) return state.status();
-    if (state.ok() && (!newest || newest->serial < state->serial)) newest = std::move(*state);
+    if (!state.ok()) continue;
+    if (slot < kSettledSlots && state->serial > newest_settled) {
+      newest_settled = state->serial;
+      slots.next_settled = (slot + 1) % kSettledSlots;
+    }
+    if (slots.newest.serial < state->serial) slots.newest = std::move(*state);
   }
-  return newest;
+  return slots;
 }
 
 // The checksum of a file's first bytes.
@@ -126,19 +139,19 @@ Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes) {
   return state;
 }
 
-Status CheckSyncLedger(Env& env, const std::string& path, const std::string& directory) {
+Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
+                                        const std::string& directory) {
   auto file = env.OpenFile(path, {OpenMode::kRead});
   if (!file.ok()) {
-    if (file.status().Is(StatusCode::kNotFound)) return Status::Ok();
+    if (file.status().Is(StatusCode::kNotFound)) return SyncLedgerState{};
     return std::move(file).status();
   }
   auto read = ReadLedger(**file);
   if (!read.ok()) return std::move(read).status().At(path);
-  if (!*read) return Status::Ok();
-  for (const SyncLedgerEntry& entry : (*read)->entries) {
+  for (const SyncLedgerEntry& entry : read->newest.entries) {
     SILTFS_RETURN_IF_ERROR(CheckFile(env, JoinPath(directory, entry.name), entry));
   }
-  return Status::Ok();
+  return std::move(read->newest);
 }
 
 Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string& path,
@@ -149,38 +162,42 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
   if (!file.ok()) return std::move(file).status();
   auto read = ReadLedger(**file);
   if (!read.ok()) return std::move(read).status().At(path);
-  SyncLedgerState state = std::move(*read).value_or(SyncLedgerState{});
+  SyncLedgerState state = std::move(read->newest);
   for (auto entry = state.entries.begin(); entry != state.entries.end();) {
     const auto info = env.GetFileInfo(JoinPath(directory, entry->name));
     const bool gone = info.status().Is(StatusCode::kNotFound);
     if (!gone && !info.ok()) return info.status();
     entry = gone ? state.entries.erase(entry) : entry + 1;
   }
-  std::unique_ptr<SyncLedger> ledger(new SyncLedger(std::move(file).value(), std::move(state)));
+  std::unique_ptr<SyncLedger> ledger(
+      new SyncLedger(std::move(file).value(), std::move(state), read->next_settled));
   {
     // What an older slot, or one that was written but not synced, says of files that are gone may
     // not come back: their names may be used again.
     MutexLock lock(ledger->mutex_);
-    SILTFS_RETURN_IF_ERROR(ledger->WriteBothSlots());
+    SILTFS_RETURN_IF_ERROR(ledger->WriteAllSlots());
   }
   if (made) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(std::string(DirectoryOf(path))));
   return ledger;
 }
 
-SyncLedger::SyncLedger(std::unique_ptr<File> file, SyncLedgerState state)
-    : file_(std::move(file)), serial_(state.serial) {
+SyncLedger::SyncLedger(std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled)
+    : file_(std::move(file)), serial_(state.serial), next_settled_(next_settled) {
   for (const SyncLedgerEntry& entry : state.entries) {
     entries_[entry.name] = {entry.length, entry.checksum};
   }
 }
 
 bool SyncLedger::IsLog(const std::string& path) {
-  constexpr std::string_view kManifest = "MANIFEST-";
-  constexpr std::string_view kLog = ".log";
   const std::string_view name = NameOf(path);
   if (name.size() > kSyncLedgerNameSize) return false;
-  if (name.starts_with(kManifest)) return AllDigits(name.substr(kManifest.size()));
-  return name.ends_with(kLog) && AllDigits(name.substr(0, name.size() - kLog.size()));
+  return IsManifest(path) ||
+         (name.ends_with(kLog) && AllDigits(name.substr(0, name.size() - kLog.size())));
+}
+
+bool SyncLedger::IsManifest(const std::string& path) {
+  const std::string_view name = NameOf(path);
+  return name.starts_with(kManifest) && AllDigits(name.substr(kManifest.size()));
 }
 
 Status SyncLedger::Withdraw(const std::string& path) {
@@ -188,17 +205,21 @@ Status SyncLedger::Withdraw(const std::string& path) {
   const std::string name(NameOf(path));
   entries_.erase(name);
   if (!written_.contains(name)) return Status::Ok();
-  return WriteBothSlots();
+  return WriteAllSlots();
 }
 
 void SyncLedger::Begun() { Settle(); }
 
-void SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
+Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
   MutexLock lock(mutex_);
   Synchronized& entry = entries_[std::string(NameOf(path))];
-  if (length <= entry.length) return;  // of two syncs at the same time, the one that ended first
+  // Of two syncs at the same time, the one that ended first.
+  if (length <= entry.length) return Status::Ok();
   entry = {length, checksum};
-  WriteSlot().IgnoreError("the older state is as true");
+  if (IsManifest(path)) return WriteSettled();
+  next_running_ = (next_running_ + 1) % (kSlots - kSettledSlots);
+  WriteSlot(kSettledSlots + next_running_).IgnoreError("the older state is as true");
+  return Status::Ok();
 }
 
 void SyncLedger::Removed(const std::string& path) {
@@ -208,10 +229,10 @@ void SyncLedger::Removed(const std::string& path) {
 
 void SyncLedger::Settle() {
   MutexLock lock(mutex_);
-  if (WriteSlot().ok()) Sync().IgnoreError("the older state is as true");
+  WriteSettled().IgnoreError("the older state is as true");
 }
 
-Status SyncLedger::WriteSlot() {
+Status SyncLedger::WriteSlot(size_t slot) {
   SyncLedgerState state;
   state.serial = ++serial_;
   // Should there be too many, those of the highest numbers are worth the most.
@@ -221,7 +242,7 @@ Status SyncLedger::WriteSlot() {
     state.entries.push_back({entry->first, entry->second.length, entry->second.checksum});
     written_.insert(entry->first);
   }
-  return file_->Write(serial_ % kSlots * kSyncLedgerSlotSize, AsBytes(EncodeSyncLedgerSlot(state)));
+  return file_->Write(slot * kSyncLedgerSlotSize, AsBytes(EncodeSyncLedgerSlot(state)));
 }
 
 Status SyncLedger::Sync() {
@@ -234,11 +255,19 @@ Status SyncLedger::Sync() {
   return synced;
 }
 
-Status SyncLedger::WriteBothSlots() {
+Status SyncLedger::WriteSettled() {
+  SILTFS_RETURN_IF_ERROR(WriteSlot(next_settled_));
+  SILTFS_RETURN_IF_ERROR(Sync());
+  next_settled_ = (next_settled_ + 1) % kSettledSlots;
+  return Status::Ok();
+}
+
+Status SyncLedger::WriteAllSlots() {
   std::set<std::string> present;
   for (const auto& [name, entry] : entries_) present.insert(name);
-  for (size_t slot = 0; slot < kSlots; ++slot) SILTFS_RETURN_IF_ERROR(WriteSlot());
-  SILTFS_RETURN_IF_ERROR(Sync());
+  SILTFS_RETURN_IF_ERROR(WriteSettled());
+  for (size_t slot = kSettledSlots; slot < kSlots; ++slot) SILTFS_RETURN_IF_ERROR(WriteSlot(slot));
+  SILTFS_RETURN_IF_ERROR(WriteSettled());
   written_ = std::move(present);
   return Status::Ok();
 }

@@ -4,11 +4,17 @@
 // crash may leave, and drops all behind it without a word. The ledger tells the two apart: below
 // the length that was synced, bytes that are not what they were are damage (DESIGN I4, I5).
 //
-// It is evidence, not a promise. Its two slots are written in turn, one small write after each sync
-// of a log, and are themselves synced only when a log is begun and on a clean close. So a crash may
-// leave an older state of it, which is as true: what was synced of a log never changes, and before
-// a name is used again its entry is withdrawn for good. A torn slot is made up for by the other; a
-// ledger that is missing or has no whole slot says nothing. The bytes are in docs/format.md.
+// Of RocksDB's write-ahead log it is evidence, not a promise: one small write after each sync of the
+// log, itself not synced. So a crash may leave an older state of it, which is as true: what was
+// synced of a log never changes, and before a name is used again its entry is withdrawn for good.
+//
+// Of a MANIFEST it is a promise: its sync returns when the ledger is durable, too. So what lies
+// above the ledger's length has never been acted on, and may be left unread: a torn end of a
+// MANIFEST, which RocksDB would take for damage and refuse.
+//
+// Four slots: two written in turn and synced, one after the other (of the MANIFESTs' syncs), two
+// written in turn and not synced. However a crash tears them, one of the first two is whole. A ledger
+// that is missing or has no whole slot says nothing. The bytes are in docs/format.md.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +54,10 @@ Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes);
 
 // Compares the files in `directory` with what the ledger at `path` says of them: kCorruption with
 // the file's path where synced bytes are missing or are not what they were. A file that is gone is
-// not missed. Writes nothing.
-Status CheckSyncLedger(Env& env, const std::string& path, const std::string& directory);
+// not missed. Writes nothing. Returns what the ledger says; nothing, if it is not there or says
+// nothing.
+Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
+                                        const std::string& directory);
 
 // Keeps the ledger of a store that is open for writing. Thread-safe.
 class SyncLedger {
@@ -62,26 +70,30 @@ class SyncLedger {
   // Whether a file of this path is one of the logs: written from its beginning to its end, synced
   // meanwhile, and never again after it was closed.
   static bool IsLog(const std::string& path);
+  static bool IsManifest(const std::string& path);
 
   // What was synced of a file of this path is no longer to be there: called before the file is
   // made, cut off or replaced. After a failure it must not be.
   Status Withdraw(const std::string& path);
   // A log was begun.
   void Begun();
-  // `length` bytes of this checksum were synced. A failure to write that down is no matter.
-  void Synced(const std::string& path, uint64_t length, uint64_t checksum);
+  // `length` bytes of this checksum were synced. A failure to write that down is one of the sync if
+  // it is a MANIFEST's, and no matter otherwise.
+  Status Synced(const std::string& path, uint64_t length, uint64_t checksum);
   // The file is gone, or about to be.
   void Removed(const std::string& path);
   // Makes durable what it knows, as far as the device lets it.
   void Settle();
 
  private:
-  SyncLedger(std::unique_ptr<File> file, SyncLedgerState state);
+  SyncLedger(std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled);
 
-  Status WriteSlot() SILTFS_REQUIRES(mutex_);
+  Status WriteSlot(size_t slot) SILTFS_REQUIRES(mutex_);
   Status Sync() SILTFS_REQUIRES(mutex_);
+  // Writes the older of the settled slots and syncs it.
+  Status WriteSettled() SILTFS_REQUIRES(mutex_);
   // Leaves nothing on the device but the present entries.
-  Status WriteBothSlots() SILTFS_REQUIRES(mutex_);
+  Status WriteAllSlots() SILTFS_REQUIRES(mutex_);
 
   struct Synchronized {
     uint64_t length;
@@ -91,6 +103,8 @@ class SyncLedger {
   Mutex mutex_;  // nothing else is locked while it is held
   const std::unique_ptr<File> file_;
   uint64_t serial_ SILTFS_GUARDED_BY(mutex_);
+  size_t next_settled_ SILTFS_GUARDED_BY(mutex_);  // the slot to be written by the next WriteSettled
+  size_t next_running_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Synchronized> entries_ SILTFS_GUARDED_BY(mutex_);
   // Names that a slot may hold after a power cut, whichever of the writes survive it.
   std::set<std::string> written_ SILTFS_GUARDED_BY(mutex_);
