@@ -29,6 +29,8 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
+  // Metadata says that the last mount for writing was ended by an unmount.
+  bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
   // Of a failure: its path and offset.

@@ -58,7 +58,7 @@ struct CheckOptions {
 
   // Bounds of tables, lowered by tests.
   size_t inodes_a_pass = size_t{1} << 19;          // 40 bytes each
-  size_t unresolved_references = size_t{1} << 18;  // 64 bytes each
+  size_t unresolved_references = size_t{1} << 18;  // 48 bytes each
 };
 
 // What was looked at.

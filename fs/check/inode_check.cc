@@ -28,6 +28,12 @@ bool IsName(std::string_view name) {
          name.find('/') == name.npos && name.find('\0') == name.npos;
 }
 
+bool IsType(uint32_t type) {
+  constexpr std::array<uint32_t, 7> kTypes = {0010000, 0020000, 0040000, 0060000,
+                                              0100000, 0120000, 0140000};
+  return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
+}
+
 // A number that stands for the link between a name and its cookie, whichever table it was read
 // from.
 uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_view name) {
@@ -145,6 +151,9 @@ void InodeCheck::ReadRecord(Found& found) {
     }
     found.has_record = true;
     auto record = InodeRecord::Decode(inodes_.value());
+    if (record.ok() && !IsType(record->type())) {
+      record = Status(StatusCode::kCorruption, "there is no such type of inode");
+    }
     if (record.ok()) {
       found.record = std::move(record).value();
     } else {

@@ -43,7 +43,7 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
 
 // An unmount leaves no log, and the first thing that a mount writes says that the store is in use.
 void CheckLogs(CheckContext& context) {
-  if (!context.superblock.clean || !context.ids.clean) return;
+  if (!context.superblock.clean || !context.clean()) return;
   const uint64_t changes = context.metadata->LoggedChanges();
   if (changes == 0) return;
   context.Report(MetadataFinding(
@@ -163,7 +163,7 @@ Status OpenMetadata(CheckContext& context) {
         fmt::format("metadata ends at commit {}, but the superblock knows of commit {}",
                     context.last_commit, context.highest_commit)));
   }
-  const bool clean = context.superblock.clean && context.ids.clean;
+  const bool clean = context.superblock.clean && context.clean();
   context.Count([clean](CheckReport& report) { report.clean_shutdown = clean; });
   CheckLogs(context);
   return Status::Ok();

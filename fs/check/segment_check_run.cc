@@ -31,7 +31,7 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
     // One of which nothing was committed is removed by recovery before its record is.
     const bool empty = record.chunks == 0 || record.length <= kSegmentHeaderSize;
-    if (empty && !record.sealed && !context.ids.clean) continue;
+    if (empty && !record.sealed && !context.clean()) continue;
     context.Report(
         {.code = "segment-missing",
          .path = SegmentPath(context.store(), id),

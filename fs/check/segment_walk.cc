@@ -9,6 +9,12 @@
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
+namespace {
+
+// Looked up together: the index reads flash at depth.
+constexpr size_t kLookupBatch = 4096;
+
+}  // namespace
 
 SegmentWalk::SegmentWalk(CheckContext& context, ChunkFinder& finder, ChunkNamer namer)
     : context_(context),
@@ -36,6 +42,8 @@ Status SegmentWalk::Check(SegmentId id) {
   footer_.reset();
   footer_wrong_ = truncated_ = damaged_ = lost_commit_ = false;
   scan_ = {};
+  gathered_.clear();
+  places_.clear();
   not_indexed_ = data_bytes_ = 0;
 
   CheckPresence();
@@ -56,6 +64,7 @@ Status SegmentWalk::Check(SegmentId id) {
   ReadFooter();
   CheckHeader();
   SILTFS_RETURN_IF_ERROR(ScanAll());
+  FindGathered();
   CheckTotals();
   CheckRecord();
   if (not_indexed_ > 0) {
@@ -85,7 +94,7 @@ void SegmentWalk::CheckPresence() {
   }
   // After a crash there may be some that were begun after the last commit.
   const bool begun_since =
-      !context_.ids.clean && (context_.segments.empty() || id_ > context_.segments.rbegin()->first);
+      !context_.clean() && (context_.segments.empty() || id_ > context_.segments.rbegin()->first);
   if (!begun_since) Say("segment-unknown", std::nullopt, "metadata knows nothing of the segment");
 }
 
@@ -98,7 +107,7 @@ void SegmentWalk::CheckLength() {
     Say("segment-truncated", size_, sizes);
   } else if (record_->sealed) {
     Say("segment-record", std::nullopt, sizes);
-  } else if (context_.ids.clean) {
+  } else if (context_.clean()) {
     Say("metadata-lost", std::nullopt, sizes + " since it was left by an unmount");
   }
 }
@@ -195,7 +204,7 @@ Status SegmentWalk::OnBlock(const BlockHead& head, uint32_t offset) {
   SILTFS_RETURN_IF_ERROR(context_.Continue());
   if (context_.records_known && head.last_commit > context_.last_commit) lost_commit_ = true;
   CompareWithFooter(head, offset);
-  SILTFS_RETURN_IF_ERROR(CompareWithIndex(head, offset));
+  CompareWithIndex(head, offset);
   if (context_.options.data) CheckData(head, offset);
   return Status::Ok();
 }
@@ -214,27 +223,36 @@ void SegmentWalk::CompareWithFooter(const BlockHead& head, uint32_t offset) {
   Say("segment-footer", offset, "the footer says something else than the block at this offset");
 }
 
-Status SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
-  if (!context_.index) return Status::Ok();
+void SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
+  if (!context_.index) return;
   // The next mount puts again what a crash has taken.
-  const bool may_be_absent = !(context_.records_known && context_.ids.clean) &&
-                             head.sequence > context_.index->durable_sequence();
-  std::vector<ChunkName> names;
-  for (const ChunkRecord& chunk : head.records) names.push_back(chunk.name);
-  std::vector<std::optional<Location>> locations(names.size());
-  context_.index->Get(names, locations).IgnoreError("what could not be told counts as absent");
-  for (size_t i = 0; i < names.size(); ++i) {
-    const auto ordinal = head.first_ordinal + static_cast<uint32_t>(i);
+  const bool may_be_absent =
+      !context_.clean() && head.sequence > context_.index->durable_sequence();
+  uint32_t ordinal = head.first_ordinal;
+  for (const ChunkRecord& chunk : head.records) {
+    gathered_.push_back(chunk.name);
+    places_.push_back({ordinal++, offset, may_be_absent});
+  }
+  if (gathered_.size() >= kLookupBatch) FindGathered();
+}
+
+void SegmentWalk::FindGathered() {
+  if (gathered_.empty()) return;
+  std::vector<std::optional<Location>> locations(gathered_.size());
+  context_.index->Get(gathered_, locations).IgnoreError("what could not be told counts as absent");
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    const Place& place = places_[i];
     if (locations[i]) {
-      if (locations[i]->segment == id_ && locations[i]->ordinal == ordinal) continue;
+      if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
       // Stored twice: the index knows one of them.
       const auto other = finder_.RecordAt(*locations[i]);
-      if (other.ok() && *other && (*other)->name == names[i]) continue;
+      if (other.ok() && *other && (*other)->name == gathered_[i]) continue;
     }
-    if (may_be_absent) continue;
-    if (not_indexed_++ == 0) not_indexed_offset_ = offset;
+    if (place.may_be_absent) continue;
+    if (not_indexed_++ == 0) not_indexed_offset_ = place.offset;
   }
-  return Status::Ok();
+  gathered_.clear();
+  places_.clear();
 }
 
 void SegmentWalk::CheckData(const BlockHead& head, uint32_t offset) {
@@ -298,7 +316,7 @@ void SegmentWalk::CheckRecord() {
                       record_->chunks));
       return;
     }
-  } else if (context_.ids.clean && !damaged_) {
+  } else if (context_.clean() && !damaged_) {
     expected.chunks = scan_.end_ordinal;
     expected.plain_bytes = scan_.plain_bytes;
     expected.first_sequence = scan_.first_sequence;

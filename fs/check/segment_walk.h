@@ -33,7 +33,9 @@ class SegmentWalk {
   Status OnDamage(uint64_t begin, uint64_t end, const Status& cause);
   Status OnBlock(const BlockHead& head, uint32_t offset);
   void CompareWithFooter(const BlockHead& head, uint32_t offset);
-  Status CompareWithIndex(const BlockHead& head, uint32_t offset);
+  // Gathers a block's chunks; FindGathered then asks the index for many at once.
+  void CompareWithIndex(const BlockHead& head, uint32_t offset);
+  void FindGathered();
   // Decompresses the block and names its chunks anew.
   void CheckData(const BlockHead& head, uint32_t offset);
   void CheckTotals();
@@ -45,6 +47,13 @@ class SegmentWalk {
   ChunkFinder& finder_;
   ChunkNamer namer_;
   const TagKey tag_key_;
+
+  // A chunk that the index should find.
+  struct Place {
+    uint32_t ordinal = 0;
+    uint32_t offset = 0;
+    bool may_be_absent = false;
+  };
 
   // Of the segment that is being checked.
   SegmentId id_ = kNoSegment;
@@ -60,6 +69,8 @@ class SegmentWalk {
   bool damaged_ = false;
   bool lost_commit_ = false;
   ScanResult scan_;
+  std::vector<ChunkName> gathered_;
+  std::vector<Place> places_;  // of the gathered
   uint64_t not_indexed_ = 0;
   uint32_t not_indexed_offset_ = 0;
   uint64_t data_bytes_ = 0;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+
 #include "fs/core/store_layout.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
@@ -27,6 +30,16 @@ Bytes FromHex(std::string_view hex) {
   return bytes;
 }
 
+// A store after FillAndClose.
+struct Filled {
+  DirectoryTree tree;
+  InodeNumber directory = 0;
+  InodeNumber inner = 0;
+  InodeNumber small = 0;
+  InodeNumber large = 0;
+  InodeNumber linked = 0;
+};
+
 }  // namespace
 
 std::set<std::string> CheckOutcome::codes() const {
@@ -45,7 +58,7 @@ std::string CheckOutcome::ToString() const {
 }
 
 CheckedStore::CheckedStore(IndexEngine engine, uint32_t segment_bytes)
-    : fixture_(OptionsOf(engine)) {
+    : engine_(engine), segment_bytes_(segment_bytes), fixture_(OptionsOf(engine)) {
   auto state = ReadSuperblock(fixture_.env(), path());
   REQUIRE_OK(state);
   state->superblock.segment_bytes = segment_bytes;
@@ -87,8 +100,22 @@ void CheckedStore::Fill() {
 }
 
 void CheckedStore::FillAndClose() {
-  Fill();
-  fixture_.Close();
+  // Filled once for each kind of store, as it takes a while, and copied from there.
+  static std::map<std::pair<IndexEngine, uint32_t>, Filled> filled;
+  const auto [found, first] = filled.try_emplace({engine_, segment_bytes_});
+  Filled& copy = found->second;
+  if (first) {
+    Fill();
+    fixture_.Close();
+    copy = {ReadTree(path()), directory, inner, small, large, linked};
+    return;
+  }
+  WriteTree(path(), copy.tree);
+  directory = copy.directory;
+  inner = copy.inner;
+  small = copy.small;
+  large = copy.large;
+  linked = copy.linked;
 }
 
 CheckOutcome CheckedStore::Check(bool data) {

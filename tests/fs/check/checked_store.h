@@ -35,7 +35,7 @@ class CheckedStore {
   // Opens the store and makes files short and long, sparse, shared and colliding, directories,
   // links of both kinds, attributes, names moved and removed; commits; leaves the store open.
   void Fill();
-  // Fill, and an unmount.
+  // Fill, and an unmount. The store may have another's uuid afterwards.
   void FillAndClose();
 
   // Checks the store, and that not a byte of it was changed.
@@ -59,6 +59,8 @@ class CheckedStore {
   InodeNumber linked = 0;     // "linked", also "directory/link", with two attributes
 
  private:
+  const IndexEngine engine_;
+  const uint32_t segment_bytes_;
   StoreFixture fixture_;
 };
 

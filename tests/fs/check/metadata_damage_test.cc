@@ -206,6 +206,11 @@ TEST_CASE("marks and counts of an inode are compared") {
     store.Put(InodeKey(store.small), "short");
     RequireOne(store.Check(), "inode-record", store.small);
   }
+  SECTION("an inode of no type") {
+    store.EditInode(store.inner, [](InodeRecord& record) { record.mode = 0030000; });
+    INFO(store.Check().ToString());
+    REQUIRE(store.Check().codes().contains("inode-record"));
+  }
   SECTION("the root is gone") {
     store.Remove(InodeKey(kRootInode));
     RequireCodes(store.Check(), {"root", "inode-missing", "counter"});
@@ -319,8 +324,19 @@ TEST_CASE("the store's own records are compared") {
 }
 
 TEST_CASE("metadata older than the store knows is found") {
-  CheckedStore store;
+  // With large segments only blocks tell of a commit, not the heads of segments begun since.
+  CheckedStore store(IndexEngine::kSilt, GENERATE(256u << 10, 32u << 20));
   store.FillAndClose();
+  store.fixture().Open();
+  WriteLargeFile(store.fs(), "later", RandomBytes(12, 300'000));  // its blocks know of a commit
+  store.fixture().Close();
+  if (GENERATE(false, true)) {
+    // The superblocks are as old.
+    auto state = ReadSuperblock(store.fixture().env(), store.path());
+    REQUIRE_OK(state);
+    state->superblock.last_commit = 0;
+    REQUIRE_OK(WriteSuperblock(store.fixture().env(), store.path(), state->superblock));
+  }
   store.EditMetadata([](KvStore& kv) {
     REQUIRE_OK(kv.Write({{std::string(kCommitNumberKey), Encoder().U64(0).Take()}}));
   });

@@ -134,6 +134,91 @@ TEST_CASE("damage in a segment is found where it is, and files that lose by it a
   }
 }
 
+namespace {
+
+// Replaces part of a segment.
+void Overwrite(CheckedStore& store, SegmentId id, uint64_t offset, const std::string& bytes) {
+  std::string segment = ReadText(SegmentPath(store.path(), id));
+  REQUIRE(offset + bytes.size() <= segment.size());
+  segment.replace(offset, bytes.size(), bytes);
+  WriteText(SegmentPath(store.path(), id), segment);
+}
+
+SegmentIdentity IdentityOf(CheckedStore& store, SegmentId id) {
+  auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  return {state->superblock.uuid, id};
+}
+
+}  // namespace
+
+TEST_CASE("a footer that is whole, but of other blocks, is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  const SegmentIdentity identity = IdentityOf(store, kSegment);
+  SegmentFooter footer;
+  {
+    const BlockCodec codec;
+    auto reader = SegmentReader::Open(store.fixture().env(), store.path(), identity, codec);
+    REQUIRE_OK(reader);
+    auto read = (*reader)->ReadFooter();
+    REQUIRE_OK(read);
+    footer = *read;
+  }
+  SECTION("a chunk's name") { ++footer.chunks[3].name_prefix; }
+  SECTION("a chunk's tag") { ++footer.chunks[3].tag; }
+  SECTION("a block's place") { ++footer.blocks[1].block_offset; }
+  Overwrite(store, kSegment, footer.trailer.data_end, EncodeSegmentFooter(footer, identity));
+  const CheckOutcome outcome = store.Check();
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == Codes{"segment-footer"});
+}
+
+TEST_CASE("a footer's totals are compared with the blocks and with metadata") {
+  CheckedStore store;
+  store.FillAndClose();
+  const SegmentIdentity identity = IdentityOf(store, kSegment);
+  const BlockCodec codec;
+  auto reader = SegmentReader::Open(store.fixture().env(), store.path(), identity, codec);
+  REQUIRE_OK(reader);
+  auto footer = (*reader)->ReadFooter();
+  REQUIRE_OK(footer);
+  ++footer->trailer.plain_bytes;
+  Overwrite(store, kSegment, footer->trailer.data_end, EncodeSegmentFooter(*footer, identity));
+  const CheckOutcome outcome = store.Check();
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == Codes{"segment-footer", "segment-record"});
+}
+
+TEST_CASE("a chunk whose bytes are not those of its name, or tag, is found by naming it anew") {
+  CheckedStore store;
+  store.FillAndClose();
+  Block block = BlocksOf(store, kSegment)[1];
+  const SegmentIdentity identity = IdentityOf(store, kSegment);
+  SECTION("its name") {
+    // Behind what the footer has of it.
+    ++block.head.records[0].name.bytes[19];
+    Overwrite(store, kSegment, block.offset, EncodeBlockHead(block.head, identity));
+    const CheckOutcome outcome = store.Check(true);
+    INFO(outcome.ToString());
+    REQUIRE(outcome.codes() == Codes{"chunk-name", "not-indexed", "chunk-missing"});
+  }
+  SECTION("its tag") {
+    ++block.head.records[0].tag;
+    Overwrite(store, kSegment, block.offset, EncodeBlockHead(block.head, identity));
+    const CheckOutcome outcome = store.Check(true);
+    INFO(outcome.ToString());
+    REQUIRE(outcome.codes() == Codes{"chunk-name", "segment-footer", "chunk-damaged"});
+  }
+  SECTION("its salt") {
+    block.head.records[0].salt = 1;
+    Overwrite(store, kSegment, block.offset, EncodeBlockHead(block.head, identity));
+    const CheckOutcome outcome = store.Check(true);
+    INFO(outcome.ToString());
+    REQUIRE(outcome.codes() == Codes{"chunk-name", "chunk-damaged"});
+  }
+}
+
 TEST_CASE("damage in a recipe's node is one of the file's content") {
   CheckedStore store;
   store.FillAndClose();

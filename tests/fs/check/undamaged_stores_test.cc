@@ -72,7 +72,6 @@ TEST_CASE("what a crash leaves is no finding") {
   const bool data = GENERATE(false, true);
   const bool used_before = GENERATE(false, true);
   store.Fill();
-  FileSystem& fs = store.fs();
   if (used_before) store.fixture().Reopen();
   // An overlay that nobody folded, a file without a name, and data that was not committed.
   auto open = store.fs().CreateFile(kRootInode, "open", 0644, kOwner);
@@ -84,7 +83,6 @@ TEST_CASE("what a crash leaves is no finding") {
   REQUIRE_OK(store.fs().Unlink(kRootInode, "orphan"));
   REQUIRE_OK(store.fs().SyncAll());
   WriteFile(store.fs(), "lost", RandomBytes(10, 700'000));
-  (void)fs;
   store.fixture().Crash();
 
   CheckOutcome outcome = store.Check(data);
@@ -144,8 +142,7 @@ TEST_CASE("index entries that lead nowhere are counted, as hints may") {
   const std::string newer = ReadText(index);
   CheckedStore other(IndexEngine::kMap);
   other.FillAndClose();
-  // Another store's index knows names of the same content at other places; here, segments that are
-  // not there.
+  // The other's index also knows chunks in segments that this one does not have.
   WriteText(JoinPath(IndexPath(other.path()), "map"), newer);
   const CheckOutcome outcome = other.Check();
   REQUIRE(outcome.report.stale_index_entries > 0);
@@ -188,7 +185,7 @@ TEST_CASE("progress is told of every part") {
     phases.insert(std::string(progress.phase));
   };
   store.Check(options);
-  REQUIRE(phases.contains("segments"));
+  REQUIRE(phases == std::set<std::string>{"metadata", "segments", "index", "contents"});
 }
 
 }  // namespace siltfs::testing
