@@ -49,6 +49,9 @@ struct Operation {
   bool settled = false;
 };
 
+// "rename a b".
+std::string DescribeOperation(const Operation& operation);
+
 // One writer's operations since the last time that everything was compared. Not thread-safe: the
 // writer's until its thread was joined.
 struct History {

@@ -28,7 +28,7 @@ bool ContentMatches(const Node& node, const Content& observed) {
   return PagesMatch(node.content.view(), node.dirty->view(), observed.view());
 }
 
-std::string Describe(const ObservedFile& file) {
+std::string DescribeNode(const ObservedFile& file) {
   switch (file.type) {
     case NodeType::kDirectory:
       return "a directory";
@@ -41,7 +41,7 @@ std::string Describe(const ObservedFile& file) {
                      file.xattrs.size());
 }
 
-std::string Describe(const Node& node) {
+std::string DescribeNode(const Node& node) {
   switch (node.type) {
     case NodeType::kDirectory:
       return "a directory";
@@ -123,8 +123,8 @@ class Replay {
     const std::shared_ptr<Node> node = tree_.Find(name);
     const ObservedFile* const file = Observed(name);
     std::string text =
-        fmt::format("there must be {}, there is {}", node ? killtest::Describe(*node) : "nothing",
-                    file != nullptr ? killtest::Describe(*file) : "nothing");
+        fmt::format("there must be {}, there is {}", node ? DescribeNode(*node) : "nothing",
+                    file != nullptr ? DescribeNode(*file) : "nothing");
     if (node && file != nullptr && !ContentMatches(*node, file->content)) {
       text += fmt::format(" (the first difference is at {})",
                           FirstDifference(node->content.view(), file->content.view()));
@@ -189,14 +189,6 @@ Tree StateAfter(const Testimony& testimony, size_t length, uint64_t& torn_tails)
     node->dirty.reset();
   }
   return tree.Copy();
-}
-
-std::string DescribeOperation(const Operation& operation) {
-  static constexpr const char* kNames[] = {"mkdir", "rmdir",  "symlink",  "create",
-                                           "write", "settle", "truncate", "rename",
-                                           "link",  "unlink", "setxattr"};
-  return fmt::format("{} {} {}", kNames[static_cast<size_t>(operation.kind)], operation.name,
-                     operation.other);
 }
 
 }  // namespace

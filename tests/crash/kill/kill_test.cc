@@ -91,6 +91,7 @@ class KillTest {
       RunRound(round);
       if (!result_.losses.empty()) return;
       ++result_.rounds;
+      TellProgress();
     }
     for (uint64_t file = 0; file < fill_.files(); ++file) VerifyFill(file);
     store_.Unmount();
@@ -112,6 +113,15 @@ class KillTest {
       if (!made.valid() || fsync(made.get()) != 0) throw SystemFailure("fsync " + directory);
     }
     if (fill_.files() > 0) fill_.Write();
+  }
+
+  // A line every ten seconds.
+  void TellProgress() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_line_) return;
+    next_line_ = now + std::chrono::seconds(10);
+    fmt::print(stderr, "siltfs-killtest: {} of {} rounds, {} kills, nothing lost\n", result_.rounds,
+               options_.rounds, result_.kills);
   }
 
   void RunRound(uint64_t round) {
@@ -209,6 +219,8 @@ class KillTest {
   const std::shared_ptr<const Bytes> pool_;
   MountedStore store_;
   const Fill fill_;
+  std::chrono::steady_clock::time_point next_line_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::vector<Tree> bases_;  // by writer: what is there and durable
 };
 

@@ -21,7 +21,7 @@ auto Recorder::Require(const std::string& what, Call call) {
   const auto result = RetryInterrupted(call);
   if (result >= 0) return result;
   if (round_.killing) throw MountGone();
-  throw SystemFailure(what + " with the daemon alive");
+  throw SystemFailure(what + ", with the daemon alive");
 }
 
 // Recorded before it is begun, as it may reach the store even if it never returns.
@@ -30,7 +30,7 @@ void Recorder::Do(Operation operation, Call call) {
   const size_t number = history_.operations.size();
   operation.begin = round_.clock.Now();
   history_.operations.push_back(operation);
-  Require(PathOf(operation.name), call);
+  Require(directory_ + ": " + DescribeOperation(operation), call);
   history_.operations[number].end = round_.clock.Now();
 
   const bool is_write = operation.kind == OperationKind::kWrite;
