@@ -1,7 +1,7 @@
 // What ends the test's work early.
 #pragma once
 
-#include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
