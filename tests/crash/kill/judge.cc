@@ -211,6 +211,8 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
 
 Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
   Verdict verdict;
+  // That this much is there would also follow from the rule below; but here it can be said as what
+  // it is, a broken promise.
   Stamp durable_before = 0;
   for (const Testimony& t : testimonies)
     durable_before = std::max(durable_before, t.history->durable_before);
