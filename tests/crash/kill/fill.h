@@ -1,0 +1,32 @@
+// Large files that are written once, synced, and must stay what they are: they make the store as
+// large as one wants it. No two of their chunks are the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace siltfs::killtest {
+
+class Fill {
+ public:
+  static constexpr uint64_t kFileBytes = 64u << 20;
+
+  Fill(std::string directory, uint64_t bytes, uint64_t seed)
+      : directory_(std::move(directory)), bytes_(bytes), seed_(seed) {}
+
+  uint64_t files() const { return (bytes_ + kFileBytes - 1) / kFileBytes; }
+  // Throws Failure, as Verify does.
+  void Write() const;
+  // Compares every byte of a file; returns how many.
+  uint64_t Verify(uint64_t file) const;
+
+ private:
+  std::string PathOf(uint64_t file) const;
+  uint64_t SizeOf(uint64_t file) const;
+
+  const std::string directory_;
+  const uint64_t bytes_;
+  const uint64_t seed_;
+};
+
+}  // namespace siltfs::killtest

@@ -1,0 +1,40 @@
+// The loop: a store under load, its daemon killed at a random moment, mounted again, and everything
+// compared with what was done.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace siltfs::killtest {
+
+struct KillTestOptions {
+  uint64_t rounds = 100;
+  uint64_t seed = 1;
+  std::string directory;  // exists and is empty
+  uint64_t fill_bytes = 0;
+  unsigned writers = 4;
+  std::string siltfs;
+};
+
+struct KillTestResult {
+  uint64_t rounds = 0;
+  uint64_t kills = 0;           // of a daemon under load
+  uint64_t recovery_kills = 0;  // of one that was mounting after that
+  uint64_t clean_unmounts = 0;
+  uint64_t checks = 0;  // by siltfs fsck
+  uint64_t operations = 0;
+  uint64_t operations_kept_unasked = 0;
+  uint64_t operations_gone = 0;
+  uint64_t torn_tails = 0;
+  uint64_t files_verified = 0;
+  uint64_t bytes_verified = 0;
+  std::vector<double> mount_seconds;  // after kills
+  std::vector<std::string> losses;    // a sentence each; empty: all is well
+};
+
+// Throws Interrupted; whatever else goes wrong is a loss. No daemon and no mount is left in any
+// case.
+KillTestResult RunKillTest(const KillTestOptions& options);
+
+}  // namespace siltfs::killtest

@@ -1,0 +1,52 @@
+// A store, its mount and its daemon, which gets killed. Whatever happens, neither the mount nor the
+// daemon outlives this object. Not thread-safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+#include "store/env/posix_descriptor.h"
+
+namespace siltfs::killtest {
+
+class MountedStore {
+ public:
+  // Makes STORE in `directory`. Throws Failure, as all calls do.
+  MountedStore(std::string siltfs, std::string directory);
+  ~MountedStore();
+  MountedStore(const MountedStore&) = delete;
+  MountedStore& operator=(const MountedStore&) = delete;
+
+  const std::string& mountpoint() const { return mountpoint_; }
+
+  // Returns the seconds until the mount answered.
+  double Mount();
+  // SIGKILL for the daemon, and the end of it awaited. The dead mount stays.
+  void Kill();
+  // SIGKILL for a daemon that has been mounting for this long, or for what is left of it.
+  void MountAndKill(std::chrono::microseconds after);
+  // Takes a dead mount away.
+  void Detach();
+  // `siltfs umount`: everything is durable.
+  void Unmount();
+  // Of the unmounted store, if this siltfs has fsck.
+  void CheckIfPossible();
+  bool can_check() const { return can_check_; }
+
+ private:
+  void RunOrFail(const std::string& command, const std::string& argument);
+  bool IsMounted() const;
+  void FindDaemon();
+  void KillAndForget(pid_t daemon);
+
+  const std::string siltfs_;
+  const std::string directory_;
+  const std::string store_;
+  const std::string mountpoint_;
+  bool can_check_ = false;
+  pid_t daemon_ = -1;
+};
+
+}  // namespace siltfs::killtest
