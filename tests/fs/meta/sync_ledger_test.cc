@@ -2,6 +2,7 @@
 #include "fs/meta/sync_ledger.h"
 
 #include <algorithm>
+#include <set>
 #include <initializer_list>
 
 #include "fs/meta/rocksdb_store.h"
@@ -57,10 +58,10 @@ std::unique_ptr<SyncLedger> OpenLedger(Env& env) {
 }
 
 void TellSynced(SyncLedger& ledger, const std::string& path, std::string_view text) {
-  ledger.Synced(path, text.size(), Checksum(AsBytes(text)));
+  REQUIRE_OK(ledger.Synced(path, text.size(), Checksum(AsBytes(text))));
 }
 
-Status Check(Env& env) { return CheckSyncLedger(env, kLedger, "/"); }
+Status Check(Env& env) { return CheckSyncLedger(env, kLedger, "/").status(); }
 
 // --- The bytes, put together from docs/format.md ("Sync ledger").
 
@@ -160,20 +161,22 @@ TEST_CASE("A torn slot is made up for by the one before it, and without any ther
     TellSynced(*ledger, kLog, "one");
     TellSynced(*ledger, kLog, "one two");
   }
-  const auto first = DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).first(4096));
-  REQUIRE_OK(first);
-  const uint64_t newest = first->entries[0].length == 7 ? 0 : 4096;
+  const auto third = DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).subspan(8192, 4096));
+  REQUIRE_OK(third);
+  const uint64_t newest = third->entries[0].length == 7 ? 8192 : 12288;
   Flip(env, kLog, 5);
   REQUIRE_CODE(Check(env), kCorruption);
   Flip(env, kLedger, newest + 2000);
   REQUIRE_OK(Check(env));  // of the older state's three bytes all are right
   Flip(env, kLog, 1);
   REQUIRE_CODE(Check(env), kCorruption);
-  Flip(env, kLedger, 4096 - newest + 2000);
+  Flip(env, kLedger, 8192 + 12288 - newest + 2000);
   REQUIRE_OK(Check(env));
   // It is written anew.
   OpenLedger(env);
-  REQUIRE_OK(DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).first(4096)));
+  const std::string ledger = Contents(env, kLedger);
+  for (size_t slot = 0; slot < 4; ++slot)
+    REQUIRE_OK(DecodeSyncLedgerSlot(AsBytes(ledger).subspan(slot * 4096, 4096)));
   REQUIRE_OK(env.RemoveFile(kLedger));
   REQUIRE_OK(Check(env));
 }
@@ -182,9 +185,36 @@ TEST_CASE("The ledger is no longer than its slots, however many logs there were"
   SimEnv env;
   const auto ledger = OpenLedger(env);
   for (int i = 0; i < 200; ++i) TellSynced(*ledger, std::to_string(100000 + i) + ".log", "text");
-  REQUIRE(Contents(env, kLedger).size() == 8192);
+  REQUIRE(Contents(env, kLedger).size() == 4 * 4096);
   WriteAndSync(env, "/100199.log", "test");
   REQUIRE_CODE(Check(env), kCorruption);
+}
+
+TEST_CASE("What was synced of a MANIFEST is durable in the ledger, however a power cut tears it") {
+  const std::string manifest = "/MANIFEST-000003";
+  std::set<uint64_t> lengths;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    SimEnv env;
+    WriteAndSync(env, manifest, "1234567890");
+    WriteAndSync(env, kLog, "12345678901234567890");
+    const auto ledger = OpenLedger(env);
+    TellSynced(*ledger, manifest, "1234");
+    TellSynced(*ledger, manifest, "12345");
+    for (size_t length = 1; length < 12; ++length)
+      TellSynced(*ledger, kLog, std::string("12345678901234567890").substr(0, length));
+    // The power goes while the next one is written.
+    env.CutAtCall(1 + seed % 2);
+    REQUIRE_CODE(ledger->Synced(manifest, 6, Checksum(AsBytes("123456"))), kIoError);
+    env.Reboot({Unsynced::kGarble, seed});
+    const auto state = CheckSyncLedger(env, kLedger, "/");
+    REQUIRE_OK(state);
+    const auto entry = std::find_if(state->entries.begin(), state->entries.end(),
+                                    [](const SyncLedgerEntry& e) { return e.name[0] == 'M'; });
+    REQUIRE(entry != state->entries.end());
+    lengths.insert(entry->length);
+  }
+  REQUIRE(lengths == std::set<uint64_t>{5, 6});
 }
 
 TEST_CASE("A clean close leaves the ledger on the device") {
@@ -293,6 +323,29 @@ TEST_CASE("A byte flipped anywhere in what was synced of a log refuses the store
     const auto store = OpenRocksDbStore(env, At(mode));
     REQUIRE_OK(store);
     REQUIRE(Read(**store, Key(59)) == "59");
+  }
+}
+
+TEST_CASE("What lies above a MANIFEST's synced length is not read, whatever it is") {
+  SimEnv env;
+  MakeKilled(env, 10);
+  Random random(3);
+  for (const std::string& log : Logs(env)) {
+    if (log.ends_with(".log")) continue;
+    for (const size_t extra : {1, 7, 20, 5000, 40'000}) {
+      CAPTURE(extra);
+      for (const Mode mode : {Mode::kReadOnly, Mode::kOpen}) {
+        const auto torn = env.Fork();
+        Bytes garbage(extra);
+        if (extra != 20) random.Fill(garbage);
+        auto file = torn->OpenFile(log, {.mode = OpenMode::kReadWrite});
+        REQUIRE_OK(file);
+        REQUIRE_OK((*file)->Write(*(*file)->Size(), garbage));
+        const auto store = OpenRocksDbStore(*torn, At(mode));
+        REQUIRE_OK(store);
+        REQUIRE(Read(**store, Key(9)) == "9");
+      }
+    }
   }
 }
 
