@@ -111,7 +111,7 @@ std::string Read(const Readable& from, std::string_view key) {
 }
 
 // A weakness of RocksDB's that is not mended: it takes the unsynced end of its manifest for damage,
-// not for torn, where a power cut took sectors out of the middle of it (CrashPolicy kSubset).
+// not for torn, where a power cut left a record of it in part (CrashPolicy kPrefix or kSubset).
 inline bool ManifestLostSectors(const Status& status) {
   return status.Is(StatusCode::kCorruption) &&
          status.cause().find("the metadata store says") != std::string_view::npos &&
