@@ -170,7 +170,7 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
     entry = gone ? state.entries.erase(entry) : entry + 1;
   }
   std::unique_ptr<SyncLedger> ledger(
-      new SyncLedger(std::move(file).value(), std::move(state), read->next_settled));
+      new SyncLedger(env, std::move(file).value(), std::move(state), read->next_settled));
   {
     // What an older slot, or one that was written but not synced, says of files that are gone may
     // not come back: their names may be used again.
@@ -181,8 +181,9 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
   return ledger;
 }
 
-SyncLedger::SyncLedger(std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled)
-    : file_(std::move(file)), serial_(state.serial), next_settled_(next_settled) {
+SyncLedger::SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state,
+                       size_t next_settled)
+    : env_(env), file_(std::move(file)), serial_(state.serial), next_settled_(next_settled) {
   for (const SyncLedgerEntry& entry : state.entries) {
     entries_[entry.name] = {entry.length, entry.checksum};
   }
@@ -232,7 +233,7 @@ void SyncLedger::Settle() {
   WriteSettled().IgnoreError("the older state is as true");
 }
 
-Status SyncLedger::WriteSlot(size_t slot) {
+std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
   // Should there be too many, those of the highest numbers are worth the most.
@@ -242,20 +243,37 @@ Status SyncLedger::WriteSlot(size_t slot) {
     state.entries.push_back({entry->first, entry->second.length, entry->second.checksum});
     written_.insert(entry->first);
   }
-  return file_->Write(slot * kSyncLedgerSlotSize, AsBytes(EncodeSyncLedgerSlot(state)));
+  return EncodeSyncLedgerSlot(state);
+}
+
+Status SyncLedger::WriteSlot(size_t slot) {
+  return file_->Write(slot * kSyncLedgerSlotSize, AsBytes(NextSlot()));
 }
 
 Status SyncLedger::Sync() {
-  if (doubtful_) {
+  if (doubt_ != StatusCode::kOk) {
     return Status(StatusCode::kIoError, "a sync of the sync ledger failed before")
         .At(file_->path());
   }
   Status synced = file_->Sync();
-  doubtful_ = !synced.ok();
+  doubt_ = synced.code();
   return synced;
 }
 
+Status SyncLedger::ReplaceIfDoubtful() {
+  if (doubt_ != StatusCode::kNoSpace) return Status::Ok();
+  const std::string path = file_->path();
+  written_.clear();
+  std::string slots;
+  for (size_t slot = 0; slot < kSlots; ++slot) slots += NextSlot();
+  SILTFS_RETURN_IF_ERROR(ReplaceFile(env_, path, AsBytes(slots)));
+  SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(path, {OpenMode::kReadWrite}));
+  doubt_ = StatusCode::kOk;
+  return Status::Ok();
+}
+
 Status SyncLedger::WriteSettled() {
+  SILTFS_RETURN_IF_ERROR(ReplaceIfDoubtful());
   SILTFS_RETURN_IF_ERROR(WriteSlot(next_settled_));
   SILTFS_RETURN_IF_ERROR(Sync());
   next_settled_ = (next_settled_ + 1) % kSettledSlots;

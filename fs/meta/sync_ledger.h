@@ -86,14 +86,19 @@ class SyncLedger {
   void Settle();
 
  private:
-  SyncLedger(std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled);
+  SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled);
 
+  // The present state, to be written to some slot.
+  std::string NextSlot() SILTFS_REQUIRES(mutex_);
   Status WriteSlot(size_t slot) SILTFS_REQUIRES(mutex_);
   Status Sync() SILTFS_REQUIRES(mutex_);
   // Writes the older of the settled slots and syncs it.
   Status WriteSettled() SILTFS_REQUIRES(mutex_);
   // Leaves nothing on the device but the present entries.
   Status WriteAllSlots() SILTFS_REQUIRES(mutex_);
+  // If a sync found the disk full: puts a new file in the ledger's place, since of this one nobody
+  // knows what the device holds.
+  Status ReplaceIfDoubtful() SILTFS_REQUIRES(mutex_);
 
   struct Synchronized {
     uint64_t length;
@@ -101,15 +106,16 @@ class SyncLedger {
   };
 
   Mutex mutex_;  // nothing else is locked while it is held
-  const std::unique_ptr<File> file_;
+  Env& env_;
+  std::unique_ptr<File> file_ SILTFS_GUARDED_BY(mutex_);
   uint64_t serial_ SILTFS_GUARDED_BY(mutex_);
   size_t next_settled_ SILTFS_GUARDED_BY(mutex_);  // the slot to be written by the next WriteSettled
   size_t next_running_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Synchronized> entries_ SILTFS_GUARDED_BY(mutex_);
   // Names that a slot may hold after a power cut, whichever of the writes survive it.
   std::set<std::string> written_ SILTFS_GUARDED_BY(mutex_);
-  // A sync failed: what the device holds is unknown for good.
-  bool doubtful_ SILTFS_GUARDED_BY(mutex_) = false;
+  // Of the first sync that failed: what the device holds of this file is unknown for good.
+  StatusCode doubt_ SILTFS_GUARDED_BY(mutex_) = StatusCode::kOk;
 };
 
 }  // namespace siltfs

@@ -17,11 +17,12 @@ constexpr std::chrono::hours kNever{1};
 // What a store shows: its trees in words, or that something is wrong.
 struct View {
   std::string trees;
+  std::vector<uint64_t> digests;
   std::string trouble;  // what it said of damage
   bool refused = false;  // with anything but kCorruption
 };
 
-View Look(Env& device, unsigned threads) {
+View Look(Env& device, size_t threads) {
   View view;
   FindingLog findings;
   auto fail = [&view](const Status& status) {
@@ -35,8 +36,13 @@ View Look(Env& device, unsigned threads) {
   }
   for (unsigned thread = 0; thread < threads; ++thread) {
     auto tree = DescribeTree(**fs, thread);
-    if (tree.ok()) view.trees += *tree;
-    if (!tree.ok()) fail(tree.status());
+    auto digest = DigestTree(**fs, thread);
+    if (!tree.ok() || !digest.ok()) {
+      fail(tree.ok() ? digest.status() : tree.status());
+      break;
+    }
+    view.trees += *tree;
+    view.digests.push_back(*digest);
   }
   view.trouble += findings.Take();
   return view;
@@ -85,9 +91,9 @@ Result<std::string> Rot(SimEnv& device, Random& random) {
 
 }  // namespace
 
-RotOutcome CheckRot(const SimEnv& device, unsigned threads, Random& random) {
+RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Random& random) {
   RotOutcome outcome;
-  const View sound = Look(*device.Fork(), threads);
+  const View sound = Look(*device.Fork(), history.threads());
   const auto rotten = device.Fork();
   auto place = Rot(*rotten, random);
   if (!sound.trouble.empty() || !place.ok()) {
@@ -95,11 +101,15 @@ RotOutcome CheckRot(const SimEnv& device, unsigned threads, Random& random) {
     return outcome;
   }
   outcome.place = *place;
-  const View seen = Look(*rotten, threads);
+  const View seen = Look(*rotten, history.threads());
   outcome.noticed = !seen.trouble.empty();
   if (seen.refused) outcome.problem = "is not called damage: " + seen.trouble;
   if (!outcome.noticed && seen.trees != sound.trees) {
-    outcome.problem = "shows something else without a word:\n" + seen.trees + "instead of\n" + sound.trees;
+    const auto legal = history.Match(cut, seen.digests);
+    if (!legal.ok()) {
+      outcome.problem = fmt::format("shows something else without a word ({}):\n{}instead of\n{}",
+                                    legal.status().ToString(), seen.trees, sound.trees);
+    }
   }
   return outcome;
 }

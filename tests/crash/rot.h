@@ -1,6 +1,7 @@
 // One byte that has rotted on a device whose process was killed (everything it wrote is there): the
-// store must say so, in one way or another, or show exactly what it would have shown; never an older
-// state and never wrong bytes.
+// store must say so, in one way or another, or show what it would have shown; never wrong bytes, and
+// no older state but one that lacks what nobody was told of (a commit that was under way is no more
+// than a torn end).
 //
 // Thread-safety: functions of their arguments.
 #pragma once
@@ -9,6 +10,7 @@
 
 #include "store/base/random.h"
 #include "store/env/sim_env.h"
+#include "tests/crash/history.h"
 
 namespace siltfs::testing {
 
@@ -18,7 +20,8 @@ struct RotOutcome {
   bool noticed = false;
 };
 
-// `device` is not changed. Which byte is decided by `random`: all kinds of files as often.
-RotOutcome CheckRot(const SimEnv& device, unsigned threads, Random& random);
+// `device` is as a kill before record `cut` left it, and is not changed. Which byte is decided by
+// `random`: all kinds of files as often.
+RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Random& random);
 
 }  // namespace siltfs::testing

@@ -185,7 +185,7 @@ void RotSequence(uint64_t seed, uint64_t limit,
     if (!moved.ok()) return verdict(moved.ToString(), sequence, false);
     const auto device = player.Cut({.unsynced = CrashPolicy::Unsynced::kKeep});
     for (int flip = 0; flip < kFlipsPerKill && limit > 0; ++flip, --limit) {
-      const RotOutcome outcome = CheckRot(*device, plan.threads, random);
+      const RotOutcome outcome = CheckRot(*device, *history, places[i], random);
       verdict(outcome.problem,
               fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place),
               outcome.noticed);

@@ -110,14 +110,6 @@ std::string Read(const Readable& from, std::string_view key) {
   return value->value_or("(none)");
 }
 
-// A weakness of RocksDB's that is not mended: it takes the unsynced end of its manifest for damage,
-// not for torn, where a power cut left a record of it in part (CrashPolicy kPrefix or kSubset).
-inline bool ManifestLostSectors(const Status& status) {
-  return status.Is(StatusCode::kCorruption) &&
-         status.cause().find("the metadata store says") != std::string_view::npos &&
-         status.cause().find("MANIFEST") != std::string_view::npos;
-}
-
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
 // Without what commits write of themselves.
