@@ -455,11 +455,30 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
       .At(options.path);
 }
 
+// One attempt; MANIFESTs are read as far as `lengths` says.
+Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& options,
+                                          ManifestLengths lengths) {
+  const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
+  std::unique_ptr<SyncLedger> ledger;
+  if (!options.ledger_path.empty() && !read_only) {
+    SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
+  }
+  auto database =
+      std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
+  database->read_only = read_only;
+  const rocksdb::Options db_options = DatabaseOptions(options, *database);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = read_only
+                                     ? rocksdb::DB::OpenForReadOnly(db_options, options.path, &db)
+                                     : rocksdb::DB::Open(db_options, options.path, &db);
+  if (!status.ok()) return OpenStatus(env, status, options);
+  database->db.reset(db);
+  return std::unique_ptr<KvStore>(std::make_unique<RocksDbStore>(std::move(database)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
-  const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
-  std::unique_ptr<SyncLedger> ledger;
   ManifestLengths lengths;
   if (!options.ledger_path.empty()) {
     SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
@@ -467,20 +486,11 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions
     for (const SyncLedgerEntry& entry : state.entries) {
       if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
     }
-    if (!read_only) {
-      SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
-    }
   }
-  auto database = std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
-  database->read_only = read_only;
-  const rocksdb::Options db_options = DatabaseOptions(options, *database);
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = database->read_only
-                                     ? rocksdb::DB::OpenForReadOnly(db_options, options.path, &db)
-                                     : rocksdb::DB::Open(db_options, options.path, &db);
-  if (!status.ok()) return OpenStatus(env, status, options);
-  database->db.reset(db);
-  return std::unique_ptr<KvStore>(std::make_unique<RocksDbStore>(std::move(database)));
+  // A MANIFEST that is whole is read to its end, whatever the ledger says, which may have rotted.
+  auto opened = OpenOnce(env, options, {});
+  if (lengths.empty() || !opened.status().Is(StatusCode::kCorruption)) return opened;
+  return OpenOnce(env, options, std::move(lengths));
 }
 
 }  // namespace siltfs

@@ -9,8 +9,8 @@
 // synced of a log never changes, and before a name is used again its entry is withdrawn for good.
 //
 // Of a MANIFEST it is a promise: its sync returns when the ledger is durable, too. So what lies
-// above the ledger's length has never been acted on, and may be left unread: a torn end of a
-// MANIFEST, which RocksDB would take for damage and refuse.
+// above the ledger's length has never been acted on, and may be left unread where it is not whole: a
+// torn end of a MANIFEST, which RocksDB would take for damage and refuse.
 //
 // Four slots: two written in turn and synced, one after the other (of the MANIFESTs' syncs), two
 // written in turn and not synced. However a crash tears them, one of the first two is whole. A ledger

@@ -342,7 +342,26 @@ TEST_CASE("A byte flipped anywhere in what was synced of a log refuses the store
   }
 }
 
-TEST_CASE("What lies above a MANIFEST's synced length is not read, whatever it is") {
+TEST_CASE("A ledger that has rotted makes no store older") {
+  SimEnv env;
+  MakeKilled(env, 10);
+  {
+    auto store = OpenRocksDbStore(env, At(Mode::kOpen));
+    REQUIRE_OK(store);
+    REQUIRE_OK((*store)->Write({Put("last", "1")}));
+    REQUIRE_OK((*store)->CloseCleanly());
+  }
+  for (size_t at = 5; at < Contents(env, kLedger).size(); at += 511) {
+    CAPTURE(at);
+    const auto rotten = env.Fork();
+    Flip(*rotten, kLedger, at);
+    const auto store = OpenRocksDbStore(*rotten, At(Mode::kOpen));
+    REQUIRE_OK(store);
+    REQUIRE(Read(**store, "last") == "1");
+  }
+}
+
+TEST_CASE("What lies above a MANIFEST's synced length does not keep a store closed") {
   SimEnv env;
   MakeKilled(env, 10);
   Random random(3);
