@@ -336,7 +336,8 @@ Status RocksDbStore::WaitForFlush() {
   }
 }
 
-// A log is replayed into memory, and from there nothing goes to disk in a database opened read-only.
+// A log is replayed into memory, and from there nothing goes to disk in a database opened
+// read-only.
 uint64_t RocksDbStore::LoggedChanges() const {
   uint64_t sum = 0;
   for (const std::string& property : {rocksdb::DB::Properties::kNumEntriesActiveMemTable,
@@ -409,8 +410,8 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
 
   // Safety.
   db.paranoid_checks = true;
-  db.wal_recovery_mode = options.strict ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
-                                        : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // A torn end of the log is what a crash leaves. What is damaged below it the sync ledger tells.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.track_and_verify_wals_in_manifest = true;
   db.max_bgerror_resume_count = 0;  // a failed sync is never tried again behind our back
 

@@ -32,9 +32,6 @@ struct RocksDbOptions {
   };
   std::string path;
   Mode mode = Mode::kOpen;
-  // Any record of the log that is not whole is kCorruption, even at its end, where a crash may
-  // leave one: for fsck.
-  bool strict = false;
   // The sync ledger beside the directory (sync_ledger.h): checked before anything is opened, in
   // every mode, then kept. Empty: there is none, and damage of a log may pass for its torn end.
   std::string ledger_path = {};
