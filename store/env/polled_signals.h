@@ -2,7 +2,8 @@
 //
 // While one lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in the thread that made it and,
 // inherited, in those started since: make it before all other threads, and destroy it on the same
-// thread. Thread-safety: the calls from any thread.
+// thread. Those that came and were not asked for are forgotten then, and SIGUSR1 is ignored from
+// then on. Thread-safety: the calls from any thread.
 #pragma once
 
 #include <memory>

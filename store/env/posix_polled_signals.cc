@@ -27,7 +27,12 @@ bool TakePending(const sigset_t& set) {
 class PosixPolledSignals final : public PolledSignals {
  public:
   explicit PosixPolledSignals(const sigset_t& before) : before_(before) {}
-  ~PosixPolledSignals() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  // What nobody asked for any more is dropped: delivered now, it would end the process.
+  ~PosixPolledSignals() override {
+    while (TakePending(termination_) || TakePending(status_)) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
 
   bool TerminationRequested() override {
     if (!requested_ && TakePending(termination_)) requested_ = true;
@@ -47,6 +52,8 @@ class PosixPolledSignals final : public PolledSignals {
 Result<std::unique_ptr<PolledSignals>> PolledSignals::Block() {
   sigset_t set = SetOf(kTermination);
   sigaddset(&set, SIGUSR1);
+  // Blocked, it waits all the same; from the end of this on it is not worth a process's death.
+  if (signal(SIGUSR1, SIG_IGN) == SIG_ERR) return PosixError("ignore SIGUSR1", errno);
   sigset_t before;
   if (const int error = pthread_sigmask(SIG_BLOCK, &set, &before); error != 0) {
     return PosixError("block signals", error);
