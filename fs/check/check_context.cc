@@ -14,6 +14,8 @@ bool IsDamage(const Status& status) {
     case StatusCode::kCorruption:
     case StatusCode::kIoError:
     case StatusCode::kNotFound:
+    case StatusCode::kNotADirectory:  // a file stands where a directory should, or the reverse
+    case StatusCode::kIsADirectory:
     case StatusCode::kNeedsNewer:
     case StatusCode::kInvalidArgument:
       return true;

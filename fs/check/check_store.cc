@@ -14,24 +14,37 @@
 namespace siltfs {
 namespace {
 
-// Locks a store that has a lock; a store without one is open nowhere, and gets none, for that would
-// be a change.
-Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& store) {
-  const auto info = env.GetFileInfo(LockPath(store));
-  if (!info.ok()) {
-    if (info.status().Is(StatusCode::kNotFound) || info.status().Is(StatusCode::kNotADirectory))
-      return std::unique_ptr<FileLock>();
-    return info.status();
+// Locks a store that has a lock. A store without one, or with something else in its place, is open
+// nowhere, and gets none, for that would be a change.
+Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
+  const auto info = env.GetFileInfo(path);
+  if (info.ok() && info->type == FileType::kRegular) return env.LockFile(path);
+  if (info.ok() || info.status().Is(StatusCode::kNotFound) ||
+      info.status().Is(StatusCode::kNotADirectory)) {
+    return std::unique_ptr<FileLock>();
   }
-  return env.LockFile(LockPath(store));
+  return info.status();
+}
+
+// A lock that is missing is made by the next mount; another thing in its place is in the way.
+void CheckLock(CheckContext& context, const std::string& path) {
+  const auto info = context.env.GetFileInfo(path);
+  if (!info.ok() || info->type == FileType::kRegular) return;
+  context.Report({.code = "lock",
+                  .path = path,
+                  .offset = std::nullopt,
+                  .inode = std::nullopt,
+                  .message = "is no file, and the store cannot be locked for a mount"});
 }
 
 }  // namespace
 
 Result<CheckReport> CheckStore(Env& env, const CheckOptions& options) {
   CheckContext context(env, options);
-  SILTFS_ASSIGN_OR_RETURN(const auto lock, Lock(env, options.store));
+  const std::string lock_path = LockPath(options.store);
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, Lock(env, lock_path));
   SILTFS_ASSIGN_OR_RETURN(const bool usable, CheckSuperblock(context));
+  CheckLock(context, lock_path);
   if (!usable) return context.report();
   SILTFS_RETURN_IF_ERROR(OpenMetadata(context));
   const auto begin = [&context](std::string_view phase) {

@@ -85,7 +85,8 @@ struct CheckReport {
   uint64_t stale_index_entries = 0;  // that lead nowhere: hints, no findings
 
   uint64_t findings = 0;
-  bool clean_shutdown = false;  // the last mount for writing was ended by an unmount
+  // The last mount for writing was ended by an unmount; empty if metadata cannot tell.
+  std::optional<bool> clean_shutdown;
 };
 
 // `env` must outlive the call.

@@ -145,7 +145,8 @@ Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
 Status OpenMetadata(CheckContext& context) {
   auto opened = OpenReadOnly(context);
   if (!opened.ok()) {
-    if (!IsDamage(opened.status())) return std::move(opened).status();
+    const Status& failure = opened.status();
+    if (failure.Is(StatusCode::kNeedsNewer) || !IsDamage(failure)) return failure;
     context.Report("metadata-open", opened.status());
     return Status::Ok();
   }

@@ -7,7 +7,7 @@
 namespace siltfs {
 
 // Opens the key-value store and reads the records of the store as a whole into the context. What
-// cannot be had is a finding.
+// cannot be had is a finding; kNeedsNewer for a sync ledger of a later version.
 Status OpenMetadata(CheckContext& context);
 
 // All tables against each other: see inode_check.h and name_check.h.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fs/core/file_system.h"
+#include "fs/core/store_layout.h"
 #include "store/env/polled_signals.h"
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"
@@ -67,6 +68,17 @@ TEST_CASE("fsck exits with 4 also where the store cannot be opened at all") {
     Damage(store.superblock(1));
   }
   SECTION("no metadata is left") { std::filesystem::remove_all(store.path() + "/meta"); }
+  SECTION("a file stands where a directory should") {
+    const std::string place = store.path() + GENERATE("/meta", "/segments", "/index");
+    std::filesystem::remove_all(place);
+    std::ofstream(place) << "x";
+  }
+  SECTION("a directory stands where a file should") {
+    const std::string place = store.path() + GENERATE("/lock", "/meta.ledger", "/superblock.0",
+                                                      "/meta/CURRENT", "/index/manifest");
+    std::filesystem::remove(place);
+    std::filesystem::create_directory(place);
+  }
   const Outcome outcome = Run({"siltfs", "fsck", store.path()});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 4);
@@ -99,6 +111,48 @@ TEST_CASE("fsck --json is one document") {
   CHECK(finding["offset"].is_null());
   CHECK(finding["inode"].is_null());
   CHECK_FALSE(finding["message"].get<std::string>().empty());
+}
+
+TEST_CASE("fsck --json is one document also where the check could not be done") {
+  const Store store;
+  const TemporaryDirectory directory;
+  const auto document = [](const Outcome& outcome, int code) {
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(Lines(outcome.err) == 1);
+    Json json = Json::parse(outcome.out);
+    CHECK(json["clean"].is_null());
+    CHECK("siltfs: " + json["error"].get<std::string>() + "\n" == outcome.err);
+    return json;
+  };
+  SECTION("there is no store") {
+    for (const std::string& place : {directory.path(), directory / "missing"}) {
+      CHECK(document(Run({"siltfs", "fsck", "--json", place}), 8)["findings"].empty());
+    }
+  }
+  SECTION("someone has it open") {
+    const auto env = NewPosixEnv();
+    const auto lock = env->LockFile(LockPath(store.path()));
+    REQUIRE_OK(lock);
+    document(Run({"siltfs", "fsck", "--json", store.path()}), 8);
+  }
+  SECTION("it is asked to end, with what was found until then") {
+    Damage(store.superblock(1));
+    auto signals = PolledSignals::Block();
+    REQUIRE_OK(signals);
+    REQUIRE(raise(SIGINT) == 0);
+    const Json json = document(Run({"siltfs", "fsck", "--json", store.path()}), 32);
+    CHECK(json["finding_count"] == 1);
+    CHECK(json["findings"].at(0)["code"] == "superblock-copy");
+  }
+}
+
+TEST_CASE("fsck says that a store was not unmounted only where metadata says so") {
+  const Store store;
+  std::filesystem::remove_all(store.path() + "/meta");
+  CHECK_FALSE(Has(Run({"siltfs", "fsck", store.path()}).out, "not unmounted"));
+  CHECK(
+      Json::parse(Run({"siltfs", "fsck", "--json", store.path()}).out)["clean_shutdown"].is_null());
 }
 
 TEST_CASE("fsck exits with 8 where there is nothing that it could check") {
@@ -136,6 +190,7 @@ TEST_CASE("fsck exits with 16 for what it does not know, repair included") {
            {"siltfs", "fsck", "-y", store.path()},
            {"siltfs", "fsck", "--frobnicate", store.path()},
            {"siltfs", "fsck", "-C", "many", store.path()},
+           {"siltfs", "fsck", "-C", "-1", store.path()},
            {"siltfs", "fsck", "-C", "999", store.path()},  // not open
            {"fsck.siltfs"},
            {"fsck.siltfs", "-a", store.path()}}) {
@@ -144,6 +199,7 @@ TEST_CASE("fsck exits with 16 for what it does not know, repair included") {
     CHECK(outcome.code == 16);
     CHECK(outcome.out.empty());
     CHECK(Lines(outcome.err) == 1);
+    CHECK(outcome.err.size() < 200);
   }
 }
 
@@ -190,6 +246,16 @@ TEST_CASE("fsck that is asked to end exits with 32, and one that is asked for it
     CHECK(Lines(outcome.err) == 1);
     CHECK(Has(outcome.err, "metadata 0"));
   }
+}
+
+// Delivered once the command no longer blocks them, they would end the process before it has said
+// what it found.
+TEST_CASE("Signals that came too late to be asked for are forgotten") {
+  auto signals = PolledSignals::Block();
+  REQUIRE_OK(signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) REQUIRE(raise(signal) == 0);
+  signals->reset();  // the mask is as before, and the process lives
+  CHECK(raise(SIGUSR1) == 0);
 }
 
 }  // namespace

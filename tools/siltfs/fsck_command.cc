@@ -1,7 +1,7 @@
 // siltfs fsck, and fsck.siltfs as fsck(8) calls it. Checks only.
 #include <algorithm>
 #include <array>
-#include <exception>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <thread>
@@ -35,16 +35,13 @@ unsigned NumberOf(std::string_view phase) {
 
 Result<CheckReport> Check(const Arguments& arguments, const std::string& store,
                           ProgressDisplay& display, PolledSignals& signals,
-                          Surroundings& surroundings, nlohmann::json& listed) {
+                          Surroundings& surroundings, FindingList& findings) {
   CheckOptions options;
   options.store = store;
   options.data = arguments.data;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
   options.on_finding = [&](const Finding& finding) {
-    if (arguments.json) {
-      if (listed.size() < kMostFindingsListed) listed.push_back(FindingToJson(finding));
-      return;
-    }
+    if (arguments.json) return findings.Add(finding);
     display.Clear();
     surroundings.out << FormatFinding(finding);
   };
@@ -59,15 +56,22 @@ Result<CheckReport> Check(const Arguments& arguments, const std::string& store,
   return CheckStore(surroundings.env, options);
 }
 
-FsckCode Stop(Surroundings& surroundings, const Status& status) {
+// Flushed while signals still wait: after that one may end the process.
+void PrintJson(Surroundings& surroundings, const nlohmann::json& document) {
+  // Names are bytes, and JSON is UTF-8.
+  surroundings.out << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                   << std::endl;
+}
+
+// The check could not be done, or not to its end.
+FsckCode Stop(const Arguments& arguments, const std::string& store, const FindingList& findings,
+              const Status& status, Surroundings& surroundings) {
   Fail(surroundings, status);
+  if (arguments.json) PrintJson(surroundings, FailureToJson(store, status, findings));
   return ToFsckCode(status);
 }
 
 FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  // Before any thread is there.
-  const auto signals = PolledSignals::Block();
-  if (!signals.ok()) return Stop(surroundings, signals.status());
   if (arguments.descriptor > 0) {
     const Status open = WriteToDescriptor(arguments.descriptor, "");
     if (!open.ok()) {
@@ -75,24 +79,25 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
       return FsckCode::kUsage;
     }
   }
+  FindingList findings;
+  // Before any thread is there.
+  const auto signals = PolledSignals::Block();
+  if (!signals.ok())
+    return Stop(arguments, arguments.store, findings, signals.status(), surroundings);
   const Result<std::string> store = StoreAt(arguments.store);
-  if (!store.ok()) return Stop(surroundings, store.status());
+  if (!store.ok()) return Stop(arguments, arguments.store, findings, store.status(), surroundings);
   PrepareForStore();
   ProgressDisplay::Options display_options{
       .command = "fsck", .subject = *store, .quiet = arguments.quiet, .descriptor = std::nullopt};
   if (arguments.descriptor > 0) display_options.descriptor = arguments.descriptor;
   ProgressDisplay display(surroundings, display_options);
-  nlohmann::json listed = nlohmann::json::array();
-  const auto report = Check(arguments, *store, display, **signals, surroundings, listed);
+  const auto report = Check(arguments, *store, display, **signals, surroundings, findings);
   display.Clear();
-  if (!report.ok()) return Stop(surroundings, report.status());
+  if (!report.ok()) return Stop(arguments, *store, findings, report.status(), surroundings);
   if (arguments.json) {
-    // Names are bytes, and JSON is UTF-8.
-    surroundings.out << CheckToJson(*store, *report, arguments.data, std::move(listed))
-                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-                     << "\n";
+    PrintJson(surroundings, CheckToJson(*store, *report, arguments.data, findings));
   } else {
-    surroundings.out << FormatSummary(*store, *report, arguments.data);
+    surroundings.out << FormatSummary(*store, *report, arguments.data) << std::flush;
   }
   return report->findings == 0 ? FsckCode::kClean : FsckCode::kUncorrected;
 }
@@ -111,7 +116,7 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
   app.add_option("-C", arguments->descriptor,
                  "Write progress to this descriptor, for fsck(8); 0: as without")
       ->type_name("FD")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()).description(""));
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

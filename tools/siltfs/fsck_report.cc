@@ -9,7 +9,20 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json OrNull(const std::optional<uint64_t>& number) { return number ? Json(*number) : Json(); }
+constexpr size_t kMostFindingsListed = 10'000;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json FindingToJson(const Finding& finding) {
+  return {{"code", finding.code},
+          {"path", finding.path},
+          {"offset", OrNull(finding.offset)},
+          {"inode", OrNull(finding.inode)},
+          {"message", finding.message}};
+}
 
 }  // namespace
 
@@ -30,27 +43,26 @@ std::string FormatSummary(const std::string& store, const CheckReport& report, b
       "{} files, {} directories, {} references to chunks; {} chunks in {} segments{}", report.files,
       report.directories, report.chunks_referenced, report.chunks, report.segments,
       data ? fmt::format(", {} bytes of them named anew", report.data_bytes) : std::string());
-  const std::string end = report.clean_shutdown ? "" : "; not unmounted, the next mount recovers";
+  const std::string end =
+      report.clean_shutdown.value_or(true) ? "" : "; not unmounted, the next mount recovers";
   if (report.findings == 0) return fmt::format("{}: clean: {}{}\n", store, checked, end);
   return fmt::format("{}: {} {}: {}{}\n", store, report.findings,
                      report.findings == 1 ? "finding" : "findings", checked, end);
 }
 
-Json FindingToJson(const Finding& finding) {
-  return {{"code", finding.code},
-          {"path", finding.path},
-          {"offset", OrNull(finding.offset)},
-          {"inode", OrNull(finding.inode)},
-          {"message", finding.message}};
+void FindingList::Add(const Finding& finding) {
+  if (count_++ < kMostFindingsListed) listed_.push_back(FindingToJson(finding));
 }
 
-Json CheckToJson(const std::string& store, const CheckReport& report, bool data, Json findings) {
+Json CheckToJson(const std::string& store, const CheckReport& report, bool data,
+                 const FindingList& findings) {
   return {{"store", store},
           {"clean", report.findings == 0},
-          {"clean_shutdown", report.clean_shutdown},
+          {"clean_shutdown", OrNull(report.clean_shutdown)},
           {"data", data},
+          {"error", nullptr},
           {"finding_count", report.findings},
-          {"findings", std::move(findings)},
+          {"findings", findings.listed()},
           {"checked",
            {{"files", report.files},
             {"directories", report.directories},
@@ -69,6 +81,14 @@ Json CheckToJson(const std::string& store, const CheckReport& report, bool data,
             {"leftover_files", report.leftover_files},
             {"index_entries", report.index_entries},
             {"stale_index_entries", report.stale_index_entries}}}};
+}
+
+Json FailureToJson(const std::string& store, const Status& failure, const FindingList& findings) {
+  return {{"store", store},
+          {"clean", nullptr},
+          {"error", failure.ToString()},
+          {"finding_count", findings.count()},
+          {"findings", findings.listed()}};
 }
 
 }  // namespace siltfs

@@ -8,14 +8,26 @@
 
 namespace siltfs {
 
-// Of findings in a JSON document, which is made in memory; all are counted.
-inline constexpr size_t kMostFindingsListed = 10'000;
-
 std::string FormatFinding(const Finding& finding);
 std::string FormatSummary(const std::string& store, const CheckReport& report, bool data);
 
-nlohmann::json FindingToJson(const Finding& finding);
+// Findings for a JSON document, which is made in memory: the first ones, and how many there are.
+class FindingList {
+ public:
+  void Add(const Finding& finding);
+
+  uint64_t count() const { return count_; }
+  const nlohmann::json& listed() const { return listed_; }
+
+ private:
+  uint64_t count_ = 0;
+  nlohmann::json listed_ = nlohmann::json::array();
+};
+
 nlohmann::json CheckToJson(const std::string& store, const CheckReport& report, bool data,
-                           nlohmann::json findings);
+                           const FindingList& findings);
+// Of a check that could not be done, or not to its end: what was found until then.
+nlohmann::json FailureToJson(const std::string& store, const Status& failure,
+                             const FindingList& findings);
 
 }  // namespace siltfs

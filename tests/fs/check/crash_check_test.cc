@@ -118,9 +118,8 @@ void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
 
 // What was never synced of segments may be lost or garbage.
 void LoseUnsynced(CheckedStore& store, Random& random) {
-  auto kv = OpenRocksDbStore(
-      store.fixture().env(),
-      {.path = MetadataPath(store.path()), .mode = RocksDbOptions::Mode::kReadOnly});
+  auto kv = OpenRocksDbStore(store.fixture().env(), {.path = MetadataPath(store.path()),
+                                                     .mode = RocksDbOptions::Mode::kReadOnly});
   REQUIRE_OK(kv);
   auto listing = ListSegments(store.fixture().env(), store.path());
   REQUIRE_OK(listing);
@@ -198,7 +197,7 @@ TEST_CASE("no crash of random work leaves a finding") {
     const CheckOutcome outcome = store.Check(random.Below(2) == 0);
     INFO(outcome.ToString());
     REQUIRE(outcome.findings.empty());
-    REQUIRE(outcome.report.clean_shutdown == unmount);
+    REQUIRE(outcome.report.clean_shutdown == std::optional(unmount));
   }
 }
 

@@ -2,6 +2,9 @@
 #include <filesystem>
 
 #include "fs/core/store_layout.h"
+#include "fs/meta/sync_ledger.h"
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/check/checked_store.h"
 #include "tests/fs/core/directory_tree.h"
@@ -81,6 +84,19 @@ TEST_CASE("a store of a later version is not judged") {
     superblock->incompat_features = 1;
     WriteText(path, EncodeSuperblock(*superblock));
   }
+  CheckOptions options;
+  options.store = store.path();
+  REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);
+}
+
+TEST_CASE("a store whose sync ledger is of a later version is not judged") {
+  CheckedStore store;
+  store.FillAndClose();
+  std::string slot = EncodeSyncLedgerSlot({});
+  slot[8] = 2;  // the version
+  slot.resize(slot.size() - 8);
+  slot += Encoder().U64(Checksum(AsBytes(slot))).Take();
+  WriteText(LedgerPath(store.path()), slot);
   CheckOptions options;
   options.store = store.path();
   REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);

@@ -24,7 +24,7 @@ TEST_CASE("a new store has nothing wrong") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   const CheckOutcome outcome = store.Check(true);
   RequireNoFinding(outcome);
-  REQUIRE(outcome.report.clean_shutdown);
+  REQUIRE(outcome.report.clean_shutdown == std::optional(true));
   REQUIRE(outcome.report.directories == 1);
   REQUIRE(outcome.report.chunks == 0);
 }
@@ -40,7 +40,7 @@ TEST_CASE("a store that was unmounted has nothing wrong, and all of it is looked
   const CheckOutcome outcome = store.Check(data);
   RequireNoFinding(outcome);
   const CheckReport& report = outcome.report;
-  REQUIRE(report.clean_shutdown);
+  REQUIRE(report.clean_shutdown == std::optional(true));
   REQUIRE(report.files == count.files);
   REQUIRE(report.directories == count.directories);
   REQUIRE(report.names == count.names);
@@ -87,7 +87,7 @@ TEST_CASE("what a crash leaves is no finding") {
 
   CheckOutcome outcome = store.Check(data);
   RequireNoFinding(outcome);
-  REQUIRE_FALSE(outcome.report.clean_shutdown);
+  REQUIRE(outcome.report.clean_shutdown == std::optional(false));
   REQUIRE(outcome.report.orphans == 1);
   REQUIRE(outcome.report.overlay_extents > 0);
 
@@ -99,7 +99,7 @@ TEST_CASE("what a crash leaves is no finding") {
   store.fixture().Close();
   outcome = store.Check(data);
   RequireNoFinding(outcome);
-  REQUIRE(outcome.report.clean_shutdown);
+  REQUIRE(outcome.report.clean_shutdown == std::optional(true));
   REQUIRE(outcome.report.orphans == 0);
 }
 
