@@ -1,7 +1,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <cerrno>
 #include <initializer_list>
 
 #include "store/env/polled_signals.h"
@@ -29,8 +28,9 @@ class PosixPolledSignals final : public PolledSignals {
   explicit PosixPolledSignals(const sigset_t& before) : before_(before) {}
   // What nobody asked for any more is dropped: delivered now, it would end the process.
   ~PosixPolledSignals() override {
-    while (TakePending(termination_) || TakePending(status_)) {
+    while (TakePending(termination_)) {
     }
+    signal(SIGUSR1, SIG_IGN);  // drops those that wait, too
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
@@ -52,8 +52,6 @@ class PosixPolledSignals final : public PolledSignals {
 Result<std::unique_ptr<PolledSignals>> PolledSignals::Block() {
   sigset_t set = SetOf(kTermination);
   sigaddset(&set, SIGUSR1);
-  // Blocked, it waits all the same; from the end of this on it is not worth a process's death.
-  if (signal(SIGUSR1, SIG_IGN) == SIG_ERR) return PosixError("ignore SIGUSR1", errno);
   sigset_t before;
   if (const int error = pthread_sigmask(SIG_BLOCK, &set, &before); error != 0) {
     return PosixError("block signals", error);
