@@ -10,6 +10,7 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
+#include "fs/meta/sync_ledger.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -39,6 +40,18 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   options.ledger_path = LedgerPath(context.store());
   options.mode = RocksDbOptions::Mode::kReadOnly;
   return OpenRocksDbStore(context.env, options);
+}
+
+// Whatever a crash tears, one slot of the ledger is whole. Without any, nothing would tell rot in the
+// metadata's logs from a torn end.
+Status CheckLedger(CheckContext& context) {
+  const std::string path = LedgerPath(context.store());
+  SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
+                          CheckSyncLedger(context.env, path, MetadataPath(context.store())));
+  if (state.serial > 0) return Status::Ok();
+  context.Report("metadata-ledger",
+                 Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
+  return Status::Ok();
 }
 
 // An unmount leaves no log, and the first thing that a mount writes says that the store is in use.
@@ -151,6 +164,7 @@ Status OpenMetadata(CheckContext& context) {
     return Status::Ok();
   }
   context.metadata = std::move(opened).value();
+  SILTFS_RETURN_IF_ERROR(CheckLedger(context));
   const Status read = RecordReader(context, *context.metadata).Read();
   if (!read.ok()) {
     if (!IsDamage(read)) return read;

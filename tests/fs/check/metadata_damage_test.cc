@@ -374,6 +374,16 @@ TEST_CASE("damage in metadata's files is found, with the data also where nothing
   REQUIRE(outcome.codes().contains("metadata-checksum"));
 }
 
+TEST_CASE("a sync ledger of which nothing is left is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("it is gone") { REQUIRE_OK(store.fixture().env().RemoveFile(LedgerPath(store.path()))); }
+  SECTION("no slot is whole") {
+    for (uint64_t slot = 0; slot < 4; ++slot) store.Flip(LedgerPath(store.path()), slot * 4096 + 20);
+  }
+  RequireOne(store.Check(), "metadata-ledger");
+}
+
 TEST_CASE("a log that an unmount should have emptied is found") {
   CheckedStore store;
   store.FillAndClose();
