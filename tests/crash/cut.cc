@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "fs/check/check_store.h"
+#include "fs/core/stats.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"
@@ -32,10 +33,10 @@ class CutCheck {
 
   Status Run(CutOutcome& outcome) {
     const size_t threads = history_.threads();
-    SILTFS_RETURN_IF_ERROR(CheckUnopened("before it was opened"));
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("before it was opened", options_.seed % 4 == 0));
     if (options_.failing_open != 0) {
       FailToOpen();
-      SILTFS_RETURN_IF_ERROR(CheckUnopened("after opening it had failed"));
+      SILTFS_RETURN_IF_ERROR(CheckUnopened("after opening it had failed", false));
     }
     std::vector<uint64_t> read_only;
     if (options_.seed % 3 == 0) {
@@ -49,6 +50,7 @@ class CutCheck {
     }
     SILTFS_ASSIGN_OR_RETURN(outcome.steps, history_.Match(cut_, digests));
     SILTFS_RETURN_IF_ERROR(NoFindings("opening it"));
+    SILTFS_RETURN_IF_ERROR(CheckCounts());
     Marks::Ready(device_, static_cast<unsigned>(threads));
     const StepsByThread surviving = history_.Surviving(outcome.steps);
     SILTFS_RETURN_IF_ERROR(GoOn(threads));
@@ -99,7 +101,7 @@ class CutCheck {
     fs_.reset();
     if (!options_.cut_again && !options_.close) return Status::Ok();
     device_.PowerCut();
-    SILTFS_RETURN_IF_ERROR(CheckUnopened("after it was used"));
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("after it was used", true));
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
     SILTFS_RETURN_IF_ERROR(after.Match(cut, digests).status());
@@ -120,11 +122,22 @@ class CutCheck {
                   "a read-only mount changed the store: " + Describe(written[0]));
   }
 
+  // Nothing is open: inodes without names must be gone.
+  Status CheckCounts() {
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->GetStats());
+    SILTFS_ASSIGN_OR_RETURN(const InodeCounts seen, CountInodes(*fs_));
+    const InodeCounts counted{stats.files, stats.directories};
+    if (counted == seen) return Status::Ok();
+    return Status(StatusCode::kCorruption,
+                  fmt::format("{} files and {} directories are counted, {} and {} there are",
+                              counted.files, counted.directories, seen.files, seen.directories));
+  }
+
   // What fsck would say, which must write nothing.
-  Status CheckUnopened(std::string_view when) {
+  Status CheckUnopened(std::string_view when, bool data) {
     CheckOptions check;
     check.store = kStorePath;
-    check.data = options_.seed % 4 == 0;
+    check.data = data;
     check.on_finding = [this](const Finding& finding) {
       findings_.Add(fmt::format("[{}] {}: {}", finding.code, finding.path, finding.message));
     };

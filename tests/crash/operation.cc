@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "store/base/coding.h"
 
@@ -505,6 +506,28 @@ Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
 Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times) {
   SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread, times));
   return XXH3_64bits(text.data(), text.size());
+}
+
+Result<InodeCounts> CountInodes(FileSystem& fs) {
+  InodeCounts counts;
+  std::set<InodeNumber> files;
+  std::vector<InodeNumber> directories{kRootInode};
+  while (!directories.empty()) {
+    const InodeNumber directory = directories.back();
+    directories.pop_back();
+    ++counts.directories;
+    SILTFS_RETURN_IF_ERROR(fs.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
+      if (record.name == "." || record.name == "..") return true;
+      if (S_ISDIR(record.mode)) {
+        directories.push_back(record.inode);
+      } else {
+        files.insert(record.inode);
+      }
+      return true;
+    }));
+  }
+  counts.files = files.size();
+  return counts;
 }
 
 }  // namespace siltfs::testing

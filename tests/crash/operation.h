@@ -140,4 +140,12 @@ Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times
 // The same for a person.
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 
+// How many inodes lead from the root, which counts.
+struct InodeCounts {
+  uint64_t files = 0;  // all that are no directories
+  uint64_t directories = 0;
+  bool operator==(const InodeCounts&) const = default;
+};
+Result<InodeCounts> CountInodes(FileSystem& fs);
+
 }  // namespace siltfs::testing

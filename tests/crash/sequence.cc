@@ -54,6 +54,7 @@ std::optional<SimFault> PlanFault(Random& random) {
     default:
       fault.calls = SimCall::kMutating;
       fault.code = StatusCode::kNoSpace;
+      fault.bytes_written = random.Below(4096);
       fault.sticky = random.OneIn(2);  // the disk stays full until the steps have been taken
   }
   return fault;
@@ -137,7 +138,7 @@ SequencePlan PlanSequence(uint64_t seed) {
     plan.most_places = 150;
   }
   plan.largest_write = 1u << (12 + random.Below(6));
-  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(1 + random.Below(4));
+  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
   plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
   plan.store.path = kStorePath;
   plan.store.chunk_min = 256;
