@@ -30,6 +30,7 @@ class Salvage {
   Status InspectFooter();
   Status CollectBlocks();
   Result<SalvageResult> Remove();
+  Status MakeFooterDurable();
   Status WriteReplacement(const SegmentHeader& header);
   Status CopyBlocks(File& to) const;
 
@@ -115,6 +116,7 @@ Result<SalvageResult> Salvage::Run() {
   SILTFS_RETURN_IF_ERROR(InspectFooter());
   SILTFS_ASSIGN_OR_RETURN(auto header, FindHeader());
   if (footer_whole_ && !header_damaged_) {
+    SILTFS_RETURN_IF_ERROR(MakeFooterDurable());
     return SalvageResult{SalvageOutcome::kAlreadySealed, footer_.trailer, 0};
   }
   if (!header) return Remove();
@@ -134,6 +136,18 @@ Result<SalvageResult> Salvage::Remove() {
   reader_.reset();
   SILTFS_RETURN_IF_ERROR(RemoveSegment(env_, store_, identity_.id));
   return SalvageResult{SalvageOutcome::kRemoved, {}, size_};
+}
+
+// The process may have died, or a sync failed, when the footer or the name had just been written.
+// The blocks were durable before. The same bytes once more, as a failed sync may have dropped them.
+Status Salvage::MakeFooterDurable() {
+  SILTFS_ASSIGN_OR_RETURN(auto file,
+                          env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));
+  SILTFS_RETURN_IF_ERROR(
+      file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
+  SILTFS_RETURN_IF_ERROR(file->Sync());
+  SILTFS_RETURN_IF_ERROR(file->Close());
+  return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
 }
 
 Status Salvage::WriteReplacement(const SegmentHeader& header) {

@@ -5,7 +5,9 @@
 // A new file beside the old one gets the whole blocks and a footer, is synced and renamed over it:
 // after a power cut at any instant there is the old file or the new one. It is not done in place,
 // for the page cache may hold bytes that an earlier failed sync has dropped: only copies are sure
-// to be written. Running it again does no harm. Needs the room of a segment on the disk.
+// to be written. Running it again does no harm. Needs the room of a segment on the disk. A footer
+// that is there already need not be durable, as a process may have died before its sync: it is
+// written once more.
 //
 // Which segments to call this for, and with what committed length: those without a whole footer. A
 // segment that the last commit lists as open has the length listed there. One that it doesn't list
@@ -37,7 +39,7 @@ struct SalvageOptions {
 };
 
 enum class SalvageOutcome : uint8_t {
-  kAlreadySealed,  // with a whole footer; not touched
+  kAlreadySealed,  // with a whole footer; what it holds is as it was
   kSealed,         // now it is
   kRemoved,        // held no block, and nothing in it was ever committed
 };

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "fs/check/check_store.h"
+#include "fs/core/stats.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"
@@ -11,13 +14,13 @@ namespace siltfs::testing {
 namespace {
 
 constexpr std::chrono::hours kNever{1};
-constexpr std::string_view kChainMagic = "siltfs-cuts-1\n";
+constexpr std::string_view kChainMagic = "siltfs-cuts-2\n";
 
 // The digests of all threads' trees.
 Result<std::vector<uint64_t>> DigestAll(FileSystem& fs, size_t threads) {
   std::vector<uint64_t> digests;
   for (unsigned thread = 0; thread < threads; ++thread) {
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t digest, DigestTree(fs, thread));
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t digest, DigestTree(fs, thread, TimesWith(threads)));
     digests.push_back(digest);
   }
   return digests;
@@ -30,29 +33,58 @@ class CutCheck {
 
   Status Run(CutOutcome& outcome) {
     const size_t threads = history_.threads();
-    SILTFS_RETURN_IF_ERROR(CheckUnopened("before it was opened"));
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("before it was opened", options_.seed % 4 == 0));
+    if (options_.failing_open != 0) {
+      FailToOpen();
+      SILTFS_RETURN_IF_ERROR(CheckUnopened("after opening it had failed", false));
+    }
+    std::vector<uint64_t> read_only;
+    if (options_.seed % 3 == 0) {
+      SILTFS_ASSIGN_OR_RETURN(read_only, LookReadOnly(threads));
+    }
     device_.StartTrace();
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
+    if (!read_only.empty() && read_only != digests) {
+      return Status(StatusCode::kCorruption, "mounted read-only it was another file system");
+    }
     SILTFS_ASSIGN_OR_RETURN(outcome.steps, history_.Match(cut_, digests));
     SILTFS_RETURN_IF_ERROR(NoFindings("opening it"));
+    SILTFS_RETURN_IF_ERROR(CheckCounts());
     Marks::Ready(device_, static_cast<unsigned>(threads));
     const StepsByThread surviving = history_.Surviving(outcome.steps);
     SILTFS_RETURN_IF_ERROR(GoOn(threads));
     SILTFS_RETURN_IF_ERROR(NoFindings("going on with it"));
     outcome.trace = device_.TakeTrace();
     SILTFS_ASSIGN_OR_RETURN(const History after, History::Read(outcome.trace, surviving));
+    const InodeNumber lowest = after.LowestInode();
+    if (lowest <= history_.HighestInode(cut_)) {
+      return Status(StatusCode::kCorruption, fmt::format("inode {} was made twice", lowest));
+    }
     return Reopen(after, outcome.trace.size(), threads);
   }
 
  private:
+  // Whatever it answers: what counts is what the next one finds, which sees what a failed sync has
+  // dropped.
+  void FailToOpen() {
+    Random random(options_.failing_open);
+    SimFault fault;
+    fault.calls = random.OneIn(2) ? SimCall::kMutating : SimCall::kSync | SimCall::kSyncDirectory;
+    fault.nth = 1 + random.Below(fault.calls == SimCall::kMutating ? 80 : 30);
+    if (random.OneIn(4)) fault.code = StatusCode::kNoSpace;
+    device_.FailCall(fault);
+    OpenStore(device_, kNever, findings_).status().IgnoreError("it may well have failed");
+    device_.ClearFaults();
+    findings_.Take();
+  }
+
   Status GoOn(size_t threads) {
     Random random(options_.seed);
     for (unsigned thread = 0; thread < threads; ++thread) {
       Stepper stepper(*fs_, thread);
       OperationGenerator generator(random.Next(), 4096);
-      SILTFS_RETURN_IF_ERROR(
-          TakeSteps(device_, stepper, thread, generator, options_.more_steps));
+      SILTFS_RETURN_IF_ERROR(TakeSteps(device_, stepper, thread, generator, options_.more_steps));
       if (options_.close) stepper.ReleaseAll();
     }
     if (options_.close) {
@@ -69,18 +101,43 @@ class CutCheck {
     fs_.reset();
     if (!options_.cut_again && !options_.close) return Status::Ok();
     device_.PowerCut();
-    SILTFS_RETURN_IF_ERROR(CheckUnopened("after it was used"));
+    SILTFS_RETURN_IF_ERROR(CheckUnopened("after it was used", true));
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
     SILTFS_RETURN_IF_ERROR(after.Match(cut, digests).status());
     return NoFindings("opening it once more");
   }
 
+  // What a read-only mount shows, which must write nothing.
+  Result<std::vector<uint64_t>> LookReadOnly(size_t threads) {
+    device_.StartTrace();
+    SILTFS_ASSIGN_OR_RETURN(const auto fs,
+                            OpenStore(device_, kNever, findings_, /*read_only=*/true));
+    SILTFS_ASSIGN_OR_RETURN(auto digests, DigestAll(*fs, threads));
+    SILTFS_RETURN_IF_ERROR(fs->Close());
+    SILTFS_RETURN_IF_ERROR(NoFindings("opening it read-only"));
+    const SimTrace written = device_.TakeTrace();
+    if (written.empty()) return digests;
+    return Status(StatusCode::kCorruption,
+                  "a read-only mount changed the store: " + Describe(written[0]));
+  }
+
+  // Nothing is open: inodes without names must be gone.
+  Status CheckCounts() {
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->GetStats());
+    SILTFS_ASSIGN_OR_RETURN(const InodeCounts seen, CountInodes(*fs_));
+    const InodeCounts counted{stats.files, stats.directories};
+    if (counted == seen) return Status::Ok();
+    return Status(StatusCode::kCorruption,
+                  fmt::format("{} files and {} directories are counted, {} and {} there are",
+                              counted.files, counted.directories, seen.files, seen.directories));
+  }
+
   // What fsck would say, which must write nothing.
-  Status CheckUnopened(std::string_view when) {
+  Status CheckUnopened(std::string_view when, bool data) {
     CheckOptions check;
     check.store = kStorePath;
-    check.data = options_.seed % 4 == 0;
+    check.data = data;
     check.on_finding = [this](const Finding& finding) {
       findings_.Add(fmt::format("[{}] {}: {}", finding.code, finding.path, finding.message));
     };
@@ -88,7 +145,8 @@ class CutCheck {
     SILTFS_RETURN_IF_ERROR(CheckStore(device_, check).status());
     const SimTrace written = device_.TakeTrace();
     if (!written.empty()) {
-      return Status(StatusCode::kCorruption, "the check changed the store: " + Describe(written[0]));
+      return Status(StatusCode::kCorruption,
+                    "the check changed the store: " + Describe(written[0]));
     }
     return NoFindings(fmt::format("the check {}", when));
   }
@@ -109,8 +167,13 @@ class CutCheck {
 
 }  // namespace
 
-CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut,
-                    const CutOptions& options) {
+std::unique_ptr<SimEnv> DeviceAfter(const SimEnv& device, const CutChain::Link& link) {
+  auto after = device.Fork();
+  if (!link.killed) after->PowerCut(link.policy);
+  return after;
+}
+
+CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut, const CutOptions& options) {
   CutOutcome outcome;
   const Status status = CutCheck(device, history, cut, options).Run(outcome);
   if (!status.ok()) outcome.problem = status.ToString();
@@ -140,7 +203,9 @@ CrashPolicy PolicyFor(uint64_t nth, Random& random) {
   return policy;
 }
 
-std::string Describe(const CrashPolicy& policy) {
+std::string Describe(const CutChain::Link& link) {
+  if (link.killed) return "killed";
+  const CrashPolicy& policy = link.policy;
   static constexpr const char* kNames[] = {"drop", "keep", "prefix", "subset", "garble"};
   return fmt::format("{}{} seed {}", kNames[static_cast<size_t>(policy.unsynced)],
                      policy.names_in_any_order ? ", names in any order," : "", policy.seed);
@@ -153,7 +218,9 @@ Status SaveChain(const CutChain& chain, const std::string& path) {
     const Bytes trace = EncodeTrace(link.trace);
     out.U64(trace.size()).Raw(trace).U64(link.cut);
     out.U8(static_cast<uint8_t>(link.policy.unsynced)).U64(link.policy.seed);
-    out.U8(link.policy.names_in_any_order ? 1 : 0);
+    out.U8(link.policy.names_in_any_order ? 1 : 0).U8(link.killed ? 1 : 0);
+    out.U64(link.options.failing_open).U32(link.options.more_steps).U64(link.options.seed);
+    out.U8(link.options.cut_again ? 1 : 0).U8(link.options.close ? 1 : 0);
   }
   const auto env = NewPosixEnv();
   const Status removed = env->RemoveFile(path);
@@ -183,6 +250,12 @@ Result<CutChain> LoadChain(const std::string& path) {
     const uint8_t unsynced = in.U8();
     link.policy.seed = in.U64();
     link.policy.names_in_any_order = in.U8() != 0;
+    link.killed = in.U8() != 0;
+    link.options.failing_open = in.U64();
+    link.options.more_steps = in.U32();
+    link.options.seed = in.U64();
+    link.options.cut_again = in.U8() != 0;
+    link.options.close = in.U8() != 0;
     if (unsynced > static_cast<uint8_t>(CrashPolicy::Unsynced::kGarble) ||
         link.cut > link.trace.size()) {
       return Status(StatusCode::kCorruption, "holds a malformed power cut").At(path);
@@ -199,15 +272,21 @@ Result<CutOutcome> ReplayChain(const CutChain& chain) {
   std::unique_ptr<SimEnv> device = empty.Fork();
   StepsByThread earlier;
   CutOutcome outcome;
-  for (const CutChain::Link& link : chain.links) {
+  std::optional<History> before;
+  for (size_t i = 0; i < chain.links.size(); ++i) {
+    const CutChain::Link& link = chain.links[i];
     if (earlier.empty()) earlier.resize(History::ThreadsIn(link.trace));
-    SILTFS_ASSIGN_OR_RETURN(const History history, History::Read(link.trace, earlier));
-    for (size_t i = 0; i < link.cut; ++i) SILTFS_RETURN_IF_ERROR(device->Replay(link.trace[i]));
-    device->PowerCut(link.policy);
+    SILTFS_ASSIGN_OR_RETURN(History history, History::Read(link.trace, earlier));
+    for (size_t r = 0; r < link.cut; ++r) SILTFS_RETURN_IF_ERROR(device->Replay(link.trace[r]));
+    device = DeviceAfter(*device, link);
     const auto used_up = device->Fork();
-    outcome = CheckCut(*used_up, history, link.cut, {.cut_again = true});
+    const bool undecided = i > 0 && chain.links[i - 1].killed && link.cut <= history.first_cut();
+    const History& judge = undecided ? *before : history;
+    outcome =
+        CheckCut(*used_up, judge, undecided ? chain.links[i - 1].cut : link.cut, link.options);
     if (!outcome.problem.empty()) return outcome;
-    earlier = history.Surviving(outcome.steps);
+    earlier = judge.Surviving(outcome.steps);
+    before = std::move(history);
   }
   return outcome;
 }

@@ -15,17 +15,10 @@
 
 namespace siltfs::testing {
 
-// How a device came to be as it is: from an empty one by these traces, each ended by a power cut.
-struct CutChain {
-  struct Link {
-    SimTrace trace;
-    size_t cut = 0;  // records of the trace before it
-    CrashPolicy policy;
-  };
-  std::deque<Link> links;  // stay where they are when others are added
-};
-
 struct CutOptions {
+  // Not 0: the device fails once while the store is opened, which is tried again without a power
+  // cut.
+  uint64_t failing_open = 0;
   // Steps taken after the recovery, and whether what a second cut leaves of them is looked at.
   unsigned more_steps = 6;
   bool cut_again = false;
@@ -33,12 +26,29 @@ struct CutOptions {
   uint64_t seed = 0;   // of the steps
 };
 
+// How a device came to be as it is: from an empty one by these traces, each ended by a power cut or
+// by the death of the process.
+struct CutChain {
+  struct Link {
+    SimTrace trace;
+    size_t cut = 0;  // records of the trace before it
+    CrashPolicy policy;
+    // Not the power went but the process died: what it wrote is there and is not durable yet.
+    bool killed = false;
+    CutOptions options = {};  // of its check
+  };
+  std::deque<Link> links;  // stay where they are when others are added
+};
+
 // What the check of one cut brought to light.
 struct CutOutcome {
-  std::string problem;         // empty: it was legal
-  std::vector<size_t> steps;   // of each thread that had survived
-  SimTrace trace;              // of recovery and of the steps after it
+  std::string problem;        // empty: it was legal
+  std::vector<size_t> steps;  // of each thread that had survived
+  SimTrace trace;             // of recovery and of the steps after it
 };
+
+// A device as the link leaves it, of one that is at its cut.
+std::unique_ptr<SimEnv> DeviceAfter(const SimEnv& device, const CutChain::Link& link);
 
 // `device` is as the cut left it; it is used up. `history` is of the trace that was cut.
 CutOutcome CheckCut(SimEnv& device, const History& history, size_t cut, const CutOptions& options);
@@ -48,7 +58,7 @@ CutOutcome CheckCutWhileMaking(SimEnv& device);
 
 // A policy for the nth cut at one place: first nothing survives, then all kinds at random.
 CrashPolicy PolicyFor(uint64_t nth, Random& random);
-std::string Describe(const CrashPolicy& policy);
+std::string Describe(const CutChain::Link& link);
 
 // A chain in a file of the machine's. Errors: as of the machine's files; kCorruption for a file
 // that holds none.

@@ -37,7 +37,7 @@ Operation Plain(Kind kind) {
 // Steps of two threads, written down by hand, on trees in memory that answer as they should.
 class Script {
  public:
-  explicit Script(unsigned threads) {
+  explicit Script(unsigned threads) : times_(TimesWith(threads)) {
     env_.StartTrace();
     Marks::Ready(env_, threads);
     for (unsigned i = 0; i < threads; ++i) {
@@ -50,6 +50,7 @@ class Script {
 
   void Begin(unsigned thread, const Operation& operation) {
     Marks::Begin(env_, thread, operation);
+    now_ = operation.time;
     answer_ = steppers_[thread].Step(operation);
     Note(thread);
   }
@@ -81,13 +82,15 @@ class Script {
 
  private:
   void Note(unsigned thread) {
-    auto digest = DigestTree(trees_, thread);
+    auto digest = DigestTree(trees_, thread, times_);
     REQUIRE_OK(digest);
     digests_[thread].push_back(*digest);
   }
 
+  const Times times_;
+  int64_t now_ = kFirstTime;
   SimEnv env_;
-  MemoryFileSystem trees_;
+  MemoryFileSystem trees_{[this] { return now_; }};
   std::vector<Stepper> steppers_;
   std::vector<std::vector<uint64_t>> digests_;
   std::string answer_;
@@ -102,12 +105,14 @@ TEST_CASE("without a promise any prefix is legal, and nothing else") {
   script.Step(0, Append(100, 3));
   script.Step(0, Append(100, 4));
   for (size_t steps = 0; steps <= 3; ++steps) REQUIRE_OK(script.Judge({steps}));
-  MemoryFileSystem mixed;  // the second write without the first
+  int64_t now = kFirstTime;
+  MemoryFileSystem mixed([&now] { return now; });  // the second write without the first
   Stepper stepper(mixed, 0);
   REQUIRE_OK(stepper.Begin());
+  now = 0;
   stepper.Step(Create("a"));
   stepper.Step(Append(100, 4));
-  auto digest = DigestTree(mixed, 0);
+  auto digest = DigestTree(mixed, 0, Times::kSeen);
   REQUIRE_OK(digest);
   REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
 }
@@ -186,8 +191,8 @@ TEST_CASE("faults are put in by leaving out or moving syncs, and nothing else") 
   const SimTrace skipped = Inject(*trace, Injection::kSkipSegmentSync, keep);
   const SimTrace swapped = Inject(*trace, Injection::kSwapCommitOrder, keep);
   const SimTrace dropped = Inject(*trace, Injection::kDropDirectorySync, keep);
-  for (const auto kind : {SimRecord::Kind::kWrite, SimRecord::Kind::kMark,
-                          SimRecord::Kind::kRename, SimRecord::Kind::kCreateFile}) {
+  for (const auto kind : {SimRecord::Kind::kWrite, SimRecord::Kind::kMark, SimRecord::Kind::kRename,
+                          SimRecord::Kind::kCreateFile}) {
     for (const SimTrace* broken : {&skipped, &swapped, &dropped})
       REQUIRE(count(*broken, kind) == count(*trace, kind));
   }

@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-enum MarkType : uint8_t { kReady, kBegin, kEnd, kAllDurable, kMade };
+enum MarkType : uint8_t { kReady, kBegin, kEnd, kAllDurable, kMade, kInode };
 
 void Enter(SimEnv& env, const Encoder& note) { env.Mark(note.view()); }
 
@@ -29,6 +29,8 @@ void Marks::Begin(SimEnv& env, unsigned thread, const Operation& operation) {
 void Marks::End(SimEnv& env, unsigned thread, bool taken, const std::string& answer) {
   Enter(env, Encoder().U8(kEnd).U32(thread).U8(taken ? 1 : 0).Text16(answer));
 }
+
+void Marks::Inode(SimEnv& env, InodeNumber inode) { Enter(env, Encoder().U8(kInode).U64(inode)); }
 
 void Marks::AllDurable(SimEnv& env) { Enter(env, Encoder().U8(kAllDurable)); }
 
@@ -67,6 +69,10 @@ Status History::ReadMark(ByteView note, size_t at) {
     promises_.push_back({at, EndedBefore(at)});
     return Status::Ok();
   }
+  if (type == kInode) {
+    inodes_.emplace_back(at, in.U64());
+    return Status::Ok();
+  }
   const uint32_t thread = in.U32();
   if (!in.ok() || thread >= threads_.size()) return Illegal("the trace has a mark of no thread");
   std::vector<Step>& steps = threads_[thread].steps;
@@ -88,30 +94,34 @@ Status History::ReadMark(ByteView note, size_t at) {
 std::vector<size_t> History::EndedBefore(size_t at) const {
   std::vector<size_t> counts;
   for (const Thread& thread : threads_) {
-    counts.push_back(static_cast<size_t>(
-        std::count_if(thread.steps.begin(), thread.steps.end(),
-                      [at](const Step& step) { return step.end < at; })));
+    counts.push_back(
+        static_cast<size_t>(std::count_if(thread.steps.begin(), thread.steps.end(),
+                                          [at](const Step& step) { return step.end < at; })));
   }
   return counts;
 }
 
 // Also finds out what each sync promised.
 Status History::RunModel(unsigned number) {
-  MemoryFileSystem model;
+  int64_t now = kFirstTime;
+  MemoryFileSystem model([&now] { return now; });
+  const Times times = TimesWith(threads_.size());
   Stepper stepper(model, number);
   SILTFS_RETURN_IF_ERROR(stepper.Begin());
   for (const Operation& operation : earlier_[number]) {
     if (operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
+    now = operation.time;
     stepper.Step(operation);
   }
   Thread& thread = threads_[number];
   std::map<InodeNumber, size_t> last_change;  // how many steps there were then
-  SILTFS_ASSIGN_OR_RETURN(uint64_t digest, DigestTree(model, number));
+  SILTFS_ASSIGN_OR_RETURN(uint64_t digest, DigestTree(model, number, times));
   thread.digests.push_back(digest);
   for (size_t i = 0; i < thread.steps.size(); ++i) {
     const Step& step = thread.steps[i];
     if (step.operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
     if (step.taken) {
+      now = step.operation.time;
       const std::string answer = stepper.Step(step.operation);
       if (answer != step.answer) {
         return Illegal(fmt::format("thread {} step {}, {}: answered \"{}\", the model \"{}\"",
@@ -130,7 +140,7 @@ Status History::RunModel(unsigned number) {
       if (!syncs) {
         for (InodeNumber inode : stepper.touched()) last_change[inode] = i + 1;
       }
-      SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number));
+      SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number, times));
     }
     thread.digests.push_back(digest);
   }
@@ -180,6 +190,20 @@ Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_
   return found;
 }
 
+InodeNumber History::HighestInode(size_t cut) const {
+  InodeNumber highest = 0;
+  for (const auto& [at, inode] : inodes_) {
+    if (at < cut) highest = std::max(highest, inode);
+  }
+  return highest;
+}
+
+InodeNumber History::LowestInode() const {
+  InodeNumber lowest = UINT64_MAX;
+  for (const auto& numbered : inodes_) lowest = std::min(lowest, numbered.second);
+  return lowest;
+}
+
 StepsByThread History::Surviving(const std::vector<size_t>& steps) const {
   StepsByThread surviving = earlier_;
   for (size_t i = 0; i < surviving.size(); ++i) {
@@ -192,16 +216,19 @@ StepsByThread History::Surviving(const std::vector<size_t>& steps) const {
 }
 
 Result<std::string> History::DescribeModel(unsigned number, size_t steps) const {
-  MemoryFileSystem model;
+  int64_t now = kFirstTime;
+  MemoryFileSystem model([&now] { return now; });
   Stepper stepper(model, number);
   SILTFS_RETURN_IF_ERROR(stepper.Begin());
   std::vector<size_t> counts(threads_.size(), 0);
   counts[number] = steps;
-  for (const Operation& operation : Surviving(counts)[number]) {
+  const StepsByThread surviving = Surviving(counts);
+  for (const Operation& operation : surviving[number]) {
     if (operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
+    now = operation.time;
     stepper.Step(operation);
   }
-  return DescribeTree(model, number);
+  return DescribeTree(model, number, TimesWith(threads_.size()));
 }
 
 std::string History::DescribeSteps(unsigned number, size_t first, size_t last) const {

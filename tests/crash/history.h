@@ -33,6 +33,8 @@ class Marks {
   static void Begin(SimEnv& env, unsigned thread, const Operation& operation);
   // `taken` is false for a step that the device's failure prevented.
   static void End(SimEnv& env, unsigned thread, bool taken, const std::string& answer);
+  // A step has made this inode.
+  static void Inode(SimEnv& env, InodeNumber inode);
   // All that has ended is durable, as Close said.
   static void AllDurable(SimEnv& env);
 };
@@ -53,6 +55,10 @@ class History {
   // How many steps of each thread have survived a cut before record `cut`, if trees of these
   // digests are what it left. kCorruption, with what is wrong, if that is not legal.
   Result<std::vector<size_t>> Match(size_t cut, const std::vector<uint64_t>& digests) const;
+  // Of those made before record `cut`, whether they have survived or not; 0 if there are none.
+  InodeNumber HighestInode(size_t cut) const;
+  // UINT64_MAX if none was made.
+  InodeNumber LowestInode() const;
   // The earlier ones and these many of each thread's, and that the store was opened again.
   StepsByThread Surviving(const std::vector<size_t>& steps) const;
   // What thread's tree is after these steps, in words.
@@ -89,6 +95,7 @@ class History {
   StepsByThread earlier_;
   std::vector<Thread> threads_;
   std::vector<Promise> promises_;
+  std::vector<std::pair<size_t, InodeNumber>> inodes_;  // record and number
   size_t made_ = 0;
   size_t first_cut_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "store/base/coding.h"
 
@@ -17,9 +18,10 @@ using Kind = Operation::Kind;
 constexpr Owner kOwner{1000, 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",     "open",   "overwrite", "write",    "append",       "truncate",  "close",
-    "rename",     "rename-new", "exchange", "link",  "unlink",       "mkdir",     "rmdir",
-    "symlink",    "chmod",  "setxattr",  "removexattr", "fsync",     "sync",      "reopen"};
+    "create",  "open",     "overwrite",   "write",    "append", "truncate",
+    "close",   "rename",   "rename-new",  "exchange", "link",   "unlink",
+    "mkdir",   "rmdir",    "symlink",     "mknod",    "chmod",  "chown",
+    "utimens", "setxattr", "removexattr", "fsync",    "sync",   "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
@@ -42,6 +44,21 @@ Bytes DataOf(const Operation& operation) {
   return data;
 }
 
+std::string XattrValue(uint64_t seed) {
+  Bytes value(seed % 200);
+  Random(seed).Fill(value);
+  return std::string(AsText(value));
+}
+
+uint32_t NodeMode(uint64_t seed) {
+  static constexpr uint32_t kTypes[] = {S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK};
+  return kTypes[seed % std::size(kTypes)] | 0600;
+}
+
+uint64_t NodeDevice(uint64_t seed) {
+  return S_ISCHR(NodeMode(seed)) || S_ISBLK(NodeMode(seed)) ? 1 + seed % 4000 : 0;
+}
+
 bool ActsOnSlot(Kind kind) {
   switch (kind) {
     case Kind::kWrite:
@@ -62,7 +79,7 @@ Bytes EncodeOperation(const Operation& operation) {
   out.U8(static_cast<uint8_t>(operation.kind)).U8(operation.slot);
   out.Text16(operation.directory).Text16(operation.name);
   out.Text16(operation.other_directory).Text16(operation.other_name);
-  out.U64(operation.offset).U32(operation.size).U64(operation.data_seed);
+  out.U64(operation.offset).U32(operation.size).U64(operation.data_seed).I64(operation.time);
   const ByteView all = out.view();
   return {all.begin(), all.end()};
 }
@@ -79,6 +96,7 @@ Result<Operation> DecodeOperation(ByteView bytes) {
   operation.offset = in.U64();
   operation.size = in.U32();
   operation.data_seed = in.U64();
+  operation.time = in.I64();
   if (!in.Done() || kind > kLastKind || operation.slot >= kSlots) {
     return Status(StatusCode::kCorruption, "is not an operation");
   }
@@ -118,7 +136,7 @@ Operation OperationGenerator::Data(Kind kind) {
   Operation operation;
   operation.kind = kind;
   operation.slot = static_cast<uint8_t>(random_.Below(kSlots));
-  const uint32_t shift = static_cast<uint32_t>(random_.Below(8));
+  const uint32_t shift = static_cast<uint32_t>(random_.Below(5));
   operation.size = 1 + static_cast<uint32_t>(random_.Below((largest_write_ >> shift) + 1));
   operation.offset = random_.Below(uint64_t{largest_write_} * 3);
   if (random_.OneIn(3)) operation.offset = operation.offset / 4096 * 4096;
@@ -174,10 +192,11 @@ void OperationGenerator::Plan() {
 
 Operation OperationGenerator::Simple() {
   static constexpr Kind kKinds[] = {
-      Kind::kTruncate, Kind::kClose,           Kind::kRename,  Kind::kRenameNew, Kind::kExchange,
-      Kind::kLink,     Kind::kUnlink,          Kind::kUnlink,  Kind::kSymlink,   Kind::kMakeDirectory,
-      Kind::kSetMode,  Kind::kRemoveDirectory, Kind::kSetXattr, Kind::kRemoveXattr, Kind::kWrite,
-      Kind::kMakeDirectory};
+      Kind::kTruncate, Kind::kClose,         Kind::kRename,  Kind::kRenameNew,
+      Kind::kExchange, Kind::kLink,          Kind::kUnlink,  Kind::kUnlink,
+      Kind::kSymlink,  Kind::kMakeDirectory, Kind::kSetMode, Kind::kRemoveDirectory,
+      Kind::kSetXattr, Kind::kRemoveXattr,   Kind::kWrite,   Kind::kMakeDirectory,
+      Kind::kMakeNode, Kind::kSetOwner,      Kind::kSetTimes};
   Operation operation = Data(kKinds[random_.Below(std::size(kKinds))]);
   operation.directory = Directory();
   operation.name = Name();
@@ -191,7 +210,13 @@ Operation OperationGenerator::Simple() {
 }
 
 Operation OperationGenerator::Next() {
-  if (planned_.empty() && random_.OneIn(12)) {
+  Operation next = NextUntimed();
+  next.time = time_ += 1 + static_cast<int64_t>(random_.Below(1'000'000));
+  return next;
+}
+
+Operation OperationGenerator::NextUntimed() {
+  if (planned_.empty() && random_.OneIn(8)) {
     Operation sync;
     sync.kind = Kind::kSyncAll;
     return sync;
@@ -215,6 +240,11 @@ Status Stepper::Begin() {
 std::string Stepper::Answer(Status status) {
   last_ = std::move(status);
   return std::string(StatusCodeName(last_.code()));
+}
+
+std::string Stepper::AnswerMade(const Result<Attributes>& result) {
+  if (result.ok()) made_ = result->inode;
+  return Answer(result);
 }
 
 std::string Stepper::Answer(const Result<Attributes>& result) {
@@ -301,7 +331,7 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
         Close(operation.slot);
         slots_.at(operation.slot) = created->inode;
       }
-      return Answer(created);
+      return AnswerMade(created);
     }
     case Kind::kRename:
       return rename(RenameMode::kReplace);
@@ -312,11 +342,14 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kUnlink:
       return Answer(fs_->Unlink(directory, name));
     case Kind::kMakeDirectory:
-      return Answer(fs_->MakeDirectory(directory, name, 0750, kOwner));
+      return AnswerMade(fs_->MakeDirectory(directory, name, 0750, kOwner));
     case Kind::kRemoveDirectory:
       return Answer(fs_->RemoveDirectory(directory, name));
     case Kind::kSymlink:
-      return Answer(fs_->MakeSymlink(directory, name, operation.other_name, kOwner));
+      return AnswerMade(fs_->MakeSymlink(directory, name, operation.other_name, kOwner));
+    case Kind::kMakeNode:
+      return AnswerMade(fs_->MakeNode(directory, name, NodeMode(operation.data_seed),
+                                      NodeDevice(operation.data_seed), kOwner));
     default:
       break;
   }
@@ -335,9 +368,17 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kSetMode:
       change.mode = static_cast<uint32_t>(operation.data_seed & 0777);
       return Answer(fs_->SetAttributes(*target, change).status());
+    case Kind::kSetOwner:
+      change.uid = static_cast<uint32_t>(operation.data_seed % 7);
+      change.gid = static_cast<uint32_t>(operation.data_seed % 5);
+      return Answer(fs_->SetAttributes(*target, change).status());
+    case Kind::kSetTimes:
+      change.atime = static_cast<int64_t>(operation.data_seed >> 2);
+      change.mtime = -static_cast<int64_t>(operation.data_seed >> 3);
+      return Answer(fs_->SetAttributes(*target, change).status());
     case Kind::kSetXattr:
-      return Answer(fs_->SetXattr(*target, attribute, std::string(operation.data_seed % 200, 'v'),
-                                  XattrMode::kSet));
+      return Answer(
+          fs_->SetXattr(*target, attribute, XattrValue(operation.data_seed), XattrMode::kSet));
     default:
       return Answer(fs_->RemoveXattr(*target, attribute));
   }
@@ -345,6 +386,7 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
 
 std::string Stepper::Step(const Operation& operation) {
   touched_.clear();
+  made_ = 0;
   last_.IgnoreError("the answer told of it");
   last_ = Status();
   if (operation.kind == Kind::kSyncAll) return Answer(fs_->SyncAll());
@@ -368,7 +410,7 @@ namespace {
 
 class TreeReader {
  public:
-  explicit TreeReader(FileSystem& fs) : fs_(fs) {}
+  TreeReader(FileSystem& fs, Times times) : fs_(fs), times_(times) {}
 
   Status Visit(InodeNumber inode, const std::string& path) {
     SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, fs_.GetAttributes(inode));
@@ -376,6 +418,11 @@ class TreeReader {
     text_ += fmt::format("{} mode {:o} links {} owner {}:{}", path, attributes.mode,
                          attributes.links, attributes.uid, attributes.gid);
     if (!directory) text_ += fmt::format(" size {}", attributes.size);
+    if (attributes.device != 0) text_ += fmt::format(" device {}", attributes.device);
+    if (times_ == Times::kSeen) {
+      text_ += fmt::format(" times {} {} {} {}", attributes.atime, attributes.mtime,
+                           attributes.ctime, attributes.btime);
+    }
     SILTFS_RETURN_IF_ERROR(AddXattrs(inode));
     if (S_ISLNK(attributes.mode)) {
       SILTFS_ASSIGN_OR_RETURN(const std::string target, fs_.ReadLink(inode));
@@ -398,7 +445,8 @@ class TreeReader {
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) {
       SILTFS_ASSIGN_OR_RETURN(const std::string value, fs_.GetXattr(inode, name));
-      text_ += fmt::format(" {}={}", name, value.size());
+      text_ += fmt::format(" {}={} {:016x}", name, value.size(),
+                           XXH3_64bits(value.data(), value.size()));
     }
     return Status::Ok();
   }
@@ -412,10 +460,19 @@ class TreeReader {
 
   Status VisitEntries(InodeNumber directory, const std::string& path) {
     std::map<std::string, InodeNumber> entries;
+    uint64_t last = 0;
+    bool ascending = true;
+    bool unique = true;
     SILTFS_RETURN_IF_ERROR(fs_.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
-      if (record.name != "." && record.name != "..") entries.emplace(record.name, record.inode);
+      ascending = ascending && record.cookie > last;
+      last = record.cookie;
+      if (record.name == "." || record.name == "..") return true;
+      unique = entries.emplace(record.name, record.inode).second && unique;
       return true;
     }));
+    if (!ascending || !unique) {
+      return Status(StatusCode::kCorruption, "is listed with a cookie or a name twice").At(path);
+    }
     for (const auto& [name, inode] : entries) {
       SILTFS_ASSIGN_OR_RETURN(const Attributes child, fs_.Lookup(directory, name));
       fs_.Forget(child.inode, 1);
@@ -429,25 +486,48 @@ class TreeReader {
   }
 
   FileSystem& fs_;
+  const Times times_;
   std::string text_;
   std::map<InodeNumber, std::string> first_path_;  // of files with several names
 };
 
 }  // namespace
 
-Result<std::string> DescribeTree(FileSystem& fs, unsigned thread) {
+Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
   auto root = fs.Lookup(kRootInode, ThreadDirectory(thread));
   if (root.status().Is(StatusCode::kNotFound)) return std::string("nothing\n");
   if (!root.ok()) return std::move(root).status();
   fs.Forget(root->inode, 1);
-  TreeReader reader(fs);
+  TreeReader reader(fs, times);
   SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, ""));
   return std::move(reader.text());
 }
 
-Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread) {
-  SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread));
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times) {
+  SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread, times));
   return XXH3_64bits(text.data(), text.size());
+}
+
+Result<InodeCounts> CountInodes(FileSystem& fs) {
+  InodeCounts counts;
+  std::set<InodeNumber> files;
+  std::vector<InodeNumber> directories{kRootInode};
+  while (!directories.empty()) {
+    const InodeNumber directory = directories.back();
+    directories.pop_back();
+    ++counts.directories;
+    SILTFS_RETURN_IF_ERROR(fs.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
+      if (record.name == "." || record.name == "..") return true;
+      if (S_ISDIR(record.mode)) {
+        directories.push_back(record.inode);
+      } else {
+        files.insert(record.inode);
+      }
+      return true;
+    }));
+  }
+  counts.files = files.size();
+  return counts;
 }
 
 }  // namespace siltfs::testing

@@ -20,22 +20,25 @@ namespace siltfs::testing {
 
 struct Operation {
   enum class Kind : uint8_t {
-    kCreate,      // a file, and opens it into a slot
-    kOpen,        // into a slot
-    kOverwrite,   // opens and truncates
-    kWrite,       // at `offset` of what is open in the slot
-    kAppend,      // at its end
-    kTruncate,    // what is open in the slot, to `offset`
-    kClose,       // the slot
-    kRename,      // replaces
-    kRenameNew,   // replaces nothing
-    kExchange,    //
-    kLink,        //
-    kUnlink,      // also of what is open
+    kCreate,     // a file, and opens it into a slot
+    kOpen,       // into a slot
+    kOverwrite,  // opens and truncates
+    kWrite,      // at `offset` of what is open in the slot
+    kAppend,     // at its end
+    kTruncate,   // what is open in the slot, to `offset`
+    kClose,      // the slot
+    kRename,     // replaces
+    kRenameNew,  // replaces nothing
+    kExchange,   //
+    kLink,       //
+    kUnlink,     // also of what is open
     kMakeDirectory,
     kRemoveDirectory,
     kSymlink,
+    kMakeNode,
     kSetMode,
+    kSetOwner,
+    kSetTimes,
     kSetXattr,
     kRemoveXattr,
     kFsync,    // what is open in the slot
@@ -49,12 +52,16 @@ struct Operation {
   std::string other_directory;
   std::string other_name;
   uint64_t offset = 0;
-  uint32_t size = 0;       // of the data
-  uint64_t data_seed = 0;  // what the data is; also a mode, an attribute's value
+  uint32_t size = 0;  // of the data
+  // What the data is; also a mode, an owner, times, a device, an attribute's value.
+  uint64_t data_seed = 0;
+  int64_t time = 0;  // when it is taken, in nanoseconds since 1970
   bool operator==(const Operation&) const = default;
 };
 
 inline constexpr size_t kSlots = 4;
+// When the device and the models begin.
+inline constexpr int64_t kFirstTime = 1'700'000'000'000'000'000;
 
 Bytes EncodeOperation(const Operation& operation);
 Result<Operation> DecodeOperation(ByteView bytes);
@@ -70,6 +77,7 @@ class OperationGenerator {
   Operation Next();
 
  private:
+  Operation NextUntimed();
   void Plan();
   Operation Simple();
   Operation Data(Operation::Kind kind);
@@ -79,6 +87,7 @@ class OperationGenerator {
   Random random_;
   const uint32_t largest_write_;
   std::vector<Operation> planned_;  // last first
+  int64_t time_ = kFirstTime;
 };
 
 // Takes steps on one FileSystem for one thread, and keeps what it has open.
@@ -95,6 +104,8 @@ class Stepper {
   const Status& last() const { return last_; }
   // Inodes that the last step may have changed.
   const std::vector<InodeNumber>& touched() const { return touched_; }
+  // The inode that the last step made; 0 if it made none.
+  InodeNumber made() const { return made_; }
   InodeNumber InSlot(uint8_t slot) const { return slots_.at(slot); }
   void ReleaseAll();
   // Everything open is gone, as after a crash; goes on with `fs`.
@@ -103,6 +114,7 @@ class Stepper {
  private:
   std::string Answer(Status status);
   std::string Answer(const Result<Attributes>& result);
+  std::string AnswerMade(const Result<Attributes>& result);
   std::string StepOnSlot(const Operation& operation);
   std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
   std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
@@ -113,13 +125,27 @@ class Stepper {
   const unsigned thread_;
   std::array<InodeNumber, kSlots> slots_{};
   std::vector<InodeNumber> touched_;
+  InodeNumber made_ = 0;
   Status last_;
 };
 
+// Whether times are part of what can be seen: where threads share a clock, nobody knows whose a
+// time is.
+enum class Times : bool { kIgnored, kSeen };
+inline Times TimesWith(size_t threads) { return threads == 1 ? Times::kSeen : Times::kIgnored; }
+
 // Everything that can be seen of the tree below a thread's directory, in one number. Errors: what
 // reading met.
-Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread);
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 // The same for a person.
-Result<std::string> DescribeTree(FileSystem& fs, unsigned thread);
+Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
+
+// How many inodes lead from the root, which counts.
+struct InodeCounts {
+  uint64_t files = 0;  // all that are no directories
+  uint64_t directories = 0;
+  bool operator==(const InodeCounts&) const = default;
+};
+Result<InodeCounts> CountInodes(FileSystem& fs);
 
 }  // namespace siltfs::testing

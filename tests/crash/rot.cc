@@ -18,7 +18,7 @@ constexpr std::chrono::hours kNever{1};
 struct View {
   std::string trees;
   std::vector<uint64_t> digests;
-  std::string trouble;  // what it said of damage
+  std::string trouble;   // what it said of damage
   bool refused = false;  // with anything but kCorruption
 };
 
@@ -35,8 +35,8 @@ View Look(Env& device, size_t threads) {
     return view;
   }
   for (unsigned thread = 0; thread < threads; ++thread) {
-    auto tree = DescribeTree(**fs, thread);
-    auto digest = DigestTree(**fs, thread);
+    auto tree = DescribeTree(**fs, thread, TimesWith(threads));
+    auto digest = DigestTree(**fs, thread, TimesWith(threads));
     if (!tree.ok() || !digest.ok()) {
       fail(tree.ok() ? digest.status() : tree.status());
       break;
@@ -78,7 +78,8 @@ Result<std::string> FlipByte(Env& device, const std::string& path, Random& rando
   byte[0] ^= static_cast<uint8_t>(random.OneIn(2) ? 1U << random.Below(8) : 1 + random.Below(255));
   SILTFS_RETURN_IF_ERROR(file->Write(offset, byte));
   SILTFS_RETURN_IF_ERROR(file->Sync());
-  return fmt::format("{}, byte {} of {}: {:02x} became {:02x}", path, offset, size, before, byte[0]);
+  return fmt::format("{}, byte {} of {}: {:02x} became {:02x}", path, offset, size, before,
+                     byte[0]);
 }
 
 Result<std::string> Rot(SimEnv& device, Random& random) {

@@ -1,7 +1,7 @@
 // One byte that has rotted on a device whose process was killed (everything it wrote is there): the
-// store must say so, in one way or another, or show what it would have shown; never wrong bytes, and
-// no older state but one that lacks what nobody was told of (a commit that was under way is no more
-// than a torn end).
+// store must say so, in one way or another, or show what it would have shown; never wrong bytes,
+// and no older state but one that lacks what nobody was told of (a commit that was under way is no
+// more than a torn end).
 //
 // Thread-safety: functions of their arguments.
 #pragma once

@@ -28,14 +28,22 @@ bool IsDeviceFailure(const Status& status) {
 }
 
 std::optional<SimFault> PlanFault(Random& random) {
-  if (!random.OneIn(4)) return std::nullopt;
+  if (!random.OneIn(3)) return std::nullopt;
   SimFault fault;
   fault.nth = 1 + random.Below(400);
-  switch (random.Below(4)) {
+  switch (random.Below(5)) {
     case 0:
       fault.calls = SimCall::kSync;  // an fsync that fails once
       fault.nth = 1 + random.Below(40);
       break;
+    case 4: {  // the same of one kind of file, of which there may be few
+      static constexpr const char* kParts[] = {"/segments/", "/meta/", "/index/", "ledger",
+                                               "/segments/"};
+      fault.calls = SimCall::kSync | SimCall::kSyncDirectory;
+      fault.path_part = kParts[random.Below(std::size(kParts))];
+      fault.nth = 1 + random.Below(6);
+      break;
+    }
     case 1:
       fault.calls = SimCall::kWrite;  // a short write
       fault.bytes_written = random.Below(4096);
@@ -46,6 +54,7 @@ std::optional<SimFault> PlanFault(Random& random) {
     default:
       fault.calls = SimCall::kMutating;
       fault.code = StatusCode::kNoSpace;
+      fault.bytes_written = random.Below(4096);
       fault.sticky = random.OneIn(2);  // the disk stays full until the steps have been taken
   }
   return fault;
@@ -123,14 +132,14 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.seed = seed;
   plan.threads = 1 + static_cast<unsigned>(random.Below(3));
   plan.phases = random.OneIn(2) ? 1 : 1 + static_cast<unsigned>(random.Below(4));
-  plan.steps = 8 + static_cast<unsigned>(random.Below(48)) / plan.threads / plan.phases;
+  plan.steps = 8 + (16 + static_cast<unsigned>(random.Below(64))) / plan.threads / plan.phases;
   if (random.OneIn(24)) {  // enough for the metadata to be flushed while steps are taken
     plan.steps = 300;
     plan.most_places = 150;
   }
-  plan.largest_write = 1u << (10 + random.Below(8));
-  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(1 + random.Below(4));
-  plan.segment_bytes = 4096u << random.Below(8);
+  plan.largest_write = 1u << (12 + random.Below(6));
+  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
+  plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
   plan.store.path = kStorePath;
   plan.store.chunk_min = 256;
   plan.store.chunk_avg = 1024;
@@ -138,6 +147,7 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.store.index_engine = random.OneIn(8) ? IndexEngine::kMap : IndexEngine::kSilt;
   plan.partition_bits = static_cast<unsigned>(random.Below(2));
   plan.bucket_bits = 1 + static_cast<unsigned>(random.Below(4));
+  if (random.OneIn(4)) plan.store.compression_level = 0;
   plan.fault = PlanFault(random);
   if (plan.fault) plan.phases = 1;
   return plan;
@@ -161,9 +171,10 @@ Status MakeSmallStore(SimEnv& env, const SequencePlan& plan) {
 }
 
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
-                                              FindingLog& findings) {
+                                              FindingLog& findings, bool read_only) {
   FileSystemOptions options;
   options.store = kStorePath;
+  options.read_only = read_only;
   options.commit_interval = commit_interval;
   options.report = [&findings](const std::string& finding) { findings.Add(finding); };
   return FileSystem::Open(env, std::move(options));
@@ -173,8 +184,10 @@ Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenera
                  unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     const Operation operation = generator.Next();
+    env.SetClock(operation.time);
     Marks::Begin(env, thread, operation);
     const std::string answer = stepper.Step(operation);
+    if (stepper.made() != 0) Marks::Inode(env, stepper.made());
     const bool failed = IsDeviceFailure(stepper.last());
     // A full disk refuses a step; after any other failure nobody knows what became of it.
     const bool refused = stepper.last().Is(StatusCode::kNoSpace);

@@ -22,7 +22,7 @@ struct SequencePlan {
   unsigned threads = 1;
   unsigned phases = 1;  // the store is closed, or its process dies, and is opened again in between
   unsigned steps = 30;  // of each thread in each phase
-  size_t most_places = SIZE_MAX;  // where it is cut; all, but for a sequence too long for that
+  size_t most_places = 40;  // where it is cut, drawn from all
   uint32_t largest_write = 20000;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
@@ -43,7 +43,7 @@ Status MakeSmallStore(SimEnv& env, const SequencePlan& plan);
 // Findings are collected in `findings`.
 class FindingLog;
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
-                                              FindingLog& findings);
+                                              FindingLog& findings, bool read_only = false);
 
 // What a store reported. Thread-safe.
 class FindingLog {

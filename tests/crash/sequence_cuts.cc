@@ -12,7 +12,9 @@ namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kPoliciesPerPlace = 2;
+constexpr uint64_t kOneKillIn = 3;          // of so many places, at one the process dies as well
 constexpr uint64_t kOneRecoveryCutIn = 12;  // of so many cuts, one has its recovery cut in turn
+constexpr uint64_t kOneFailingOpenIn = 8;
 constexpr size_t kPlacesInRecovery = 8;
 constexpr size_t kPlacesWhileMaking = 4;
 constexpr size_t kKillsPerSequence = 8;
@@ -36,10 +38,8 @@ class Player {
     for (; next_ < place; ++next_) SILTFS_RETURN_IF_ERROR(device_->Replay(trace_[next_]));
     return Status::Ok();
   }
-  std::unique_ptr<SimEnv> Cut(const CrashPolicy& policy) const {
-    auto copy = device_->Fork();
-    copy->PowerCut(policy);
-    return copy;
+  std::unique_ptr<SimEnv> Cut(const CutChain::Link& link) const {
+    return DeviceAfter(*device_, link);
   }
 
  private:
@@ -55,16 +55,14 @@ class SequenceCuts {
 
   void Run() {
     const Status status = RunAll();
-    if (!status.ok())
-      verdict_(status.ToString(), fmt::format("sequence {}", seed_), false, chain_);
+    if (!status.ok()) verdict_(status.ToString(), fmt::format("sequence {}", seed_), false, chain_);
   }
 
  private:
   Status RunAll() {
     const SequencePlan plan = PlanSequence(seed_);
     SILTFS_ASSIGN_OR_RETURN(SimTrace trace, RunSequence(plan));
-    SILTFS_ASSIGN_OR_RETURN(const History plain,
-                            History::Read(trace, StepsByThread(plan.threads)));
+    SILTFS_ASSIGN_OR_RETURN(const History plain, History::Read(trace, StepsByThread(plan.threads)));
     trace = Inject(std::move(trace), injection_, plain.first_cut());
     SILTFS_ASSIGN_OR_RETURN(const History history,
                             History::Read(trace, StepsByThread(plan.threads)));
@@ -76,13 +74,18 @@ class SequenceCuts {
       link.cut = place;
       for (uint64_t nth = 0; nth < kPoliciesPerPlace && left_ > 0; ++nth) {
         link.policy = PolicyFor(nth, random_);
-        const auto device = player.Cut(link.policy);
+        const auto device = player.Cut(link);
         if (place > history.first_cut()) {
           CutOnce(*device, history);
         } else {
           --left_;
           verdict_(CheckCutWhileMaking(*device).problem, Place(), false, chain_);
         }
+      }
+      if (left_ > 0 && place > history.first_cut() && random_.OneIn(kOneKillIn)) {
+        link.killed = true;
+        CutOnce(*player.Cut(link), history);
+        link.killed = false;
       }
       if (left_ == 0) break;
     }
@@ -93,8 +96,8 @@ class SequenceCuts {
   std::vector<size_t> PlacesOf(const SequencePlan& plan, const History& history) {
     const SimTrace& trace = chain_.links.front().trace;
     std::vector<size_t> places = Some(PlacesIn(trace, 0, history.made()), kPlacesWhileMaking);
-    for (size_t place : Some(PlacesIn(trace, history.first_cut() + 1, trace.size()),
-                             plan.most_places)) {
+    for (size_t place :
+         Some(PlacesIn(trace, history.first_cut() + 1, trace.size()), plan.most_places)) {
       places.push_back(place);
     }
     return places;
@@ -108,31 +111,38 @@ class SequenceCuts {
     return places;
   }
 
-  CutOptions Options() {
+  CutOptions Options(bool killed) {
     CutOptions options;
     options.seed = random_.Next();
-    options.cut_again = random_.OneIn(4);
-    options.close = !options.cut_again && random_.OneIn(4);
+    if (random_.OneIn(kOneFailingOpenIn)) options.failing_open = random_.Next();
+    options.cut_again = random_.OneIn(killed ? 2 : 4);
+    options.close = !options.cut_again && (killed || random_.OneIn(4));
     return options;
   }
 
   void CutOnce(SimEnv& device, const History& history) {
-    const CutChain::Link& link = chain_.links.back();
+    CutOnce(device, history, chain_.links.back().cut);
+  }
+  // The cut is the last of the chain; what it leaves is judged as what this cut of `history` would.
+  void CutOnce(SimEnv& device, const History& history, size_t cut) {
+    CutChain::Link& link = chain_.links.back();
+    link.options = Options(link.killed);
     const bool first = chain_.links.size() == 1;
-    const bool cuts_recovery =
-        first && injection_ == Injection::kNone && random_.OneIn(kOneRecoveryCutIn);
+    const bool cuts_recovery = first && injection_ == Injection::kNone &&
+                               link.options.failing_open == 0 && random_.OneIn(kOneRecoveryCutIn);
     const auto start = cuts_recovery ? device.Fork() : nullptr;
-    CutOutcome outcome = CheckCut(device, history, link.cut, Options());
+    CutOutcome outcome = CheckCut(device, history, cut, link.options);
     --left_;
     verdict_(outcome.problem, Place(), !first, chain_);
     if (!outcome.problem.empty() || !cuts_recovery) return;
-    const Status status =
-        CutRecovery(*start, std::move(outcome.trace), history.Surviving(outcome.steps));
+    const Status status = CutRecovery(*start, std::move(outcome.trace), history, outcome.steps);
     if (!status.ok()) verdict_(status.ToString(), Place(), true, chain_);
   }
 
-  Status CutRecovery(const SimEnv& start, SimTrace trace, const StepsByThread& earlier) {
-    SILTFS_ASSIGN_OR_RETURN(const History history, History::Read(trace, earlier));
+  Status CutRecovery(const SimEnv& start, SimTrace trace, const History& before,
+                     const std::vector<size_t>& steps) {
+    SILTFS_ASSIGN_OR_RETURN(const History history, History::Read(trace, before.Surviving(steps)));
+    const CutChain::Link& broken = chain_.links.back();
     const std::vector<size_t> places = Some(PlacesIn(trace, 0, trace.size()), kPlacesInRecovery);
     chain_.links.push_back({std::move(trace), 0, {}});
     Player player(start, chain_.links.back().trace);
@@ -141,7 +151,11 @@ class SequenceCuts {
       SILTFS_RETURN_IF_ERROR(player.MoveTo(place));
       chain_.links.back().cut = place;
       chain_.links.back().policy = PolicyFor(random_.Below(2), random_);
-      CutOnce(*player.Cut(chain_.links.back().policy), history);
+      // A process that died has left more than is durable: it may be lost until the next one has
+      // opened the store.
+      const bool undecided = broken.killed && place <= history.first_cut();
+      CutOnce(*player.Cut(chain_.links.back()), undecided ? before : history,
+              undecided ? broken.cut : place);
     }
     chain_.links.pop_back();
     return Status::Ok();
@@ -152,7 +166,7 @@ class SequenceCuts {
     for (const CutChain::Link& link : chain_.links) {
       text += fmt::format(", cut before {} of {} ({}), {}", link.cut, link.trace.size(),
                           link.cut < link.trace.size() ? Describe(link.trace[link.cut]) : "its end",
-                          Describe(link.policy));
+                          Describe(link));
     }
     return text;
   }
@@ -183,12 +197,14 @@ void RotSequence(uint64_t seed, uint64_t limit,
   for (size_t i = random.Below(step); i < places.size() && limit > 0; i += step) {
     const Status moved = player.MoveTo(places[i]);
     if (!moved.ok()) return verdict(moved.ToString(), sequence, false);
-    const auto device = player.Cut({.unsynced = CrashPolicy::Unsynced::kKeep});
+    const auto device =
+        player.Cut({.trace = {}, .policy = {.unsynced = CrashPolicy::Unsynced::kKeep}});
     for (int flip = 0; flip < kFlipsPerKill && limit > 0; ++flip, --limit) {
       const RotOutcome outcome = CheckRot(*device, *history, places[i], random);
-      verdict(outcome.problem,
-              fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place),
-              outcome.noticed);
+      verdict(
+          outcome.problem,
+          fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place),
+          outcome.noticed);
     }
   }
 }

@@ -261,6 +261,7 @@ Status MemoryFileSystem::Exchange(Inode& from, std::string_view name, Inode& to,
                                   std::string_view new_name) {
   SILTFS_ASSIGN_OR_RETURN(const Entry one, FindEntry(from, name));
   SILTFS_ASSIGN_OR_RETURN(const Entry other, FindEntry(to, new_name));
+  if (one.inode == other.inode) return {};  // two names of one file, or one name: nothing to do
   Inode& first = inodes_[one.inode];
   Inode& second = inodes_[other.inode];
   if (IsDirectory(second.attributes) && IsWithin(from.attributes.inode, other.inode)) {

@@ -149,14 +149,37 @@ TEST_CASE("Another segment's file in this one's place is left alone") {
   REQUIRE_CODE(SalvageSegment(store.env, store.path, store.Identity(kId + 1), {}), kNotFound);
 }
 
-TEST_CASE("A sealed segment is not touched, nor is one salvaged before") {
+TEST_CASE("A sealed segment stays as it is") {
   Unsealed store;
   REQUIRE_OK(store.writer->Seal());
-  uint64_t before = store.env.Calls(SimCall::kMutating);
+  const std::string sealed = store.FileBytes(kId);
   SalvageResult result = Must(store.Salvage(store.size));
   CHECK(result.outcome == SalvageOutcome::kAlreadySealed);
   CHECK(result.trailer == store.writer->totals());
-  CHECK(store.env.Calls(SimCall::kMutating) == before);
+  CHECK(store.FileBytes(kId) == sealed);
+}
+
+TEST_CASE("A footer that was written and not synced is durable after the salvage") {
+  Unsealed store;
+  SimFault fault{.calls = SimCall::kSync, .nth = 2};  // the first is of the blocks
+  store.env.FailCall(fault);
+  REQUIRE_CODE(store.writer->Seal(), kIoError);
+  const std::string sealed = store.FileBytes(kId);
+  CHECK(Must(store.Salvage(store.size)).outcome == SalvageOutcome::kAlreadySealed);
+  store.env.PowerCut();
+  CHECK(store.FileBytes(kId) == sealed);
+  store.RequireSealedWith(3);
+}
+
+TEST_CASE("A salvaged segment whose process died before its name was durable is salvaged again") {
+  Unsealed store;
+  REQUIRE_OK(store.writer->Sync());
+  SimFault fault{.calls = SimCall::kSyncDirectory};
+  store.env.FailCall(fault);
+  REQUIRE_CODE(store.Salvage(store.size), kIoError);
+  CHECK(Must(store.Salvage(store.size)).outcome == SalvageOutcome::kAlreadySealed);
+  store.env.PowerCut();
+  store.RequireSealedWith(3);
 }
 
 TEST_CASE("A damaged footer is written anew, byte for byte") {
