@@ -214,6 +214,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
                                      std::move(unindexed)));
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
+  metadata_options.group_bytes = options.group_bytes;
   metadata_options.read_only = read_only;
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,
                           MetadataStore::Open(std::move(kv), metadata_options, parts.chunks.get()));

@@ -198,13 +198,18 @@ Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Coun
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
   const bool was_full = Full(*open_);
+  const uint64_t number = open_->number;
   open_->group->Add(std::move(mutations));
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
   if (first) open_->deadline = Clock::now() + options_.commit_interval;
-  if (first || (!was_full && Full(*open_))) work_.NotifyOne();
-  return open_->number;
+  if (Full(*open_) && !closed_) {
+    CloseOpenGroup();
+  } else if (first || (!was_full && Full(*open_))) {
+    work_.NotifyOne();
+  }
+  return number;
 }
 
 Status GroupedStore::WaitForRoom() {

@@ -84,7 +84,8 @@ Status CheckFailures(FileSystem& fs, const std::vector<Status>& outcomes) {
 
 Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& random) {
   FindingLog findings;
-  SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, plan.commit_interval, findings));
+  SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, plan.commit_interval, findings,
+                                             false, plan.group_bytes));
   if (phase == 0 && plan.fault) env.FailCall(*plan.fault);
   std::vector<std::thread> threads;
   std::vector<Stepper> steppers;
@@ -133,12 +134,14 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.threads = 1 + static_cast<unsigned>(random.Below(3));
   plan.phases = random.OneIn(2) ? 1 : 1 + static_cast<unsigned>(random.Below(4));
   plan.steps = 8 + (16 + static_cast<unsigned>(random.Below(64))) / plan.threads / plan.phases;
+  if (random.OneIn(8)) plan.most_places = SIZE_MAX;
   if (random.OneIn(24)) {  // enough for the metadata to be flushed while steps are taken
     plan.steps = 300;
     plan.most_places = 150;
   }
   plan.largest_write = 1u << (12 + random.Below(6));
   if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
+  if (random.OneIn(3)) plan.group_bytes = 1;
   plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
   plan.store.path = kStorePath;
   plan.store.chunk_min = 256;
@@ -171,11 +174,13 @@ Status MakeSmallStore(SimEnv& env, const SequencePlan& plan) {
 }
 
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
-                                              FindingLog& findings, bool read_only) {
+                                              FindingLog& findings, bool read_only,
+                                              size_t group_bytes) {
   FileSystemOptions options;
   options.store = kStorePath;
   options.read_only = read_only;
   options.commit_interval = commit_interval;
+  options.group_bytes = group_bytes;
   options.report = [&findings](const std::string& finding) { findings.Add(finding); };
   return FileSystem::Open(env, std::move(options));
 }

@@ -22,10 +22,13 @@ struct SequencePlan {
   unsigned threads = 1;
   unsigned phases = 1;  // the store is closed, or its process dies, and is opened again in between
   unsigned steps = 30;  // of each thread in each phase
-  size_t most_places = 40;  // where it is cut, drawn from all
+  size_t most_places = 40;  // where it is cut, drawn from all; of one in eight all
   uint32_t largest_write = 20000;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
+  // So small that each change of metadata is committed alone, or as it is in earnest: the first shows
+  // what should have been one change.
+  size_t group_bytes = 4u << 20;
   uint32_t segment_bytes = 64u << 10;
   MakeStoreOptions store;
   unsigned partition_bits = 0;
@@ -43,7 +46,8 @@ Status MakeSmallStore(SimEnv& env, const SequencePlan& plan);
 // Findings are collected in `findings`.
 class FindingLog;
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
-                                              FindingLog& findings, bool read_only = false);
+                                              FindingLog& findings, bool read_only = false,
+                                              size_t group_bytes = 4u << 20);
 
 // What a store reported. Thread-safe.
 class FindingLog {
