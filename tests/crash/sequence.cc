@@ -31,12 +31,14 @@ std::optional<SimFault> PlanFault(Random& random) {
   if (!random.OneIn(3)) return std::nullopt;
   SimFault fault;
   fault.nth = 1 + random.Below(400);
-  switch (random.Below(5)) {
+  switch (random.Below(7)) {
     case 0:
       fault.calls = SimCall::kSync;  // an fsync that fails once
       fault.nth = 1 + random.Below(40);
       break;
-    case 4: {  // the same of one kind of file, of which there may be few
+    case 4:
+    case 5:
+    case 6: {  // the same of one kind of file, of which there may be few
       static constexpr const char* kParts[] = {"/segments/", "/meta/", "/index/", "ledger",
                                                "/segments/"};
       fault.calls = SimCall::kSync | SimCall::kSyncDirectory;
@@ -97,7 +99,8 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
       OperationGenerator generator(seed, plan.largest_write);
       if (phase > 0) Marks::Begin(env, i, Operation{});
       if (phase > 0) Marks::End(env, i, true, "reopened");
-      outcomes[i] = TakeSteps(env, steppers[i], i, generator, plan.steps);
+      outcomes[i] =
+          TakeSteps(env, steppers[i], i, generator, plan.steps, plan.settled ? fs.get() : nullptr);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -141,7 +144,10 @@ SequencePlan PlanSequence(uint64_t seed) {
   }
   plan.largest_write = 1u << (12 + random.Below(6));
   if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
-  if (random.OneIn(3)) plan.group_bytes = 1;
+  if (random.OneIn(3)) {
+    plan.group_bytes = 1;
+    plan.settled = random.OneIn(2);
+  }
   plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
   plan.store.path = kStorePath;
   plan.store.chunk_min = 256;
@@ -186,8 +192,9 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
 }
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
-                 unsigned count) {
+                 unsigned count, FileSystem* settled) {
   for (unsigned i = 0; i < count; ++i) {
+    if (settled != nullptr) settled->SyncAll().IgnoreError("the steps meet what failed");
     const Operation operation = generator.Next();
     env.SetClock(operation.time);
     Marks::Begin(env, thread, operation);
