@@ -42,15 +42,16 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   return OpenRocksDbStore(context.env, options);
 }
 
-// Whatever a crash tears, one slot of the ledger is whole. Without any, nothing would tell rot in the
-// metadata's logs from a torn end.
+// Whatever a crash tears, one slot of the ledger is whole. Without any, nothing would tell rot in
+// the metadata's logs from a torn end.
 Status CheckLedger(CheckContext& context) {
   const std::string path = LedgerPath(context.store());
   SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
                           CheckSyncLedger(context.env, path, MetadataPath(context.store())));
   if (state.serial > 0) return Status::Ok();
-  context.Report("metadata-ledger",
-                 Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
+  context.Report(
+      "metadata-ledger",
+      Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
   return Status::Ok();
 }
 

@@ -319,8 +319,8 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     Status status = Withdraw(from);
     if (status.ok()) status = Withdraw(to);
     // RocksDB has the new MANIFEST's name, and those of the tables in it, made durable only after
-    // CURRENT has come to name it: a file system that keeps names in another order than it was given
-    // them would be left with neither the old metadata nor the new.
+    // CURRENT has come to name it: a file system that keeps names in another order than it was
+    // given them would be left with neither the old metadata nor the new.
     const size_t slash = to.rfind('/');
     const bool names_manifest = to.substr(slash + 1) == "CURRENT";
     if (status.ok() && names_manifest) status = env_.SyncDirectory(to.substr(0, slash));
@@ -430,10 +430,8 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger,
-                                            ManifestLengths lengths) {
-  return rocksdb::NewCompositeEnv(
-      std::make_shared<EnvFileSystem>(env, ledger, std::move(lengths)));
+std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger, ManifestLengths lengths) {
+  return rocksdb::NewCompositeEnv(std::make_shared<EnvFileSystem>(env, ledger, std::move(lengths)));
 }
 
 }  // namespace siltfs

@@ -4,17 +4,17 @@
 // crash may leave, and drops all behind it without a word. The ledger tells the two apart: below
 // the length that was synced, bytes that are not what they were are damage (DESIGN I4, I5).
 //
-// Of RocksDB's write-ahead log it is evidence, not a promise: one small write after each sync of the
-// log, itself not synced. So a crash may leave an older state of it, which is as true: what was
+// Of RocksDB's write-ahead log it is evidence, not a promise: one small write after each sync of
+// the log, itself not synced. So a crash may leave an older state of it, which is as true: what was
 // synced of a log never changes, and before a name is used again its entry is withdrawn for good.
 //
 // Of a MANIFEST it is a promise: its sync returns when the ledger is durable, too. So what lies
-// above the ledger's length has never been acted on, and may be left unread where it is not whole: a
-// torn end of a MANIFEST, which RocksDB would take for damage and refuse.
+// above the ledger's length has never been acted on, and may be left unread where it is not whole:
+// a torn end of a MANIFEST, which RocksDB would take for damage and refuse.
 //
 // Four slots: two written in turn and synced, one after the other (of the MANIFESTs' syncs), two
-// written in turn and not synced. However a crash tears them, one of the first two is whole. A ledger
-// that is missing or has no whole slot says nothing. The bytes are in docs/format.md.
+// written in turn and not synced. However a crash tears them, one of the first two is whole. A
+// ledger that is missing or has no whole slot says nothing. The bytes are in docs/format.md.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +109,8 @@ class SyncLedger {
   Env& env_;
   std::unique_ptr<File> file_ SILTFS_GUARDED_BY(mutex_);
   uint64_t serial_ SILTFS_GUARDED_BY(mutex_);
-  size_t next_settled_ SILTFS_GUARDED_BY(mutex_);  // the slot to be written by the next WriteSettled
+  size_t next_settled_
+      SILTFS_GUARDED_BY(mutex_);  // the slot to be written by the next WriteSettled
   size_t next_running_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Synchronized> entries_ SILTFS_GUARDED_BY(mutex_);
   // Names that a slot may hold after a power cut, whichever of the writes survive it.

@@ -167,8 +167,7 @@ void SimContent::ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced,
   for (uint64_t sector = 0; sector < sectors; ++sector) {
     const bool survives =
         unsynced == CrashPolicy::Unsynced::kPrefix ? sector < prefix : random.OneIn(2);
-    const bool garbled =
-        !survives && unsynced == CrashPolicy::Unsynced::kGarble && random.OneIn(2);
+    const bool garbled = !survives && unsynced == CrashPolicy::Unsynced::kGarble && random.OneIn(2);
     if (!survives && !garbled) continue;
     const uint64_t from = std::max((first_sector + sector) * kSectorSize, change.offset);
     const uint64_t to = std::min((first_sector + sector + 1) * kSectorSize, end);

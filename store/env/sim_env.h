@@ -138,7 +138,8 @@ class SimEnv : public Env {
   void Mark(ByteView note);
   // kCorruption for a record that does not fit this device.
   Status Replay(const SimRecord& record);
-  // A device in the same state, unsynced changes included; nothing is open, armed or recorded on it.
+  // A device in the same state, unsynced changes included; nothing is open, armed or recorded on
+  // it.
   std::unique_ptr<SimEnv> Fork() const;
 
   void SetCapacity(uint64_t bytes);  // rounded down to pages

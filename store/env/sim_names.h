@@ -83,7 +83,7 @@ class SimNames {
 
   SimNodePtr root_;
   std::map<uint64_t, std::weak_ptr<SimNode>> files_;  // by number
-  std::vector<Operation> pending_;  // not durable yet, oldest first
+  std::vector<Operation> pending_;                    // not durable yet, oldest first
 };
 
 }  // namespace siltfs

@@ -52,8 +52,8 @@ class Worker {
   }
 
  private:
-  void Report(uint64_t seed, const std::string& problem, const std::string& place,
-              bool counted, const CutChain& chain) {
+  void Report(uint64_t seed, const std::string& problem, const std::string& place, bool counted,
+              const CutChain& chain) {
     --left_;
     Send(Encoder().U8(kCuts).U8(problem.empty() ? 0 : 1).U8(counted ? 1 : 0));
     if (problem.empty() || problems_++ >= kProblemsKept) return;
@@ -69,8 +69,8 @@ class Worker {
 
   // A length, then the message.
   void Send(const Encoder& message) {
-    const std::string all = Encoder().U32(static_cast<uint32_t>(message.size())).Take() +
-                            message.text();
+    const std::string all =
+        Encoder().U32(static_cast<uint32_t>(message.size())).Take() + message.text();
     for (size_t sent = 0; sent < all.size();) {
       const ssize_t now = write(pipe_, all.data() + sent, all.size() - sent);
       if (now <= 0) _exit(3);  // nobody listens

@@ -18,7 +18,7 @@ struct CampaignOptions {
   uint64_t seed = 1;
   unsigned jobs = 1;
   Injection injection = Injection::kNone;
-  bool rot = false;  // bytes rot instead of the power going
+  bool rot = false;            // bytes rot instead of the power going
   std::string save_directory;  // where what fails is saved; empty: nowhere
   // Called every few seconds.
   std::function<void(uint64_t cuts, uint64_t illegal)> progress;

@@ -20,8 +20,7 @@ FileKind KindOf(std::string_view path) {
 class FileKinds {
  public:
   FileKind Of(const SimRecord& record) {
-    const bool creates =
-        record.kind == Kind::kCreateFile || record.kind == Kind::kCreateDirectory;
+    const bool creates = record.kind == Kind::kCreateFile || record.kind == Kind::kCreateDirectory;
     if (creates) kinds_[next_++] = KindOf(record.path);
     if (creates || record.kind == Kind::kSyncDirectory) return KindOf(record.path);
     const auto found = kinds_.find(record.file);

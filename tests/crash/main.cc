@@ -27,7 +27,8 @@ int Replay(const std::string& path) {
   return problem.empty() ? kLegal : kIllegal;
 }
 
-void Print(const CampaignOptions& options, const CampaignResult& result, double seconds, bool json) {
+void Print(const CampaignOptions& options, const CampaignResult& result, double seconds,
+           bool json) {
   for (const CampaignProblem& problem : result.problems) {
     fmt::print(std::cerr, "siltfs-crashtest: seed {}: {}: {}{}\n", options.seed, problem.place,
                problem.what, problem.file.empty() ? "" : " (saved as " + problem.file + ")");
@@ -39,9 +40,10 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
                  result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
       return;
     }
-    fmt::print("{} power cuts ({} of them in a recovery) of {} sequences in {:.1f} s, seed {}: {}\n",
-               result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
-               result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
+    fmt::print(
+        "{} power cuts ({} of them in a recovery) of {} sequences in {:.1f} s, seed {}: {}\n",
+        result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
+        result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
     return;
   }
   nlohmann::ordered_json document = {{"cuts", result.cuts},

@@ -86,8 +86,8 @@ Status CheckFailures(FileSystem& fs, const std::vector<Status>& outcomes) {
 
 Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& random) {
   FindingLog findings;
-  SILTFS_ASSIGN_OR_RETURN(auto fs, OpenStore(env, plan.commit_interval, findings,
-                                             false, plan.group_bytes));
+  SILTFS_ASSIGN_OR_RETURN(auto fs,
+                          OpenStore(env, plan.commit_interval, findings, false, plan.group_bytes));
   if (phase == 0 && plan.fault) env.FailCall(*plan.fault);
   std::vector<std::thread> threads;
   std::vector<Stepper> steppers;

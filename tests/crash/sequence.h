@@ -26,8 +26,8 @@ struct SequencePlan {
   uint32_t largest_write = 20000;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
-  // So small that each change of metadata is committed alone, or as it is in earnest: the first shows
-  // what should have been one change.
+  // So small that each change of metadata is committed alone, or as it is in earnest: the first
+  // shows what should have been one change.
   size_t group_bytes = 4u << 20;
   // Before each step all is committed, so that the step's first change is a commit of its own.
   bool settled = false;
@@ -67,8 +67,9 @@ class FindingLog {
 Result<SimTrace> RunSequence(const SequencePlan& plan);
 
 // Takes steps on an open store in this thread, marking them on `env`, until `count` are done or
-// one fails for the device's sake, which is then the answer, unless it was a full disk's. `settled`,
-// if it is not null, commits everything before each step, without a word of it in the trace.
+// one fails for the device's sake, which is then the answer, unless it was a full disk's.
+// `settled`, if it is not null, commits everything before each step, without a word of it in the
+// trace.
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
                  unsigned count, FileSystem* settled = nullptr);
 

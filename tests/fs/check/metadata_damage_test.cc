@@ -379,7 +379,8 @@ TEST_CASE("a sync ledger of which nothing is left is found") {
   store.FillAndClose();
   SECTION("it is gone") { REQUIRE_OK(store.fixture().env().RemoveFile(LedgerPath(store.path()))); }
   SECTION("no slot is whole") {
-    for (uint64_t slot = 0; slot < 4; ++slot) store.Flip(LedgerPath(store.path()), slot * 4096 + 20);
+    for (uint64_t slot = 0; slot < 4; ++slot)
+      store.Flip(LedgerPath(store.path()), slot * 4096 + 20);
   }
   RequireOne(store.Check(), "metadata-ledger");
 }

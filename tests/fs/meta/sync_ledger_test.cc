@@ -2,8 +2,8 @@
 #include "fs/meta/sync_ledger.h"
 
 #include <algorithm>
-#include <set>
 #include <initializer_list>
+#include <set>
 
 #include "fs/meta/rocksdb_store.h"
 #include "store/base/checksum.h"

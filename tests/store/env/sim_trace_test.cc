@@ -68,8 +68,7 @@ class Calls {
 
  private:
   std::string Path() {
-    return std::string(random_.OneIn(2) ? "/a/" : "/") +
-           static_cast<char>('a' + random_.Below(4));
+    return std::string(random_.OneIn(2) ? "/a/" : "/") + static_cast<char>('a' + random_.Below(4));
   }
   void OnFile(File& file) {
     switch (random_.Below(6)) {
@@ -231,7 +230,8 @@ TEST_CASE("under kGarble what was torn may hold what nobody wrote, within the wr
   REQUIRE(seen == std::set<char>{'o', 'n', '?'});
 }
 
-TEST_CASE("in any order, a name change survives without others, never without an older one of its name") {
+TEST_CASE(
+    "in any order, a name change survives without others, never without an older one of its name") {
   std::set<std::set<std::string>> seen;
   for (uint64_t seed = 0; seed < 80; ++seed) {
     SimEnv env;
@@ -246,8 +246,8 @@ TEST_CASE("in any order, a name change survives without others, never without an
     seen.insert(names);
   }
   using Names = std::set<std::string>;
-  REQUIRE(seen == std::set<Names>{Names{}, Names{"/a"}, Names{"/b"}, Names{"/c"},
-                                  Names{"/a", "/b"}, Names{"/b", "/c"}});
+  REQUIRE(seen == std::set<Names>{Names{}, Names{"/a"}, Names{"/b"}, Names{"/c"}, Names{"/a", "/b"},
+                                  Names{"/b", "/c"}});
 }
 
 }  // namespace siltfs
