@@ -451,6 +451,11 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
 
 Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions& options) {
   Status result = StatusFrom(status, options.path);
+  // RocksDB 9 wraps what keeps it from writing its options down, and forgets the kind.
+  if (result.Is(StatusCode::kIoError) &&
+      result.cause().find("No space left on device") != std::string_view::npos) {
+    return Status(StatusCode::kNoSpace, std::string(result.cause())).At(options.path);
+  }
   if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
     return result;
   if (status.IsInvalidArgument() && options.mode != RocksDbOptions::Mode::kCreate &&
