@@ -238,6 +238,7 @@ Status Stepper::Begin() {
 }
 
 std::string Stepper::Answer(Status status) {
+  last_.IgnoreError("the answer told of it");
   last_ = std::move(status);
   return std::string(StatusCodeName(last_.code()));
 }
@@ -389,6 +390,7 @@ std::string Stepper::Step(const Operation& operation) {
   made_ = 0;
   last_.IgnoreError("the answer told of it");
   last_ = Status();
+  last_.IgnoreError("none yet");
   if (operation.kind == Kind::kSyncAll) return Answer(fs_->SyncAll());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);

@@ -268,7 +268,9 @@ class Run {
       INFO("after kNoSpace: " << status.ToString());
       REQUIRE(status.ok());
     }
-    if (!status.ok()) failure_ = std::move(status);
+    if (status.ok()) return;
+    failure_ = std::move(status);
+    failure_->IgnoreError("kept for whoever asks");
   }
   void Open(Mode mode) {
     Step([&] {
