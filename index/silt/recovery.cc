@@ -6,6 +6,7 @@
 #include <set>
 
 #include "store/base/coding.h"
+#include "store/env/files.h"
 
 namespace siltfs {
 namespace {
@@ -21,6 +22,8 @@ Result<uint64_t> NewSecret(Env& env, const SiltIndexOptions& options) {
 }
 
 // One index being opened.
+constexpr size_t kRewriteBytes = 256U << 10;
+
 class Recovery {
  public:
   Recovery(Env& env, const SiltIndexOptions& options) : env_(env), options_(options) {}
@@ -164,7 +167,9 @@ class Recovery {
       // What follows a hole is dropped, or it might fit in again when the hole has been filled.
       if (replayed.valid_pages == 0 && !replayed.all_valid) continue;
       used_.insert(file);
-      if (!options_.read_only) SILTFS_RETURN_IF_ERROR(Settle(*opened, replayed));
+      if (!options_.read_only) {
+        SILTFS_RETURN_IF_ERROR(Settle(*opened, replayed, PagesBehind(page, record.durable_page)));
+      }
       if (replayed.valid_pages > 0) complete = log->complete_sequence();
       page = log->end_page();
       logs_.push_back(log);
@@ -185,10 +190,19 @@ class Recovery {
     return Status::Ok();
   }
 
-  // Cuts a torn tail off and makes the rest durable.
-  static Status Settle(File& file, const LogStore::ReplayResult& replayed) {
-    if (!replayed.all_valid) {
-      SILTFS_RETURN_IF_ERROR(file.Truncate(uint64_t{replayed.valid_pages} * kPageSize));
+  // Cuts a torn tail off and makes the rest durable. What is above the `durable` first pages is
+  // written once more: where the process died after a sync that failed, the machine's cache shows
+  // pages that no later sync brings down.
+  static Status Settle(File& file, const LogStore::ReplayResult& replayed, int32_t durable) {
+    const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
+    if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(file.Truncate(end));
+    Bytes pages(kRewriteBytes);
+    for (uint64_t at = static_cast<uint64_t>(std::max(durable, 0)) * kPageSize; at < end;) {
+      const MutableByteView piece =
+          MutableByteView(pages).first(std::min<uint64_t>(pages.size(), end - at));
+      SILTFS_RETURN_IF_ERROR(ReadExactly(file, at, piece));
+      SILTFS_RETURN_IF_ERROR(file.Write(at, piece));
+      at += piece.size();
     }
     return replayed.all_valid && replayed.valid_pages == 0 ? Status::Ok() : file.Sync();
   }
