@@ -115,6 +115,10 @@ void RequireAlive(StoreUnderTest& store, const Script& script) {
 
 }  // namespace
 
+// Nothing is made, moved, removed or cut; a footer that is there is written once more, as it is.
+constexpr SimCall kReshaping =
+    SimCall::kCreate | SimCall::kRename | SimCall::kRemove | SimCall::kTruncate;
+
 TEST_CASE("a power cut at any call loses nothing that was committed") {
   const auto index = GENERATE(TestIndex::kMap, TestIndex::kSilt);
   const auto policy = GENERATE(0, 1, 2, 3);
@@ -182,7 +186,7 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   const ReportFinding report = [](const std::string& finding) { FAIL(finding); };
   REQUIRE_OK(RecoverSegments(store.env(), store.identity(), records, changes, report));
   REQUIRE_FALSE(changes.empty());
-  const uint64_t calls = store.env().Calls(SimCall::kMutating);
+  const uint64_t calls = store.env().Calls(kReshaping);
   // With the records it made, and with those from before it, as if they had not reached metadata.
   for (SegmentRecords again : {records, SegmentRecords(store.committed().segments.begin(),
                                                        store.committed().segments.end())}) {
@@ -190,7 +194,7 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
     REQUIRE_OK(RecoverSegments(store.env(), store.identity(), again, more, report));
     REQUIRE(again == records);
   }
-  REQUIRE(store.env().Calls(SimCall::kMutating) == calls);
+  REQUIRE(store.env().Calls(kReshaping) == calls);
 }
 
 TEST_CASE("metadata that is older than what segments say is refused, and nothing is changed") {
@@ -211,11 +215,11 @@ TEST_CASE("metadata that is older than what segments say is refused, and nothing
   for (const CommittedState& old : states) {
     if (old.last_commit == newest.last_commit) continue;
     store.committed() = old;
-    const uint64_t calls = store.env().Calls(SimCall::kMutating);
+    const uint64_t calls = store.env().Calls(kReshaping);
     const Status opened = store.TryOpen();
     REQUIRE_CODE(opened, kCorruption);
     REQUIRE(opened.cause().find("metadata was lost") != std::string_view::npos);
-    REQUIRE(store.env().Calls(SimCall::kMutating) == calls);
+    REQUIRE(store.env().Calls(kReshaping) == calls);
   }
   // What is newer than all blocks is not lost: so it is after any commit.
   store.committed() = newest;
