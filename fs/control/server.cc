@@ -124,6 +124,7 @@ Result<Json> Server::Respond(Connection& connection) {
 }
 
 void Server::BecomeWaiter(Connection& connection) {
+  Enter(connection, Phase::kWriting);  // who has read the answer is a waiter, or about to be one
   connection.stream->WriteAll(EncodeResponse(options_.identity)).IgnoreError("the client has left");
   const MutexLock lock(mutex_);
   // Nobody tells when a waiting client leaves; the oldest are the likeliest to have left.
