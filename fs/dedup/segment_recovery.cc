@@ -100,6 +100,11 @@ Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& 
                        std::vector<Mutation>& changes, const ReportFinding& report) {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env, identity.store));
   for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
+  // An earlier recovery may have removed segments and failed to make that durable. Their names would
+  // return with the next power cut, when metadata knows newer ones.
+  for (const std::string& path : listing.directories) {
+    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
+  }
 
   std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (const auto& [id, record] : known) {

@@ -104,10 +104,12 @@ Result<SegmentListing> ListSegments(Env& env, const std::string& store) {
       listing.strays.push_back(path);
       continue;
     }
+    listing.directories.push_back(path);
     SILTFS_ASSIGN_OR_RETURN(auto files, env.ListDirectory(path));
     for (const DirectoryEntry& file : files) ClassifyFile(directory.name, path, file, listing);
   }
   std::sort(listing.ids.begin(), listing.ids.end());
+  std::sort(listing.directories.begin(), listing.directories.end());
   std::sort(listing.temporaries.begin(), listing.temporaries.end());
   std::sort(listing.strays.begin(), listing.strays.end());
   return listing;

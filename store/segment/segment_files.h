@@ -31,7 +31,8 @@ Status CreateSegmentsDirectory(Env& env, const std::string& store);
 Status CreateSegmentDirectory(Env& env, const std::string& store, SegmentId id);
 
 struct SegmentListing {
-  std::vector<SegmentId> ids;  // ascending
+  std::vector<SegmentId> ids;            // ascending
+  std::vector<std::string> directories;  // paths of those that hold segments, or may
   std::vector<std::string>
       temporaries;  // paths of TemporarySegmentPath's form: left by a crash, of no use to anyone
   std::vector<std::string> strays;  // paths of all that no siltfs has put there; left alone

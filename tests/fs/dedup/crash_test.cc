@@ -197,6 +197,34 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   REQUIRE(store.env().Calls(kReshaping) == calls);
 }
 
+TEST_CASE("a segment that recovery removed is gone, though making that durable failed at first") {
+  StoreUnderTest store(SmallSegments(TestIndex::kMap));
+  store.Open();
+  const SegmentId unborn = store.first_segment();
+  const SegmentIdentity identity{store.identity().uuid, unborn};
+  auto writer =
+      SegmentWriter::Create(store.env(), store.path(), identity, SegmentKind::kData, 0, {});
+  REQUIRE_OK(writer);
+  REQUIRE_OK((*writer)->Sync());  // begun, with no block yet
+  writer->reset();
+  store.Crash();
+  const std::string path = SegmentPath(store.path(), unborn);
+  REQUIRE_OK(store.env().GetFileInfo(path));
+
+  SegmentRecords records(store.committed().segments.begin(), store.committed().segments.end());
+  std::vector<Mutation> changes;
+  const ReportFinding report = [](const std::string& finding) { FAIL(finding); };
+  for (uint64_t nth = 1; store.env().GetFileInfo(path).ok(); ++nth) {
+    store.env().FailCall({.calls = SimCall::kSyncDirectory, .nth = nth});
+    REQUIRE_CODE(RecoverSegments(store.env(), store.identity(), records, changes, report),
+                 kIoError);
+    changes.clear();
+  }
+  REQUIRE_OK(RecoverSegments(store.env(), store.identity(), records, changes, report));
+  store.env().PowerCut();
+  REQUIRE_CODE(store.env().GetFileInfo(path), kNotFound);
+}
+
 TEST_CASE("metadata that is older than what segments say is refused, and nothing is changed") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
