@@ -66,7 +66,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.index = index_->stats();
   stats.index_bytes = stats.index.flash_bytes;
   stats.last_commit = metadata_->last_commit();
-  const Status failure = metadata_->failure();
+  Status failure = metadata_->failure();
+  if (failure.ok()) failure = chunks_->failure();  // which metadata learns with the next commit
   stats.read_only = options_.read_only || !failure.ok();
   if (!failure.ok()) stats.read_only_cause = failure.ToString();
   return stats;

@@ -180,7 +180,8 @@ Status FileSystemImpl::RemoveOrphans() {
 Status FileSystemImpl::CheckWritable() const {
   if (options_.read_only)
     return Status(StatusCode::kReadOnly, "is mounted read-only").At(options_.store);
-  return Status::Ok();
+  // Metadata learns of it with the next commit; what were changed until then would be lost.
+  return chunks_->failure();
 }
 
 }  // namespace siltfs

@@ -417,6 +417,8 @@ ChunkStoreTotals ChunkStore::totals() const {
   return totals;
 }
 
+Status ChunkStore::failure() const { return parts_->log ? parts_->log->failure() : Status::Ok(); }
+
 SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment(); }
 
 Status ChunkStore::Finish(std::vector<Mutation>& extra) {

@@ -93,6 +93,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
   void CommitDone(uint64_t number) override;
 
+  // Why nothing can be put any more; OK as long as it can.
+  Status failure() const;
+
   ChunkStoreTotals totals() const;
   // The next segment id not used, for a clean unmount.
   SegmentId next_segment_id() const;
