@@ -140,6 +140,20 @@ TEST_CASE("what a sync or a close promised must survive") {
   }
 }
 
+TEST_CASE("a sync does not promise a step that changed nothing") {
+  Script script(2);
+  script.Step(0, Create("a"));
+  script.Step(0, Plain(Kind::kFsync));
+  script.Step(1, Create("b"));
+  script.Step(0, Create("a"));  // is refused: there is one
+  Operation open = Create("a");
+  open.kind = Kind::kOpen;
+  script.Step(0, open);
+  script.Step(0, Plain(Kind::kFsync));  // has nothing to do
+  REQUIRE_OK(script.Judge({1, 0}));
+  REQUIRE_CODE(script.Judge({0, 0}), kCorruption);
+}
+
 TEST_CASE("a step does not survive without what had ended before it began") {
   Script script(2);
   script.Step(0, Create("a"));

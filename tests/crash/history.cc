@@ -137,10 +137,12 @@ Status History::RunModel(unsigned number) {
       if (syncs_all && stepper.last().ok() && step.end != kNever) {
         promises_.push_back({step.end, EndedBefore(step.begin)});
       }
-      if (!syncs) {
+      const uint64_t before = digest;
+      SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number, times));
+      // A step that changed nothing, as one that was refused, need not survive a sync.
+      if (digest != before) {
         for (InodeNumber inode : stepper.touched()) last_change[inode] = i + 1;
       }
-      SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number, times));
     }
     thread.digests.push_back(digest);
   }
