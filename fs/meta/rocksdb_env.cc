@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fs/meta/sync_ledger.h"
+#include "fs/meta/table_check.h"
 #include "store/base/checksum.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/files.h"
@@ -31,6 +32,8 @@ IOStatus ToRocksDb(const Status& status) {
       full.SetRetryable(true);  // there may be room later
       return full;
     }
+    case StatusCode::kCorruption:
+      return IOStatus::Corruption(status.ToString());
     default:
       return IOStatus::IOError(status.ToString());
   }
@@ -237,8 +240,13 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
                                IODebugContext* /*debug*/) override {
     auto file = env_.OpenFile(path, {OpenMode::kRead});
-    if (file.ok()) *result = std::make_unique<RandomAccessFile>(std::move(file).value());
-    return ToRocksDb(file.status());
+    if (!file.ok()) return ToRocksDb(file.status());
+    if (path.ends_with(".sst")) {
+      const Status checked = CheckTable(**file);
+      if (!checked.ok()) return ToRocksDb(checked);
+    }
+    *result = std::make_unique<RandomAccessFile>(std::move(file).value());
+    return IOStatus::OK();
   }
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& /*options*/,

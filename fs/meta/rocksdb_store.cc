@@ -404,6 +404,7 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   // Readable by RocksDB 7.8 (Debian 12) whichever wrote it.
   table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;  // the one that table_check.cc knows
   return table;
 }
 
@@ -458,9 +459,13 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
   }
   if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
     return result;
-  if (status.IsInvalidArgument() && options.mode != RocksDbOptions::Mode::kCreate &&
+  if (options.mode != RocksDbOptions::Mode::kCreate &&
       env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
-    return result;  // there is one, and something else is wrong
+    // There is one, and something else is wrong.
+    if (status.IsInvalidArgument()) return result;
+    result.IgnoreError("a file that is not there: said as what it is");
+    return Status(StatusCode::kCorruption, "the metadata store says: " + status.ToString())
+        .At(options.path);
   }
   result.IgnoreError("said better below");
   if (options.mode == RocksDbOptions::Mode::kCreate) {

@@ -1,0 +1,151 @@
+#include "fs/meta/table_check.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "store/base/checksum.h"
+#include "store/base/coding.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kFooterBytes = 53;
+constexpr size_t kHandlesBytes = 40;  // of the footer: two handles, padded
+constexpr size_t kTrailerBytes = 5;
+constexpr uint64_t kTableMagic = 0x88e241b785f4cff7;
+constexpr uint32_t kFormatVersion = 5;
+constexpr uint8_t kXxh3 = 4;  // type of checksums
+constexpr uint64_t kMaxBlockBytes = 1u << 20;
+constexpr std::string_view kPropertiesName = "rocksdb.properties";
+
+struct BlockHandle {
+  uint64_t offset = 0;
+  uint64_t size = 0;  // without the trailer
+};
+
+struct Footer {
+  uint64_t offset = 0;  // its own
+  BlockHandle metaindex;
+};
+
+Status Damage(const File& file, uint64_t offset, std::string cause) {
+  return Status(StatusCode::kCorruption, std::move(cause)).At(file.path(), offset);
+}
+
+// Nothing if it does not end where it must.
+std::optional<uint64_t> ReadVarint(Decoder& in) {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    const uint8_t byte = in.U8();
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if ((byte & 0x80) == 0) return in.ok() ? std::optional(value) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Nothing if it is no handle, or the block and its trailer do not lie below `end`.
+std::optional<BlockHandle> ReadHandle(Decoder& in, uint64_t end) {
+  const std::optional<uint64_t> offset = ReadVarint(in);
+  const std::optional<uint64_t> size = ReadVarint(in);
+  if (!offset || !size || end < kTrailerBytes || *size > end - kTrailerBytes ||
+      *offset > end - kTrailerBytes - *size) {
+    return std::nullopt;
+  }
+  return BlockHandle{*offset, *size};
+}
+
+// Nothing if the file is none of our tables.
+Result<std::optional<Footer>> ReadFooter(const File& file) {
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  if (size < kFooterBytes) return std::optional<Footer>();
+  Footer footer;
+  footer.offset = size - kFooterBytes;
+  uint8_t bytes[kFooterBytes];
+  SILTFS_RETURN_IF_ERROR(ReadExactly(file, footer.offset, bytes));
+  Decoder in(bytes);
+  const uint8_t checksum_type = in.U8();
+  Decoder handles(in.Raw(kHandlesBytes));
+  const uint32_t version = in.U32();
+  if (in.U64() != kTableMagic) return std::optional<Footer>();
+  // Blocks were compressed in another way once; read so, they come out wrong.
+  if (version < kFormatVersion) {
+    return Damage(
+        file, footer.offset,
+        fmt::format("the table's footer says format version {}, which was never used", version));
+  }
+  if (version > kFormatVersion || checksum_type != kXxh3) return std::optional<Footer>();
+  const std::optional<BlockHandle> metaindex = ReadHandle(handles, footer.offset);
+  if (!metaindex || !ReadHandle(handles, metaindex->offset)) {
+    return Damage(file, footer.offset, "the table's footer leads outside the table");
+  }
+  footer.metaindex = *metaindex;
+  return std::optional(footer);
+}
+
+// The block, if it is what was written; `name` is for messages.
+Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string_view name) {
+  if (handle.size > kMaxBlockBytes) {
+    return Damage(file, handle.offset,
+                  fmt::format("the table's {} would be {} bytes long", name, handle.size));
+  }
+  Bytes bytes(handle.size + kTrailerBytes);
+  SILTFS_RETURN_IF_ERROR(ReadExactly(file, handle.offset, bytes));
+  Decoder trailer(ByteView(bytes).last(kTrailerBytes));
+  const uint32_t compression = trailer.U8();
+  const uint32_t stored = trailer.U32();
+  bytes.resize(handle.size);
+  if (stored != (static_cast<uint32_t>(Checksum(bytes)) ^ (compression * 0x6b9083d9u))) {
+    return Damage(file, handle.offset,
+                  fmt::format("the table's {} are not what was written", name));
+  }
+  return bytes;
+}
+
+// The value of `key` in the block at `handle`, if it is there. A block's entries are the lengths of
+// what a key shares with the one before, of the rest of it and of its value, and these two; behind
+// them stand offsets of entries (4 bytes each), and their number (4).
+Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& handle,
+                                          ByteView block, std::string_view key) {
+  const Status senseless = Damage(file, handle.offset, "the table's names of blocks make no sense");
+  senseless.IgnoreError("for below");
+  if (block.size() < 4) return senseless;
+  const uint64_t offsets_bytes = uint64_t{Decoder(block.last(4)).U32()} * 4;
+  if (offsets_bytes > block.size() - 4) return senseless;
+  Decoder in(block.first(block.size() - 4 - offsets_bytes));
+  std::string found;
+  while (in.remaining() > 0) {
+    const auto shared = ReadVarint(in);
+    const auto rest = ReadVarint(in);
+    const auto length = ReadVarint(in);
+    if (!shared || !rest || !length || *shared > found.size()) return senseless;
+    found.resize(*shared);
+    found += AsText(in.Raw(*rest));
+    const ByteView value = in.Raw(*length);
+    if (!in.ok()) return senseless;
+    if (found == key) return std::optional(value);
+  }
+  return std::optional<ByteView>();
+}
+
+}  // namespace
+
+Status CheckTable(const File& file) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<Footer> footer, ReadFooter(file));
+  if (!footer) return Status::Ok();
+  const BlockHandle& metaindex = footer->metaindex;
+  SILTFS_ASSIGN_OR_RETURN(const Bytes names, ReadBlock(file, metaindex, "names of blocks"));
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<ByteView> value,
+                          FindValue(file, metaindex, names, kPropertiesName));
+  if (!value) return Status::Ok();
+  Decoder in(*value);
+  const std::optional<BlockHandle> properties = ReadHandle(in, metaindex.offset);
+  if (!properties) {
+    return Damage(file, metaindex.offset, "the table's properties are said to be outside of it");
+  }
+  return ReadBlock(file, *properties, "properties").status();
+}
+
+}  // namespace siltfs
