@@ -3,8 +3,8 @@
 //
 // Threads and clocks stay RocksDB's own. Thread-safety: as RocksDB asks of a file system.
 // Errors: kNoSpace comes out as RocksDB's NoSpace, kCorruption as Corruption, and kNotFound as
-// NotFound or PathNotFound, each where its own file system says so; everything else as IOError, with
-// the Status's text. A table is opened only after a look at its end (table_check.h).
+// NotFound or PathNotFound, each where its own file system says so; everything else as IOError,
+// with the Status's text. A table is opened only after a look at its end (table_check.h).
 // Durability: a Sync of RocksDB's is one of File, a directory's Fsync is SyncDirectory. Nothing is
 // preallocated, mapped, or read ahead here.
 #pragma once
