@@ -208,8 +208,7 @@ class KillTest {
   }
 
   void Check() {
-    if (!store_.can_check()) return;
-    store_.CheckIfPossible();
+    store_.Check();
     ++result_.checks;
   }
 

@@ -31,7 +31,6 @@ MountedStore::MountedStore(std::string siltfs, std::string directory)
       mountpoint_(directory_ + "/mount") {
   RunOrFail("mkfs", store_);
   if (mkdir(mountpoint_.c_str(), 0755) != 0) throw SystemFailure("mkdir " + mountpoint_);
-  can_check_ = Run({siltfs_, "--help"}, directory_).output.find("\n  fsck ") != std::string::npos;
 }
 
 MountedStore::~MountedStore() {
@@ -126,8 +125,7 @@ void MountedStore::Unmount() {
   if (IsMounted()) throw Failure(mountpoint_ + ": still mounted after siltfs umount");
 }
 
-void MountedStore::CheckIfPossible() {
-  if (!can_check_) return;
+void MountedStore::Check() {
   const Ended ended = Run({siltfs_, "fsck", store_, "-n", "--data"}, directory_);
   if (ended.code == 0) return;
   throw Failure(fmt::format("siltfs fsck -n --data: exit code {}: {}{}", ended.code, ended.output,

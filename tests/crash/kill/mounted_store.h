@@ -31,9 +31,8 @@ class MountedStore {
   void Detach();
   // `siltfs umount`: everything is durable.
   void Unmount();
-  // Of the unmounted store, if this siltfs has fsck.
-  void CheckIfPossible();
-  bool can_check() const { return can_check_; }
+  // `siltfs fsck` of the unmounted store, every byte of it.
+  void Check();
 
  private:
   void RunOrFail(const std::string& command, const std::string& argument);
@@ -45,7 +44,6 @@ class MountedStore {
   const std::string directory_;
   const std::string store_;
   const std::string mountpoint_;
-  bool can_check_ = false;
   pid_t daemon_ = -1;
 };
 
