@@ -217,30 +217,4 @@ StepsByThread History::Surviving(const std::vector<size_t>& steps) const {
   return surviving;
 }
 
-Result<std::string> History::DescribeModel(unsigned number, size_t steps) const {
-  int64_t now = kFirstTime;
-  MemoryFileSystem model([&now] { return now; });
-  Stepper stepper(model, number);
-  SILTFS_RETURN_IF_ERROR(stepper.Begin());
-  std::vector<size_t> counts(threads_.size(), 0);
-  counts[number] = steps;
-  const StepsByThread surviving = Surviving(counts);
-  for (const Operation& operation : surviving[number]) {
-    if (operation.kind == Operation::Kind::kReopen) stepper.ReleaseAll();
-    now = operation.time;
-    stepper.Step(operation);
-  }
-  return DescribeTree(model, number, TimesWith(threads_.size()));
-}
-
-std::string History::DescribeSteps(unsigned number, size_t first, size_t last) const {
-  std::string text;
-  const std::vector<Step>& steps = threads_[number].steps;
-  for (size_t i = first; i < std::min(last, steps.size()); ++i) {
-    text += fmt::format("  {}: {} -> {} [{}, {}]\n", i + 1, Describe(steps[i].operation),
-                        steps[i].answer, steps[i].begin, steps[i].end);
-  }
-  return text;
-}
-
 }  // namespace siltfs::testing

@@ -61,10 +61,6 @@ class History {
   InodeNumber LowestInode() const;
   // The earlier ones and these many of each thread's, and that the store was opened again.
   StepsByThread Surviving(const std::vector<size_t>& steps) const;
-  // What thread's tree is after these steps, in words.
-  Result<std::string> DescribeModel(unsigned thread, size_t steps) const;
-  // The last steps before a cut, in words.
-  std::string DescribeSteps(unsigned thread, size_t first, size_t last) const;
 
  private:
   static constexpr size_t kNever = SIZE_MAX;

@@ -231,9 +231,9 @@ Operation OperationGenerator::NextUntimed() {
 // --- Stepper
 
 Status Stepper::Begin() {
-  auto made = fs_->MakeDirectory(kRootInode, ThreadDirectory(thread_), 0755, kOwner);
+  auto made = fs_.MakeDirectory(kRootInode, ThreadDirectory(thread_), 0755, kOwner);
   if (!made.ok()) return std::move(made).status();
-  fs_->Forget(made->inode, 1);
+  fs_.Forget(made->inode, 1);
   return Status::Ok();
 }
 
@@ -251,7 +251,7 @@ std::string Stepper::AnswerMade(const Result<Attributes>& result) {
 std::string Stepper::Answer(const Result<Attributes>& result) {
   if (!result.ok()) return Answer(result.status());
   touched_.push_back(result->inode);
-  fs_->Forget(result->inode, 1);
+  fs_.Forget(result->inode, 1);
   return Answer(Status::Ok());
 }
 
@@ -259,16 +259,16 @@ Result<InodeNumber> Stepper::Find(const std::string& directory, const std::strin
   InodeNumber inode = kRootInode;
   for (const std::string& part : {ThreadDirectory(thread_), directory, name}) {
     if (part.empty()) continue;
-    auto found = fs_->Lookup(inode, part);
+    auto found = fs_.Lookup(inode, part);
     if (!found.ok()) return std::move(found).status();
     inode = found->inode;
-    fs_->Forget(inode, 1);
+    fs_.Forget(inode, 1);
   }
   return inode;
 }
 
 void Stepper::Close(uint8_t slot) {
-  if (slots_.at(slot) != 0) fs_->ReleaseFile(slots_.at(slot));
+  if (slots_.at(slot) != 0) fs_.ReleaseFile(slots_.at(slot));
   slots_.at(slot) = 0;
 }
 
@@ -276,16 +276,11 @@ void Stepper::ReleaseAll() {
   for (uint8_t slot = 0; slot < kSlots; ++slot) Close(slot);
 }
 
-void Stepper::Reset(FileSystem& fs) {
-  fs_ = &fs;
-  slots_ = {};
-}
-
 std::string Stepper::OpenInto(uint8_t slot, InodeNumber inode, bool truncate) {
-  auto attributes = fs_->GetAttributes(inode);
+  auto attributes = fs_.GetAttributes(inode);
   if (!attributes.ok()) return Answer(attributes.status());
   if (!S_ISREG(attributes->mode)) return "not a file";
-  Status opened = fs_->OpenFile(inode, truncate);
+  Status opened = fs_.OpenFile(inode, truncate);
   if (opened.ok()) {
     Close(slot);
     slots_.at(slot) = inode;
@@ -300,19 +295,19 @@ std::string Stepper::StepOnSlot(const Operation& operation) {
   touched_.push_back(inode);
   switch (operation.kind) {
     case Kind::kWrite:
-      return Answer(fs_->Write(inode, operation.offset, DataOf(operation)));
+      return Answer(fs_.Write(inode, operation.offset, DataOf(operation)));
     case Kind::kAppend: {
-      auto attributes = fs_->GetAttributes(inode);
+      auto attributes = fs_.GetAttributes(inode);
       if (!attributes.ok()) return Answer(attributes.status());
-      return Answer(fs_->Write(inode, attributes->size, DataOf(operation)));
+      return Answer(fs_.Write(inode, attributes->size, DataOf(operation)));
     }
     case Kind::kTruncate: {
       AttributeChange change;
       change.size = operation.offset;
-      return Answer(fs_->SetAttributes(inode, change).status());
+      return Answer(fs_.SetAttributes(inode, change).status());
     }
     case Kind::kFsync:
-      return Answer(fs_->Fsync(inode));
+      return Answer(fs_.Fsync(inode));
     default:
       Close(operation.slot);
       return Answer(Status::Ok());
@@ -323,11 +318,11 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
                                 InodeNumber other) {
   const std::string& name = operation.name;
   auto rename = [&](RenameMode mode) {
-    return Answer(fs_->Rename(directory, name, other, operation.other_name, mode));
+    return Answer(fs_.Rename(directory, name, other, operation.other_name, mode));
   };
   switch (operation.kind) {
     case Kind::kCreate: {
-      auto created = fs_->CreateFile(directory, name, 0100640, kOwner);
+      auto created = fs_.CreateFile(directory, name, 0100640, kOwner);
       if (created.ok()) {
         Close(operation.slot);
         slots_.at(operation.slot) = created->inode;
@@ -341,16 +336,16 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kExchange:
       return rename(RenameMode::kExchange);
     case Kind::kUnlink:
-      return Answer(fs_->Unlink(directory, name));
+      return Answer(fs_.Unlink(directory, name));
     case Kind::kMakeDirectory:
-      return AnswerMade(fs_->MakeDirectory(directory, name, 0750, kOwner));
+      return AnswerMade(fs_.MakeDirectory(directory, name, 0750, kOwner));
     case Kind::kRemoveDirectory:
-      return Answer(fs_->RemoveDirectory(directory, name));
+      return Answer(fs_.RemoveDirectory(directory, name));
     case Kind::kSymlink:
-      return AnswerMade(fs_->MakeSymlink(directory, name, operation.other_name, kOwner));
+      return AnswerMade(fs_.MakeSymlink(directory, name, operation.other_name, kOwner));
     case Kind::kMakeNode:
-      return AnswerMade(fs_->MakeNode(directory, name, NodeMode(operation.data_seed),
-                                      NodeDevice(operation.data_seed), kOwner));
+      return AnswerMade(fs_.MakeNode(directory, name, NodeMode(operation.data_seed),
+                                     NodeDevice(operation.data_seed), kOwner));
     default:
       break;
   }
@@ -365,23 +360,23 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kOverwrite:
       return OpenInto(operation.slot, *target, true);
     case Kind::kLink:
-      return Answer(fs_->Link(*target, other, operation.other_name));
+      return Answer(fs_.Link(*target, other, operation.other_name));
     case Kind::kSetMode:
       change.mode = static_cast<uint32_t>(operation.data_seed & 0777);
-      return Answer(fs_->SetAttributes(*target, change).status());
+      return Answer(fs_.SetAttributes(*target, change).status());
     case Kind::kSetOwner:
       change.uid = static_cast<uint32_t>(operation.data_seed % 7);
       change.gid = static_cast<uint32_t>(operation.data_seed % 5);
-      return Answer(fs_->SetAttributes(*target, change).status());
+      return Answer(fs_.SetAttributes(*target, change).status());
     case Kind::kSetTimes:
       change.atime = static_cast<int64_t>(operation.data_seed >> 2);
       change.mtime = -static_cast<int64_t>(operation.data_seed >> 3);
-      return Answer(fs_->SetAttributes(*target, change).status());
+      return Answer(fs_.SetAttributes(*target, change).status());
     case Kind::kSetXattr:
       return Answer(
-          fs_->SetXattr(*target, attribute, XattrValue(operation.data_seed), XattrMode::kSet));
+          fs_.SetXattr(*target, attribute, XattrValue(operation.data_seed), XattrMode::kSet));
     default:
-      return Answer(fs_->RemoveXattr(*target, attribute));
+      return Answer(fs_.RemoveXattr(*target, attribute));
   }
 }
 
@@ -391,7 +386,7 @@ std::string Stepper::Step(const Operation& operation) {
   last_.IgnoreError("the answer told of it");
   last_ = Status();
   last_.IgnoreError("none yet");
-  if (operation.kind == Kind::kSyncAll) return Answer(fs_->SyncAll());
+  if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "fs/core/file_system.h"
@@ -93,8 +92,8 @@ class OperationGenerator {
 // Takes steps on one FileSystem for one thread, and keeps what it has open.
 class Stepper {
  public:
-  // `fs` must outlive it, or be replaced by Reset.
-  Stepper(FileSystem& fs, unsigned thread) : fs_(&fs), thread_(thread) {}
+  // `fs` must outlive it.
+  Stepper(FileSystem& fs, unsigned thread) : fs_(fs), thread_(thread) {}
 
   // Makes the thread's directory.
   Status Begin();
@@ -106,10 +105,7 @@ class Stepper {
   const std::vector<InodeNumber>& touched() const { return touched_; }
   // The inode that the last step made; 0 if it made none.
   InodeNumber made() const { return made_; }
-  InodeNumber InSlot(uint8_t slot) const { return slots_.at(slot); }
   void ReleaseAll();
-  // Everything open is gone, as after a crash; goes on with `fs`.
-  void Reset(FileSystem& fs);
 
  private:
   std::string Answer(Status status);
@@ -121,7 +117,7 @@ class Stepper {
   Result<InodeNumber> Find(const std::string& directory, const std::string& name);
   void Close(uint8_t slot);
 
-  FileSystem* fs_;
+  FileSystem& fs_;
   const unsigned thread_;
   std::array<InodeNumber, kSlots> slots_{};
   std::vector<InodeNumber> touched_;
