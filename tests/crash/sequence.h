@@ -22,7 +22,7 @@ struct SequencePlan {
   unsigned threads = 1;
   unsigned phases = 1;  // the store is closed, or its process dies, and is opened again in between
   unsigned steps = 30;  // of each thread in each phase
-  size_t most_places = 40;  // where it is cut, drawn from all; of one in eight all
+  size_t most_places = 40;  // where it is cut, drawn from all; one plan in eight: every one
   uint32_t largest_write = 20000;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
