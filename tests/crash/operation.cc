@@ -500,9 +500,13 @@ Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
   return std::move(reader.text());
 }
 
+uint64_t DigestOf(const std::string& description) {
+  return XXH3_64bits(description.data(), description.size());
+}
+
 Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times) {
   SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread, times));
-  return XXH3_64bits(text.data(), text.size());
+  return DigestOf(text);
 }
 
 Result<InodeCounts> CountInodes(FileSystem& fs) {

@@ -130,11 +130,12 @@ class Stepper {
 enum class Times : bool { kIgnored, kSeen };
 inline Times TimesWith(size_t threads) { return threads == 1 ? Times::kSeen : Times::kIgnored; }
 
-// Everything that can be seen of the tree below a thread's directory, in one number. Errors: what
+// Everything that can be seen of the tree below a thread's directory, for a person. Errors: what
 // reading met.
-Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
-// The same for a person.
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
+// The same in one number.
+uint64_t DigestOf(const std::string& description);
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 
 // How many inodes lead from the root, which counts.
 struct InodeCounts {

@@ -36,13 +36,12 @@ View Look(Env& device, size_t threads) {
   }
   for (unsigned thread = 0; thread < threads; ++thread) {
     auto tree = DescribeTree(**fs, thread, TimesWith(threads));
-    auto digest = DigestTree(**fs, thread, TimesWith(threads));
-    if (!tree.ok() || !digest.ok()) {
-      fail(tree.ok() ? digest.status() : tree.status());
+    if (!tree.ok()) {
+      fail(tree.status());
       break;
     }
     view.trees += *tree;
-    view.digests.push_back(*digest);
+    view.digests.push_back(DigestOf(*tree));
   }
   view.trouble += findings.Take();
   return view;
