@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/dedup/sealed_record.h"
 #include "store/segment/block_io.h"
 #include "store/segment/segment_files.h"
 
@@ -290,24 +291,12 @@ void SegmentWalk::CheckTotals() {
   Say("segment-footer", trailer.data_end, "the footer's totals are not those of the blocks");
 }
 
-SegmentRecord SegmentWalk::RecordByFooter() const {
-  SegmentRecord record;
-  record.kind = static_cast<uint8_t>(trailer_->kind);
-  record.sealed = true;
-  record.length = trailer_->file_size();
-  record.chunks = trailer_->chunk_count;
-  record.plain_bytes = trailer_->plain_bytes;
-  record.first_sequence = trailer_->first_sequence;
-  record.last_sequence = trailer_->last_sequence;
-  return record;
-}
-
 void SegmentWalk::CheckRecord() {
   if (record_ == nullptr || truncated_ || size_ != record_->length) return;
   SegmentRecord expected = *record_;
   if (record_->sealed) {
     if (trailer_) {
-      expected = RecordByFooter();
+      expected = SealedRecord(*trailer_);
       expected.kind = record_->kind;  // compared with the header, too
     } else if (!damaged_ && scan_.end_ordinal != record_->chunks) {
       // Without a footer nothing else tells how far the blocks went.

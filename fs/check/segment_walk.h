@@ -40,8 +40,6 @@ class SegmentWalk {
   void CheckData(const BlockHead& head, uint32_t offset);
   void CheckTotals();
   void CheckRecord();
-  // What the segment's record should be by its footer.
-  SegmentRecord RecordByFooter() const;
 
   CheckContext& context_;
   ChunkFinder& finder_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "fs/dedup/sealed_record.h"
 #include "fs/meta/schema.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
@@ -40,18 +41,6 @@ Result<uint64_t> NewestCommitIn(Env& env, const StoreIdentity& identity, Segment
   return newest;
 }
 
-SegmentRecord RecordOf(const SegmentTrailer& trailer) {
-  SegmentRecord record;
-  record.kind = static_cast<uint8_t>(trailer.kind);
-  record.sealed = true;
-  record.length = trailer.file_size();
-  record.chunks = trailer.chunk_count;
-  record.plain_bytes = trailer.plain_bytes;
-  record.first_sequence = trailer.first_sequence;
-  record.last_sequence = trailer.last_sequence;
-  return record;
-}
-
 // The segment's record after recovery; nothing if it held nothing and is gone.
 Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, const StoreIdentity& identity,
                                                   SegmentId id,
@@ -75,7 +64,7 @@ Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, const StoreIdentity&
     return record;
   }
   if (salvaged->outcome == SalvageOutcome::kRemoved) return std::optional<SegmentRecord>();
-  return std::optional<SegmentRecord>(RecordOf(salvaged->trailer));
+  return std::optional<SegmentRecord>(SealedRecord(salvaged->trailer));
 }
 
 // Where the blocks of a sealed segment end.
@@ -100,8 +89,8 @@ Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& 
                        std::vector<Mutation>& changes, const ReportFinding& report) {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env, identity.store));
   for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
-  // An earlier recovery may have removed segments and failed to make that durable. Their names would
-  // return with the next power cut, when metadata knows newer ones.
+  // An earlier recovery may have removed segments and failed to make that durable. Their names
+  // would return with the next power cut, when metadata knows newer ones.
   for (const std::string& path : listing.directories) {
     SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
   }
