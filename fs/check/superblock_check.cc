@@ -6,18 +6,9 @@
 #include <utility>
 
 #include "chunker/polynomial.h"
-#include "store/env/files.h"
 
 namespace siltfs {
 namespace {
-
-Result<Superblock> ReadCopy(Env& env, const std::string& path) {
-  auto contents = ReadWholeFile(env, path, kSuperblockSize);
-  if (!contents.ok()) return std::move(contents).status();
-  auto superblock = DecodeSuperblock(AsBytes(*contents));
-  if (!superblock.ok()) return std::move(superblock).status().At(path);
-  return superblock;
-}
 
 // What was drawn and chosen at mkfs, and never changes.
 bool SameStore(const Superblock& a, const Superblock& b) {
@@ -40,7 +31,7 @@ Result<bool> CheckSuperblock(CheckContext& context) {
   std::array<std::optional<Superblock>, 2> copies;
   std::array<Status, 2> faults;
   for (int i = 0; i < 2; ++i) {
-    auto copy = ReadCopy(context.env, SuperblockPath(context.store(), i));
+    auto copy = ReadSuperblockCopy(context.env, context.store(), i);
     const auto at = static_cast<size_t>(i);
     if (copy.ok()) {
       copies[at] = *copy;

@@ -81,6 +81,10 @@ struct SuperblockState {
 
 std::string SuperblockPath(const std::string& store, int copy);  // copy is 0 or 1
 
+// One copy by itself. kNotFound if the file is not there, kCorruption if it is not valid,
+// kNeedsNewer if it is whole but of another version; features are not looked at.
+Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy);
+
 // kNotFound if `store` has neither file: there is no siltfs store. kCorruption if none of the
 // copies is valid. kNeedsNewer as above; if any copy is whole but of another version, too.
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,

@@ -9,7 +9,18 @@
 namespace siltfs {
 namespace {
 
-Result<Superblock> ReadCopy(Env& env, const std::string& path) {
+bool IsAbsence(const Status& status) {
+  return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory);
+}
+
+}  // namespace
+
+std::string SuperblockPath(const std::string& store, int copy) {
+  return JoinPath(store, copy == 0 ? "superblock.0" : "superblock.1");
+}
+
+Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy) {
+  const std::string path = SuperblockPath(store, copy);
   auto contents = ReadWholeFile(env, path, kSuperblockSize);
   if (!contents.ok()) {
     // Too long is as wrong as too short.
@@ -21,20 +32,10 @@ Result<Superblock> ReadCopy(Env& env, const std::string& path) {
   return superblock;
 }
 
-bool IsAbsence(const Status& status) {
-  return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory);
-}
-
-}  // namespace
-
-std::string SuperblockPath(const std::string& store, int copy) {
-  return JoinPath(store, copy == 0 ? "superblock.0" : "superblock.1");
-}
-
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access) {
   // Both are read before either is judged: a newer format in one settles it.
-  const std::array<Result<Superblock>, 2> copies = {ReadCopy(env, SuperblockPath(store, 0)),
-                                                    ReadCopy(env, SuperblockPath(store, 1))};
+  const std::array<Result<Superblock>, 2> copies = {ReadSuperblockCopy(env, store, 0),
+                                                    ReadSuperblockCopy(env, store, 1)};
   SuperblockState state;
   const Status* newer = nullptr;
   const Status* fault = nullptr;
