@@ -21,13 +21,6 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kMaxNameBytes = 255;
-
-bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
-         name.find('/') == name.npos && name.find('\0') == name.npos;
-}
-
 bool IsType(uint32_t type) {
   constexpr std::array<uint32_t, 7> kTypes = {0010000, 0020000, 0040000, 0060000,
                                               0100000, 0120000, 0140000};

@@ -33,6 +33,12 @@ inline constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;  // 16 TiB
 inline constexpr size_t kMaxXattrValueBytes = 65536;
 inline constexpr uint32_t kMaxLinks = 1000000;
 
+// Whether a directory may have an entry of this name.
+inline bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+         name.find('/') == name.npos && name.find('\0') == name.npos;
+}
+
 struct Attributes {
   InodeNumber inode = 0;
   uint32_t mode = 0;  // type and permission bits, as st_mode

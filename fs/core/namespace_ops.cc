@@ -20,10 +20,7 @@ constexpr uint32_t kSetGidBit = 02000;
 Status FileSystemImpl::CheckName(std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return Status(StatusCode::kNameTooLong, "the name is longer than 255 bytes");
-  if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos ||
-      name.find('\0') != name.npos) {
-    return Status(StatusCode::kInvalidArgument, "this cannot be a name");
-  }
+  if (!IsName(name)) return Status(StatusCode::kInvalidArgument, "this cannot be a name");
   return Status::Ok();
 }
 
