@@ -42,7 +42,6 @@ void CheckContext::Report(std::string code, const Status& failure) {
   Report({.code = std::move(code),
           .path = failure.path().empty() ? store() : std::string(failure.path()),
           .offset = failure.offset(),
-          .inode = std::nullopt,
           .message = std::string(failure.cause())});
 }
 

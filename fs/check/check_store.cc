@@ -32,8 +32,6 @@ void CheckLock(CheckContext& context, const std::string& path) {
   if (!info.ok() || info->type == FileType::kRegular) return;
   context.Report({.code = "lock",
                   .path = path,
-                  .offset = std::nullopt,
-                  .inode = std::nullopt,
                   .message = "is no file, and the store cannot be locked for a mount"});
 }
 

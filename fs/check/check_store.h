@@ -34,8 +34,8 @@ struct Finding {
   // Where: a file of the store; or, of a file's content, the path in the file system, if there is
   // one.
   std::string path;
-  std::optional<uint64_t> offset;  // bytes, in that file
-  std::optional<uint64_t> inode;
+  std::optional<uint64_t> offset = {};  // bytes, in that file
+  std::optional<uint64_t> inode = {};
   std::string message;  // one sentence
 };
 

@@ -40,7 +40,6 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
   if (lowest != directory) return Status::Ok();
   context_.Report({.code = "directory-cycle",
                    .path = MetadataPath(context_.store()),
-                   .offset = std::nullopt,
                    .inode = directory,
                    .message = "the directory lies in itself and cannot be reached from the root"});
   return Status::Ok();

@@ -44,8 +44,6 @@ Status FileDamages::Report(CheckContext& context, const KvSnapshot& snapshot) co
   if (beyond_ > 0) {
     context.Report({.code = "more-files",
                     .path = MetadataPath(context.store()),
-                    .offset = std::nullopt,
-                    .inode = std::nullopt,
                     .message = fmt::format("{} more places in other files are damaged", beyond_)});
   }
   return Status::Ok();

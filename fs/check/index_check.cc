@@ -45,7 +45,6 @@ Status OpenCheckedIndex(CheckContext& context) {
   context.Report({.code = "index-open",
                   .path = options.directory,
                   .offset = failure.offset(),
-                  .inode = std::nullopt,
                   .message = fmt::format("the next mount makes the chunk index anew from the "
                                          "segments, as it cannot be used: {}",
                                          failure.ToString())});
@@ -59,8 +58,6 @@ Status CheckIndex(CheckContext& context) {
   if (lost > 0) {
     context.Report({.code = "index-page-missing",
                     .path = IndexPath(context.store()),
-                    .offset = std::nullopt,
-                    .inode = std::nullopt,
                     .message = fmt::format("{} pages that were durable are damaged or missing; "
                                            "mounting puts their entries again",
                                            lost)});
@@ -70,7 +67,6 @@ Status CheckIndex(CheckContext& context) {
       context.Report({.code = "index-" + finding.code,
                       .path = finding.path,
                       .offset = finding.offset,
-                      .inode = std::nullopt,
                       .message = finding.text});
     })
                                   : CountEntries(context);

@@ -72,7 +72,6 @@ class InodeCheck {
   void Say(const char* code, uint64_t inode, std::string message) {
     context_.Report({.code = code,
                      .path = MetadataPath(context_.store()),
-                     .offset = std::nullopt,
                      .inode = inode,
                      .message = std::move(message)});
   }
@@ -374,8 +373,6 @@ void InodeCheck::CheckCounters() {
     if (counters[at] == sums_[at]) continue;
     context_.Report({.code = "counter",
                      .path = MetadataPath(context_.store()),
-                     .offset = std::nullopt,
-                     .inode = std::nullopt,
                      .message = fmt::format("the store counts {} {}, there are {}", counters[at],
                                             name, sums_[at])});
   }

@@ -29,8 +29,6 @@ bool IsSingleKey(Table table) {
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {
   return {.code = std::move(code),
           .path = MetadataPath(context.store()),
-          .offset = std::nullopt,
-          .inode = std::nullopt,
           .message = std::move(message)};
 }
 

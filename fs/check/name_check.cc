@@ -20,7 +20,6 @@ constexpr uint32_t kDirectoryType = 0040000;
 void NameCheck::Say(const char* code, uint64_t inode, std::string message) {
   context_.Report({.code = code,
                    .path = MetadataPath(context_.store()),
-                   .offset = std::nullopt,
                    .inode = inode,
                    .message = std::move(message)});
 }

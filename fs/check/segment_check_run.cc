@@ -35,8 +35,6 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     context.Report(
         {.code = "segment-missing",
          .path = SegmentPath(context.store(), id),
-         .offset = std::nullopt,
-         .inode = std::nullopt,
          .message = fmt::format("the segment is missing, and {} chunks with it", record.chunks)});
   }
   return std::move(listing->ids);

@@ -24,11 +24,7 @@ SegmentWalk::SegmentWalk(CheckContext& context, ChunkFinder& finder, ChunkNamer 
       tag_key_(context.superblock.tag_secret) {}
 
 void SegmentWalk::Say(const char* code, std::optional<uint64_t> offset, std::string message) {
-  context_.Report({.code = code,
-                   .path = path_,
-                   .offset = offset,
-                   .inode = std::nullopt,
-                   .message = std::move(message)});
+  context_.Report({.code = code, .path = path_, .offset = offset, .message = std::move(message)});
 }
 
 void SegmentWalk::Say(const char* code, const Status& failure) {

@@ -20,8 +20,6 @@ void CheckAgreement(CheckContext& context, const Superblock& a, const Superblock
   if (SameStore(a, b)) return;
   context.Report({.code = "superblock-mismatch",
                   .path = context.store(),
-                  .offset = std::nullopt,
-                  .inode = std::nullopt,
                   .message = "the two copies of the superblock belong to different stores"});
 }
 
