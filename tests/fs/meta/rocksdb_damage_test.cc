@@ -262,6 +262,13 @@ TEST_CASE("A metaindex that makes no sense is refused, even if it was written so
   {
     REQUIRE_CODE(table.Check(FileWithMetaindex(block)), kCorruption);
   }
+  // A good entry, but its place is that of offsets.
+  const std::string too_many =
+      Varint(0) + Varint(name.size()) + Varint(2) + name + std::string(2, '\0');
+  const Status checked =
+      table.Check(FileWithMetaindex(too_many + Encoder().U32(0).U32(1000).Take()));
+  REQUIRE_CODE(checked, kCorruption);
+  REQUIRE(checked.cause().find("make no sense") != std::string::npos);
 }
 
 TEST_CASE("Whatever stands in a footer, nothing but the table is read") {
