@@ -413,7 +413,7 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     if (IsWatched(path)) {
       watch = std::make_unique<LogWatch>(*ledger_, path);
       SILTFS_RETURN_IF_ERROR(PassTo(*watch, **file, size));
-      ledger_->Begun();
+      ledger_->Settle();
     }
     *result = std::make_unique<WritableFile>(std::move(file).value(), size, std::move(watch));
     return Status::Ok();

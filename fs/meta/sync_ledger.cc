@@ -209,8 +209,6 @@ Status SyncLedger::Withdraw(const std::string& path) {
   return WriteAllSlots();
 }
 
-void SyncLedger::Begun() { Settle(); }
-
 Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
   MutexLock lock(mutex_);
   Synchronized& entry = entries_[std::string(NameOf(path))];

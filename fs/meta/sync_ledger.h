@@ -75,14 +75,12 @@ class SyncLedger {
   // What was synced of a file of this path is no longer to be there: called before the file is
   // made, cut off or replaced. After a failure it must not be.
   Status Withdraw(const std::string& path);
-  // A log was begun.
-  void Begun();
   // `length` bytes of this checksum were synced. A failure to write that down is one of the sync if
   // it is a MANIFEST's, and no matter otherwise.
   Status Synced(const std::string& path, uint64_t length, uint64_t checksum);
   // The file is gone, or about to be.
   void Removed(const std::string& path);
-  // Makes durable what it knows, as far as the device lets it.
+  // Makes durable what it knows, as far as the device lets it: when a log is begun, and at the end.
   void Settle();
 
  private:
