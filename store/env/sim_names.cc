@@ -221,12 +221,11 @@ void SimNames::ApplySome(Random& random) {
 }
 
 void SimNames::Crash(const CrashPolicy& policy, Random& random) {
+  const bool drops_all = policy.unsynced == CrashPolicy::Unsynced::kDrop;
   const bool keeps_all = policy.unsynced == CrashPolicy::Unsynced::kKeep;
-  if (policy.unsynced == CrashPolicy::Unsynced::kDrop) {
-    // None survives.
-  } else if (policy.names_in_any_order && !keeps_all) {
+  if (policy.names_in_any_order && !drops_all && !keeps_all) {
     ApplySome(random);
-  } else {
+  } else if (!drops_all) {
     const size_t surviving = keeps_all ? pending_.size() : random.Below(pending_.size() + 1);
     for (size_t i = 0; i < surviving; ++i) Apply(pending_[i]);
   }
