@@ -42,8 +42,8 @@ struct Filled {
 
 }  // namespace
 
-std::set<std::string> CheckOutcome::codes() const {
-  std::set<std::string> codes;
+Codes CheckOutcome::codes() const {
+  Codes codes;
   for (const Finding& finding : findings) codes.insert(finding.code);
   return codes;
 }
@@ -55,6 +55,11 @@ std::string CheckOutcome::ToString() const {
                         finding.inode.value_or(0), finding.offset.value_or(0), finding.message);
   }
   return text;
+}
+
+void RequireCodes(const CheckOutcome& outcome, const Codes& expected) {
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == expected);
 }
 
 CheckedStore::CheckedStore(IndexEngine engine, uint32_t segment_bytes)

@@ -13,14 +13,19 @@
 
 namespace siltfs::testing {
 
+using Codes = std::set<std::string>;  // of findings
+
 struct CheckOutcome {
   CheckReport report;
   std::vector<Finding> findings;
 
-  std::set<std::string> codes() const;
+  Codes codes() const;
   // For INFO.
   std::string ToString() const;
 };
+
+// That things of these codes are found and no others.
+void RequireCodes(const CheckOutcome& outcome, const Codes& expected);
 
 class CheckedStore {
  public:

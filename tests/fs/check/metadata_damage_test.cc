@@ -19,13 +19,6 @@
 namespace siltfs::testing {
 namespace {
 
-using Codes = std::set<std::string>;
-
-void RequireCodes(const CheckOutcome& outcome, const Codes& expected) {
-  INFO(outcome.ToString());
-  REQUIRE(outcome.codes() == expected);
-}
-
 // That exactly one thing is found, of this code, about this inode.
 void RequireOne(const CheckOutcome& outcome, const std::string& code,
                 std::optional<uint64_t> inode = std::nullopt) {

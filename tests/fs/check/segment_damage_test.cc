@@ -16,8 +16,6 @@
 namespace siltfs::testing {
 namespace {
 
-using Codes = std::set<std::string>;
-
 // Segment 1 holds the data of "small" and the beginning of "large", and is sealed.
 constexpr SegmentId kSegment = 1;
 

@@ -13,13 +13,6 @@
 namespace siltfs::testing {
 namespace {
 
-using Codes = std::set<std::string>;
-
-void RequireCodes(const CheckOutcome& outcome, const Codes& expected) {
-  INFO(outcome.ToString());
-  REQUIRE(outcome.codes() == expected);
-}
-
 // The index's only file with this ending.
 std::string IndexFile(const CheckedStore& store, const std::string& ending) {
   std::string found;
