@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "fs/meta/rocksdb_store.h"
-#include "store/env/sim_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
+#include "tests/fs/meta/simulated_store.h"
 
 namespace siltfs {
 namespace {
 
+using testing::At;
 using testing::Put;
 using testing::Read;
 using Mode = RocksDbOptions::Mode;
@@ -181,8 +181,6 @@ TEST_CASE("RocksDB learns what failed in its own words") {
 
 // --- The store: numbered writes, each of several keys.
 
-constexpr char kPath[] = "/kv";
-constexpr char kLedgerPath[] = "/kv.ledger";
 constexpr int kParts = 4;
 
 std::string PartKey(int number, int part) {
@@ -220,14 +218,6 @@ int CheckPrefix(const KvStore& store) {
   REQUIRE(part == 0);
   REQUIRE(number == count + 1);
   return count;
-}
-
-RocksDbOptions At(Mode mode) {
-  RocksDbOptions options;
-  options.path = kPath;
-  options.ledger_path = kLedgerPath;
-  options.mode = mode;
-  return options;
 }
 
 // A run through all that a store does: made, written to until buffers are flushed, closed, opened,

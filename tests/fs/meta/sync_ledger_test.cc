@@ -5,36 +5,27 @@
 #include <initializer_list>
 #include <set>
 
-#include "fs/meta/rocksdb_store.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/base/random.h"
-#include "store/env/files.h"
-#include "store/env/sim_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
+#include "tests/fs/meta/simulated_store.h"
 
 namespace siltfs {
 namespace {
 
+using testing::At;
+using testing::Contents;
+using testing::Flip;
+using testing::kLedgerPath;
+using testing::kStorePath;
+using testing::OpenFile;
 using testing::Put;
 using testing::Read;
 using Mode = RocksDbOptions::Mode;
 using Unsynced = CrashPolicy::Unsynced;
 
-constexpr char kLedger[] = "/ledger";
 constexpr char kLog[] = "/000007.log";
-
-std::string Contents(Env& env, const std::string& path) {
-  auto contents = ReadWholeFile(env, path, 64u << 20);
-  REQUIRE_OK(contents);
-  return *contents;
-}
-
-std::unique_ptr<File> OpenFile(Env& env, const std::string& path, OpenMode mode) {
-  auto file = env.OpenFile(path, {mode});
-  REQUIRE_OK(file);
-  return std::move(file).value();
-}
 
 void WriteAndSync(Env& env, const std::string& path, std::string_view text) {
   const auto file = OpenFile(env, path, OpenMode::kCreate);
@@ -43,16 +34,8 @@ void WriteAndSync(Env& env, const std::string& path, std::string_view text) {
   REQUIRE_OK(env.SyncDirectory("/"));
 }
 
-void Flip(Env& env, const std::string& path, uint64_t offset, uint8_t bits = 0x10) {
-  const auto file = OpenFile(env, path, OpenMode::kReadWrite);
-  uint8_t byte = 0;
-  REQUIRE_OK(ReadExactly(*file, offset, {&byte, 1}));
-  byte ^= bits;
-  REQUIRE_OK(file->Write(offset, {&byte, 1}));
-}
-
 std::unique_ptr<SyncLedger> OpenLedger(Env& env) {
-  auto ledger = SyncLedger::Open(env, kLedger, "/");
+  auto ledger = SyncLedger::Open(env, kLedgerPath, "/");
   REQUIRE_OK(ledger);
   return std::move(ledger).value();
 }
@@ -61,7 +44,7 @@ void TellSynced(SyncLedger& ledger, const std::string& path, std::string_view te
   REQUIRE_OK(ledger.Synced(path, text.size(), Checksum(AsBytes(text))));
 }
 
-Status Check(Env& env) { return CheckSyncLedger(env, kLedger, "/").status(); }
+Status Check(Env& env) { return CheckSyncLedger(env, kLedgerPath, "/").status(); }
 
 // --- The bytes, put together from docs/format.md ("Sync ledger").
 
@@ -161,23 +144,23 @@ TEST_CASE("A torn slot is made up for by the one before it, and without any ther
     TellSynced(*ledger, kLog, "one");
     TellSynced(*ledger, kLog, "one two");
   }
-  const auto third = DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedger)).subspan(8192, 4096));
+  const auto third = DecodeSyncLedgerSlot(AsBytes(Contents(env, kLedgerPath)).subspan(8192, 4096));
   REQUIRE_OK(third);
   const uint64_t newest = third->entries[0].length == 7 ? 8192 : 12288;
   Flip(env, kLog, 5);
   REQUIRE_CODE(Check(env), kCorruption);
-  Flip(env, kLedger, newest + 2000);
+  Flip(env, kLedgerPath, newest + 2000);
   REQUIRE_OK(Check(env));  // of the older state's three bytes all are right
   Flip(env, kLog, 1);
   REQUIRE_CODE(Check(env), kCorruption);
-  Flip(env, kLedger, 8192 + 12288 - newest + 2000);
+  Flip(env, kLedgerPath, 8192 + 12288 - newest + 2000);
   REQUIRE_OK(Check(env));
   // It is written anew.
   OpenLedger(env);
-  const std::string ledger = Contents(env, kLedger);
+  const std::string ledger = Contents(env, kLedgerPath);
   for (size_t slot = 0; slot < 4; ++slot)
     REQUIRE_OK(DecodeSyncLedgerSlot(AsBytes(ledger).subspan(slot * 4096, 4096)));
-  REQUIRE_OK(env.RemoveFile(kLedger));
+  REQUIRE_OK(env.RemoveFile(kLedgerPath));
   REQUIRE_OK(Check(env));
 }
 
@@ -185,7 +168,7 @@ TEST_CASE("The ledger is no longer than its slots, however many logs there were"
   SimEnv env;
   const auto ledger = OpenLedger(env);
   for (int i = 0; i < 200; ++i) TellSynced(*ledger, std::to_string(100000 + i) + ".log", "text");
-  REQUIRE(Contents(env, kLedger).size() == 4 * 4096);
+  REQUIRE(Contents(env, kLedgerPath).size() == 4 * 4096);
   WriteAndSync(env, "/100199.log", "test");
   REQUIRE_CODE(Check(env), kCorruption);
 }
@@ -207,7 +190,7 @@ TEST_CASE("What was synced of a MANIFEST is durable in the ledger, however a pow
     env.CutAtCall(1 + seed % 2);
     REQUIRE_CODE(ledger->Synced(manifest, 6, Checksum(AsBytes("123456"))), kIoError);
     env.Reboot({Unsynced::kGarble, seed});
-    const auto state = CheckSyncLedger(env, kLedger, "/");
+    const auto state = CheckSyncLedger(env, kLedgerPath, "/");
     REQUIRE_OK(state);
     const auto entry = std::find_if(state->entries.begin(), state->entries.end(),
                                     [](const SyncLedgerEntry& e) { return e.name[0] == 'M'; });
@@ -259,7 +242,7 @@ TEST_CASE("A name whose entry cannot be withdrawn is not used again") {
   WriteAndSync(env, kLog, "text");
   const auto ledger = OpenLedger(env);
   TellSynced(*ledger, kLog, "text");
-  env.FailCall({.calls = SimCall::kSync, .path_part = kLedger});
+  env.FailCall({.calls = SimCall::kSync, .path_part = kLedgerPath});
   REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);
   REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);  // never synced again and believed
   REQUIRE_OK(ledger->Withdraw("/000008.log"));     // that was never in it
@@ -271,25 +254,17 @@ TEST_CASE("After a sync that found the disk full the ledger goes on in a new fil
   WriteAndSync(env, manifest, "1234567890");
   const auto ledger = OpenLedger(env);
   TellSynced(*ledger, manifest, "123");
-  env.FailCall({.calls = SimCall::kSync, .code = StatusCode::kNoSpace, .path_part = kLedger});
+  env.FailCall({.calls = SimCall::kSync, .code = StatusCode::kNoSpace, .path_part = kLedgerPath});
   REQUIRE_CODE(ledger->Synced(manifest, 4, Checksum(AsBytes("1234"))), kNoSpace);
   TellSynced(*ledger, manifest, "12345");
   env.PowerCut();
-  const auto state = CheckSyncLedger(env, kLedger, "/");
+  const auto state = CheckSyncLedger(env, kLedgerPath, "/");
   REQUIRE_OK(state);
   REQUIRE(state->entries.size() == 1);
   REQUIRE(state->entries[0].length == 5);
 }
 
 // --- Under the store.
-
-RocksDbOptions At(Mode mode) {
-  RocksDbOptions options;
-  options.path = "/kv";
-  options.ledger_path = kLedger;
-  options.mode = mode;
-  return options;
-}
 
 std::string Key(int number) { return "key " + std::to_string(1000 + number); }
 
@@ -302,11 +277,11 @@ void MakeKilled(SimEnv& env, int count) {
 }
 
 std::vector<std::string> Logs(Env& env) {
-  auto entries = env.ListDirectory("/kv");
+  auto entries = env.ListDirectory(kStorePath);
   REQUIRE_OK(entries);
   std::vector<std::string> logs;
   for (const DirectoryEntry& entry : *entries) {
-    const std::string path = JoinPath("/kv", entry.name);
+    const std::string path = JoinPath(kStorePath, entry.name);
     if (SyncLedger::IsLog(path) && !Contents(env, path).empty()) logs.push_back(path);
   }
   return logs;
@@ -351,10 +326,10 @@ TEST_CASE("A ledger that has rotted makes no store older") {
     REQUIRE_OK((*store)->Write({Put("last", "1")}));
     REQUIRE_OK((*store)->CloseCleanly());
   }
-  for (size_t at = 5; at < Contents(env, kLedger).size(); at += 511) {
+  for (size_t at = 5; at < Contents(env, kLedgerPath).size(); at += 511) {
     CAPTURE(at);
     const auto rotten = env.Fork();
-    Flip(*rotten, kLedger, at);
+    Flip(*rotten, kLedgerPath, at);
     const auto store = OpenRocksDbStore(*rotten, At(Mode::kOpen));
     REQUIRE_OK(store);
     REQUIRE(Read(**store, "last") == "1");
@@ -467,7 +442,7 @@ TEST_CASE("Power cuts upon power cuts, at any call and under any policy, accuse 
         env.Reboot({unsynced, random.Below(1000)});
       }
       CAPTURE(static_cast<int>(unsynced));
-      REQUIRE_OK(CheckSyncLedger(env, kLedger, "/kv"));
+      REQUIRE_OK(CheckSyncLedger(env, kLedgerPath, kStorePath));
       const auto store = OpenRocksDbStore(env, At(Mode::kReadOnly));
       REQUIRE_OK(store);
       const std::string last = Read(**store, "last");
