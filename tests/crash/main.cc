@@ -15,7 +15,15 @@ namespace {
 
 enum ExitCode : int { kLegal = 0, kIllegal = 1, kUsage = 2 };
 
-int Replay(const std::string& path) {
+nlohmann::ordered_json ToJson(const std::vector<CampaignProblem>& problems) {
+  auto list = nlohmann::ordered_json::array();
+  for (const CampaignProblem& problem : problems) {
+    list.push_back({{"place", problem.place}, {"what", problem.what}, {"file", problem.file}});
+  }
+  return list;
+}
+
+int Replay(const std::string& path, bool json) {
   auto chain = LoadChain(path);
   if (!chain.ok()) {
     fmt::print(std::cerr, "siltfs-crashtest: {}\n", chain.status().ToString());
@@ -23,7 +31,15 @@ int Replay(const std::string& path) {
   }
   auto outcome = ReplayChain(*chain);
   const std::string problem = outcome.ok() ? outcome->problem : outcome.status().ToString();
-  fmt::print("{}\n", problem.empty() ? "legal" : problem);
+  if (json) {
+    std::vector<CampaignProblem> problems;
+    if (!problem.empty()) problems.push_back({.place = "replayed", .what = problem, .file = path});
+    const nlohmann::ordered_json document = {
+        {"cuts", 1}, {"illegal", problems.size()}, {"problems", ToJson(problems)}};
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    fmt::print("{}\n", problem.empty() ? "legal" : problem);
+  }
   return problem.empty() ? kLegal : kIllegal;
 }
 
@@ -46,18 +62,14 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
         result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
     return;
   }
-  nlohmann::ordered_json document = {{"cuts", result.cuts},
-                                     {"illegal", result.illegal},
-                                     {"seed", options.seed},
-                                     {"sequences", result.sequences},
-                                     {"recoveries_cut", result.recoveries_cut},
-                                     {"noticed", result.noticed},
-                                     {"seconds", seconds}};
-  document["problems"] = nlohmann::ordered_json::array();
-  for (const CampaignProblem& problem : result.problems) {
-    document["problems"].push_back(
-        {{"place", problem.place}, {"what", problem.what}, {"file", problem.file}});
-  }
+  const nlohmann::ordered_json document = {{"cuts", result.cuts},
+                                           {"illegal", result.illegal},
+                                           {"seed", options.seed},
+                                           {"sequences", result.sequences},
+                                           {"recoveries_cut", result.recoveries_cut},
+                                           {"noticed", result.noticed},
+                                           {"seconds", seconds},
+                                           {"problems", ToJson(result.problems)}};
   fmt::print("{}\n", document.dump(2));
 }
 
@@ -92,7 +104,7 @@ int Run(int argc, char** argv) {
     fmt::print(std::cerr, "siltfs-crashtest: {} (try siltfs-crashtest --help)\n", mistake.what());
     return kUsage;
   }
-  if (!replay.empty()) return Replay(replay);
+  if (!replay.empty()) return Replay(replay, json);
   if (!inject.empty()) options.injection = *ParseInjection(inject);
   if (!quiet) {
     options.progress = [&options](uint64_t cuts, uint64_t illegal) {
