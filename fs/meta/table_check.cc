@@ -109,22 +109,23 @@ Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string
 // them stand offsets of entries (4 bytes each), and their number (4).
 Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& handle,
                                           ByteView block, std::string_view key) {
-  const Status senseless = Damage(file, handle.offset, "the table's names of blocks make no sense");
-  senseless.IgnoreError("for below");
-  if (block.size() < 4) return senseless;
+  const auto senseless = [&] {
+    return Damage(file, handle.offset, "the table's names of blocks make no sense");
+  };
+  if (block.size() < 4) return senseless();
   const uint64_t offsets_bytes = uint64_t{Decoder(block.last(4)).U32()} * 4;
-  if (offsets_bytes > block.size() - 4) return senseless;
+  if (offsets_bytes > block.size() - 4) return senseless();
   Decoder in(block.first(block.size() - 4 - offsets_bytes));
   std::string found;
   while (in.remaining() > 0) {
     const auto shared = ReadVarint(in);
     const auto rest = ReadVarint(in);
     const auto length = ReadVarint(in);
-    if (!shared || !rest || !length || *shared > found.size()) return senseless;
+    if (!shared || !rest || !length || *shared > found.size()) return senseless();
     found.resize(*shared);
     found += AsText(in.Raw(*rest));
     const ByteView value = in.Raw(*length);
-    if (!in.ok()) return senseless;
+    if (!in.ok()) return senseless();
     if (found == key) return std::optional(value);
   }
   return std::optional<ByteView>();
