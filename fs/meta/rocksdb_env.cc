@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/meta/log_check.h"
 #include "fs/meta/sync_ledger.h"
 #include "fs/meta/table_check.h"
 #include "store/base/checksum.h"
@@ -56,14 +57,21 @@ IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch,
 
 class SequentialFile final : public rocksdb::FSSequentialFile {
  public:
-  // Nothing is read beyond `end`.
-  SequentialFile(std::unique_ptr<File> file, uint64_t end) : file_(std::move(file)), end_(end) {}
+  // Nothing is read beyond `end`; of a log, which RocksDB reads block by block, nothing from where
+  // log_check.h says that its reader would not return.
+  SequentialFile(std::unique_ptr<File> file, bool is_log, uint64_t end)
+      : file_(std::move(file)), is_log_(is_log), end_(end) {}
 
   IOStatus Read(size_t size, const IOOptions& /*options*/, Slice* result, char* scratch,
                 IODebugContext* /*debug*/) override {
     const uint64_t left = end_ - std::min(end_, offset_);
     const size_t wanted = static_cast<size_t>(std::min<uint64_t>(size, left));
     const IOStatus status = ReadInto(*file_, offset_, wanted, scratch, result);
+    if (is_log_ && offset_ % kLogBlockBytes == 0 && result->size() <= kLogBlockBytes) {
+      const size_t good = BytesBeforeRecycled(AsBytes(result->ToStringView()));
+      if (good < result->size()) end_ = offset_ + good;
+      *result = Slice(scratch, good);
+    }
     offset_ += result->size();
     return status;
   }
@@ -74,7 +82,8 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
 
  private:
   const std::unique_ptr<File> file_;
-  const uint64_t end_;
+  const bool is_log_;
+  uint64_t end_;
   uint64_t offset_ = 0;  // of the next read
 };
 
@@ -232,7 +241,8 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     if (!file.ok()) return ToRocksDb(file.status());
     const auto known = manifest_lengths_.find(path.substr(path.rfind('/') + 1));
     const uint64_t end = known == manifest_lengths_.end() ? UINT64_MAX : known->second;
-    *result = std::make_unique<SequentialFile>(std::move(file).value(), end);
+    *result =
+        std::make_unique<SequentialFile>(std::move(file).value(), SyncLedger::IsLog(path), end);
     return IOStatus::OK();
   }
 
