@@ -1,5 +1,5 @@
-// Many sequences, each cut at many places (sequence_cuts.h), in several processes: one that aborts or
-// hangs is a finding, too.
+// Many sequences, each cut at many places (sequence_cuts.h), in several processes: one that aborts
+// or hangs is a finding, too.
 //
 // Thread-safety: call it from a process that has no other thread.
 #pragma once

@@ -1,6 +1,6 @@
 // Runs one sequence and cuts the power before changes that its store made to the device, and at the
-// end: before as many, drawn from all, as its plan says (most_places in sequence.h: 40 as a rule, and
-// every one in about one sequence of eight), twice each.
+// end: before as many, drawn from all, as its plan says (most_places in sequence.h: 40 as a rule,
+// and every one in about one sequence of eight), twice each.
 //
 // Thread-safety: one thread at a time.
 #pragma once
