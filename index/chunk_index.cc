@@ -82,6 +82,7 @@ Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
     return {StatusCode::kInvalidArgument,
             fmt::format("sequence {} put after sequence {}", sequence, last_sequence_)};
   }
+  SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
   const uint64_t durable = DurableSequenceImpl();
   if (sequence <= durable) {
     return {StatusCode::kInvalidArgument,
@@ -101,6 +102,7 @@ Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
 Status ChunkIndex::Delete(const ChunkName& name) {
   MutexLock lock(write_mutex_);
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
   entry_bytes_put_.fetch_add(kEntryBytes, std::memory_order_relaxed);
   return DeleteImpl(name);
 }
@@ -109,7 +111,20 @@ Status ChunkIndex::Flush() {
   MutexLock lock(write_mutex_);
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   if (read_only_) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
   return FlushImpl(last_sequence_ == 0 ? DurableSequenceImpl() : CompleteUpTo(last_sequence_ - 1));
+}
+
+Status ChunkIndex::WaitUntilOpen() {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return WaitUntilOpenImpl();
+}
+
+Status ChunkIndex::SetMemoryLimit(uint64_t bytes) {
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return SetMemoryLimitImpl(bytes);
 }
 
 uint64_t ChunkIndex::durable_sequence() const { return DurableSequenceImpl(); }
@@ -143,6 +158,7 @@ Status ChunkIndex::Close() {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   closed_.store(true, std::memory_order_release);
   if (read_only_) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
   return CloseImpl(last_sequence_ == 0 ? DurableSequenceImpl() : CompleteUpTo(last_sequence_));
 }
 

@@ -41,6 +41,9 @@
 
 namespace siltfs {
 
+// How much memory an index may use: as much as it takes.
+inline constexpr uint64_t kNoMemoryLimit = UINT64_MAX;
+
 struct IndexEntry {
   ChunkName name;
   Location location;
@@ -115,6 +118,16 @@ class ChunkIndex {
   // Makes everything put and deleted so far durable.
   Status Flush();
 
+  // Lookups may be answered before an engine has read all it needs for the other calls, which wait
+  // for that. Returns when it has; kCorruption where the engine's own files are too damaged.
+  Status WaitUntilOpen();
+
+  // How much memory the engine may use from now on; kNoMemoryLimit: as much as it takes. What is
+  // more than that is given up before the call returns, and answers then take more reads; when the
+  // limit rises it is read again from flash behind the calls. There is a least amount that an engine
+  // does with, even at a limit of 0.
+  Status SetMemoryLimit(uint64_t bytes);
+
   // Every entry put with a sequence up to this one survives a power loss. 0 in a new index. Never
   // decreases.
   uint64_t durable_sequence() const;
@@ -147,6 +160,10 @@ class ChunkIndex {
   virtual Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) = 0;
   virtual Status DeleteImpl(const ChunkName& name) = 0;
   virtual Status FlushImpl(uint64_t complete) = 0;
+  // These are called one at a time, too, also when read-only; WaitUntilOpenImpl before each of the
+  // writing calls.
+  virtual Status WaitUntilOpenImpl() { return Status::Ok(); }
+  virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
   virtual Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) = 0;
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;

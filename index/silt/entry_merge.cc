@@ -5,7 +5,7 @@
 namespace siltfs {
 namespace {
 
-// Slots of zeros stand where a damaged page of a log was.
+// Slots of zeros are places that were free, or what a damaged page of a log held.
 bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
 
 }  // namespace
@@ -76,7 +76,6 @@ Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t firs
 Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash,
                                uint64_t last_hash, bool count_damage) {
   FrozenFileScan scan(store.file(), buffer_);
-  const CuckooFilter& filter = store.filter();
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
     if (!page) return Status::Ok();
@@ -84,9 +83,7 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
       if (count_damage) ++damaged_pages_;
       continue;
     }
-    const size_t first_slot = size_t{page->number} * kSlotsPerPage;
     for (size_t i = 0; i < kSlotsPerPage; ++i) {
-      if (!filter.Occupied(first_slot + i)) continue;
       const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
       if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
     }

@@ -1,5 +1,7 @@
 #include "index/silt/hash_store.h"
 
+#include <algorithm>
+
 namespace siltfs {
 namespace {
 
@@ -35,26 +37,73 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
   return Written{.file = std::move(writer), .damaged_pages = contents.damaged_pages};
 }
 
+Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
+                                                                      const std::string& directory,
+                                                                      const StoreFileId& id) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
+  const FrozenFileInfo& info = file->info();
+  const auto wrong = [&](const char* what) {
+    return Status(StatusCode::kCorruption, what).At(file->file().path());
+  };
+  if (info.bucket_bits < 1 || info.bucket_bits > kMaxBucketBits) {
+    return wrong("has no possible filter");
+  }
+  // A filter is the tags of the places and a few stashed ones, and the pages are its slots.
+  const uint64_t slots = uint64_t{info.pages} * kSlotsPerPage;
+  const uint64_t most = (kBucketWays << info.bucket_bits) + CuckooTable::kStashSize;
+  if (slots < (kBucketWays << info.bucket_bits) || slots >= most + kSlotsPerPage) {
+    return wrong("has a filter for another number of slots");
+  }
+  return std::shared_ptr<const HashStore>(
+      new HashStore(std::move(file), std::nullopt, std::make_shared<StoreCounters>()));
+}
+
 Result<std::shared_ptr<const HashStore>> HashStore::Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id) {
-  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
-  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file->ReadPayload(file->MostPayloadBytes()));
-  auto filter = CuckooFilter::Decode(file->info().bucket_bits, payload);
-  if (!filter.ok()) return std::move(filter).status().At(file->file().path());
-  if (file->info().pages != (filter->slots() + kSlotsPerPage - 1) / kSlotsPerPage) {
+  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutFilter(env, directory, id));
+  return bare->WithFilter();
+}
+
+Result<CuckooFilter> HashStore::ReadFilter() const {
+  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file_->ReadPayload(file_->MostPayloadBytes()));
+  auto filter = CuckooFilter::Decode(file_->info().bucket_bits, payload);
+  if (!filter.ok()) return std::move(filter).status().At(file_->file().path());
+  if (file_->info().pages != (filter->slots() + kSlotsPerPage - 1) / kSlotsPerPage) {
     return Status(StatusCode::kCorruption, "has a filter for another number of slots")
-        .At(file->file().path());
+        .At(file_->file().path());
   }
-  return std::shared_ptr<const HashStore>(new HashStore(std::move(file), std::move(*filter)));
+  return filter;
+}
+
+Result<std::shared_ptr<const HashStore>> HashStore::WithFilter() const {
+  SILTFS_ASSIGN_OR_RETURN(CuckooFilter filter, ReadFilter());
+  return std::shared_ptr<const HashStore>(new HashStore(file_, std::move(filter), counters_));
+}
+
+std::shared_ptr<const HashStore> HashStore::WithoutFilter() const {
+  return std::shared_ptr<const HashStore>(new HashStore(file_, std::nullopt, counters_));
+}
+
+CuckooTable::Candidates HashStore::PagesOf(uint64_t hash) const {
+  const CuckooPlace place = CuckooPlaceOf(hash, file_->info().bucket_bits);
+  CuckooTable::Candidates pages;
+  const auto add = [&pages](size_t slot) {
+    const auto page = static_cast<uint32_t>(slot / kSlotsPerPage);
+    if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.Add(page);
+  };
+  for (const uint32_t bucket : place.buckets) add(bucket * kBucketWays);
+  // Stashed entries lie behind the places.
+  if (uint64_t{file_->info().pages} * kSlotsPerPage > places()) add(places());
+  return pages;
 }
 
 IndexComponentStats HashStore::Stats() const {
-  IndexComponentStats stats = counters_.Stats(file_id());
+  IndexComponentStats stats = counters_->Stats(file_id());
   stats.entries = entries() - file_->info().tombstones;
   stats.flash_bytes = file_->size();
   stats.flash_bytes_written = file_->size();
-  stats.memory_bytes = filter_.memory_bytes();
-  stats.occupancy = static_cast<double>(entries()) / static_cast<double>(filter_.places());
+  stats.memory_bytes = filter_ ? filter_->memory_bytes() : 0;
+  stats.occupancy = static_cast<double>(entries()) / static_cast<double>(places());
   return stats;
 }
 

@@ -71,6 +71,12 @@ std::optional<IndexEntry> LogStore::Contents::Entry(uint32_t slot) const {
                        LogIndexOfSlot(slot));
 }
 
+std::shared_ptr<LogStore> LogStore::EmptyWith(unsigned bucket_bits) const {
+  Config config = config_;
+  config.bucket_bits = bucket_bits;
+  return std::make_shared<LogStore>(config, file_);
+}
+
 std::shared_ptr<const LogStore> LogStore::Snapshot() const {
   return std::shared_ptr<const LogStore>(new LogStore(*this));
 }

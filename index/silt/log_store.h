@@ -41,6 +41,7 @@ class LogStore {
 
   uint64_t id() const { return config_.id; }
   unsigned bucket_bits() const { return config_.bucket_bits; }
+  uint64_t hash_secret() const { return config_.hash_secret; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
   // The number, in the partition, of the page after the last sealed one.
@@ -70,6 +71,12 @@ class LogStore {
     std::vector<bool> page_is_damaged;
   };
   Result<Contents> ReadAll() const;
+
+  // An empty store of the same file with a table of another size; this one must be empty, too, and
+  // its file.
+  std::shared_ptr<LogStore> EmptyWith(unsigned bucket_bits) const;
+  // Nothing was ever put into it.
+  bool Empty() const { return sealed_pages_ == 0 && open_count_ == 0; }
 
   // All there is now, const: later writes to this store don't show in it. Copies the table and the
   // tail.

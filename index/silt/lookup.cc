@@ -18,7 +18,9 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
     return;
   }
   if (version_ == nullptr) return;
-  for (const auto& store : version_->hashes) store->filter().Prefetch(hash_);
+  for (const auto& store : version_->hashes) {
+    if (store->filter() != nullptr) store->filter()->Prefetch(hash_);
+  }
 }
 
 void Lookup::NextStore() {
@@ -52,10 +54,28 @@ void Lookup::NextStore() {
         return;
     }
   }
-  if (stage_ == Stage::kLogs) candidates_ = Log().Find(hash_);
-  if (stage_ == Stage::kHashes) candidates_ = version_->hashes[older_]->filter().Find(hash_);
-  if (stage_ == Stage::kSorted) candidates_.Add(version_->sorted->PageOf({hash_, *name_}));
+  FindCandidates();
   Count(Counters().probes);
+}
+
+void Lookup::FindCandidates() {
+  by_page_ = false;
+  if (stage_ == Stage::kLogs) {
+    candidates_ = Log().Find(hash_);
+  } else if (stage_ == Stage::kHashes) {
+    const HashStore& store = *version_->hashes[older_];
+    by_page_ = store.filter() == nullptr;
+    candidates_ = by_page_ ? store.PagesOf(hash_) : store.filter()->Find(hash_);
+  } else {
+    by_page_ = true;
+    const OrderKey key{hash_, *name_};
+    if (version_->sorted->trie() != nullptr) {
+      candidates_.Add(version_->sorted->PageOf(key));
+    } else {
+      search_ = SortedSearch(*version_->sorted, active_->hash_secret(), key);
+      if (const auto page = search_.NextPage()) candidates_.Add(*page);
+    }
+  }
 }
 
 StoreCounters& Lookup::Counters() const {
@@ -71,7 +91,7 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
     NextStore();
   }
   slot_ = candidates_[next_];
-  const uint64_t page = stage_ == Stage::kSorted ? slot_ : slot_ / kSlotsPerPage;
+  const uint64_t page = by_page_ ? slot_ : slot_ / kSlotsPerPage;
   const File* file = stage_ == Stage::kSorted   ? &version_->sorted->file().file()
                      : stage_ == Stage::kHashes ? &version_->hashes[older_]->file().file()
                                                 : Log().file();
@@ -79,7 +99,7 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
 }
 
 std::optional<IndexEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
-  if (stage_ == Stage::kSorted) return SortedStore::EntryInPage(*name_, bytes);
+  if (by_page_) return FindInPage(*name_, bytes);
   if (stage_ == Stage::kHashes) return HashStore::EntryInPage(slot_, bytes);
   auto entry = Log().EntryInPage(slot_, bytes);
   if (!entry) ++damaged_pages_;
@@ -94,6 +114,13 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
     // An older entry must not stand in for one that is there but can't be read.
     status_ = status;
     status_.IgnoreError("asked for when the lookup is over");
+    return;
+  }
+  if (stage_ == Stage::kSorted && version_->sorted->trie() == nullptr &&
+      !search_.Take(slot_, bytes)) {
+    candidates_ = {};
+    next_ = 0;
+    if (const auto page = search_.NextPage()) candidates_.Add(*page);
     return;
   }
   const auto entry = EntryInPage(bytes);

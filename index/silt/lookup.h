@@ -1,6 +1,7 @@
 // Finding names in the stores of their partitions, newest store first: the LogStore that is being
 // written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
-// Filters are asked in memory; what they don't rule out is read, a page at a time. In a batch each
+// Filters are asked in memory; what they don't rule out is read, a page at a time. Where a filter or
+// trie is not in memory more is read: hash_store.h, sorted_store.h. In a batch each
 // lookup goes its own way, and the device has as many reads to do as the queue holds from the
 // batch's beginning to its end.
 //
@@ -25,6 +26,9 @@ class Lookup {
   // Asks the table and the tail of the active store: under the partition's lock. Pins must outlive
   // the lookup.
   void Begin(const LogStore& active, const PartitionVersion* version);
+
+  // Instead of Begin(): nothing is found.
+  void Abandon() { stage_ = Stage::kOver; }
 
   struct PageRead {
     const File* file;
@@ -53,6 +57,7 @@ class Lookup {
 
   // Moves on to an older store and its candidates.
   void NextStore();
+  void FindCandidates();
   const LogStore& Log() const {
     return stage_ == Stage::kActive ? *active_ : *version_->logs[older_];
   }
@@ -68,7 +73,9 @@ class Lookup {
   size_t older_ = 0;  // stores of this stage that are older than the one being asked
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;
-  uint32_t slot_ = 0;  // being read; of a SortedStore, the page
+  bool by_page_ = false;  // the candidates are pages, not slots
+  SortedSearch search_;   // of a SortedStore without a trie; gives the candidates one by one
+  uint32_t slot_ = 0;     // being read, or the page
   std::optional<IndexEntry> found_;
   uint32_t pages_read_ = 0;
   uint32_t damaged_pages_ = 0;

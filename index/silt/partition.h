@@ -6,6 +6,8 @@
 // look at it without the lock.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -27,6 +29,11 @@ struct PartitionVersion {
     for (const auto& store : hashes) entries += store->entries();
     return entries;
   }
+  size_t UnfilteredStores() const {
+    return static_cast<size_t>(std::count_if(hashes.begin(), hashes.end(), [](const auto& store) {
+      return store->filter() == nullptr;
+    }));
+  }
   uint64_t SortedEntries() const { return sorted == nullptr ? 0 : sorted->entries(); }
 };
 
@@ -46,6 +53,10 @@ struct Partition {
     all->logs.push_back(active->Snapshot());
     return all;
   }
+
+  std::atomic<bool> recovered{false};  // before, there is nothing
+  // A HashStore was made since the last merge, and since the index was opened.
+  std::atomic<bool> grown{false};
 
   // Held for memory accesses only, never for the device's. Nothing else is taken under it.
   mutable SharedMutex mutex;

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "store/base/coding.h"
 #include "store/env/files.h"
 
 namespace siltfs {
 namespace {
+
+constexpr size_t kRewriteBytes = 256U << 10;  // at once
 
 // How far page number `a` is behind `b`; page numbers wrap.
 int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
@@ -20,237 +21,6 @@ Result<uint64_t> NewSecret(Env& env, const SiltIndexOptions& options) {
   SILTFS_RETURN_IF_ERROR(env.FillRandom(bytes));
   return Decoder(bytes).U64();
 }
-
-// One index being opened.
-constexpr size_t kRewriteBytes = 256U << 10;
-
-class Recovery {
- public:
-  Recovery(Env& env, const SiltIndexOptions& options) : env_(env), options_(options) {}
-
-  Result<RecoveredStores> Run() {
-    SILTFS_ASSIGN_OR_RETURN(files_, ListStoreFiles(env_, options_.directory));
-    SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
-    if (manifest) {
-      stores_.manifest = std::move(*manifest);
-    } else {
-      SILTFS_RETURN_IF_ERROR(MakeManifest());
-    }
-    if (stores_.manifest.entries_lost) {
-      return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
-          .At(options_.directory);
-    }
-    for (const StoreFileId& file : files_) {
-      stores_.manifest.next_id = std::max(stores_.manifest.next_id, file.id + 1);
-    }
-    stores_.durable_sequence = UINT64_MAX;
-    for (uint32_t p = 0; p < stores_.manifest.partitions.size(); ++p) {
-      SILTFS_RETURN_IF_ERROR(RecoverPartition(p));
-    }
-    if (options_.read_only) return std::move(stores_);
-
-    SILTFS_RETURN_IF_ERROR(RemoveOrphans());
-    SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
-    SILTFS_RETURN_IF_ERROR(LowerClaims());
-    return std::move(stores_);
-  }
-
- private:
-  Status WriteManifest() {
-    SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, stores_.manifest));
-    stores_.bytes_written += EncodeStoreManifest(stores_.manifest).size();
-    return Status::Ok();
-  }
-
-  // What was put above the durable sequence is put again, or is no more and its numbers are given
-  // to something else. So no partition may go on saying that it has all of that: what is put from
-  // now on would count as durable before it is. On a full disk it may for once, as an index that
-  // does not open would be worse.
-  Status LowerClaims() {
-    const uint64_t durable = stores_.durable_sequence;
-    StoreManifest& manifest = stores_.manifest;
-    bool lowered = false;
-    for (PartitionRecord& record : manifest.partitions) {
-      lowered = lowered || record.complete_sequence > durable;
-      record.complete_sequence = std::min(record.complete_sequence, durable);
-    }
-    manifest.complete_sequence = std::min(manifest.complete_sequence, durable);
-    // First: a page would take the place of one that is missing.
-    if (stores_.damaged_pages > 0) {
-      SILTFS_RETURN_IF_ERROR(WriteManifest());
-    } else if (lowered) {
-      SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteManifest()));
-    }
-    for (size_t p = 0; p < stores_.partitions.size(); ++p) {
-      if (log_claims_[p] <= durable) continue;
-      LogStore& active = *stores_.partitions[p].active;
-      SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteClaim(active, durable)));
-      manifest.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
-    }
-    for (const auto& log : all_logs_) log->LowerCompleteSequence(durable);
-    return Status::Ok();
-  }
-
-  // A page that says no more than it should: the last one counts.
-  Status WriteClaim(LogStore& log, uint64_t complete) {
-    log.SealPage(complete);
-    SILTFS_RETURN_IF_ERROR(log.WriteOut());
-    log.DropWritten();
-    stores_.bytes_written += kPageSize;
-    return log.Sync();
-  }
-
-  static Status UnlessNoSpace(Status status) {
-    if (!status.Is(StatusCode::kNoSpace)) return status;
-    status.IgnoreError("the next page or manifest that is written says it");
-    return Status::Ok();
-  }
-
-  Status MakeManifest() {
-    if (!files_.empty()) {
-      return Status(StatusCode::kCorruption, "has stores of a SILT index, but no manifest")
-          .At(options_.directory);
-    }
-    StoreManifest& manifest = stores_.manifest;
-    SILTFS_ASSIGN_OR_RETURN(manifest.hash_secret, NewSecret(env_, options_));
-    manifest.bucket_bits = options_.bucket_bits;
-    manifest.partition_bits = options_.partition_bits;
-    manifest.partitions.resize(size_t{1} << options_.partition_bits);
-    // Before any log: one without a manifest would be taken for damage.
-    return options_.read_only ? Status::Ok() : WriteManifest();
-  }
-
-  Status RecoverPartition(uint32_t p) {
-    PartitionRecord& record = stores_.manifest.partitions[p];
-    auto version = std::make_shared<PartitionVersion>();
-    for (const uint64_t id : record.hash_ids) {
-      const StoreFileId file{StoreKind::kHash, p, id};
-      used_.insert(file);
-      auto store = HashStore::Open(env_, options_.directory, file);
-      if (!store.ok()) return Unusable(std::move(store).status());
-      version->hashes.push_back(std::move(*store));
-    }
-    if (record.sorted_id != 0) {
-      const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
-      used_.insert(file);
-      auto store =
-          SortedStore::Open(env_, options_.directory, file, stores_.manifest.partition_bits);
-      if (!store.ok()) return Unusable(std::move(store).status());
-      version->sorted = std::move(*store);
-    }
-    SILTFS_RETURN_IF_ERROR(ReplayLogs(p, record, *version));
-    std::shared_ptr<LogStore> active;
-    SILTFS_ASSIGN_OR_RETURN(active, TakeActive(p, *version));
-    stores_.partitions.push_back({.active = std::move(active), .version = std::move(version)});
-    return Status::Ok();
-  }
-
-  static Status Unusable(Status why) {
-    return why.Is(StatusCode::kNotFound)
-               ? Status(StatusCode::kCorruption, "is missing").At(why.path())
-               : why;
-  }
-
-  Status ReplayLogs(uint32_t p, PartitionRecord& record, PartitionVersion& version) {
-    uint32_t page = record.first_page;
-    uint64_t complete = record.complete_sequence;
-    logs_.clear();
-    for (const StoreFileId& file : files_) {
-      if (file.kind != StoreKind::kLog || file.partition != p || file.id < record.first_log_id) {
-        continue;
-      }
-      SILTFS_ASSIGN_OR_RETURN(auto opened, OpenStoreFile(env_, options_.directory, file, LogMode(),
-                                                         /*direct=*/false));
-      if (opened == nullptr) continue;
-      auto log = std::make_shared<LogStore>(ConfigOf(file, page), opened);
-      SILTFS_ASSIGN_OR_RETURN(const auto replayed, log->Replay());
-      // What follows a hole is dropped, or it might fit in again when the hole has been filled.
-      if (replayed.valid_pages == 0 && !replayed.all_valid) continue;
-      used_.insert(file);
-      if (!options_.read_only) {
-        SILTFS_RETURN_IF_ERROR(Settle(*opened, replayed, PagesBehind(page, record.durable_page)));
-      }
-      if (replayed.valid_pages > 0) complete = log->complete_sequence();
-      page = log->end_page();
-      logs_.push_back(log);
-    }
-    const int32_t missing = PagesBehind(page, record.durable_page);
-    uint64_t durable = std::max(complete, stores_.manifest.complete_sequence);
-    if (missing > 0) {
-      durable = complete;
-      stores_.damaged_pages += static_cast<uint32_t>(missing);
-      record.durable_page = page;
-    }
-    stores_.durable_sequence = std::min(stores_.durable_sequence, durable);
-    const bool has_pages = page != record.first_page;
-    log_claims_.push_back(has_pages ? complete : 0);
-    next_page_ = page;
-    for (const auto& log : logs_) version.logs.push_back(log);
-    all_logs_.insert(all_logs_.end(), logs_.begin(), logs_.end());
-    return Status::Ok();
-  }
-
-  // Cuts a torn tail off and makes the rest durable. What is above the `durable` first pages is
-  // written once more: where the process died after a sync that failed, the machine's cache shows
-  // pages that no later sync brings down.
-  static Status Settle(File& file, const LogStore::ReplayResult& replayed, int32_t durable) {
-    const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
-    if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(file.Truncate(end));
-    Bytes pages(kRewriteBytes);
-    for (uint64_t at = static_cast<uint64_t>(std::max(durable, 0)) * kPageSize; at < end;) {
-      const MutableByteView piece =
-          MutableByteView(pages).first(std::min<uint64_t>(pages.size(), end - at));
-      SILTFS_RETURN_IF_ERROR(ReadExactly(file, at, piece));
-      SILTFS_RETURN_IF_ERROR(file.Write(at, piece));
-      at += piece.size();
-    }
-    return replayed.all_valid && replayed.valid_pages == 0 ? Status::Ok() : file.Sync();
-  }
-
-  // The last log goes on being written.
-  Result<std::shared_ptr<LogStore>> TakeActive(uint32_t p, PartitionVersion& version) {
-    if (!logs_.empty()) {
-      version.logs.pop_back();
-      return logs_.back();
-    }
-    const StoreFileId file{StoreKind::kLog, p, stores_.manifest.next_id++};
-    std::shared_ptr<File> created;
-    if (!options_.read_only) {
-      SILTFS_ASSIGN_OR_RETURN(created, CreateStoreFile(env_, options_.directory, file));
-    }
-    return std::make_shared<LogStore>(ConfigOf(file, next_page_), std::move(created));
-  }
-
-  LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page) const {
-    return {.partition = file.partition,
-            .id = file.id,
-            .first_page = first_page,
-            .bucket_bits = stores_.manifest.bucket_bits,
-            .hash_secret = stores_.manifest.hash_secret};
-  }
-
-  OpenMode LogMode() const { return options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite; }
-
-  Status RemoveOrphans() {
-    for (const StoreFileId& file : files_) {
-      if (used_.contains(file)) continue;
-      SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, options_.directory, file));
-    }
-    return Status::Ok();
-  }
-
-  Env& env_;
-  const SiltIndexOptions& options_;
-  RecoveredStores stores_;
-  std::vector<StoreFileId> files_;
-  std::set<StoreFileId> used_;
-  std::vector<std::shared_ptr<LogStore>> all_logs_;
-  // Of the partitions: up to where they have all that was put, as their last pages say.
-  std::vector<uint64_t> log_claims_;
-  // Of the partition at hand.
-  std::vector<std::shared_ptr<LogStore>> logs_;
-  uint32_t next_page_ = 0;
-};
 
 Status CheckOptions(const SiltIndexOptions& options) {
   const auto refused = [](std::string why) {
@@ -279,11 +49,258 @@ Status CheckOptions(const SiltIndexOptions& options) {
   return Status::Ok();
 }
 
+Status UnlessNoSpace(Status status) {
+  if (!status.Is(StatusCode::kNoSpace)) return status;
+  status.IgnoreError("the next page or manifest that is written says it");
+  return Status::Ok();
+}
+
+Status Unusable(Status why) {
+  return why.Is(StatusCode::kNotFound)
+             ? Status(StatusCode::kCorruption, "is missing").At(why.path())
+             : why;
+}
+
 }  // namespace
 
-Result<RecoveredStores> RecoverStores(Env& env, const SiltIndexOptions& options) {
+// --- Begin ---
+
+Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
-  return Recovery(env, options).Run();
+  std::unique_ptr<Recovery> recovery(new Recovery(env, options));
+  SILTFS_RETURN_IF_ERROR(recovery->FindFiles());
+  return recovery;
+}
+
+Status Recovery::FindFiles() {
+  SILTFS_ASSIGN_OR_RETURN(files_, ListStoreFiles(env_, options_.directory));
+  SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
+  if (manifest) {
+    manifest_ = std::move(*manifest);
+  } else {
+    SILTFS_RETURN_IF_ERROR(MakeManifest());
+  }
+  if (manifest_.entries_lost) {
+    return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
+        .At(options_.directory);
+  }
+  const size_t partitions = manifest_.partitions.size();
+  logs_of_.resize(partitions);
+  states_.resize(partitions);
+  for (const StoreFileId& file : files_) {
+    manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
+    if (file.kind != StoreKind::kLog || file.partition >= partitions) continue;
+    if (file.id < manifest_.partitions[file.partition].first_log_id) continue;
+    logs_of_[file.partition].push_back(file);
+  }
+  return Status::Ok();
+}
+
+Status Recovery::MakeManifest() {
+  if (!files_.empty()) {
+    return Status(StatusCode::kCorruption, "has stores of a SILT index, but no manifest")
+        .At(options_.directory);
+  }
+  SILTFS_ASSIGN_OR_RETURN(manifest_.hash_secret, NewSecret(env_, options_));
+  manifest_.bucket_bits = options_.bucket_bits;
+  manifest_.partition_bits = options_.partition_bits;
+  manifest_.partitions.resize(size_t{1} << options_.partition_bits);
+  // Before any log: one without a manifest would be taken for damage.
+  return options_.read_only ? Status::Ok() : WriteManifest();
+}
+
+Status Recovery::WriteManifest() {
+  SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, manifest_));
+  bytes_written_ += EncodeStoreManifest(manifest_).size();
+  return Status::Ok();
+}
+
+// --- A partition ---
+
+Result<RecoveredPartition> Recovery::RecoverPartition(uint32_t p, unsigned bucket_bits) {
+  auto version = std::make_shared<PartitionVersion>();
+  SILTFS_RETURN_IF_ERROR(OpenStores(p, *version));
+  SILTFS_RETURN_IF_ERROR(ReplayLogs(p, bucket_bits, *version));
+  return RecoveredPartition{.active = states_[p].active, .version = std::move(version)};
+}
+
+Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
+  const PartitionRecord& record = manifest_.partitions[p];
+  for (const uint64_t id : record.hash_ids) {
+    const StoreFileId file{StoreKind::kHash, p, id};
+    used_.insert(file);
+    auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file);
+    if (!store.ok()) return Unusable(std::move(store).status());
+    version.hashes.push_back(std::move(*store));
+  }
+  if (record.sorted_id == 0) return Status::Ok();
+  const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
+  used_.insert(file);
+  auto store =
+      SortedStore::OpenWithoutTrie(env_, options_.directory, file, manifest_.partition_bits);
+  if (!store.ok()) return Unusable(std::move(store).status());
+  version.sorted = std::move(*store);
+  return Status::Ok();
+}
+
+Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version) {
+  PartitionRecord& record = manifest_.partitions[p];
+  uint32_t page = record.first_page;
+  uint64_t complete = record.complete_sequence;
+  std::shared_ptr<LogStore> last;
+  for (const StoreFileId& file : logs_of_[p]) {
+    SILTFS_ASSIGN_OR_RETURN(const bool counts, ReplayLog(file, bucket_bits, page));
+    if (!counts) continue;
+    FoundLog& found = found_.back();
+    found.durable_pages =
+        static_cast<uint32_t>(std::max(PagesBehind(page, record.durable_page), 0));
+    if (found.replayed.valid_pages > 0) complete = found.log->complete_sequence();
+    page = found.log->end_page();
+    if (last != nullptr) version.logs.push_back(std::move(last));
+    last = found.log;
+  }
+  const int32_t missing = PagesBehind(page, record.durable_page);
+  uint64_t durable = std::max(complete, manifest_.complete_sequence);
+  if (missing > 0) {
+    durable = complete;
+    damaged_pages_ += static_cast<uint32_t>(missing);
+    record.durable_page = page;
+  }
+  durable_sequence_ = std::min(durable_sequence_, durable);
+  states_[p].log_claim = page != record.first_page ? complete : 0;
+  // The last log goes on being written. Where there is none, Finish creates it.
+  const StoreFileId none{StoreKind::kLog, p, 0};
+  states_[p].active =
+      last != nullptr ? std::move(last)
+                      : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
+  return Status::Ok();
+}
+
+// False: it does not count.
+Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
+                                 uint32_t first_page) {
+  const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
+  FoundLog found;
+  SILTFS_ASSIGN_OR_RETURN(
+      found.file, OpenStoreFile(env_, options_.directory, file, mode, /*direct=*/false));
+  if (found.file == nullptr) return false;
+  // Only what fits well into a smaller table: it must not be refused.
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, found.file->Size());
+  const uint64_t most_entries = size / kPageSize * kLogSlotsPerPage;
+  const bool fits = most_entries * 10 <= (kBucketWays << bucket_bits) * 9;
+  found.log = std::make_shared<LogStore>(
+      ConfigOf(file, first_page, fits ? bucket_bits : manifest_.bucket_bits), found.file);
+  SILTFS_ASSIGN_OR_RETURN(found.replayed, found.log->Replay());
+  // What follows a hole is dropped, or it might fit in again when the hole has been filled.
+  if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
+  used_.insert(file);
+  found_.push_back(std::move(found));
+  return true;
+}
+
+LogStore::Config Recovery::ConfigOf(const StoreFileId& file, uint32_t first_page,
+                                    unsigned bucket_bits) const {
+  return {.partition = file.partition,
+          .id = file.id,
+          .first_page = first_page,
+          .bucket_bits = bucket_bits,
+          .hash_secret = manifest_.hash_secret};
+}
+
+// --- Finish ---
+
+Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
+  if (!options_.read_only) {
+    for (const FoundLog& found : found_) SILTFS_RETURN_IF_ERROR(Settle(found));
+    SILTFS_RETURN_IF_ERROR(CreateLogs(change_active));
+    SILTFS_RETURN_IF_ERROR(RemoveOrphans());
+    SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
+    SILTFS_RETURN_IF_ERROR(LowerClaims(change_active));
+  }
+  return Outcome{.manifest = manifest_,
+                 .durable_sequence = durable_sequence_,
+                 .damaged_pages = damaged_pages_,
+                 .bytes_written = bytes_written_};
+}
+
+// Cuts a torn tail off and makes the rest durable. What is not known to be durable is written once
+// more: where the process died after a sync that failed, the machine's cache shows pages that no
+// later sync brings down.
+Status Recovery::Settle(const FoundLog& found) {
+  const LogStore::ReplayResult& replayed = found.replayed;
+  const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
+  if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(found.file->Truncate(end));
+  uint64_t at = uint64_t{found.durable_pages} * kPageSize;
+  Bytes pages(at < end ? std::min<uint64_t>(kRewriteBytes, end - at) : 0);
+  while (at < end) {
+    const MutableByteView piece =
+        MutableByteView(pages).first(std::min<uint64_t>(pages.size(), end - at));
+    SILTFS_RETURN_IF_ERROR(ReadExactly(*found.file, at, piece));
+    SILTFS_RETURN_IF_ERROR(found.file->Write(at, piece));
+    bytes_written_ += piece.size();
+    at += piece.size();
+  }
+  if (replayed.all_valid && replayed.valid_pages == 0) return Status::Ok();
+  return found.file->Sync();
+}
+
+Status Recovery::CreateLogs(const ChangeActive& change_active) {
+  for (uint32_t p = 0; p < states_.size(); ++p) {
+    State& state = states_[p];
+    if (state.active->file() != nullptr) continue;
+    const StoreFileId file{StoreKind::kLog, p, manifest_.next_id++};
+    SILTFS_ASSIGN_OR_RETURN(auto created, CreateStoreFile(env_, options_.directory, file));
+    state.active = std::make_shared<LogStore>(
+        ConfigOf(file, state.active->end_page(), state.active->bucket_bits()), std::move(created));
+    change_active(p, [&](std::shared_ptr<LogStore>& active) { active = state.active; });
+  }
+  return Status::Ok();
+}
+
+Status Recovery::RemoveOrphans() {
+  for (const StoreFileId& file : files_) {
+    if (used_.contains(file)) continue;
+    SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, options_.directory, file));
+  }
+  return Status::Ok();
+}
+
+// What was put above the durable sequence is put again, or is no more and its numbers are given to
+// something else. So no partition may go on saying that it has all of that: what is put from now on
+// would count as durable before it is. On a full disk it may for once, as an index that does not
+// open would be worse.
+Status Recovery::LowerClaims(const ChangeActive& change_active) {
+  const uint64_t durable = durable_sequence_;
+  bool lowered = false;
+  for (PartitionRecord& record : manifest_.partitions) {
+    lowered = lowered || record.complete_sequence > durable;
+    record.complete_sequence = std::min(record.complete_sequence, durable);
+  }
+  manifest_.complete_sequence = std::min(manifest_.complete_sequence, durable);
+  // First: a page would take the place of one that is missing.
+  if (damaged_pages_ > 0) {
+    SILTFS_RETURN_IF_ERROR(WriteManifest());
+  } else if (lowered) {
+    SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteManifest()));
+  }
+  for (uint32_t p = 0; p < states_.size(); ++p) {
+    if (states_[p].log_claim <= durable) continue;
+    SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteClaim(p, durable, change_active)));
+    const LogStore& active = *states_[p].active;
+    manifest_.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
+  }
+  for (const FoundLog& found : found_) found.log->LowerCompleteSequence(durable);
+  return Status::Ok();
+}
+
+// A page that says no more than it should: the last one counts.
+Status Recovery::WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active) {
+  LogStore& log = *states_[p].active;
+  change_active(p, [&](std::shared_ptr<LogStore>& active) { active->SealPage(complete); });
+  SILTFS_RETURN_IF_ERROR(log.WriteOut());
+  change_active(p, [](std::shared_ptr<LogStore>& active) { active->DropWritten(); });
+  bytes_written_ += kPageSize;
+  return log.Sync();
 }
 
 }  // namespace siltfs

@@ -1,19 +1,28 @@
 // What stands at the beginning: the stores of a SILT index as they are found in its directory
-// (section 4, "Crash Tolerance": logs are replayed to build the tables, filters and tries are read
-// from flash).
+// (section 4, "Crash Tolerance": logs are replayed to build the tables).
+//
+// In three steps, so that an index answers before all of it was read (section 4: "SILT can begin
+// serving requests before it has loaded its indexes into memory"). Begin reads the manifest, and
+// what files there are. RecoverPartition opens the stores of a partition and replays its logs, and
+// is called for a partition when it is first asked for. Finish, when that was done for all, puts
+// right what a crash left. Filters and tries are read later still, and not here.
 //
 // What a crash leaves is put right: a log counts up to the first page that is not the next one of
 // its partition; what comes after it, and files that no manifest lists, are removed, and what was
 // read is made durable before it counts (a process may die and its writes live on in memory). What
 // damage leaves is used: where pages of logs are missing that were durable, the sequence that
-// counts as durable falls to what lies before them. A HashStore or SortedStore whose filter, trie
-// or footer is damaged makes the index kCorruption, and so do entries that a merge met damaged:
-// that calls for an index made anew from the segments.
+// counts as durable falls to what lies before them. A HashStore or SortedStore whose footer is
+// damaged makes the index kCorruption, and so do entries that a merge met damaged: that calls for
+// an index made anew from the segments.
 //
 // Read-only, none of this is written: the stores just look like it.
+//
+// Thread-safety: none; one call at a time.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "index/silt/partition.h"
@@ -27,14 +36,73 @@ struct RecoveredPartition {
   std::shared_ptr<const PartitionVersion> version;
 };
 
-struct RecoveredStores {
-  StoreManifest manifest;
-  std::vector<RecoveredPartition> partitions;
-  uint64_t durable_sequence = 0;
-  uint64_t damaged_pages = 0;  // found now
-  uint64_t bytes_written = 0;
-};
+class Recovery {
+ public:
+  // `env` must outlive it.
+  static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options);
 
-Result<RecoveredStores> RecoverStores(Env& env, const SiltIndexOptions& options);
+  uint64_t hash_secret() const { return manifest_.hash_secret; }
+  unsigned bucket_bits() const { return manifest_.bucket_bits; }
+  unsigned partition_bits() const { return manifest_.partition_bits; }
+
+  // Once for each partition. LogStores whose entries fit get tables of `bucket_bits`, others larger
+  // ones.
+  Result<RecoveredPartition> RecoverPartition(uint32_t p, unsigned bucket_bits);
+
+  struct Outcome {
+    StoreManifest manifest;
+    uint64_t durable_sequence = 0;
+    uint64_t damaged_pages = 0;  // found now
+    uint64_t bytes_written = 0;
+  };
+  // Once, after all partitions. Changes the active LogStores, or puts
+  // others in their place, only within calls of `change`, which is given a partition and what to do
+  // while nobody looks at its active LogStore.
+  using Change = std::function<void(std::shared_ptr<LogStore>& active)>;
+  using ChangeActive = std::function<void(uint32_t partition, const Change& change)>;
+  Result<Outcome> Finish(const ChangeActive& change_active);
+
+ private:
+  Recovery(Env& env, const SiltIndexOptions& options) : env_(env), options_(options) {}
+
+  // A log that counts, and how much of it.
+  struct FoundLog {
+    std::shared_ptr<LogStore> log;
+    std::shared_ptr<File> file;
+    LogStore::ReplayResult replayed;
+    uint32_t durable_pages = 0;  // from its first on
+  };
+
+  Status FindFiles();
+  Status MakeManifest();
+  Status WriteManifest();
+  Status OpenStores(uint32_t p, PartitionVersion& version);
+  Status ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version);
+  Result<bool> ReplayLog(const StoreFileId& file, unsigned bucket_bits, uint32_t first_page);
+  LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page,
+                            unsigned bucket_bits) const;
+  Status Settle(const FoundLog& found);
+  Status CreateLogs(const ChangeActive& change_active);
+  Status RemoveOrphans();
+  Status LowerClaims(const ChangeActive& change_active);
+  Status WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active);
+
+  Env& env_;
+  const SiltIndexOptions options_;
+  StoreManifest manifest_;
+  uint64_t durable_sequence_ = UINT64_MAX;
+  uint64_t damaged_pages_ = 0;
+  uint64_t bytes_written_ = 0;
+
+  std::vector<StoreFileId> files_;
+  std::vector<std::vector<StoreFileId>> logs_of_;  // by partition, oldest first
+  std::set<StoreFileId> used_;
+  std::vector<FoundLog> found_;
+  struct State {  // of a partition
+    std::shared_ptr<LogStore> active;
+    uint64_t log_claim = 0;  // up to where it has all that was put, as its last page says
+  };
+  std::vector<State> states_;
+};
 
 }  // namespace siltfs

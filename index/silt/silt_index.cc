@@ -20,17 +20,25 @@ constexpr size_t kFewLookups = 3;
 
 class SiltIndex final : public ChunkIndex {
  public:
-  SiltIndex(Env& env, const SiltIndexOptions& options, RecoveredStores recovered)
+  SiltIndex(Env& env, const SiltIndexOptions& options, std::unique_ptr<Recovery> recovery)
       : ChunkIndex(options.read_only),
         options_(options),
-        complete_(recovered.durable_sequence),
-        durable_(recovered.durable_sequence),
-        stores_(env, options, std::move(recovered)),
-        upkeep_(stores_) {
-    upkeep_.Wake();
-  }
+        stores_(env, options, std::move(recovery)),
+        upkeep_(stores_) {}
 
  private:
+  // --- Opening ---
+
+  Status WaitUntilOpenImpl() override {
+    if (logs_fit_) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(stores_.Recover());
+    complete_ = std::max(complete_, stores_.durable_sequence_found());
+    SILTFS_RETURN_IF_ERROR(ShrinkLogs());
+    logs_fit_ = true;
+    upkeep_.Wake();
+    return Status::Ok();
+  }
+
   // --- Lookups ---
 
   Status GetImpl(std::span<const ChunkName> names,
@@ -63,15 +71,24 @@ class SiltIndex final : public ChunkIndex {
 
     Lookup Prepare(size_t i) override {
       const Lookup lookup(names_[i], HashOf(names_[i], index_.stores_.hash_secret()));
-      Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
-      if (pin.active == nullptr) pin = PartitionFor(lookup).Get();
-      pin.active->Prefetch(lookup.hash());
+      const uint32_t p = PartitionOf(lookup.hash(), index_.stores_.partition_bits());
+      Partition::Pin& pin = pins_[p];
+      if (pin.active == nullptr) {
+        Status there = index_.stores_.NeedPartition(p);
+        if (!there.ok() && status_.ok()) status_ = std::move(there);
+        pin = index_.stores_.partition(p).Get();
+      }
+      if (pin.active != nullptr) pin.active->Prefetch(lookup.hash());
       return lookup;
     }
 
     void Begin(Lookup& lookup) override {
       const Partition::Pin& pin =
           pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+      if (pin.active == nullptr) {
+        lookup.Abandon();  // status_ says why
+        return;
+      }
       ReaderLock lock(PartitionFor(lookup).mutex);
       lookup.Begin(*pin.active, pin.version.get());
     }
@@ -138,12 +155,13 @@ class SiltIndex final : public ChunkIndex {
   }
 
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
+    SILTFS_RETURN_IF_ERROR(stores_.Recover());
     for (size_t p = 0; p < stores_.partition_count(); ++p) {
       const auto version = stores_.partition(p).Snapshot();
       EntryMerge merge(*version, {.hash_secret = stores_.hash_secret(),
                                   .partition_bits = stores_.partition_bits(),
                                   .partition = static_cast<uint32_t>(p),
-                                  .sort_memory_bytes = options_.sort_memory_bytes});
+                                  .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes});
       SILTFS_RETURN_IF_ERROR(
           merge.Run([&](const OrderKey&, const IndexEntry& entry) { return visit(entry); }));
       if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
@@ -152,6 +170,7 @@ class SiltIndex final : public ChunkIndex {
   }
 
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
+    SILTFS_RETURN_IF_ERROR(stores_.Recover());
     for (size_t p = 0; p < stores_.partition_count(); ++p) {
       const auto version = stores_.partition(p).Snapshot();
       SILTFS_RETURN_IF_ERROR(VerifyPartition(*version,
@@ -166,8 +185,8 @@ class SiltIndex final : public ChunkIndex {
   // --- Writing: the calls that come one at a time ---
 
   Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) override {
-    complete_ = complete;
     SILTFS_RETURN_IF_ERROR(CheckWriting());
+    complete_ = complete;
     for (const IndexEntry& entry : entries) SILTFS_RETURN_IF_ERROR(Enter(entry));
     since_flush_ += entries.size();
     if (!options_.synchronous && since_flush_ < options_.entries_per_flush) return Status::Ok();
@@ -175,6 +194,7 @@ class SiltIndex final : public ChunkIndex {
   }
 
   Status DeleteImpl(const ChunkName& name) override {
+    SILTFS_RETURN_IF_ERROR(CheckWriting());
     Lookup lookup(name, HashOf(name, stores_.hash_secret()));
     const Partition& partition =
         stores_.partition(PartitionOf(lookup.hash(), stores_.partition_bits()));
@@ -184,7 +204,6 @@ class SiltIndex final : public ChunkIndex {
       lookup.Begin(*pin.active, pin.version.get());
     }
     SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
-    SILTFS_RETURN_IF_ERROR(CheckWriting());
     if (!lookup.found() || IsTombstone(*lookup.found())) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(Enter({.name = name, .location = {}}));
     return options_.synchronous ? MakeDurable() : Status::Ok();
@@ -250,8 +269,8 @@ class SiltIndex final : public ChunkIndex {
   }
 
   Status FlushImpl(uint64_t complete) override {
-    complete_ = complete;
     SILTFS_RETURN_IF_ERROR(CheckWriting());
+    complete_ = complete;
     return MakeDurable();
   }
 
@@ -314,9 +333,38 @@ class SiltIndex final : public ChunkIndex {
     return *partition.active;
   }
 
+  // --- Memory ---
+
+  Status SetMemoryLimitImpl(uint64_t bytes) override {
+    stores_.SetMemoryLimit(bytes);
+    logs_fit_ = false;
+    SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
+    upkeep_.FitMemory();
+    return Status::Ok();
+  }
+
+  // Ends active stores whose tables are larger than there is memory for: what they hold gets along
+  // with less as HashStores.
+  Status ShrinkLogs() {
+    if (options_.read_only) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(CheckWriting());
+    for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+      if (Active(p).bucket_bits() <= stores_.memory_plan().bucket_bits) continue;
+      if (Active(p).Empty()) {
+        stores_.ResizeEmptyLog(p);
+      } else {
+        SILTFS_RETURN_IF_ERROR(Freeze(p));
+      }
+    }
+    return Status::Ok();
+  }
+
   // --- State ---
 
-  uint64_t DurableSequenceImpl() const override { return durable_.load(std::memory_order_acquire); }
+  uint64_t DurableSequenceImpl() const override {
+    if (!stores_.Recover().ok()) return 0;
+    return std::max(durable_.load(std::memory_order_acquire), stores_.durable_sequence_found());
+  }
 
   IndexStats StatsImpl() const override {
     IndexStats stats;
@@ -324,6 +372,7 @@ class SiltIndex final : public ChunkIndex {
     for (size_t p = 0; p < stores_.partition_count(); ++p) {
       const Partition& partition = stores_.partition(p);
       ReaderLock lock(partition.mutex);
+      if (partition.active == nullptr) continue;  // not there yet
       stats.stores.push_back(partition.active->Stats());
       for (const auto& store : partition.version->logs) stats.stores.push_back(store->Stats());
       for (const auto& store : partition.version->hashes) stats.stores.push_back(store->Stats());
@@ -348,27 +397,30 @@ class SiltIndex final : public ChunkIndex {
   const SiltIndexOptions options_;
 
   // Used by the writing calls only, which come one at a time.
-  uint64_t complete_;  // up to where everything has been put
+  uint64_t complete_ = 0;  // up to where everything has been put
   uint64_t since_flush_ = 0;
+  bool logs_fit_ = false;        // all was recovered, and active stores are as the plan says
   std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
   Status stopped_;               // why nothing can be written any more
 
-  std::atomic<uint64_t> durable_;
+  std::atomic<uint64_t> durable_{0};  // by what was done since the index was opened
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
   Mutex readers_mutex_;  // nothing else is taken under it
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
-  StoreSet stores_;
+  mutable StoreSet stores_;  // what asks for the state may be what recovers it
   Upkeep upkeep_;  // ends before the stores
 };
 
 }  // namespace
 
 Result<std::unique_ptr<ChunkIndex>> OpenSiltIndex(Env& env, const SiltIndexOptions& options) {
-  SILTFS_ASSIGN_OR_RETURN(RecoveredStores stores, RecoverStores(env, options));
-  return std::unique_ptr<ChunkIndex>(std::make_unique<SiltIndex>(env, options, std::move(stores)));
+  SILTFS_ASSIGN_OR_RETURN(auto recovery, Recovery::Begin(env, options));
+  auto index = std::make_unique<SiltIndex>(env, options, std::move(recovery));
+  if (!options.serve_early) SILTFS_RETURN_IF_ERROR(index->WaitUntilOpen());
+  return std::unique_ptr<ChunkIndex>(std::move(index));
 }
 
 }  // namespace siltfs

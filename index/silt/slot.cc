@@ -1,6 +1,7 @@
 #include "index/silt/slot.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace siltfs {
 
@@ -12,6 +13,14 @@ void EncodeSlot(std::span<uint8_t, kSlotSize> slot, const IndexEntry& entry) {
 IndexEntry DecodeSlot(std::span<const uint8_t, kSlotSize> slot) {
   return {.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
           .location = Location::Decode(slot.last<Location::kEncodedSize>())};
+}
+
+std::optional<IndexEntry> FindInPage(const ChunkName& name, ConstPageBytes page) {
+  for (size_t i = 0; i < kSlotsPerPage; ++i) {
+    const auto slot = SlotOfPage(page, i);
+    if (std::memcmp(slot.data(), name.bytes.data(), ChunkName::kSize) == 0) return DecodeSlot(slot);
+  }
+  return std::nullopt;
 }
 
 ChunkName TrieKeyOf(const OrderKey& key) {

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "index/chunk_index.h"
@@ -30,6 +31,9 @@ inline std::span<uint8_t, kSlotSize> SlotOfPage(PageBytes page, size_t index) {
 inline std::span<const uint8_t, kSlotSize> SlotOfPage(ConstPageBytes page, size_t index) {
   return page.subspan(index * kSlotSize).first<kSlotSize>();
 }
+
+// The entry of a name among the slots of a page; nothing if it has none.
+std::optional<IndexEntry> FindInPage(const ChunkName& name, ConstPageBytes page);
 
 // A deletion: an entry whose location names no segment. A slot of zeros, which no name has, is one
 // too: what fills a page that is not full.

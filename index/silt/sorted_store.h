@@ -3,7 +3,7 @@
 // bits a key. Immutable; a merge writes its successor.
 //
 // Entries are sorted by the hash of their name (OrderKey), so one page is read whatever names
-// there are.
+// there are. The trie can be left out of memory; a key is then searched for (SortedSearch).
 //
 // Thread-safety: const, so any. Memory: the trie. Durability: frozen_file.h. Format:
 // docs/format.md, "SILT SortedStore".
@@ -45,31 +45,75 @@ class SortedStoreWriter {
 
 class SortedStore {
  public:
-  // Reads the trie from flash. kCorruption, kNotFound, kIoError.
+  // With its trie, which is read from flash, or without. kCorruption, kNotFound, kIoError.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits);
+  static Result<std::shared_ptr<const SortedStore>> OpenWithoutTrie(Env& env,
+                                                                    const std::string& directory,
+                                                                    const StoreFileId& id,
+                                                                    unsigned partition_bits);
+
+  // The same store, with its trie read from flash, or without.
+  Result<std::shared_ptr<const SortedStore>> WithTrie() const;
+  std::shared_ptr<const SortedStore> WithoutTrie() const;
+  Result<TrieIndex> ReadTrie() const;
 
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
-  const TrieIndex& trie() const { return trie_; }
+  // Null where it was left out of memory.
+  const TrieIndex* trie() const { return trie_ ? &*trie_ : nullptr; }
+  // What the trie takes when it is in memory, about.
+  uint64_t trie_bytes() const { return file_->info().payload_bytes; }
+  unsigned partition_bits() const { return partition_bits_; }
   uint64_t entries() const { return file_->info().entries; }
 
-  // The page where a key must be if it is there.
-  uint32_t PageOf(const OrderKey& key) const { return trie_.Lookup(TrieKeyOf(key)); }
-  // What a page holds of a name.
-  static std::optional<IndexEntry> EntryInPage(const ChunkName& name, ConstPageBytes bytes);
+  // The page where a key must be if it is there. With a trie.
+  uint32_t PageOf(const OrderKey& key) const { return trie_->Lookup(TrieKeyOf(key)); }
 
-  StoreCounters& counters() const { return counters_; }
+  StoreCounters& counters() const { return *counters_; }
   IndexComponentStats Stats() const;
 
  private:
-  SortedStore(std::shared_ptr<const FrozenFile> file, TrieIndex trie)
-      : file_(std::move(file)), trie_(std::move(trie)) {}
+  SortedStore(std::shared_ptr<const FrozenFile> file, unsigned partition_bits,
+              std::optional<TrieIndex> trie, std::shared_ptr<StoreCounters> counters)
+      : file_(std::move(file)),
+        partition_bits_(partition_bits),
+        trie_(std::move(trie)),
+        counters_(std::move(counters)) {}
 
   const std::shared_ptr<const FrozenFile> file_;
-  const TrieIndex trie_;
-  mutable StoreCounters counters_;
+  const unsigned partition_bits_;
+  const std::optional<TrieIndex> trie_;
+  const std::shared_ptr<StoreCounters> counters_;  // of the store, with its trie or without
+};
+
+// Finds a key in a SortedStore whose trie is not in memory (SILT, section 4, "Binary search on
+// SortedStore"). Keys begin with a hash, so the place of a key is guessed from its hash and those of
+// the keys around the last guess: that takes two to three reads where halving takes log2(pages).
+// Where guesses do not help, as in a store of hashes that somebody made, every other step halves.
+//
+// Belongs to one thread.
+class SortedSearch {
+ public:
+  SortedSearch() = default;
+  SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key);
+
+  // The page to read next; nothing when the key is not there.
+  std::optional<uint32_t> NextPage() const;
+  // What was read of it. True: the key is in this page or nowhere.
+  bool Take(uint32_t page, ConstPageBytes bytes);
+
+ private:
+  uint64_t entries_ = 0;
+  uint64_t hash_secret_ = 0;
+  OrderKey key_;
+  // The key is in pages [first_, end_), whose keys have hashes between these.
+  uint32_t first_ = 0;
+  uint32_t end_ = 0;
+  uint64_t first_hash_ = 0;
+  uint64_t last_hash_ = 0;
+  unsigned steps_ = 0;
 };
 
 // Reads a SortedStore from front to back, in order. Entries of damaged pages are left out.

@@ -4,37 +4,142 @@
 
 namespace siltfs {
 
-StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, RecoveredStores recovered)
+StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Recovery> recovery)
     : env_(env),
       options_(options),
-      hash_secret_(recovered.manifest.hash_secret),
-      bucket_bits_(recovered.manifest.bucket_bits),
-      partition_bits_(recovered.manifest.partition_bits),
-      partitions_(recovered.partitions.size()),
-      next_id_(recovered.manifest.next_id),
-      bytes_written_(recovered.bytes_written),
-      damaged_pages_(recovered.damaged_pages),
-      manifest_(std::move(recovered.manifest)) {
-  size_t frozen = 0;
-  for (size_t i = 0; i < partitions_.size(); ++i) {
-    WriterLock lock(partitions_[i].mutex);
-    partitions_[i].active = std::move(recovered.partitions[i].active);
-    partitions_[i].version = std::move(recovered.partitions[i].version);
-    frozen += partitions_[i].version->logs.size();
+      hash_secret_(recovery->hash_secret()),
+      bucket_bits_(recovery->bucket_bits()),
+      partition_bits_(recovery->partition_bits()),
+      partitions_(size_t{1} << partition_bits_),
+      recovery_(std::move(recovery)),
+      recovery_failures_(partitions_.size()),
+      plan_(PlanMemory(options.memory_limit, options, bucket_bits_, partition_bits_)) {}
+
+// --- Opening ---
+
+Status StoreSet::NeedPartition(uint32_t p) {
+  Partition& partition = partitions_[p];
+  if (partition.recovered.load(std::memory_order_acquire)) return Status::Ok();
+  MutexLock lock(recovery_mutex_);
+  if (partition.recovered.load(std::memory_order_acquire)) return Status::Ok();
+  Status& failure = recovery_failures_[p];
+  if (!failure.ok()) return failure;
+  auto stores = recovery_->RecoverPartition(p, memory_plan().bucket_bits);
+  if (!stores.ok()) {
+    failure = std::move(stores).status();
+    return failure;
   }
-  frozen_logs_ = frozen;
+  frozen_logs_ += stores->version->logs.size();
+  WriterLock partition_lock(partition.mutex);
+  partition.active = std::move(stores->active);
+  partition.version = std::move(stores->version);
+  partition.recovered.store(true, std::memory_order_release);
+  return Status::Ok();
+}
+
+Status StoreSet::Recover() {
+  if (recovered()) return Status::Ok();
+  MutexLock lock(finish_mutex_);
+  if (recovered()) return Status::Ok();
+  if (!recovery_failure_.ok()) return recovery_failure_;
+  for (uint32_t p = 0; p < partitions_.size(); ++p) SILTFS_RETURN_IF_ERROR(NeedPartition(p));
+  recovery_failure_ = FinishRecovery();
+  return recovery_failure_;
+}
+
+Status StoreSet::FinishRecovery() {
+  MutexLock lock(recovery_mutex_);
+  const auto change_active = [this](uint32_t p, const Recovery::Change& change) {
+    WriterLock partition_lock(partitions_[p].mutex);
+    change(partitions_[p].active);
+  };
+  SILTFS_ASSIGN_OR_RETURN(Recovery::Outcome outcome, recovery_->Finish(change_active));
+  {
+    MutexLock manifest_lock(manifest_mutex_);
+    next_id_ = outcome.manifest.next_id;
+    manifest_ = std::move(outcome.manifest);
+  }
+  Count(bytes_written_, outcome.bytes_written);
+  Count(damaged_pages_, outcome.damaged_pages);
+  durable_sequence_found_ = outcome.durable_sequence;
+  recovery_.reset();
+  recovered_.store(true, std::memory_order_release);
+  return Status::Ok();
+}
+
+// --- Memory ---
+
+void StoreSet::SetMemoryLimit(uint64_t bytes) {
+  const MemoryPlan plan = PlanMemory(bytes, options_, bucket_bits_, partition_bits_);
+  MutexLock lock(plan_mutex_);
+  plan_ = plan;
+}
+
+MemoryPlan StoreSet::memory_plan() const {
+  MutexLock lock(plan_mutex_);
+  return plan_;
+}
+
+uint64_t StoreSet::index_bytes() const {
+  uint64_t bytes = 0;
+  for (const Partition& partition : partitions_) {
+    const auto version = partition.Get().version;
+    for (const auto& store : version->hashes) {
+      if (store->filter() != nullptr) bytes += store->filter_bytes();
+    }
+    if (version->sorted && version->sorted->trie() != nullptr) {
+      bytes += version->sorted->trie_bytes();
+    }
+  }
+  return bytes;
+}
+
+bool StoreSet::HasRoomFor(uint64_t bytes) const {
+  const uint64_t limit = memory_plan().index_bytes;
+  return limit == kNoMemoryLimit || index_bytes() + bytes <= limit;
+}
+
+void StoreSet::Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to) {
+  Partition& partition = partitions_[p];
+  WriterLock lock(partition.mutex);
+  auto version = std::make_shared<PartitionVersion>(*partition.version);
+  for (auto& store : version->hashes) {
+    if (store.get() != from) continue;
+    store = std::move(to);
+    partition.version = std::move(version);
+    return;
+  }
+}
+
+void StoreSet::Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to) {
+  Partition& partition = partitions_[p];
+  WriterLock lock(partition.mutex);
+  if (partition.version->sorted.get() != from) return;
+  auto version = std::make_shared<PartitionVersion>(*partition.version);
+  version->sorted = std::move(to);
+  partition.version = std::move(version);
+}
+
+// --- Stores ---
+
+void StoreSet::ResizeEmptyLog(uint32_t p) {
+  Partition& partition = partitions_[p];
+  const unsigned bucket_bits = memory_plan().bucket_bits;
+  WriterLock lock(partition.mutex);
+  partition.active = partition.active->EmptyWith(bucket_bits);
 }
 
 Status StoreSet::BeginLog(uint32_t p) {
   Partition& partition = partitions_[p];
   const StoreFileId file{StoreKind::kLog, p, NewId()};
   SILTFS_ASSIGN_OR_RETURN(auto created, CreateStoreFile(env_, options_.directory, file));
+  const unsigned bucket_bits = memory_plan().bucket_bits;
   frozen_logs_.fetch_add(1, std::memory_order_relaxed);
   WriterLock lock(partition.mutex);
   const LogStore::Config config{.partition = p,
                                 .id = file.id,
                                 .first_page = partition.active->end_page(),
-                                .bucket_bits = bucket_bits_,
+                                .bucket_bits = bucket_bits,
                                 .hash_secret = hash_secret_};
   auto version = std::make_shared<PartitionVersion>(*partition.version);
   version->logs.push_back(std::move(partition.active));
@@ -72,8 +177,11 @@ void StoreSet::RemoveUnlisted() {
 Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   std::vector<std::shared_ptr<const HashStore>> stores;
   for (const Conversion& conversion : conversions) {
-    SILTFS_ASSIGN_OR_RETURN(auto store,
-                            HashStore::Open(env_, options_.directory, conversion.hash_file));
+    SILTFS_ASSIGN_OR_RETURN(auto store, HashStore::OpenWithoutFilter(env_, options_.directory,
+                                                                     conversion.hash_file));
+    if (HasRoomFor(store->filter_bytes())) {
+      SILTFS_ASSIGN_OR_RETURN(store, store->WithFilter());
+    }
     CountWritten(store->file().size());
     stores.push_back(std::move(store));
   }
@@ -111,6 +219,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     version->logs.erase(version->logs.begin());
     version->hashes.push_back(std::move(stores[i]));
     partition.version = std::move(version);
+    partition.grown = true;
   }
   frozen_logs_.fetch_sub(conversions.size(), std::memory_order_relaxed);
   return RemoveReplaced();
@@ -127,8 +236,11 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   std::shared_ptr<const SortedStore> sorted;
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
-    SILTFS_ASSIGN_OR_RETURN(sorted,
-                            SortedStore::Open(env_, options_.directory, file, partition_bits_));
+    SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file,
+                                                                 partition_bits_));
+    if (HasRoomFor(sorted->trie_bytes())) {
+      SILTFS_ASSIGN_OR_RETURN(sorted, sorted->WithTrie());
+    }
     CountWritten(sorted->file().size());
   }
   MutexLock lock(manifest_mutex_);
@@ -161,6 +273,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     version->hashes.erase(version->hashes.begin(), version->hashes.begin() + merged);
     version->sorted = std::move(sorted);
     partition.version = std::move(version);
+    partition.grown = false;
   }
   return RemoveReplaced();
 }
@@ -191,6 +304,11 @@ StoreSet::Sizes StoreSet::GetSizes() const {
     if (version->hashes.size() > sizes.most_stores) {
       sizes.most_stores = version->hashes.size();
       sizes.longest = p;
+    }
+    const size_t unfiltered = partitions_[p].grown ? version->UnfilteredStores() : 0;
+    if (unfiltered > sizes.most_unfiltered) {
+      sizes.most_unfiltered = unfiltered;
+      sizes.unfiltered = p;
     }
     if (entries <= most) continue;
     most = entries;

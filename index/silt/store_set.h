@@ -3,8 +3,8 @@
 // manifest before the replaced ones go; readers keep the old ones as long as they hold their
 // version.
 //
-// Thread-safety: any, but for the active LogStores (partition.h). Lock order: manifest_mutex_, then
-// a partition's.
+// Thread-safety: any, but for the active LogStores (partition.h). Lock order: finish_mutex_,
+// recovery_mutex_, manifest_mutex_, then a partition's.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "index/silt/memory_plan.h"
 #include "index/silt/partition.h"
 #include "index/silt/recovery.h"
 
@@ -19,7 +20,33 @@ namespace siltfs {
 
 class StoreSet {
  public:
-  StoreSet(Env& env, const SiltIndexOptions& options, RecoveredStores recovered);
+  StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Recovery> recovery);
+
+  // --- Opening (recovery.h) ---
+
+  // A partition is there once this has returned OK; the first call recovers it. After an error, the
+  // same error.
+  Status NeedPartition(uint32_t p);
+  // All partitions are, and what a crash left has been put right; the first call does that. For all
+  // that writes, or says what is durable. After an error, the same error: what a failed write left is
+  // unknown until the index is opened again.
+  Status Recover();
+  bool recovered() const { return recovered_.load(std::memory_order_acquire); }
+  uint64_t durable_sequence_found() const { return durable_sequence_found_; }  // once recovered
+
+  // --- Memory (memory_plan.h) ---
+
+  // Filters and tries are dropped and loaded by others (residency.h).
+  void SetMemoryLimit(uint64_t bytes);
+  MemoryPlan memory_plan() const;
+  // What filters and tries take.
+  uint64_t index_bytes() const;
+  // Puts a store in the place of the same one with or without its filter or trie, if that is still
+  // there.
+  void Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to);
+  void Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to);
+
+  // --- Stores ---
 
   Env& env() const { return env_; }
   const SiltIndexOptions& options() const { return options_; }
@@ -35,6 +62,8 @@ class StoreSet {
   // Freezes the active LogStore of a partition, which must be sealed and written out, and begins
   // another.
   Status BeginLog(uint32_t partition);
+  // Gives an active LogStore in which there never was anything a table of the plan's size.
+  void ResizeEmptyLog(uint32_t partition);
   size_t frozen_logs() const { return frozen_logs_.load(std::memory_order_relaxed); }
 
   struct Conversion {
@@ -61,13 +90,17 @@ class StoreSet {
   // partition up to its end.
   Status RecordDurable(uint64_t complete);
 
-  // Entries in HashStores and in SortedStores.
+  // Of the partitions that are there.
   struct Sizes {
-    uint64_t hash_entries = 0;
-    uint64_t sorted_entries = 0;
+    uint64_t hash_entries = 0;    // in HashStores
+    uint64_t sorted_entries = 0;  // in SortedStores
     size_t fullest = 0;      // the partition with the most HashStore entries
     size_t most_stores = 0;  // HashStores of a partition
     size_t longest = 0;      // the partition that has them
+    // HashStores without a filter, of a partition whose last one was made since its last merge and
+    // since the index was opened.
+    size_t most_unfiltered = 0;
+    size_t unfiltered = 0;  // the partition that has them
   };
   Sizes GetSizes() const;
 
@@ -78,6 +111,8 @@ class StoreSet {
   uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  Status FinishRecovery() SILTFS_REQUIRES(finish_mutex_);
+  bool HasRoomFor(uint64_t bytes) const;
   Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
   // After a manifest could not be written: the same, if the one before is still in its place. Lest
@@ -91,10 +126,23 @@ class StoreSet {
   const unsigned partition_bits_;
 
   std::deque<Partition> partitions_;  // as many as there are, for good
-  std::atomic<uint64_t> next_id_;
+
+  // While one partition is recovered others wait, so that the device has one log to read at a time.
+  Mutex finish_mutex_ SILTFS_ACQUIRED_BEFORE(recovery_mutex_);
+  Status recovery_failure_ SILTFS_GUARDED_BY(finish_mutex_);  // for good
+  Mutex recovery_mutex_;
+  std::unique_ptr<Recovery> recovery_ SILTFS_GUARDED_BY(recovery_mutex_);  // until Recover is done
+  std::vector<Status> recovery_failures_ SILTFS_GUARDED_BY(recovery_mutex_);  // by partition
+  std::atomic<bool> recovered_{false};
+  std::atomic<uint64_t> durable_sequence_found_{0};
+
+  mutable Mutex plan_mutex_;  // nothing else is taken under it
+  MemoryPlan plan_ SILTFS_GUARDED_BY(plan_mutex_);
+
+  std::atomic<uint64_t> next_id_{0};
   std::atomic<size_t> frozen_logs_{0};
-  std::atomic<uint64_t> bytes_written_;
-  std::atomic<uint64_t> damaged_pages_;
+  std::atomic<uint64_t> bytes_written_{0};
+  std::atomic<uint64_t> damaged_pages_{0};
   std::atomic<uint64_t> manifest_bytes_{0};
 
   Mutex manifest_mutex_;

@@ -20,8 +20,10 @@ Status Copy(const Status& status) {
 }  // namespace
 
 Upkeep::Upkeep(StoreSet& stores)
-    : stores_(stores), throttle_(stores.env(), stores.options().background_bytes_per_second) {
-  if (stores.options().background && !stores.options().read_only) {
+    : stores_(stores),
+      residency_(stores),
+      throttle_(stores.env(), stores.options().background_bytes_per_second) {
+  if (stores.options().background) {
     thread_ = std::thread([this] { Run(); });
   }
 }
@@ -39,9 +41,18 @@ void Upkeep::Stop() {
 }
 
 void Upkeep::Wake() {
+  if (!stores_.options().background) {
+    while (residency_.LoadOne()) continue;
+    return;
+  }
   MutexLock lock(mutex_);
   ++wakes_;
   changed_.NotifyAll();
+}
+
+void Upkeep::FitMemory() {
+  residency_.Drop();
+  Wake();
 }
 
 Status Upkeep::failure() const {
@@ -92,7 +103,7 @@ Status Upkeep::WaitForRoom() {
 
 bool Upkeep::HasRoom() const {
   const SiltIndexOptions& options = stores_.options();
-  if (stores_.frozen_logs() >= options.max_frozen_logs) return false;
+  if (stores_.frozen_logs() >= stores_.memory_plan().max_frozen_logs) return false;
   const StoreSet::Sizes sizes = stores_.GetSizes();
   const size_t most_stores = size_t{options.max_hash_stores} + options.max_hash_stores / 4;
   if (sizes.most_stores > most_stores) return false;
@@ -105,17 +116,24 @@ bool Upkeep::HasRoom() const {
 bool Upkeep::WantsMerge(const StoreSet::Sizes& sizes) const {
   const SiltIndexOptions& options = stores_.options();
   if (sizes.most_stores > options.max_hash_stores) return true;
+  if (sizes.most_unfiltered > stores_.memory_plan().max_unfiltered_stores) return true;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
   return static_cast<double>(sizes.hash_entries) > options.hash_store_share * all;
 }
 
 Result<bool> Upkeep::Step() {
+  SILTFS_RETURN_IF_ERROR(stores_.Recover());
+  if (stores_.options().read_only) return residency_.LoadOne();
   SILTFS_ASSIGN_OR_RETURN(const bool converted, Convert());
   if (converted) return true;
   const StoreSet::Sizes sizes = stores_.GetSizes();
-  if (!WantsMerge(sizes)) return false;
+  if (!WantsMerge(sizes)) return residency_.LoadOne();
   const bool too_long = sizes.most_stores > stores_.options().max_hash_stores;
-  SILTFS_RETURN_IF_ERROR(Merge(static_cast<uint32_t>(too_long ? sizes.longest : sizes.fullest)));
+  const bool too_slow = sizes.most_unfiltered > stores_.memory_plan().max_unfiltered_stores;
+  SILTFS_RETURN_IF_ERROR(Merge(static_cast<uint32_t>(too_long   ? sizes.longest
+                                                     : too_slow ? sizes.unfiltered
+                                                                : sizes.fullest)));
+  residency_.Drop();
   return true;
 }
 
@@ -152,6 +170,7 @@ Result<bool> Upkeep::Convert() {
     return synced;
   }
   SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
+  residency_.Drop();
   conversions_ += conversions.size();
   MutexLock lock(mutex_);
   changed_.NotifyAll();  // there is room
@@ -184,7 +203,7 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   EntryMerge merge(version, {.hash_secret = stores_.hash_secret(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,
-                             .sort_memory_bytes = options.sort_memory_bytes});
+                             .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes});
   uint64_t until_look = kEntriesBetweenLooks;
   const auto write = [&](const OrderKey& key, const IndexEntry& entry) -> Status {
     SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
@@ -203,6 +222,8 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   return merged;
 }
 
-uint64_t Upkeep::memory_bytes() const { return merging_ ? stores_.options().sort_memory_bytes : 0; }
+uint64_t Upkeep::memory_bytes() const {
+  return merging_ ? stores_.memory_plan().sort_memory_bytes : 0;
+}
 
 }  // namespace siltfs

@@ -12,12 +12,16 @@
 // HashStores hold a twentieth more than their share, or a partition has a quarter more of them than
 // it should. So neither memory nor lookups grow when work comes in faster than it is done.
 //
+// What waits is done first: recovery where the index serves before it (recovery.h), conversions,
+// merges, then filters and tries that are to be read from flash, one at a time between the others.
+//
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
 
 #include <thread>
 
 #include "index/silt/entry_merge.h"
+#include "index/silt/residency.h"
 #include "index/silt/store_set.h"
 #include "index/silt/throttle.h"
 
@@ -31,8 +35,11 @@ class Upkeep {
   // Returns when there is room for one more frozen LogStore; does the work itself if there is no
   // thread. kNoSpace may be tried again, any other failure is for good.
   Status WaitForRoom();
-  // There is a new frozen LogStore.
+  // There is a new frozen LogStore, or something to be read into memory. Without a thread the latter
+  // is done at once.
   void Wake();
+  // Filters and tries to be taken out of memory, or read, as the memory plan has changed.
+  void FitMemory();
   // What has failed for good.
   Status failure() const;
   // Ends the thread, at the latest after the block being written. For good.
@@ -54,6 +61,7 @@ class Upkeep {
   Status CheckNotStopped() const;
 
   StoreSet& stores_;
+  Residency residency_;
   Throttle throttle_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> merging_{false};

@@ -38,6 +38,11 @@ class StoreCheck {
         fmt::format("{} in slot {} is not behind the entry before it", entry.name.ToHex(), slot));
   }
 
+  // The filter or trie on flash.
+  void Index(const Status& why) {
+    report_({.code = "store-index", .path = path_, .offset = std::nullopt, .text = why.ToString()});
+  }
+
   void Counts(uint64_t found, uint64_t should) {
     if (found == should) return;
     report_({.code = "entry-count",
@@ -78,6 +83,8 @@ Status VerifyLog(const LogStore& log, StoreCheck check) {
 }
 
 Status VerifyHash(const HashStore& store, StoreCheck check) {
+  auto filter = store.ReadFilter();
+  if (!filter.ok()) check.Index(filter.status());
   FrozenFileScan scan(store.file());
   uint64_t found = 0;
   bool damaged = false;
@@ -92,9 +99,10 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
     for (size_t i = 0; i < kSlotsPerPage; ++i) {
       const auto slot = static_cast<uint32_t>(page->number * kSlotsPerPage + i);
       const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
-      if (!store.filter().Occupied(slot) || entry.name == ChunkName{}) continue;
+      if (entry.name == ChunkName{}) continue;
       ++found;
-      if (!store.filter().Finds(check.Entry(entry, slot), slot)) check.Place(entry, slot);
+      const uint64_t hash = check.Entry(entry, slot);
+      if (filter.ok() && !filter->Finds(hash, slot)) check.Place(entry, slot);
     }
   }
   if (!damaged) check.Counts(found, store.entries());
@@ -102,6 +110,8 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
 }
 
 Status VerifySorted(const SortedStore& store, StoreCheck check) {
+  auto trie = store.ReadTrie();
+  if (!trie.ok()) check.Index(trie.status());
   FrozenFileScan scan(store.file());
   uint64_t left = store.entries();
   std::optional<OrderKey> last;
@@ -119,7 +129,7 @@ Status VerifySorted(const SortedStore& store, StoreCheck check) {
       const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
       const OrderKey key{check.Entry(entry, slot), entry.name};
       if (last && !(*last < key)) check.Order(entry, slot);
-      if (store.PageOf(key) != page->number) check.Place(entry, slot);
+      if (trie.ok() && trie->Lookup(TrieKeyOf(key)) != page->number) check.Place(entry, slot);
       last = key;
     }
   }

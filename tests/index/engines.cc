@@ -16,7 +16,8 @@ Engine Default(std::string name, IndexEngine engine) {
 // Of few entries, so that conversions and merges go on all the time: within Put, so that every call
 // to the device has its place, or beside it.
 Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits, uint32_t log_pages,
-                uint32_t batch_pages, bool background) {
+                uint32_t batch_pages, bool background, uint64_t memory_limit = kNoMemoryLimit,
+                bool serve_early = false) {
   return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
             return OpenSiltIndex(env, {.directory = directory,
                                        .read_only = read_only,
@@ -27,7 +28,9 @@ Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits,
                                        .write_batch_pages = batch_pages,
                                        .max_hash_stores = 3,
                                        .sort_memory_bytes = 2000,
-                                       .background = background});
+                                       .background = background,
+                                       .memory_limit = memory_limit,
+                                       .serve_early = serve_early});
           }};
 }
 
@@ -39,6 +42,8 @@ const std::vector<Engine>& Engines() {
       TinySilt("silt, 2 partitions, tables of 16", 1, 2, 8, 1, false),
       TinySilt("silt, tables of 8", 0, 1, 8, 1, false),
       TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
+      TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
+      TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false, kNoMemoryLimit, true),
   };
   return engines;
 }
@@ -49,6 +54,7 @@ const std::vector<Engine>& AllEngines() {
     all.push_back(Default("silt", IndexEngine::kSilt));
     all.push_back(TinySilt("silt in the background, tables of 16", 1, 2, 8, 1, true));
     all.push_back(TinySilt("silt in the background, tables of 128", 2, 5, 8, 2, true));
+    all.push_back(TinySilt("silt in the background, without memory", 2, 5, 8, 2, true, 0, true));
     return all;
   }();
   return engines;

@@ -156,7 +156,7 @@ TEST_CASE("entries of damaged pages are left out, and each page is counted once"
   FlipByte(maker.env, maker.PathOf(version.logs[0]->file_id()), kPageSize + 99);
   uint64_t in_hash_page = 0;
   for (size_t slot = 2 * kSlotsPerPage; slot < 3 * kSlotsPerPage; ++slot) {
-    in_hash_page += version.hashes[0]->filter().Occupied(slot);
+    in_hash_page += version.hashes[0]->filter()->Occupied(slot);
   }
   const size_t memory = GENERATE(2000U, 1U << 20);  // several passes, or one
   const Merged merged = Merge(version, memory);

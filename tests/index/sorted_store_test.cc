@@ -15,7 +15,7 @@ std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store
   REQUIRE(number < store.file().info().pages);
   alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
   REQUIRE_OK(store.file().file().Read(number * kPageSize, page));
-  return SortedStore::EntryInPage(name, page);
+  return FindInPage(name, page);
 }
 
 // The next item; nothing at the end.
@@ -48,7 +48,7 @@ TEST_CASE("every entry of a SortedStore is in the page that its trie tells, abse
 TEST_CASE("a SortedStore's memory is half a bit an entry, and a little") {
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, 100'000));
-  CHECK(store->trie().memory_bytes() < 100'000 / 16 + 500);
+  CHECK(store->trie()->memory_bytes() < 100'000 / 16 + 500);
 }
 
 TEST_CASE("a cursor goes through a SortedStore in order") {

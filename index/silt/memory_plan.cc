@@ -1,0 +1,57 @@
+#include "index/silt/memory_plan.h"
+
+#include <algorithm>
+
+#include "index/silt/cuckoo_place.h"
+#include "index/silt/frozen_file.h"
+
+namespace siltfs {
+namespace {
+
+// Fewer entries in a LogStore would make more files than a device likes.
+constexpr unsigned kLeastBucketBits = 8;
+constexpr unsigned kMaxUnfilteredStores = 16;
+constexpr uint64_t kLeastSortBytes = 64U << 10;
+// Two scans, and what is being written.
+constexpr uint64_t kMergeBuffers = (2 * (kFrozenBatchPages + 1) + 32) * kPageSize;
+
+// A tag and a value for each place.
+uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
+
+// What is not written yet, and the page being filled; the vector they are in may have grown to
+// twice that.
+uint64_t TailBytes(const SiltIndexOptions& options) {
+  return 2 * (uint64_t{options.write_batch_pages} + 1) * kPageSize;
+}
+
+}  // namespace
+
+unsigned LeastBucketBits(unsigned bucket_bits) { return std::min(bucket_bits, kLeastBucketBits); }
+
+MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
+                      unsigned partition_bits) {
+  MemoryPlan plan{.bucket_bits = bucket_bits,
+                  .max_frozen_logs = options.max_frozen_logs,
+                  .sort_memory_bytes = options.sort_memory_bytes,
+                  .index_bytes = kNoMemoryLimit,
+                  .max_unfiltered_stores = kMaxUnfilteredStores};
+  if (limit == kNoMemoryLimit) return plan;
+  const uint64_t partitions = uint64_t{1} << partition_bits;
+  const auto active = [&] {
+    return partitions * (TableBytes(plan.bucket_bits) + TailBytes(options));
+  };
+  while (plan.bucket_bits > LeastBucketBits(bucket_bits) && active() > limit / 2) {
+    --plan.bucket_bits;
+  }
+  const uint64_t frozen = limit / 16 / TableBytes(plan.bucket_bits);
+  plan.max_frozen_logs =
+      static_cast<unsigned>(std::clamp<uint64_t>(frozen, 1, options.max_frozen_logs));
+  plan.sort_memory_bytes = std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes),
+                                              options.sort_memory_bytes);
+  const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
+                        plan.sort_memory_bytes + kMergeBuffers;
+  plan.index_bytes = limit > used ? limit - used : 0;
+  return plan;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,71 @@
+#include "index/silt/residency.h"
+
+namespace siltfs {
+
+Residency::Choice Residency::Choose() const {
+  Choice choice;
+  std::vector<Item> tries;
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    const auto version = stores_.partition(p).Get().version;
+    for (auto store = version->hashes.rbegin(); store != version->hashes.rend(); ++store) {
+      if (!unreadable_.contains((*store)->file_id())) {
+        choice.items.push_back({.partition = p, .hash = *store, .sorted = nullptr});
+      }
+    }
+    if (version->sorted && !unreadable_.contains(version->sorted->file_id())) {
+      tries.push_back({.partition = p, .hash = nullptr, .sorted = version->sorted});
+    }
+  }
+  choice.items.insert(choice.items.end(), tries.begin(), tries.end());
+  const uint64_t limit = stores_.memory_plan().index_bytes;
+  uint64_t bytes = 0;
+  for (const Item& item : choice.items) {
+    bytes += item.bytes();
+    if (limit != kNoMemoryLimit && bytes > limit) break;
+    ++choice.fitting;
+  }
+  return choice;
+}
+
+void Residency::Drop() {
+  MutexLock lock(mutex_);
+  const Choice choice = Choose();
+  for (size_t i = choice.fitting; i < choice.items.size(); ++i) {
+    const Item& item = choice.items[i];
+    if (!item.resident()) continue;
+    if (item.hash) {
+      stores_.Swap(item.partition, item.hash.get(), item.hash->WithoutFilter());
+    } else {
+      stores_.Swap(item.partition, item.sorted.get(), item.sorted->WithoutTrie());
+    }
+  }
+}
+
+bool Residency::LoadOne() {
+  MutexLock lock(mutex_);
+  const Choice choice = Choose();
+  for (size_t i = 0; i < choice.fitting; ++i) {
+    const Item& item = choice.items[i];
+    if (item.resident()) continue;
+    Status loaded = Load(item);
+    if (loaded.ok()) return true;
+    if (loaded.Is(StatusCode::kCorruption)) stores_.CountDamage(1);
+    loaded.IgnoreError("the store is searched without, and replaced by the next merge");
+    unreadable_.insert(item.file_id());
+    return true;
+  }
+  return false;
+}
+
+Status Residency::Load(const Item& item) {
+  if (item.hash) {
+    SILTFS_ASSIGN_OR_RETURN(auto store, item.hash->WithFilter());
+    stores_.Swap(item.partition, item.hash.get(), std::move(store));
+  } else {
+    SILTFS_ASSIGN_OR_RETURN(auto store, item.sorted->WithTrie());
+    stores_.Swap(item.partition, item.sorted.get(), std::move(store));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs
