@@ -91,6 +91,7 @@ struct IndexStats {
   uint64_t conversions = 0;    // of a component store into one of another kind
   uint64_t merges = 0;
   uint64_t merge_backlog = 0;  // component stores waiting for their conversion
+  uint64_t load_backlog = 0;   // filters and the like that are to be read into memory
   std::vector<IndexComponentStats> stores;
 
   double ReadAmplification() const;   // flash reads a lookup; 0 before the first

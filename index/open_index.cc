@@ -12,7 +12,10 @@ Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& opti
     case IndexEngine::kMap:
       return OpenMapIndex(env, {.directory = options.directory, .read_only = options.read_only});
     case IndexEngine::kSilt:
-      return OpenSiltIndex(env, {.directory = options.directory, .read_only = options.read_only});
+      return OpenSiltIndex(env, {.directory = options.directory,
+                                 .read_only = options.read_only,
+                                 .hash_secret = std::nullopt,
+                                 .memory_limit = options.memory_limit});
   }
   return Status(StatusCode::kNeedsNewer,
                 fmt::format("is kept by index engine {}, which this version does not know",

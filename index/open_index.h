@@ -20,6 +20,7 @@ struct IndexOptions {
   std::string directory;  // exists; the engine owns all in it
   bool read_only =
       false;  // writes nothing at all, also after a crash; Put and Delete fail with kReadOnly
+  uint64_t memory_limit = kNoMemoryLimit;  // bytes; of engines that obey one
 };
 
 // `env` must outlive the index. A directory with nothing in it is an empty index.

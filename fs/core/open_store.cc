@@ -111,6 +111,7 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
   index_options.engine = static_cast<IndexEngine>(superblock.index_engine);
   index_options.directory = IndexPath(options.store);
   index_options.read_only = options.read_only;
+  index_options.memory_limit = options.index_memory.value_or(superblock.index_memory);
   auto index = OpenIndex(env, index_options);
   const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
                                     index.status().Is(StatusCode::kNotFound));

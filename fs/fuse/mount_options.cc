@@ -155,7 +155,6 @@ class Parser {
       auto size = ParseSize(*option.value);
       if (!size.ok())
         return Wrong(fmt::format("mount option \"index_memory\": {}", size.status().cause()));
-      if (*size == 0) return Wrong("mount option \"index_memory\": must be more than 0");
       options_.index_memory = *size;
     } else if (option.name == "commit") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds,

@@ -1,5 +1,7 @@
 #include "index/silt/residency.h"
 
+#include <algorithm>
+
 namespace siltfs {
 
 Residency::Choice Residency::Choose() const {
@@ -55,6 +57,14 @@ bool Residency::LoadOne() {
     return true;
   }
   return false;
+}
+
+size_t Residency::Backlog() {
+  MutexLock lock(mutex_);
+  const Choice choice = Choose();
+  return static_cast<size_t>(
+      std::count_if(choice.items.begin(), choice.items.begin() + static_cast<ptrdiff_t>(choice.fitting),
+                    [](const Item& item) { return !item.resident(); }));
 }
 
 Status Residency::Load(const Item& item) {

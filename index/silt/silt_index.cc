@@ -391,6 +391,7 @@ class SiltIndex final : public ChunkIndex {
     stats.merges = upkeep_.merges();
     stats.conversions = upkeep_.conversions();
     stats.merge_backlog = stores_.frozen_logs();
+    stats.load_backlog = stores_.recovered() ? upkeep_.load_backlog() : 1;
     return stats;
   }
 
@@ -411,7 +412,7 @@ class SiltIndex final : public ChunkIndex {
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
   mutable StoreSet stores_;  // what asks for the state may be what recovers it
-  Upkeep upkeep_;  // ends before the stores
+  mutable Upkeep upkeep_;    // ends before the stores
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ class Upkeep {
   // Ends the thread, at the latest after the block being written. For good.
   void Stop();
 
+  size_t load_backlog() { return residency_.Backlog(); }
   uint64_t memory_bytes() const;  // being used for a merge or conversion
   uint64_t merges() const { return merges_.load(std::memory_order_relaxed); }
   uint64_t conversions() const { return conversions_.load(std::memory_order_relaxed); }

@@ -50,6 +50,15 @@ Status ResetPeakResidentBytes() {
   return Status(StatusCode::kUnsupported, "can't be written").At(kPath);
 }
 
+Status DropPageCache() {
+  constexpr const char* kPath = "/proc/sys/vm/drop_caches";
+  sync();
+  std::ofstream drop(kPath);
+  drop << "3" << std::flush;  // proc(5)
+  if (drop.good()) return Status::Ok();
+  return Status(StatusCode::kNotPermitted, "can't be written").At(kPath);
+}
+
 std::string ProcessorName() { return FindLine("/proc/cpuinfo", "model name").value_or("unknown"); }
 
 }  // namespace siltfs

@@ -18,6 +18,10 @@ Result<uint64_t> PeakResidentBytes();
 // kUnsupported where the kernel does not let it.
 Status ResetPeakResidentBytes();
 
+// Writes back what is dirty and empties the machine's page cache, names and inodes included.
+// kNotPermitted for others than root.
+Status DropPageCache();
+
 // The processor as the system names it; "unknown" if it does not.
 std::string ProcessorName();
 

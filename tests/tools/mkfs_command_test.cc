@@ -58,7 +58,6 @@ TEST_CASE("mkfs refuses options that make no sense, and makes nothing") {
                                              {"--compression", "lz4"},
                                              {"--index-engine", "skimpystash"},
                                              {"--index-engine", ""},
-                                             {"--index-memory", "0"},
                                              {"--index-memory", "-1"}}) {
     std::vector<std::string> arguments = {"siltfs", "mkfs", store};
     arguments.insert(arguments.end(), options.begin(), options.end());

@@ -22,6 +22,7 @@ using ConfigureBench = std::function<nlohmann::ordered_json()> (*)(CLI::App& app
 
 std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureIndexBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureOpenBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureTrieBench(CLI::App& app);
 
 }  // namespace siltfs

@@ -1,8 +1,13 @@
 // siltfs-bench index: a chunk index filled, looked up and read whole, beside what the device it
 // lies on gives of itself.
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "index/open_index.h"
@@ -31,7 +36,11 @@ struct Arguments {
   uint64_t gets = 200'000;
   std::string mix;
   uint64_t mixed = 0;
-  uint64_t memory = 0;
+  std::optional<uint64_t> memory;
+  std::vector<std::string> memory_steps;
+  uint64_t step_gets = 20'000;
+  bool keep = false;
+  bool die = false;
   unsigned threads = 2;
   uint64_t get_batch = 65536;
   unsigned rounds = 5;
@@ -67,6 +76,14 @@ bool ParseMix(const std::string& text, Mix& mix) {
          number(text.substr(colon + 1), mix.gets) && mix.puts > 0;
 }
 
+// A size, or "none".
+uint64_t MemoryStep(std::string text) {
+  if (text == "none") return kNoMemoryLimit;
+  const std::string refused = CLI::AsSizeValue(false)(text);
+  if (!refused.empty()) throw CLI::ValidationError(refused);
+  return std::stoull(text);
+}
+
 // One kind of lookups over all rounds.
 struct GetFigures {
   std::vector<double> per_s;
@@ -86,7 +103,9 @@ class IndexBench {
     const auto limit = RaiseFileLimit();
     Require(limit.status());
     Fill();
+    if (arguments_.die) DieSuddenly();
     LookUp();
+    for (const std::string& step : arguments_.memory_steps) StepMemory(step);
     ReadWhole();
     Require(index_->Close());
     return Figures();
@@ -103,16 +122,51 @@ class IndexBench {
                            .mixed = MixedEntries(),
                            .get_threads = arguments_.threads,
                            .seed = arguments_.seed});
-    const std::string directory = scratch_.path() + "/index";
-    Require(env_->CreateDirectory(directory));
+    const std::string directory =
+        arguments_.keep ? arguments_.directory : scratch_.path() + "/index";
+    if (!arguments_.keep) Require(env_->CreateDirectory(directory));
     WarmUp();
-    MemoryMeter memory;
-    auto index =
-        OpenIndex(*env_, {.engine = kEngines.at(arguments_.engine), .directory = directory});
+    memory_ = std::make_unique<MemoryMeter>();
+    auto index = OpenIndex(*env_, {.engine = kEngines.at(arguments_.engine),
+                                   .directory = directory,
+                                   .memory_limit = arguments_.memory.value_or(kNoMemoryLimit)});
     Require(index.status());
     index_ = std::move(*index);
-    load_ = load.Fill(*index_, memory);
+    load_ = load.Fill(*index_, *memory_);
     filled_ = index_->stats();
+  }
+
+  // The index under another limit: what it takes, and how it answers.
+  void StepMemory(const std::string& step) {
+    const uint64_t limit = MemoryStep(step);
+    Require(index_->SetMemoryLimit(limit));
+    while (index_->stats().load_backlog > 0 || index_->stats().merge_backlog > 0) Nap();
+    const uint64_t resident = memory_->Growth();
+    const IndexStats stats = index_->stats();
+    GetFigures hits;
+    GetFigures misses;
+    const uint64_t count = std::max<uint64_t>(arguments_.step_gets / arguments_.rounds, 1);
+    for (unsigned round = 0; round < arguments_.rounds; ++round) {
+      Measure(count, round, hits,
+              [&](IndexGets& gets, size_t batch) { gets.GetPresent(batch, arguments_.entries); });
+      Measure(count, round, misses, [](IndexGets& gets, size_t batch) { gets.GetAbsent(batch); });
+    }
+    steps_.push_back({{"memory_limit_bytes", limit == kNoMemoryLimit ? Json() : Json(limit)},
+                      {"memory_bytes_resident", resident},
+                      {"memory_bytes_reported", stats.memory_bytes},
+                      {"reads_per_hit", Ratio(hits.reads, hits.gets)},
+                      {"reads_per_miss", Ratio(misses.reads, misses.gets)},
+                      {"get_hit_per_s", Median(hits.per_s)},
+                      {"get_miss_per_s", Median(misses.per_s)},
+                      {"gets", hits.gets}});
+  }
+
+  static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+  // As kill -9 does: nothing is closed, and the index stays as it is.
+  [[noreturn]] static void DieSuddenly() {
+    std::raise(SIGKILL);
+    std::abort();  // never comes here
   }
 
   // Runs through a SILT index of a few hundred KiB, so that the code and the libraries are there
@@ -220,7 +274,7 @@ class IndexBench {
         {"memory_bytes_end", load_.end_memory_bytes},
         {"memory_bytes_per_entry_end", Ratio(load_.end_memory_bytes, arguments_.entries)},
         {"memory_bytes_reported", filled_.memory_bytes},
-        {"memory_limit_bytes", arguments_.memory == 0 ? Json() : Json(arguments_.memory)},
+        {"memory_limit_bytes", arguments_.memory ? Json(*arguments_.memory) : Json()},
         {"flash_bytes", filled_.flash_bytes},
         {"write_amplification", stats.WriteAmplification()},
         {"put_reads_per_put", Ratio(filled_.put_flash_reads, arguments_.entries)},
@@ -236,6 +290,7 @@ class IndexBench {
       figures["mix_put_per_s"] = static_cast<double>(MixedEntries()) / load_.mixed_seconds;
       figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.mixed_seconds;
     }
+    if (!steps_.empty()) figures["memory_steps"] = steps_;
     if (device_ != nullptr) AddLookups(figures);
     if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) figures["plan"] = Prediction();
     return figures;
@@ -291,6 +346,7 @@ class IndexBench {
   const IndexKeys keys_;
   const ScratchDirectory scratch_;  // goes after all that lies in it
   std::unique_ptr<ChunkIndex> index_;
+  std::unique_ptr<MemoryMeter> memory_;
   std::unique_ptr<DeviceReads> device_;
   IndexLoadFigures load_;
   IndexStats filled_;
@@ -298,7 +354,17 @@ class IndexBench {
   GetFigures misses_;
   std::vector<double> device_per_s_;
   double scan_seconds_ = 0;
+  std::vector<Json> steps_;
 };
+
+std::string CheckMemoryStep(const std::string& text) {
+  try {
+    MemoryStep(text);
+    return "";
+  } catch (const CLI::Error&) {
+    return "a step is a size, as 8M, or \"none\" for no limit";
+  }
+}
 
 std::string CheckMix(const std::string& text) {
   Mix mix;
@@ -329,8 +395,20 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
   app.add_option("--mix-entries", arguments->mixed,
                  "How many puts have lookups beside them: the last ones (the second half)");
   app.add_option("--memory", arguments->memory,
-                 "What the index may take, for the record only: no engine has a limit yet")
+                 "What the index may take (no limit)")
       ->transform(CLI::AsSizeValue(false));
+  app.add_option("--memory-steps", arguments->memory_steps,
+                 "Further limits, each with lookups of its own when the others are done: sizes, or "
+                 "\"none\"")
+      ->delimiter(',')
+      ->check(CheckMemoryStep);
+  app.add_option("--step-get", arguments->step_gets, "Lookups of each kind at each of these limits")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->capture_default_str();
+  CLI::Option* const keep = app.add_flag(
+      "--keep", arguments->keep, "Make the index in --dir itself, which is empty, and leave it there");
+  app.add_flag("--die", arguments->die, "Be killed when the index is full, as by kill -9")
+      ->needs(keep);
   app.add_option("--threads", arguments->threads, "Threads that look up")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();

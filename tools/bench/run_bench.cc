@@ -26,6 +26,8 @@ constexpr std::array kBenches = {
           ConfigureCuckooBench},
     Bench{"index", "A chunk index: puts, lookups, memory, beside the bare device's reads",
           ConfigureIndexBench},
+    Bench{"open", "A chunk index opened: the first answer, and until it is at full speed",
+          ConfigureOpenBench},
     Bench{"trie", "A SortedStore's index: building, size, lookups", ConfigureTrieBench},
 };
 

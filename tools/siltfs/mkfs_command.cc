@@ -103,7 +103,6 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   if (arguments.index_memory) {
     SILTFS_ASSIGN_OR_RETURN(options.index_memory,
                             ParseOption("--index-memory", *arguments.index_memory, UINT64_MAX));
-    if (options.index_memory == 0) return Wrong("--index-memory: must be more than 0");
   }
   return options;
 }

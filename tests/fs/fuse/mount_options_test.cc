@@ -37,6 +37,10 @@ TEST_CASE("siltfs's own options are typed") {
   CHECK(options.log_file == "/var/log/a=b");
 }
 
+TEST_CASE("An index may be left without memory") {
+  CHECK(Parsed({"index_memory=0"}).index_memory == 0);
+}
+
 TEST_CASE("The last of two options that contradict each other counts") {
   CHECK_FALSE(Parsed({"ro,rw"}).read_only);
   CHECK(Parsed({"rw", "ro"}).read_only);
@@ -71,7 +75,7 @@ TEST_CASE("An unknown option is named") {
 
 TEST_CASE("A value that makes no sense is refused") {
   for (const char* text : {"commit=0", "commit=3601", "commit=-1", "commit=5s", "commit=", "commit",
-                           "index_memory", "index_memory=0", "index_memory=lots", "log=", "log",
+                           "index_memory", "index_memory=lots", "log=", "log",
                            "max_read=100", "ro=1", "noxattr=yes", "context", "nosuid=1"}) {
     INFO(text);
     REQUIRE_CODE(Parse({text}), kInvalidArgument);

@@ -1,0 +1,125 @@
+// siltfs-bench open: how soon an index that lies on flash answers, and when it is as fast as it
+// gets (SILT, section 4: serving begins before indexes are loaded).
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "index/silt/silt_index.h"
+#include "store/env/daemon.h"
+#include "store/env/posix_env.h"
+#include "store/env/resources.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/bench_threads.h"
+#include "tools/bench/index_gets.h"
+#include "tools/bench/rounds.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string directory;
+  uint64_t entries = 0;
+  uint64_t memory = kNoMemoryLimit;
+  bool wait = false;
+  bool cold = false;
+  uint64_t step_gets = 2000;
+  uint64_t seed = 1;
+};
+
+class OpenBench {
+ public:
+  explicit OpenBench(const Arguments& arguments)
+      : arguments_(arguments), env_(NewPosixEnv()), keys_(MixNumber(arguments.seed)) {}
+
+  Json Run() {
+    const auto limit = RaiseFileLimit();
+    Require(limit.status());
+    if (arguments_.cold) Require(DropPageCache());
+    SiltIndexOptions options;
+    options.directory = arguments_.directory;
+    options.memory_limit = arguments_.memory;
+    options.serve_early = !arguments_.wait;
+    const Stopwatch watch;
+    auto opened = OpenSiltIndex(*env_, options);
+    Require(opened.status());
+    index_ = std::move(*opened);
+    const double open_seconds = watch.seconds();
+    IndexGets gets(*index_, keys_, arguments_.step_gets, arguments_.seed);
+    gets.GetPresent(1, arguments_.entries);
+    const double first_seconds = watch.seconds();
+    std::thread waiting([this, &watch] {
+      index_->WaitUntilOpen().IgnoreError("lookups tell it, too");
+      recovered_seconds_ = watch.seconds();
+      while (index_->stats().load_backlog > 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      loaded_seconds_ = watch.seconds();
+    });
+    Json series = Json::array();
+    while (loaded_seconds_ == 0) Step(gets, watch, series);
+    waiting.join();
+    std::vector<double> full;
+    for (int i = 0; i < 9; ++i) full.push_back(Step(gets, watch, series));
+    Json figures = {{"entries", arguments_.entries},
+                    {"cold", arguments_.cold},
+                    {"verified", true},  // else it would have failed
+                    {"open_seconds", open_seconds},
+                    {"first_answer_seconds", first_seconds},
+                    {"writable_seconds", recovered_seconds_.load()},
+                    {"loaded_seconds", loaded_seconds_.load()},
+                    {"get_per_s_loaded", Median(full)},
+                    {"component_stores", index_->stats().stores.size()},
+                    {"durable_sequence", index_->durable_sequence()},
+                    {"series", series}};
+    Require(index_->Close());
+    return figures;
+  }
+
+ private:
+  // Lookups as they come while it loads: in batches, by one thread.
+  double Step(IndexGets& gets, const Stopwatch& watch, Json& series) {
+    const uint64_t before = index_->stats().flash_reads;
+    const Stopwatch getting;
+    gets.GetPresent(arguments_.step_gets, arguments_.entries);
+    const double per_s = static_cast<double>(arguments_.step_gets) / getting.seconds();
+    const uint64_t reads = index_->stats().flash_reads - before;
+    series.push_back({{"seconds", watch.seconds()},
+                      {"get_per_s", per_s},
+                      {"reads_per_get", static_cast<double>(reads) /
+                                            static_cast<double>(arguments_.step_gets)}});
+    return per_s;
+  }
+
+  const Arguments& arguments_;
+  const std::unique_ptr<Env> env_;
+  const IndexKeys keys_;
+  std::unique_ptr<ChunkIndex> index_;
+  std::atomic<double> recovered_seconds_{0};
+  std::atomic<double> loaded_seconds_{0};
+};
+
+}  // namespace
+
+std::function<Json()> ConfigureOpenBench(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("--dir", arguments->directory,
+                 "A SILT index that \"siltfs-bench index --keep\" has left")
+      ->required();
+  app.add_option("--entries", arguments->entries, "How many entries were put into it")
+      ->required()
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  app.add_option("--memory", arguments->memory, "What the index may take (no limit)")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--wait", arguments->wait, "Have the logs replayed before it opens");
+  app.add_flag("--cold", arguments->cold, "Empty the machine's page cache first (as root)");
+  app.add_option("--seed", arguments->seed, "That of names when it was filled")
+      ->capture_default_str();
+  return [arguments] { return OpenBench(*arguments).Run(); };
+}
+
+}  // namespace siltfs
