@@ -19,6 +19,18 @@ std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, ui
   return std::nullopt;
 }
 
+// The same without the filter.
+std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkName& name,
+                                            uint64_t hash) {
+  for (const uint32_t page : store.PagesOf(hash)) {
+    REQUIRE(page < store.file().info().pages);
+    alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
+    REQUIRE_OK(store.file().file().Read(page * kPageSize, bytes));
+    if (auto entry = FindInPage(name, bytes)) return entry;
+  }
+  return std::nullopt;
+}
+
 // As many as a table takes.
 std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
   CuckooTable table(bucket_bits);
@@ -67,6 +79,26 @@ TEST_CASE("every entry of a LogStore is where the HashStore's filter leads") {
   version.hashes.push_back(store);
   REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+TEST_CASE("without the filter every entry is in a page of its buckets or behind the places") {
+  StoreMaker maker;
+  maker.bucket_bits = GENERATE(1, 3, 5, 6, 9);
+  const auto entries = FullTable(maker.bucket_bits);
+  const auto whole = maker.HashStoreOf(entries);
+  const auto store = whole->WithoutFilter();
+  CHECK(store->filter() == nullptr);
+  CHECK(store->Stats().memory_bytes == 0);
+  CHECK(store->Stats().occupancy == whole->Stats().occupancy);
+  for (const IndexEntry& entry : entries) {
+    REQUIRE(store->PagesOf(maker.Hash(entry.name)).size() <= 3);
+    const auto found = FindWithoutFilter(*store, entry.name, maker.Hash(entry.name));
+    REQUIRE(found.has_value());
+    REQUIRE(found->location == entry.location);
+  }
+  auto again = store->WithFilter();
+  REQUIRE_OK(again);
+  CHECK(*(*again)->filter() == *whole->filter());
 }
 
 TEST_CASE("a conversion keeps the last entry of a name, and deletions") {

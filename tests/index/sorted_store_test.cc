@@ -18,6 +18,20 @@ std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store
   return FindInPage(name, page);
 }
 
+// The same without the trie; counts the pages read.
+std::optional<IndexEntry> Search(const StoreMaker& maker, const SortedStore& store,
+                                 const ChunkName& name, uint64_t& reads) {
+  SortedSearch search(store, StoreMaker::kSecret, {maker.Hash(name), name});
+  while (const auto page = search.NextPage()) {
+    REQUIRE(*page < store.file().info().pages);
+    ++reads;
+    alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
+    REQUIRE_OK(store.file().file().Read(*page * kPageSize, bytes));
+    if (search.Take(*page, bytes)) return FindInPage(name, bytes);
+  }
+  return std::nullopt;
+}
+
 // The next item; nothing at the end.
 const std::optional<SortedCursor::Item>& Next(SortedCursor& cursor) {
   REQUIRE_OK(cursor.Next());
@@ -43,6 +57,65 @@ TEST_CASE("every entry of a SortedStore is in the page that its trie tells, abse
   version.sorted = store;
   REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+TEST_CASE("without its trie every entry of a SortedStore is found in a few reads") {
+  const uint64_t count = GENERATE(1, 2, 127, 128, 129, 1000, 200'000);
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, count))->WithoutTrie();
+  REQUIRE(store->trie() == nullptr);
+  CHECK(store->Stats().memory_bytes == 0);
+  const uint64_t step = count / 1000 + 1;
+  uint64_t reads = 0;
+  uint64_t names = 0;
+  for (uint64_t i = 0; i < count; i += step, ++names) {
+    const auto found = Search(maker, *store, NameOf(i), reads);
+    REQUIRE(found.has_value());
+    REQUIRE(found->location == NumberedEntry(i).location);
+  }
+  CHECK(reads >= names);
+  CHECK(static_cast<double>(reads) / static_cast<double>(names) < 2.6);
+  for (uint64_t i = 1'000'000; i < 1'001'000; ++i) {
+    REQUIRE_FALSE(Search(maker, *store, NameOf(i), reads).has_value());
+  }
+}
+
+// Names whose hashes are nothing like uniform: guesses mislead, halving must bound the reads.
+TEST_CASE("a search without a trie takes no more than twice log2 of the pages, whatever the keys") {
+  StoreMaker maker;
+  std::vector<IndexEntry> entries;
+  for (uint64_t i = 0; entries.size() < 40'000; ++i) {
+    // All in a 16th of the hashes, but for a few.
+    if (maker.Hash(i) >> 60 == 7 || i % 997 == 0) entries.push_back(NumberedEntry(i));
+  }
+  const auto store = maker.Sorted(entries)->WithoutTrie();
+  uint64_t most = 0;
+  for (size_t i = 0; i < entries.size(); i += 37) {
+    uint64_t reads = 0;
+    REQUIRE(Search(maker, *store, entries[i].name, reads).has_value());
+    most = std::max(most, reads);
+  }
+  CHECK(most > 2);
+  CHECK(most <= 4 + 2 * 9);  // 313 pages
+}
+
+TEST_CASE("a search over pages of anything ends") {
+  StoreMaker maker;
+  const auto store = maker.Sorted(NumberedEntries(0, 100 * kSlotsPerPage))->WithoutTrie();
+  Random random(3);
+  for (int round = 0; round < 300; ++round) {
+    const ChunkName name = NameOf(static_cast<uint64_t>(round));
+    SortedSearch search(*store, StoreMaker::kSecret, {maker.Hash(name), name});
+    std::vector<bool> seen(store->file().info().pages);
+    while (const auto page = search.NextPage()) {
+      REQUIRE(*page < seen.size());
+      REQUIRE_FALSE(seen[*page]);
+      seen[*page] = true;
+      std::array<uint8_t, kPageSize> bytes;
+      random.Fill(bytes);
+      if (search.Take(*page, bytes)) break;
+    }
+  }
 }
 
 TEST_CASE("a SortedStore's memory is half a bit an entry, and a little") {
