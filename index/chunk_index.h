@@ -125,8 +125,8 @@ class ChunkIndex {
 
   // How much memory the engine may use from now on; kNoMemoryLimit: as much as it takes. What is
   // more than that is given up before the call returns, and answers then take more reads; when the
-  // limit rises it is read again from flash behind the calls. There is a least amount that an engine
-  // does with, even at a limit of 0.
+  // limit rises it is read again from flash behind the calls. There is a least amount that an
+  // engine does with, even at a limit of 0.
   Status SetMemoryLimit(uint64_t bytes);
 
   // Every entry put with a sequence up to this one survives a power loss. 0 in a new index. Never

@@ -1,9 +1,9 @@
 // Finding names in the stores of their partitions, newest store first: the LogStore that is being
 // written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
-// Filters are asked in memory; what they don't rule out is read, a page at a time. Where a filter or
-// trie is not in memory more is read: hash_store.h, sorted_store.h. In a batch each
-// lookup goes its own way, and the device has as many reads to do as the queue holds from the
-// batch's beginning to its end.
+// Filters are asked in memory; what they don't rule out is read, a page at a time. Where a filter
+// or trie is not in memory more is read: hash_store.h, sorted_store.h. In a batch each lookup goes
+// its own way, and the device has as many reads to do as the queue holds from the batch's beginning
+// to its end.
 //
 // Thread-safety: a Lookup belongs to one thread; what it is asked of is only read.
 #pragma once

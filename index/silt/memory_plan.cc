@@ -46,8 +46,8 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
   const uint64_t frozen = limit / 16 / TableBytes(plan.bucket_bits);
   plan.max_frozen_logs =
       static_cast<unsigned>(std::clamp<uint64_t>(frozen, 1, options.max_frozen_logs));
-  plan.sort_memory_bytes = std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes),
-                                              options.sort_memory_bytes);
+  plan.sort_memory_bytes =
+      std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), options.sort_memory_bytes);
   const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
                         plan.sort_memory_bytes + kMergeBuffers;
   plan.index_bytes = limit > used ? limit - used : 0;

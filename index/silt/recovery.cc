@@ -170,9 +170,9 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
   states_[p].log_claim = page != record.first_page ? complete : 0;
   // The last log goes on being written. Where there is none, Finish creates it.
   const StoreFileId none{StoreKind::kLog, p, 0};
-  states_[p].active =
-      last != nullptr ? std::move(last)
-                      : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
+  states_[p].active = last != nullptr
+                          ? std::move(last)
+                          : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
   return Status::Ok();
 }
 
@@ -181,8 +181,8 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
                                  uint32_t first_page) {
   const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
   FoundLog found;
-  SILTFS_ASSIGN_OR_RETURN(
-      found.file, OpenStoreFile(env_, options_.directory, file, mode, /*direct=*/false));
+  SILTFS_ASSIGN_OR_RETURN(found.file,
+                          OpenStoreFile(env_, options_.directory, file, mode, /*direct=*/false));
   if (found.file == nullptr) return false;
   // Only what fits well into a smaller table: it must not be refused.
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, found.file->Size());

@@ -62,9 +62,9 @@ bool Residency::LoadOne() {
 size_t Residency::Backlog() {
   MutexLock lock(mutex_);
   const Choice choice = Choose();
-  return static_cast<size_t>(
-      std::count_if(choice.items.begin(), choice.items.begin() + static_cast<ptrdiff_t>(choice.fitting),
-                    [](const Item& item) { return !item.resident(); }));
+  return static_cast<size_t>(std::count_if(
+      choice.items.begin(), choice.items.begin() + static_cast<ptrdiff_t>(choice.fitting),
+      [](const Item& item) { return !item.resident(); }));
 }
 
 Status Residency::Load(const Item& item) {

@@ -19,8 +19,8 @@ class Residency {
 
   // Takes what does not fit out of memory.
   void Drop();
-  // Reads one filter or trie that fits from flash; false if there is none. One that can't be read is
-  // left out until the index is opened again: the store does without. Damage is counted.
+  // Reads one filter or trie that fits from flash; false if there is none. One that can't be read
+  // is left out until the index is opened again: the store does without. Damage is counted.
   bool LoadOne();
   // How many are to be read.
   size_t Backlog();

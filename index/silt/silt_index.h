@@ -60,8 +60,9 @@ struct SiltIndexOptions {
   bool background = true;
   // How much memory it may use at first; SetMemoryLimit changes it.
   uint64_t memory_limit = kNoMemoryLimit;
-  // Opening returns before logs have been replayed: lookups wait for the partitions they need, other
-  // calls for all. Otherwise it returns when nothing is left to be read but filters and tries.
+  // Opening returns before logs have been replayed: lookups wait for the partitions they need,
+  // other calls for all. Otherwise it returns when nothing is left to be read but filters and
+  // tries.
   bool serve_early = false;
   // Section 4's synchronous mode: what was put is durable when Put returns.
   bool synchronous = false;

@@ -67,8 +67,7 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
   if (!trie.ok()) return std::move(trie).status().At(file_->file().path());
   if (trie->entries() != file_->info().entries || trie->options().skip_bits != partition_bits_ ||
       trie->options().block_entries != kSlotsPerPage || trie->blocks() != file_->info().pages) {
-    return Status(StatusCode::kCorruption, "has a trie for other entries")
-        .At(file_->file().path());
+    return Status(StatusCode::kCorruption, "has a trie for other entries").At(file_->file().path());
   }
   return trie;
 }
@@ -96,7 +95,10 @@ IndexComponentStats SortedStore::Stats() const {
 // --- Searching without a trie ---
 
 SortedSearch::SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key)
-    : entries_(store.entries()), hash_secret_(hash_secret), key_(key), end_(store.file().info().pages) {
+    : entries_(store.entries()),
+      hash_secret_(hash_secret),
+      key_(key),
+      end_(store.file().info().pages) {
   const unsigned bits = store.partition_bits();
   const uint64_t width = bits == 0 ? UINT64_MAX : (uint64_t{1} << (64 - bits)) - 1;
   first_hash_ = key.hash & ~width;

@@ -89,8 +89,8 @@ class SortedStore {
 };
 
 // Finds a key in a SortedStore whose trie is not in memory (SILT, section 4, "Binary search on
-// SortedStore"). Keys begin with a hash, so the place of a key is guessed from its hash and those of
-// the keys around the last guess: that takes two to three reads where halving takes log2(pages).
+// SortedStore"). Keys begin with a hash, so the place of a key is guessed from its hash and those
+// of the keys around the last guess: that takes two to three reads where halving takes log2(pages).
 // Where guesses do not help, as in a store of hashes that somebody made, every other step halves.
 //
 // Belongs to one thread.

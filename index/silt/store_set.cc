@@ -177,8 +177,8 @@ void StoreSet::RemoveUnlisted() {
 Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   std::vector<std::shared_ptr<const HashStore>> stores;
   for (const Conversion& conversion : conversions) {
-    SILTFS_ASSIGN_OR_RETURN(auto store, HashStore::OpenWithoutFilter(env_, options_.directory,
-                                                                     conversion.hash_file));
+    SILTFS_ASSIGN_OR_RETURN(
+        auto store, HashStore::OpenWithoutFilter(env_, options_.directory, conversion.hash_file));
     if (HasRoomFor(store->filter_bytes())) {
       SILTFS_ASSIGN_OR_RETURN(store, store->WithFilter());
     }
@@ -236,8 +236,8 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   std::shared_ptr<const SortedStore> sorted;
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
-    SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file,
-                                                                 partition_bits_));
+    SILTFS_ASSIGN_OR_RETURN(
+        sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file, partition_bits_));
     if (HasRoomFor(sorted->trie_bytes())) {
       SILTFS_ASSIGN_OR_RETURN(sorted, sorted->WithTrie());
     }

@@ -28,8 +28,8 @@ class StoreSet {
   // same error.
   Status NeedPartition(uint32_t p);
   // All partitions are, and what a crash left has been put right; the first call does that. For all
-  // that writes, or says what is durable. After an error, the same error: what a failed write left is
-  // unknown until the index is opened again.
+  // that writes, or says what is durable. After an error, the same error: what a failed write left
+  // is unknown until the index is opened again.
   Status Recover();
   bool recovered() const { return recovered_.load(std::memory_order_acquire); }
   uint64_t durable_sequence_found() const { return durable_sequence_found_; }  // once recovered
@@ -94,9 +94,9 @@ class StoreSet {
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
-    size_t fullest = 0;      // the partition with the most HashStore entries
-    size_t most_stores = 0;  // HashStores of a partition
-    size_t longest = 0;      // the partition that has them
+    size_t fullest = 0;           // the partition with the most HashStore entries
+    size_t most_stores = 0;       // HashStores of a partition
+    size_t longest = 0;           // the partition that has them
     // HashStores without a filter, of a partition whose last one was made since its last merge and
     // since the index was opened.
     size_t most_unfiltered = 0;

@@ -35,8 +35,8 @@ class Upkeep {
   // Returns when there is room for one more frozen LogStore; does the work itself if there is no
   // thread. kNoSpace may be tried again, any other failure is for good.
   Status WaitForRoom();
-  // There is a new frozen LogStore, or something to be read into memory. Without a thread the latter
-  // is done at once.
+  // There is a new frozen LogStore, or something to be read into memory. Without a thread the
+  // latter is done at once.
   void Wake();
   // Filters and tries to be taken out of memory, or read, as the memory plan has changed.
   void FitMemory();

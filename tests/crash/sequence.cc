@@ -159,6 +159,7 @@ SequencePlan PlanSequence(uint64_t seed) {
   if (random.OneIn(4)) plan.store.compression_level = 0;
   plan.fault = PlanFault(random);
   if (plan.fault) plan.phases = 1;
+  if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
   return plan;
 }
 

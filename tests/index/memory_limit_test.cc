@@ -87,7 +87,8 @@ TEST_CASE("filters are kept as far as they fit, tries only behind them") {
   CHECK(last == all);
 }
 
-TEST_CASE("an index is filled, converted and merged under a limit, and opened again under another") {
+TEST_CASE(
+    "an index is filled, converted and merged under a limit, and opened again under another") {
   Filled fixture;
   fixture.options.memory_limit = GENERATE(uint64_t{0}, uint64_t{800'000}, kNoMemoryLimit);
   {
@@ -146,6 +147,24 @@ TEST_CASE("a log whose table is larger than there is memory for is converted") {
   REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
   PutNumbers(*index, 6000, 5000, 3);
   CheckNumbers(*index, 0, 11'000);
+}
+
+TEST_CASE("a log too long for a small table is replayed into a large one, then converted") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 11;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 6000, 1);
+    REQUIRE_OK(index->Close());
+    REQUIRE(index->stats().conversions == 0);
+  }
+  fixture.options.memory_limit = 0;
+  auto index = fixture.Open();
+  CheckNumbers(*index, 0, 6000);
+  PutNumbers(*index, 6000, 1, 2);
+  REQUIRE_OK(index->Flush());  // converts, as there is no thread that does
+  CHECK(MemoryOf(index->stats(), "log_store") < 48U << 10);
+  CheckNumbers(*index, 0, 6001);
 }
 
 TEST_CASE("an index whose filter or trie is damaged does without it, and a merge makes it whole") {

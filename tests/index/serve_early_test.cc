@@ -44,7 +44,7 @@ TEST_CASE("opening reads what files there are; the first lookup its partition") 
   const uint64_t first = fixture.env.Calls(SimCall::kRead) - before - opening;
   REQUIRE(index->durable_sequence() > 0);
   const uint64_t rest = fixture.env.Calls(SimCall::kRead) - before - opening - first;
-  CHECK(rest > first);  // the seven others
+  CHECK(rest > first);                                     // the seven others
   CHECK(fixture.env.Calls(SimCall::kMutating) > written);  // settled only now
 }
 

@@ -394,8 +394,7 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
       ->check(CheckMix);
   app.add_option("--mix-entries", arguments->mixed,
                  "How many puts have lookups beside them: the last ones (the second half)");
-  app.add_option("--memory", arguments->memory,
-                 "What the index may take (no limit)")
+  app.add_option("--memory", arguments->memory, "What the index may take (no limit)")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--memory-steps", arguments->memory_steps,
                  "Further limits, each with lookups of its own when the others are done: sizes, or "
@@ -405,8 +404,9 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
   app.add_option("--step-get", arguments->step_gets, "Lookups of each kind at each of these limits")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
       ->capture_default_str();
-  CLI::Option* const keep = app.add_flag(
-      "--keep", arguments->keep, "Make the index in --dir itself, which is empty, and leave it there");
+  CLI::Option* const keep =
+      app.add_flag("--keep", arguments->keep,
+                   "Make the index in --dir itself, which is empty, and leave it there");
   app.add_flag("--die", arguments->die, "Be killed when the index is full, as by kill -9")
       ->needs(keep);
   app.add_option("--threads", arguments->threads, "Threads that look up")

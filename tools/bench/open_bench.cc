@@ -90,8 +90,8 @@ class OpenBench {
     const uint64_t reads = index_->stats().flash_reads - before;
     series.push_back({{"seconds", watch.seconds()},
                       {"get_per_s", per_s},
-                      {"reads_per_get", static_cast<double>(reads) /
-                                            static_cast<double>(arguments_.step_gets)}});
+                      {"reads_per_get",
+                       static_cast<double>(reads) / static_cast<double>(arguments_.step_gets)}});
     return per_s;
   }
 
