@@ -85,7 +85,10 @@ std::shared_ptr<const LogStore> LogStore::Snapshot() const {
 
 PageBytes LogStore::OpenPage() {
   const size_t offset = OffsetOfPage(sealed_tail_pages());
-  if (tail_.size() == offset) tail_.resize(offset + kPageSize);
+  if (tail_.size() == offset) {
+    tail_.reserve(offset + kPageSize);  // no more than that
+    tail_.resize(offset + kPageSize);
+  }
   return PageBytes(tail_.data() + offset, kPageSize);
 }
 

@@ -15,13 +15,15 @@ constexpr uint64_t kLeastSortBytes = 64U << 10;
 // Two scans, and what is being written.
 constexpr uint64_t kMergeBuffers = (2 * (kFrozenBatchPages + 1) + 32) * kPageSize;
 
+// Threads, queues, lists, and what the allocator can't give back.
+constexpr uint64_t kOverhead = 512U << 10;
+
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
-// What is not written yet, and the page being filled; the vector they are in may have grown to
-// twice that.
+// What is not written yet, and the page being filled.
 uint64_t TailBytes(const SiltIndexOptions& options) {
-  return 2 * (uint64_t{options.write_batch_pages} + 1) * kPageSize;
+  return (uint64_t{options.write_batch_pages} + 1) * kPageSize;
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
   plan.sort_memory_bytes =
       std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), options.sort_memory_bytes);
   const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
-                        plan.sort_memory_bytes + kMergeBuffers;
+                        plan.sort_memory_bytes + kMergeBuffers + kOverhead;
   plan.index_bytes = limit > used ? limit - used : 0;
   return plan;
 }

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace siltfs {
+namespace {
+
+// What a HashStore or SortedStore takes without its filter or trie.
+constexpr uint64_t kStoreBytes = 512;
+
+}  // namespace
 
 Residency::Choice Residency::Choose() const {
   Choice choice;
@@ -20,7 +26,7 @@ Residency::Choice Residency::Choose() const {
   }
   choice.items.insert(choice.items.end(), tries.begin(), tries.end());
   const uint64_t limit = stores_.memory_plan().index_bytes;
-  uint64_t bytes = 0;
+  uint64_t bytes = choice.items.size() * kStoreBytes;
   for (const Item& item : choice.items) {
     bytes += item.bytes();
     if (limit != kNoMemoryLimit && bytes > limit) break;
