@@ -213,6 +213,22 @@ same "$src" "$mnt/rsync"
 if getfattr -n user.comment "$mnt/rsync/text" 2>/dev/null; then fail "an extended attribute under noxattr"; fi
 expect 0 "$(dirname "$siltfs")/umount.siltfs" "$mnt"
 
+step "without memory for the index: slower, and nothing else"
+expect 0 mount_it index_memory=0
+same "$src" "$mnt/rsync"
+unique=$(figure chunks_unique)
+rsync -aHX "$src/" "$mnt/once-more/"
+same "$src" "$mnt/once-more"
+holds "$(figure chunks_unique) < $unique + $unique / 10"
+head -c 3M /dev/urandom >"$work/fresh"
+cp "$work/fresh" "$mnt/fresh"
+sync "$mnt/fresh"
+cmp "$work/fresh" "$mnt/fresh" || fail "a file written without memory for the index"
+holds "$("$siltfs" index stat --json "$mnt" | jq .memory_bytes) < 2000000"
+rm -r "$mnt/once-more" "$mnt/fresh"
+expect 0 "$siltfs" umount "$mnt"
+expect 0 "$siltfs" index verify "$store" >/dev/null
+
 step "read-only"
 expect 0 mount_it ro
 same "$src" "$mnt/rsync"
