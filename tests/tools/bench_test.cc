@@ -59,6 +59,40 @@ TEST_CASE("bench trie tells speed and size of every mode") {
   }
 }
 
+TEST_CASE("bench index steps through memory limits, and bench open opens what it kept") {
+  const TemporaryDirectory directory;
+  const BenchOutcome filled = Bench({"index", "--entries", "20000", "--get", "500", "--rounds", "1",
+                                     "--dir", directory.path(), "--keep", "--memory-steps",
+                                     "none,1M,0", "--step-get", "300", "--json"});
+  INFO(filled.err);
+  REQUIRE(filled.code == 0);
+  const auto steps = nlohmann::json::parse(filled.out)["memory_steps"];
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[0]["memory_limit_bytes"].is_null());
+  CHECK(steps[2]["memory_limit_bytes"] == 0);
+  for (const auto& step : steps) {
+    for (const char* figure :
+         {"memory_bytes_reported", "get_hit_per_s", "get_miss_per_s", "gets"}) {
+      INFO(figure);
+      CHECK(step[figure] > 0);
+    }
+  }
+  CHECK(steps[2]["memory_bytes_reported"] < steps[0]["memory_bytes_reported"]);
+
+  for (const char* mode : {"--memory=0", "--wait"}) {
+    const BenchOutcome opened =
+        Bench({"open", "--dir", directory.path(), "--entries", "20000", mode, "--json"});
+    INFO(opened.err);
+    REQUIRE(opened.code == 0);
+    const auto figures = nlohmann::json::parse(opened.out);
+    CHECK(figures["verified"] == true);
+    CHECK(figures["first_answer_seconds"] >= figures["open_seconds"]);
+    CHECK(figures["series"].size() > 0);
+  }
+  CHECK(Bench({"open", "--dir", directory.path(), "--entries", "30000", "--json"}).code == 1);
+  CHECK(Bench({"index", "--entries", "100", "--memory-steps", "lots"}).code == 2);
+}
+
 TEST_CASE("bench trie measures the modes it is asked for") {
   const auto modes_of = [](const std::vector<std::string>& flags) {
     std::vector<std::string> arguments = {"trie", "--entries", "500", "--json"};

@@ -97,7 +97,7 @@ class IndexBench {
       : arguments_(arguments),
         env_(NewPosixEnv()),
         keys_(MixNumber(arguments.seed)),
-        scratch_(*env_, arguments.directory) {}
+        scratch_(*env_, arguments.keep ? std::string() : arguments.directory) {}
 
   Json Run() {
     const auto limit = RaiseFileLimit();
