@@ -54,6 +54,7 @@ Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
   if (slots < (kBucketWays << info.bucket_bits) || slots >= most + kSlotsPerPage) {
     return wrong("has a filter for another number of slots");
   }
+  if (info.payload_bytes > file->MostPayloadBytes()) return wrong("has an impossible filter");
   return std::shared_ptr<const HashStore>(
       new HashStore(std::move(file), std::nullopt, std::make_shared<StoreCounters>()));
 }

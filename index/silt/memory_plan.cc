@@ -4,6 +4,7 @@
 
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/frozen_file.h"
+#include "index/silt/log_page.h"
 
 namespace siltfs {
 namespace {
@@ -17,6 +18,16 @@ constexpr uint64_t kMergeBuffers = (2 * (kFrozenBatchPages + 1) + 32) * kPageSiz
 
 // Threads, queues, lists, and what the allocator can't give back.
 constexpr uint64_t kOverhead = 512U << 10;
+
+constexpr unsigned kLeastReadDepth = 4;
+
+// One call of Get.
+uint64_t ReadBytes(unsigned depth) { return uint64_t{2} * depth * kPageSize; }
+
+// Of a log whose names are mostly new, and some put again.
+uint32_t LogPages(unsigned bucket_bits) {
+  return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / kLogSlotsPerPage + 1);
+}
 
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
@@ -33,7 +44,9 @@ unsigned LeastBucketBits(unsigned bucket_bits) { return std::min(bucket_bits, kL
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
                       unsigned partition_bits) {
   MemoryPlan plan{.bucket_bits = bucket_bits,
+                  .max_log_pages = options.max_log_pages,
                   .max_frozen_logs = options.max_frozen_logs,
+                  .read_depth = options.read_depth,
                   .sort_memory_bytes = options.sort_memory_bytes,
                   .index_bytes = kNoMemoryLimit,
                   .max_unfiltered_stores = kMaxUnfilteredStores};
@@ -45,13 +58,19 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
   while (plan.bucket_bits > LeastBucketBits(bucket_bits) && active() > limit / 2) {
     --plan.bucket_bits;
   }
+  plan.max_log_pages =
+      std::clamp(LogPages(plan.bucket_bits), options.write_batch_pages, options.max_log_pages);
+  const uint64_t depth = limit / 64 / ReadBytes(1);
+  plan.read_depth = static_cast<unsigned>(std::clamp<uint64_t>(
+      depth, std::min(kLeastReadDepth, options.read_depth), options.read_depth));
   const uint64_t frozen = limit / 16 / TableBytes(plan.bucket_bits);
   plan.max_frozen_logs =
       static_cast<unsigned>(std::clamp<uint64_t>(frozen, 1, options.max_frozen_logs));
   plan.sort_memory_bytes =
       std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), options.sort_memory_bytes);
   const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
-                        plan.sort_memory_bytes + kMergeBuffers + kOverhead;
+                        plan.sort_memory_bytes + uint64_t{plan.max_log_pages} * kPageSize +
+                        ReadBytes(plan.read_depth) + kMergeBuffers + kOverhead;
   plan.index_bytes = limit > used ? limit - used : 0;
   return plan;
 }

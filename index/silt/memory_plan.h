@@ -17,8 +17,10 @@
 namespace siltfs {
 
 struct MemoryPlan {
-  unsigned bucket_bits = 0;  // of LogStores that are begun
+  unsigned bucket_bits = 0;    // of LogStores that are begun
+  uint32_t max_log_pages = 0;  // of a LogStore: a conversion reads it whole
   unsigned max_frozen_logs = 0;
+  unsigned read_depth = 0;  // reads in flight for one call of Get, each with two pages
   uint64_t sort_memory_bytes = 0;
   uint64_t index_bytes = 0;  // for filters and tries; kNoMemoryLimit: as much as they take
   // A partition with more HashStores without a filter is merged, as each takes two reads.

@@ -184,13 +184,17 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   SILTFS_ASSIGN_OR_RETURN(found.file,
                           OpenStoreFile(env_, options_.directory, file, mode, /*direct=*/false));
   if (found.file == nullptr) return false;
-  // Only what fits well into a smaller table: it must not be refused.
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, found.file->Size());
-  const uint64_t most_entries = size / kPageSize * kLogSlotsPerPage;
-  const bool fits = most_entries * 10 <= (kBucketWays << bucket_bits) * 9;
-  found.log = std::make_shared<LogStore>(
-      ConfigOf(file, first_page, fits ? bucket_bits : manifest_.bucket_bits), found.file);
-  SILTFS_ASSIGN_OR_RETURN(found.replayed, found.log->Replay());
+  const auto replay = [&](unsigned bits) -> Status {
+    found.log = std::make_shared<LogStore>(ConfigOf(file, first_page, bits), found.file);
+    SILTFS_ASSIGN_OR_RETURN(found.replayed, found.log->Replay());
+    return Status::Ok();
+  };
+  Status replayed = replay(bucket_bits);
+  // It may have more entries than the smaller table takes.
+  if (replayed.Is(StatusCode::kCorruption) && bucket_bits < manifest_.bucket_bits) {
+    replayed = replay(manifest_.bucket_bits);
+  }
+  SILTFS_RETURN_IF_ERROR(replayed);
   // What follows a hole is dropped, or it might fit in again when the hole has been filled.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
   used_.insert(file);

@@ -17,6 +17,8 @@ namespace {
 
 // Batches of fewer names are not worth setting a queue up.
 constexpr size_t kFewLookups = 3;
+// As many calls of Get as may come at once again and again.
+constexpr size_t kMostIdleReaders = 4;
 
 class SiltIndex final : public ChunkIndex {
  public:
@@ -24,17 +26,18 @@ class SiltIndex final : public ChunkIndex {
       : ChunkIndex(options.read_only),
         options_(options),
         stores_(env, options, std::move(recovery)),
-        upkeep_(stores_) {}
+        upkeep_(stores_) {
+    max_log_pages_ = stores_.memory_plan().max_log_pages;
+  }
 
  private:
   // --- Opening ---
 
   Status WaitUntilOpenImpl() override {
-    if (logs_fit_) return Status::Ok();
+    if (open_) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(stores_.Recover());
     complete_ = std::max(complete_, stores_.durable_sequence_found());
-    SILTFS_RETURN_IF_ERROR(ShrinkLogs());
-    logs_fit_ = true;
+    open_ = true;
     upkeep_.Wake();
     return Status::Ok();
   }
@@ -54,8 +57,7 @@ class SiltIndex final : public ChunkIndex {
     } else {
       SILTFS_ASSIGN_OR_RETURN(LookupReader reader, TakeReader());
       RunLookups(batch, reader);
-      MutexLock lock(readers_mutex_);
-      idle_readers_.push_back(std::move(reader));
+      Return(std::move(reader));
     }
     return batch.TakeStatus();
   }
@@ -124,6 +126,15 @@ class SiltIndex final : public ChunkIndex {
     return lookup.status();
   }
 
+  // Kept for the next call, unless the plan has changed or there are enough of them.
+  void Return(LookupReader reader) {
+    const size_t bytes = reader.pages.size();
+    MutexLock lock(readers_mutex_);
+    if (bytes != ReaderBytes() || idle_readers_.size() >= kMostIdleReaders) return;
+    idle_readers_.push_back(std::move(reader));
+  }
+  size_t ReaderBytes() const { return size_t{2} * stores_.memory_plan().read_depth * kPageSize; }
+
   Result<LookupReader> TakeReader() {
     {
       MutexLock lock(readers_mutex_);
@@ -133,9 +144,10 @@ class SiltIndex final : public ChunkIndex {
         return reader;
       }
     }
-    SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(options_.read_depth));
+    const MemoryPlan plan = stores_.memory_plan();
+    SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(plan.read_depth));
     return LookupReader{.queue = std::move(queue),
-                        .pages = AlignedBuffer(size_t{2} * options_.read_depth * kPageSize)};
+                        .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
   }
 
   // What the active store holds of a name; nothing if it is not there.
@@ -187,6 +199,7 @@ class SiltIndex final : public ChunkIndex {
   Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) override {
     SILTFS_RETURN_IF_ERROR(CheckWriting());
     complete_ = complete;
+    if (!logs_fit_) SILTFS_RETURN_IF_ERROR(ShrinkLogs());
     for (const IndexEntry& entry : entries) SILTFS_RETURN_IF_ERROR(Enter(entry));
     since_flush_ += entries.size();
     if (!options_.synchronous && since_flush_ < options_.entries_per_flush) return Status::Ok();
@@ -233,7 +246,7 @@ class SiltIndex final : public ChunkIndex {
   // Keeps the tail and the log bounded: afterwards one more page fits into both.
   Status MakeRoom(uint32_t p) {
     const LogStore& active = Active(p);
-    if (active.sealed_pages() >= options_.max_log_pages) return Freeze(p);
+    if (active.sealed_pages() >= max_log_pages_) return Freeze(p);
     if (active.sealed_tail_pages() >= options_.write_batch_pages) return WriteOut(p);
     return Status::Ok();
   }
@@ -337,17 +350,29 @@ class SiltIndex final : public ChunkIndex {
 
   Status SetMemoryLimitImpl(uint64_t bytes) override {
     stores_.SetMemoryLimit(bytes);
-    logs_fit_ = false;
-    SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
+    max_log_pages_ = stores_.memory_plan().max_log_pages;
     upkeep_.FitMemory();
-    return Status::Ok();
+    {
+      MutexLock lock(readers_mutex_);
+      idle_readers_.clear();
+    }
+    SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
+    logs_fit_ = options_.read_only;
+    return logs_fit_ ? Status::Ok() : ShrinkLogs();
   }
 
   // Ends active stores whose tables are larger than there is memory for: what they hold gets along
-  // with less as HashStores.
+  // with less as HashStores. On a full disk they stay until there is room.
   Status ShrinkLogs() {
-    if (options_.read_only) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(CheckWriting());
+    Status shrunk = FreezeLargeLogs();
+    logs_fit_ = shrunk.ok();
+    if (!shrunk.Is(StatusCode::kNoSpace)) return shrunk;
+    shrunk.IgnoreError("the next Put tries it again");
+    return Status::Ok();
+  }
+
+  Status FreezeLargeLogs() {
     for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
       if (Active(p).bucket_bits() <= stores_.memory_plan().bucket_bits) continue;
       if (Active(p).Empty()) {
@@ -384,6 +409,10 @@ class SiltIndex final : public ChunkIndex {
       stats.flash_bytes += store.flash_bytes;
     }
     stats.memory_bytes += upkeep_.memory_bytes();
+    {
+      MutexLock lock(readers_mutex_);
+      for (const LookupReader& reader : idle_readers_) stats.memory_bytes += reader.pages.size();
+    }
     stats.flash_reads = flash_reads_.load(std::memory_order_relaxed);
     stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);
     stats.flash_bytes_written = stores_.bytes_written();
@@ -400,7 +429,9 @@ class SiltIndex final : public ChunkIndex {
   // Used by the writing calls only, which come one at a time.
   uint64_t complete_ = 0;  // up to where everything has been put
   uint64_t since_flush_ = 0;
-  bool logs_fit_ = false;        // all was recovered, and active stores are as the plan says
+  bool open_ = false;            // all was recovered
+  uint32_t max_log_pages_ = 0;   // of the memory plan
+  bool logs_fit_ = false;        // active stores are as the memory plan says
   std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
   Status stopped_;               // why nothing can be written any more
 
@@ -408,7 +439,7 @@ class SiltIndex final : public ChunkIndex {
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
-  Mutex readers_mutex_;  // nothing else is taken under it
+  mutable Mutex readers_mutex_;  // nothing else is taken under it
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
   mutable StoreSet stores_;  // what asks for the state may be what recovers it

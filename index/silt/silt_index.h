@@ -63,6 +63,7 @@ struct SiltIndexOptions {
   // Opening returns before logs have been replayed: lookups wait for the partitions they need,
   // other calls for all. Otherwise it returns when nothing is left to be read but filters and
   // tries.
+  // After a failure to write then, also on a full disk, the index must be opened again.
   bool serve_early = false;
   // Section 4's synchronous mode: what was put is durable when Put returns.
   bool synchronous = false;

@@ -1,6 +1,8 @@
 #include "index/silt/sorted_store.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace siltfs {
 namespace {
@@ -49,6 +51,9 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
   if (info.pages != (info.entries + kSlotsPerPage - 1) / kSlotsPerPage) {
     return Status(StatusCode::kCorruption, "has pages that its entries do not fill")
         .At(file->file().path());
+  }
+  if (info.payload_bytes > file->MostPayloadBytes()) {
+    return Status(StatusCode::kCorruption, "has an impossible trie").At(file->file().path());
   }
   return std::shared_ptr<const SortedStore>(new SortedStore(
       std::move(file), partition_bits, std::nullopt, std::make_shared<StoreCounters>()));
@@ -107,6 +112,7 @@ SortedSearch::SortedSearch(const SortedStore& store, uint64_t hash_secret, const
 
 std::optional<uint32_t> SortedSearch::NextPage() const {
   if (first_ >= end_) return std::nullopt;
+  if (next_) return next_;
   const uint32_t pages = end_ - first_;
   // The first steps guess. A step that fails to narrow things down is followed by one that halves.
   constexpr unsigned kGuesses = 4;
@@ -121,24 +127,52 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   ++steps_;
   const uint64_t before = uint64_t{page} * kSlotsPerPage;
   const size_t slots = std::min<uint64_t>(kSlotsPerPage, entries_ - before);
-  const auto key_at = [&](size_t i) {
+  if (FindInPage(key_.name, bytes)) return true;
+  std::array<OrderKey, kSlotsPerPage> keys;
+  for (size_t i = 0; i < slots; ++i) {
     const ChunkName name = DecodeSlot(SlotOfPage(bytes, i)).name;
-    return OrderKey{HashOf(name, hash_secret_), name};
-  };
-  const OrderKey first = key_at(0);
-  if (key_ < first) {
-    end_ = page;
-    last_hash_ = std::clamp(first.hash, key_.hash, last_hash_);
-    return false;
+    keys[i] = {HashOf(name, hash_secret_), name};
   }
-  const OrderKey last = key_at(slots - 1);
-  if (last < key_) {
+  const std::span<const OrderKey> all(keys.data(), slots);
+  const auto out_of_order = [](const OrderKey& a, const OrderKey& b) { return !(a < b); };
+  const bool plausible = std::adjacent_find(all.begin(), all.end(), out_of_order) == all.end() &&
+                         all.front().hash >= first_hash_ && all.back().hash <= last_hash_;
+  if (!plausible) {
+    StepAside(page);
+  } else if (slots < 4) {
+    Narrow(page, key_ < all.front(), all.front().hash, all.back().hash);
+  } else if (key_ < all[1]) {
+    Narrow(page, true, all[1].hash, 0);
+  } else if (all[slots - 2] < key_) {
+    Narrow(page, false, 0, all[slots - 2].hash);
+  } else {
+    first_ = end_;  // it would be between keys that are there
+  }
+  return false;
+}
+
+// The key is not in `page`; it is before it or behind.
+void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash) {
+  if (before) {
+    end_ = aside_.value_or(page);
+    last_hash_ = std::clamp(first_hash, key_.hash, last_hash_);
+  } else {
     first_ = page + 1;
-    first_hash_ = std::clamp(last.hash, first_hash_, key_.hash);
-    return false;
+    first_hash_ = std::clamp(last_hash, first_hash_, key_.hash);
   }
-  first_ = end_;
-  return true;
+  aside_.reset();
+  next_.reset();
+}
+
+// What the page holds is not what was written, so it says nothing of where the key is: the next one
+// may.
+void SortedSearch::StepAside(uint32_t page) {
+  if (!aside_) aside_ = page;
+  next_ = page + 1;
+  if (*next_ < end_) return;
+  end_ = *aside_;
+  aside_.reset();
+  next_.reset();
 }
 
 SortedCursor::SortedCursor(const SortedStore* store, uint64_t hash_secret)

@@ -93,6 +93,9 @@ class SortedStore {
 // of the keys around the last guess: that takes two to three reads where halving takes log2(pages).
 // Where guesses do not help, as in a store of hashes that somebody made, every other step halves.
 //
+// Pages are not verified here. A page that is not in order is passed over, and one counts as the
+// place of a key only if two keys on either side say so: a damaged entry takes no others along.
+//
 // Belongs to one thread.
 class SortedSearch {
  public:
@@ -101,10 +104,13 @@ class SortedSearch {
 
   // The page to read next; nothing when the key is not there.
   std::optional<uint32_t> NextPage() const;
-  // What was read of it. True: the key is in this page or nowhere.
+  // What was read of it. True: the key is in this page.
   bool Take(uint32_t page, ConstPageBytes bytes);
 
  private:
+  void Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash);
+  void StepAside(uint32_t page);
+
   uint64_t entries_ = 0;
   uint64_t hash_secret_ = 0;
   OrderKey key_;
@@ -113,6 +119,8 @@ class SortedSearch {
   uint32_t end_ = 0;
   uint64_t first_hash_ = 0;
   uint64_t last_hash_ = 0;
+  std::optional<uint32_t> next_;   // to be read because the one before said nothing
+  std::optional<uint32_t> aside_;  // the first of those
   unsigned steps_ = 0;
 };
 

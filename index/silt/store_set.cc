@@ -176,11 +176,15 @@ void StoreSet::RemoveUnlisted() {
 
 Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   std::vector<std::shared_ptr<const HashStore>> stores;
+  uint64_t filter_bytes = 0;
   for (const Conversion& conversion : conversions) {
     SILTFS_ASSIGN_OR_RETURN(
         auto store, HashStore::OpenWithoutFilter(env_, options_.directory, conversion.hash_file));
-    if (HasRoomFor(store->filter_bytes())) {
-      SILTFS_ASSIGN_OR_RETURN(store, store->WithFilter());
+    if (HasRoomFor(filter_bytes + store->filter_bytes())) {
+      filter_bytes += store->filter_bytes();
+      auto filtered = store->WithFilter();
+      if (filtered.ok()) store = std::move(*filtered);
+      filtered.status().IgnoreError("it is loaded later, or done without");
     }
     CountWritten(store->file().size());
     stores.push_back(std::move(store));
@@ -239,7 +243,9 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     SILTFS_ASSIGN_OR_RETURN(
         sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file, partition_bits_));
     if (HasRoomFor(sorted->trie_bytes())) {
-      SILTFS_ASSIGN_OR_RETURN(sorted, sorted->WithTrie());
+      auto with_trie = sorted->WithTrie();
+      if (with_trie.ok()) sorted = std::move(*with_trie);
+      with_trie.status().IgnoreError("it is loaded later, or done without");
     }
     CountWritten(sorted->file().size());
   }

@@ -123,17 +123,27 @@ bool Upkeep::WantsMerge(const StoreSet::Sizes& sizes) const {
 
 Result<bool> Upkeep::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
-  if (stores_.options().read_only) return residency_.LoadOne();
+  const bool loaded = residency_.LoadOne();
+  if (stores_.options().read_only) return loaded;
+  auto worked = ConvertOrMerge();
+  if (!worked.ok() && loaded && worked.status().Is(StatusCode::kNoSpace)) {
+    worked.status().IgnoreError("it is tried again when all is loaded");
+    return true;
+  }
+  if (!worked.ok()) return worked;
+  return *worked || loaded;
+}
+
+Result<bool> Upkeep::ConvertOrMerge() {
   SILTFS_ASSIGN_OR_RETURN(const bool converted, Convert());
   if (converted) return true;
   const StoreSet::Sizes sizes = stores_.GetSizes();
-  if (!WantsMerge(sizes)) return residency_.LoadOne();
+  if (!WantsMerge(sizes)) return false;
   const bool too_long = sizes.most_stores > stores_.options().max_hash_stores;
   const bool too_slow = sizes.most_unfiltered > stores_.memory_plan().max_unfiltered_stores;
   SILTFS_RETURN_IF_ERROR(Merge(static_cast<uint32_t>(too_long   ? sizes.longest
                                                      : too_slow ? sizes.unfiltered
                                                                 : sizes.fullest)));
-  residency_.Drop();
   return true;
 }
 
@@ -169,8 +179,9 @@ Result<bool> Upkeep::Convert() {
     stores_.Discard(conversions);
     return synced;
   }
-  SILTFS_RETURN_IF_ERROR(stores_.InstallHashStores(conversions));
+  Status installed = stores_.InstallHashStores(conversions);
   residency_.Drop();
+  SILTFS_RETURN_IF_ERROR(installed);
   conversions_ += conversions.size();
   MutexLock lock(mutex_);
   changed_.NotifyAll();  // there is room
@@ -188,7 +199,9 @@ Status Upkeep::Merge(uint32_t partition) {
   merging_ = false;
   SILTFS_RETURN_IF_ERROR(merged.status());
   for (const auto& store : version.hashes) merged->hash_ids.push_back(store->file_id().id);
-  SILTFS_RETURN_IF_ERROR(stores_.InstallSortedStore(*merged));
+  Status installed = stores_.InstallSortedStore(*merged);
+  residency_.Drop();
+  SILTFS_RETURN_IF_ERROR(installed);
   ++merges_;
   return Status::Ok();
 }

@@ -13,7 +13,7 @@
 // it should. So neither memory nor lookups grow when work comes in faster than it is done.
 //
 // What waits is done first: recovery where the index serves before it (recovery.h), conversions,
-// merges, then filters and tries that are to be read from flash, one at a time between the others.
+// merges; filters and tries that are to be read from flash, one at a time between the others.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
@@ -54,6 +54,7 @@ class Upkeep {
   void Run();
   // Does a piece of work; false if there is none.
   Result<bool> Step();
+  Result<bool> ConvertOrMerge();
   Result<bool> Convert();
   Status Merge(uint32_t partition);
   Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);
