@@ -5,7 +5,7 @@
 // while a filter that is left out costs reads only as long as it is. Then the work space of
 // conversions and merges, and filters and tries get the rest. The least that an index does with,
 // whatever the limit, is the tails of its logs, the smallest tables, and the buffers of one merge:
-// 2.4 MiB with 64 partitions.
+// 2.4 MiB with 64 partitions, and about a KiB for each store.
 //
 // Functions only, safe to call from any thread. Units: bytes.
 #pragma once

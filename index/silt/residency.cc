@@ -6,7 +6,7 @@ namespace siltfs {
 namespace {
 
 // What a HashStore or SortedStore takes without its filter or trie.
-constexpr uint64_t kStoreBytes = 512;
+constexpr uint64_t kStoreBytes = 1024;
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/env/page_allocator.h"
+
 namespace siltfs {
 namespace {
 
@@ -52,6 +54,7 @@ void Upkeep::Wake() {
 
 void Upkeep::FitMemory() {
   residency_.Drop();
+  ReleaseFreePages();
   Wake();
 }
 

@@ -16,6 +16,10 @@ namespace siltfs {
 void* AllocatePages(size_t bytes);
 void FreePages(void* pages, size_t bytes);
 
+// What was freed on the heap may still be the process's. Gives whole free pages of it back to the
+// system, where it can; takes some milliseconds.
+void ReleaseFreePages();
+
 template <typename T>
 class PageAllocator {
  public:

@@ -1,5 +1,6 @@
 #include "store/env/page_allocator.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 namespace siltfs {
@@ -22,5 +23,11 @@ void* AllocatePages(size_t bytes) {
 void FreePages(void* pages, size_t bytes) { munmap(pages, bytes); }
 
 #endif
+
+void ReleaseFreePages() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace siltfs
