@@ -40,7 +40,7 @@ TEST_CASE("opening reads what files there are; the first lookup its partition") 
   auto index = fixture.Open();
   const uint64_t opening = fixture.env.Calls(SimCall::kRead) - before;
   CHECK(opening <= 4);  // the manifest, whatever the number of stores
-  REQUIRE(GetNumber(*index, 5).has_value());
+  REQUIRE(GetNumber(*index, fixture.NumberIn(7)).has_value());
   const uint64_t first = fixture.env.Calls(SimCall::kRead) - before - opening;
   REQUIRE(index->durable_sequence() > 0);
   const uint64_t rest = fixture.env.Calls(SimCall::kRead) - before - opening - first;
