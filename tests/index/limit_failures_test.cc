@@ -9,29 +9,6 @@
 namespace siltfs::testing {
 namespace {
 
-struct Filled : SiltFixture {
-  static constexpr uint64_t kNames = 20'000;
-  Filled() {
-    options.bucket_bits = 6;
-    options.hash_store_share = 0.25;
-  }
-  std::unique_ptr<ChunkIndex> Fill() {
-    auto index = Open();
-    PutNumbers(*index, 0, kNames, 1);
-    REQUIRE_OK(index->Flush());
-    return index;
-  }
-};
-
-uint64_t MemoryOf(const IndexStats& stats, const std::string& kind) {
-  uint64_t bytes = 0;
-  for (const auto& store : stats.stores) bytes += store.kind == kind ? store.memory_bytes : 0;
-  return bytes;
-}
-uint64_t FiltersAndTries(const ChunkIndex& index) {
-  const IndexStats stats = index.stats();
-  return MemoryOf(stats, "hash_store") + MemoryOf(stats, "sorted_store");
-}
 void FillDisk(SimEnv& env, uint64_t free_pages = 0) {
   const auto space = env.GetDiskSpace(SiltFixture::kDirectory);
   REQUIRE_OK(space);
@@ -42,7 +19,7 @@ void FillDisk(SimEnv& env, uint64_t free_pages = 0) {
 
 // One damaged page costs the entries in it; without the trie it must not cost those of others.
 TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, without its trie too") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.options.hash_store_share = 0.05;
   fixture.Fill().reset();
   const StoreFileId file = fixture.Files(StoreKind::kSorted).at(0);
@@ -56,7 +33,7 @@ TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, with
   fixture.options.memory_limit = GENERATE(UINT64_MAX, uint64_t{0});
   auto index = fixture.Open();
   uint64_t missing = 0;
-  for (uint64_t i = 0; i < Filled::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
+  for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing, limit " << fixture.options.memory_limit);
   CHECK(missing <= 16);  // the flipped ones
   // Also of whole pages of zeros, as a device gives for a block that it has lost.
@@ -66,13 +43,13 @@ TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, with
     REQUIRE_OK((*opened)->Write(page * kPageSize, Bytes(kPageSize)));
   }
   missing = 0;
-  for (uint64_t i = 0; i < Filled::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
+  for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing with a page of zeros");
   CHECK(missing <= 8 * kSlotsPerPage);
 }
 
 TEST_CASE("an index that can write no more still gives memory up") {
-  Filled fixture;
+  FilledFixture fixture;
   auto index = fixture.Fill();
   REQUIRE(FiltersAndTries(*index) > 0);
   fixture.env.FailCall({.calls = SimCall::kSync});
@@ -84,7 +61,7 @@ TEST_CASE("an index that can write no more still gives memory up") {
 }
 
 TEST_CASE("on a full disk a lower limit takes filters out of memory") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.options.bucket_bits = 9;
   auto index = fixture.Fill();
   REQUIRE(FiltersAndTries(*index) > 0);
@@ -153,7 +130,7 @@ TEST_CASE("what has room on the disk can be flushed, whatever the limit") {
 }
 
 TEST_CASE("filters are loaded though the disk is too full to merge or convert") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.options.hash_store_share = 0.9;
   fixture.Fill().reset();
   fixture.options.hash_store_share = 0.05;  // wants a merge
@@ -250,7 +227,7 @@ TEST_CASE("under any limit, changing all the time, nothing is lost") {
 
 // A filter is a help only: an index that has just written one and can't read it does without.
 TEST_CASE("a read that fails while a HashStore is taken in does not end writing") {
-  Filled fixture;
+  FilledFixture fixture;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 1000, 1);
   fixture.env.FailCall({.calls = SimCall::kRead, .nth = 2, .path_part = ".hash"});
@@ -264,7 +241,7 @@ TEST_CASE("a read that fails while a HashStore is taken in does not end writing"
 }
 
 TEST_CASE("opened early onto a full disk an index must be opened again") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.Fill().reset();
   fixture.options.serve_early = true;
   FillDisk(fixture.env);

@@ -5,32 +5,11 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr uint64_t kNames = 20'000;
+constexpr uint64_t kNames = FilledFixture::kNames;
 
-// Some 20 HashStores and a SortedStore of 17,000 entries.
-struct Filled : SiltFixture {
-  Filled() {
-    options.bucket_bits = 6;
-    options.hash_store_share = 0.25;
-  }
-  std::unique_ptr<ChunkIndex> Fill() {
-    auto index = Open();
-    PutNumbers(*index, 0, kNames, 1);
-    REQUIRE_OK(index->Flush());
-    REQUIRE(index->stats().merges > 0);
-    REQUIRE(StoresOfKind(index->stats(), "hash_store") > 4);
-    return index;
-  }
-};
-
-uint64_t MemoryOf(const IndexStats& stats, const std::string& kind) {
-  uint64_t bytes = 0;
-  for (const auto& store : stats.stores) bytes += store.kind == kind ? store.memory_bytes : 0;
-  return bytes;
-}
-uint64_t FiltersAndTries(const ChunkIndex& index) {
-  const IndexStats stats = index.stats();
-  return MemoryOf(stats, "hash_store") + MemoryOf(stats, "sorted_store");
+void RequireAllKinds(const ChunkIndex& index) {
+  REQUIRE(StoresOfKind(index.stats(), "sorted_store") == 1);
+  REQUIRE(StoresOfKind(index.stats(), "hash_store") > 4);
 }
 
 double ReadsOf(ChunkIndex& index, uint64_t first, uint64_t count) {
@@ -42,8 +21,9 @@ double ReadsOf(ChunkIndex& index, uint64_t first, uint64_t count) {
 }  // namespace
 
 TEST_CASE("without memory an absent name costs two reads a HashStore, a few for the SortedStore") {
-  Filled fixture;
+  FilledFixture fixture;
   auto index = fixture.Fill();
+  RequireAllKinds(*index);
   const auto stores = static_cast<double>(StoresOfKind(index->stats(), "hash_store"));
   CHECK(FiltersAndTries(*index) > 0);
   CHECK(ReadsOf(*index, 1'000'000, 2000) < 1.1);
@@ -63,8 +43,9 @@ TEST_CASE("without memory an absent name costs two reads a HashStore, a few for 
 }
 
 TEST_CASE("filters are kept as far as they fit, tries only behind them") {
-  Filled fixture;
+  FilledFixture fixture;
   auto index = fixture.Fill();
+  RequireAllKinds(*index);
   const uint64_t all = FiltersAndTries(*index);
   const uint64_t filters = MemoryOf(index->stats(), "hash_store");
   uint64_t last = 0;
@@ -89,7 +70,7 @@ TEST_CASE("filters are kept as far as they fit, tries only behind them") {
 
 TEST_CASE(
     "an index is filled, converted and merged under a limit, and opened again under another") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.options.memory_limit = GENERATE(uint64_t{0}, uint64_t{800'000}, kNoMemoryLimit);
   {
     auto index = fixture.Open();
@@ -110,7 +91,7 @@ TEST_CASE(
 }
 
 TEST_CASE("while filters have no room partitions are merged before they have many HashStores") {
-  Filled fixture;
+  FilledFixture fixture;
   fixture.options.memory_limit = 0;
   fixture.options.hash_store_share = 0.9;
   auto index = fixture.Open();
@@ -168,8 +149,8 @@ TEST_CASE("a log too long for a small table is replayed into a large one, then c
 }
 
 TEST_CASE("an index whose filter or trie is damaged does without it, and a merge makes it whole") {
-  Filled fixture;
-  fixture.Fill().reset();
+  FilledFixture fixture;
+  RequireAllKinds(*fixture.Fill());
   const StoreKind kind = GENERATE(StoreKind::kHash, StoreKind::kSorted);
   const StoreFileId file = fixture.Files(kind).at(0);
   const uint64_t size = fixture.Contents(file).size();
@@ -190,8 +171,9 @@ TEST_CASE("an index whose filter or trie is damaged does without it, and a merge
 }
 
 TEST_CASE("a filter that can't be read at the moment is left out") {
-  Filled fixture;
+  FilledFixture fixture;
   auto index = fixture.Fill();
+  RequireAllKinds(*index);
   REQUIRE_OK(index->SetMemoryLimit(0));
   fixture.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".hash"});
   REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
@@ -204,8 +186,8 @@ TEST_CASE("a filter that can't be read at the moment is left out") {
 }
 
 TEST_CASE("a read-only index obeys the limit, and writes nothing for it") {
-  Filled fixture;
-  fixture.Fill().reset();
+  FilledFixture fixture;
+  RequireAllKinds(*fixture.Fill());
   fixture.options.read_only = true;
   fixture.options.memory_limit = GENERATE(uint64_t{0}, kNoMemoryLimit);
   const uint64_t calls = fixture.env.Calls(SimCall::kMutating);

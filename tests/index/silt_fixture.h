@@ -93,4 +93,31 @@ inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
   return stores;
 }
 
+inline uint64_t MemoryOf(const IndexStats& stats, const std::string& kind) {
+  uint64_t bytes = 0;
+  for (const auto& store : stats.stores) bytes += store.kind == kind ? store.memory_bytes : 0;
+  return bytes;
+}
+inline uint64_t FiltersAndTries(const ChunkIndex& index) {
+  const IndexStats stats = index.stats();
+  return MemoryOf(stats, "hash_store") + MemoryOf(stats, "sorted_store");
+}
+
+// Stores of all kinds: of 20,000 entries some 17,000 are in the SortedStore unless the options say
+// otherwise.
+struct FilledFixture : SiltFixture {
+  static constexpr uint64_t kNames = 20'000;
+
+  FilledFixture() {
+    options.bucket_bits = 6;
+    options.hash_store_share = 0.25;
+  }
+  std::unique_ptr<ChunkIndex> Fill() {
+    auto index = Open();
+    PutNumbers(*index, 0, kNames, 1);
+    REQUIRE_OK(index->Flush());
+    return index;
+  }
+};
+
 }  // namespace siltfs::testing
