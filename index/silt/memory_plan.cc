@@ -39,8 +39,6 @@ uint64_t TailBytes(const SiltIndexOptions& options) {
 
 }  // namespace
 
-unsigned LeastBucketBits(unsigned bucket_bits) { return std::min(bucket_bits, kLeastBucketBits); }
-
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
                       unsigned partition_bits) {
   MemoryPlan plan{.bucket_bits = bucket_bits,
@@ -55,9 +53,7 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
   const auto active = [&] {
     return partitions * (TableBytes(plan.bucket_bits) + TailBytes(options));
   };
-  while (plan.bucket_bits > LeastBucketBits(bucket_bits) && active() > limit / 2) {
-    --plan.bucket_bits;
-  }
+  while (plan.bucket_bits > kLeastBucketBits && active() > limit / 2) --plan.bucket_bits;
   plan.max_log_pages =
       std::clamp(LogPages(plan.bucket_bits), options.write_batch_pages, options.max_log_pages);
   const uint64_t depth = limit / 64 / ReadBytes(1);

@@ -33,7 +33,4 @@ struct MemoryPlan {
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
                       unsigned partition_bits);
 
-// The least table of an index whose tables have `bucket_bits`.
-unsigned LeastBucketBits(unsigned bucket_bits);
-
 }  // namespace siltfs

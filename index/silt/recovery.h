@@ -55,9 +55,9 @@ class Recovery {
     uint64_t damaged_pages = 0;  // found now
     uint64_t bytes_written = 0;
   };
-  // Once, after all partitions. Changes the active LogStores, or puts
-  // others in their place, only within calls of `change`, which is given a partition and what to do
-  // while nobody looks at its active LogStore.
+  // Once, after all partitions. Changes active LogStores, or puts others in their place, only
+  // within calls of `change_active`, which is given a partition and what to do while nobody looks
+  // at its active LogStore.
   using Change = std::function<void(std::shared_ptr<LogStore>& active)>;
   using ChangeActive = std::function<void(uint32_t partition, const Change& change)>;
   Result<Outcome> Finish(const ChangeActive& change_active);

@@ -127,7 +127,8 @@ class StoreSet {
 
   std::deque<Partition> partitions_;  // as many as there are, for good
 
-  // While one partition is recovered others wait, so that the device has one log to read at a time.
+  // finish_mutex_ is held by whoever recovers all partitions, recovery_mutex_ for one at a time, so
+  // that a lookup waits for no more than the one under way and its own.
   Mutex finish_mutex_ SILTFS_ACQUIRED_BEFORE(recovery_mutex_);
   Status recovery_failure_ SILTFS_GUARDED_BY(finish_mutex_);  // for good
   Mutex recovery_mutex_;

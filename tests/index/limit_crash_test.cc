@@ -47,6 +47,23 @@ WorkloadResult Live(ChunkIndex& index, History& history, uint64_t seed, int roun
   return all;
 }
 
+// After the power cut: what was durable is there, nothing is damaged, and life goes on.
+void RequireSurvived(SimEnv& env, const Shape& shape, Random& random, History& history,
+                     uint64_t durable) {
+  auto open = [&] {
+    auto index = OpenOf(env, shape, LimitOf(random));
+    REQUIRE_OK(index);
+    return std::move(*index);
+  };
+  auto index = open();
+  REQUIRE(index->durable_sequence() >= durable);
+  REQUIRE(index->stats().damaged_pages == 0);
+  CheckAfterCrash(*index, history);
+  CheckForEach(*index, history);
+  REQUIRE_OK(index->SetMemoryLimit(LimitOf(random)));
+  CheckLifeGoesOn(std::move(index), history, open);
+}
+
 bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
   SimEnv env(seed);
   REQUIRE_OK(env.CreateDirectory(kDirectory));
@@ -81,18 +98,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
     index.status().IgnoreError("gone");
     env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
   }
-  auto open = [&] {
-    auto index = OpenOf(env, shape, LimitOf(random));
-    REQUIRE_OK(index);
-    return std::move(*index);
-  };
-  auto index = open();
-  REQUIRE(index->durable_sequence() >= run.durable);
-  REQUIRE(index->stats().damaged_pages == 0);
-  CheckAfterCrash(*index, history);
-  CheckForEach(*index, history);
-  REQUIRE_OK(index->SetMemoryLimit(LimitOf(random)));
-  CheckLifeGoesOn(std::move(index), history, open);
+  RequireSurvived(env, shape, random, history, run.durable);
   return struck;
 }
 
@@ -153,22 +159,9 @@ TEST_CASE("a failing call while limits change comes up and takes nothing durable
     env.ClearFaults();
     env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed + nth});
     Random random(nth);
-    auto open = [&] {
-      auto index = OpenOf(env, shape, LimitOf(random));
-      REQUIRE_OK(index);
-      return std::move(*index);
-    };
-    auto index = open();
-    REQUIRE(index->durable_sequence() >= run.durable);
-    CheckAfterCrash(*index, history);
-    CheckForEach(*index, history);
-    CheckLifeGoesOn(std::move(index), history, open);
+    RequireSurvived(env, shape, random, history, run.durable);
   }
 }
-
-}  // namespace siltfs::testing
-
-namespace siltfs::testing {
 
 // The process dies, perhaps after a sync that failed; the next one recovers, early or not, says
 // what is durable, lives a little, and the power fails in one of its calls.
@@ -210,16 +203,7 @@ TEST_CASE("a killed process, a recovery that says what is durable, then a power 
         }
       }
       env.Reboot({.unsynced = unsynced, .seed = cut});
-      auto open = [&] {
-        auto index = OpenOf(env, shape, LimitOf(random));
-        REQUIRE_OK(index);
-        return std::move(*index);
-      };
-      auto index = open();
-      REQUIRE(index->durable_sequence() >= run.durable);
-      CheckAfterCrash(*index, history);
-      CheckForEach(*index, history);
-      CheckLifeGoesOn(std::move(index), history, open);
+      RequireSurvived(env, shape, random, history, run.durable);
     }
   }
 }
