@@ -20,9 +20,12 @@ Status EntryMerge::Run(const Visit& visit) {
   const uint64_t unsorted = UnsortedEntries();
   // Hashes are uniform, so ranges of equal width hold equal numbers of entries, give or take their
   // root: a tenth of the room is left for that.
-  const uint64_t room = std::max<uint64_t>(1, options_.sort_memory_bytes / sizeof(Item) * 9 / 10);
+  const size_t rest_size = options_.layout.rest_size();
+  const uint64_t room =
+      std::max<uint64_t>(1, options_.sort_memory_bytes / (sizeof(Item) + rest_size) * 9 / 10);
   const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
   items_.reserve(std::min(unsorted, room * 10 / 9));
+  rests_.reserve(items_.capacity() * rest_size);
   const uint64_t last_offset = UINT64_MAX >> options_.partition_bits;
   const uint64_t base = options_.partition_bits == 0
                             ? 0
@@ -44,6 +47,7 @@ Status EntryMerge::Run(const Visit& visit) {
 
 Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage) {
   items_.clear();
+  rests_.clear();
   uint32_t age = 0;
   for (auto log = version_.logs.rbegin(); log != version_.logs.rend(); ++log) {
     SILTFS_RETURN_IF_ERROR(CollectLog(**log, age++, first_hash, last_hash, count_damage));
@@ -54,11 +58,15 @@ Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_d
   return Status::Ok();
 }
 
-void EntryMerge::Take(const IndexEntry& entry, uint32_t age, uint64_t first_hash,
+void EntryMerge::Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash,
                       uint64_t last_hash) {
   const uint64_t hash = HashOf(entry.name, options_.hash_secret);
   if (hash < first_hash || hash > last_hash) return;
-  items_.push_back({.key = {hash, entry.name}, .location = entry.location, .age = age});
+  items_.push_back({.key = {hash, entry.name},
+                    .location = entry.location,
+                    .age = age,
+                    .rest = static_cast<uint32_t>(items_.size())});
+  rests_.insert(rests_.end(), entry.rest.begin(), entry.rest.end());
 }
 
 Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash,
@@ -83,8 +91,8 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
       if (count_damage) ++damaged_pages_;
       continue;
     }
-    for (size_t i = 0; i < kSlotsPerPage; ++i) {
-      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+    for (size_t i = 0; i < options_.layout.slots_per_page(); ++i) {
+      const SlotEntry entry = DecodeSlot(SlotOfPage(options_.layout, page->bytes, i));
       if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
     }
   }
@@ -113,7 +121,9 @@ Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Vi
       ++dropped_;
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
-    const IndexEntry entry{.name = item.key.name, .location = item.location};
+    const size_t rest_size = options_.layout.rest_size();
+    const SlotEntry entry({.name = item.key.name, .location = item.location},
+                          ByteView(rests_).subspan(item.rest * rest_size, rest_size));
     if (IsTombstone(entry)) {
       ++dropped_;
     } else {

@@ -24,6 +24,7 @@ class EntryMerge {
     unsigned partition_bits = 0;
     uint32_t partition = 0;
     size_t sort_memory_bytes = 4U << 20;
+    SlotLayout layout = kChunkSlots;
   };
   // `version` must outlive the merge.
   EntryMerge(const PartitionVersion& version, const Options& options)
@@ -31,19 +32,20 @@ class EntryMerge {
 
   // Calls `visit` with each live entry, in rising order, and stops at its first failure. Entries of
   // damaged pages are left out.
-  using Visit = std::function<Status(const OrderKey& key, const IndexEntry& entry)>;
+  using Visit = std::function<Status(const OrderKey& key, const SlotEntry& entry)>;
   Status Run(const Visit& visit);
 
   uint64_t damaged_pages() const { return damaged_pages_; }
   uint64_t entries_dropped() const { return dropped_; }  // older ones of a name, and tombstones
   // What was held to sort in, after Run().
-  size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item); }
+  size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item) + rests_.capacity(); }
 
  private:
   struct Item {
     OrderKey key;
     Location location;
-    uint32_t age = 0;  // 0: the newest store
+    uint32_t age = 0;   // 0: the newest store
+    uint32_t rest = 0;  // the place in rests_, counted in rests
   };
 
   uint64_t UnsortedEntries() const;
@@ -52,13 +54,14 @@ class EntryMerge {
                      bool count_damage);
   Status CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
                     bool count_damage);
-  void Take(const IndexEntry& entry, uint32_t age, uint64_t first_hash, uint64_t last_hash);
+  void Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash, uint64_t last_hash);
   void SortAndDropOld();
   Status MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit);
 
   const PartitionVersion& version_;
   const Options options_;
   std::vector<Item> items_;
+  Bytes rests_;           // what the items' slots hold behind name and location
   AlignedBuffer buffer_;  // of the HashStore being read
   uint64_t damaged_pages_ = 0;
   uint64_t dropped_ = 0;

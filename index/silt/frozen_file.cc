@@ -22,7 +22,8 @@ uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
 std::string EncodeFooter(const FrozenFileInfo& info) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(info.file.kind));
-  out.U8(static_cast<uint8_t>(info.bucket_bits)).U16(0);
+  out.U8(static_cast<uint8_t>(info.bucket_bits));
+  out.U8(static_cast<uint8_t>(info.layout.bits() - SlotLayout::kLeastBits)).U8(0);
   out.U32(info.file.partition).U32(info.pages).U64(info.file.id);
   out.U64(info.entries).U64(info.tombstones).U64(info.payload_bytes).U64(info.payload_checksum);
   out.Zeros(kFooterSize - kChecksumSize - out.size());
@@ -45,7 +46,8 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   FrozenFileInfo info;
   info.file.kind = static_cast<StoreKind>(in.U8());
   info.bucket_bits = in.U8();
-  uint64_t reserved = in.U16();
+  const unsigned slot_bits = SlotLayout::kLeastBits + in.U8();
+  uint64_t reserved = in.U8();
   info.file.partition = in.U32();
   info.pages = in.U32();
   info.file.id = in.U64();
@@ -54,8 +56,12 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.payload_bytes = in.U64();
   info.payload_checksum = in.U64();
   reserved |= in.U64();
-  if (reserved != 0) return damaged("has a footer that makes no sense");
-  if (info.entries > uint64_t{info.pages} * kSlotsPerPage || info.tombstones > info.entries) {
+  if (reserved != 0 || slot_bits > SlotLayout::kMostBits) {
+    return damaged("has a footer that makes no sense");
+  }
+  info.layout = SlotLayout(slot_bits);
+  if (info.entries > uint64_t{info.pages} * info.layout.slots_per_page() ||
+      info.tombstones > info.entries) {
     return damaged("has more entries than slots");
   }
   return info;
@@ -87,8 +93,13 @@ uint64_t SizeOf(const FrozenFileInfo& info) {
 
 FrozenFileWriter::FrozenFileWriter(Env& env, const std::string& directory,
                                    std::shared_ptr<File> file, const StoreFileId& id,
-                                   Throttle& throttle)
-    : env_(env), directory_(directory), file_(std::move(file)), id_(id), throttle_(throttle) {
+                                   Throttle& throttle, const SlotLayout& layout)
+    : env_(env),
+      directory_(directory),
+      file_(std::move(file)),
+      id_(id),
+      throttle_(throttle),
+      layout_(layout) {
   buffer_.reserve(OffsetOfPage(kWrittenAtOnce));
 }
 
@@ -107,20 +118,21 @@ Status FrozenFileWriter::Sync() {
 Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
                                                                    const std::string& directory,
                                                                    const StoreFileId& file,
-                                                                   Throttle& throttle) {
+                                                                   Throttle& throttle,
+                                                                   const SlotLayout& layout) {
   SILTFS_ASSIGN_OR_RETURN(auto created, CreateStoreFile(env, directory, file));
   return std::unique_ptr<FrozenFileWriter>(
-      new FrozenFileWriter(env, directory, std::move(created), file, throttle));
+      new FrozenFileWriter(env, directory, std::move(created), file, throttle, layout));
 }
 
-Result<std::span<uint8_t, kSlotSize>> FrozenFileWriter::NextSlot() {
+Result<MutableByteView> FrozenFileWriter::NextSlot() {
   if (buffer_.size() == OffsetOfPage(kWrittenAtOnce)) SILTFS_RETURN_IF_ERROR(WriteBuffer());
-  buffer_.resize(buffer_.size() + kSlotSize);
+  buffer_.resize(buffer_.size() + layout_.slot_size());
   ++slots_;
-  return std::span<uint8_t, kSlotSize>(buffer_.end() - kSlotSize, kSlotSize);
+  return MutableByteView(buffer_).last(layout_.slot_size());
 }
 
-Status FrozenFileWriter::Append(const IndexEntry& entry) {
+Status FrozenFileWriter::Append(const SlotEntry& entry) {
   SILTFS_ASSIGN_OR_RETURN(auto slot, NextSlot());
   EncodeSlot(slot, entry);
   return Status::Ok();
@@ -152,6 +164,7 @@ Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   SILTFS_RETURN_IF_ERROR(WriteBuffer());
   Bytes().swap(buffer_);  // the writer may have to wait for its Sync
   info.file = id_;
+  info.layout = layout_;
   info.pages = static_cast<uint32_t>(written_ / kPageSize);
   info.payload_bytes = payload.size();
   info.payload_checksum = Checksum(payload);
@@ -166,7 +179,8 @@ Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
 // --- Reading ---
 
 Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::string& directory,
-                                                           const StoreFileId& id) {
+                                                           const StoreFileId& id,
+                                                           const SlotLayout& layout) {
   const std::string path = JoinPath(directory, StoreFileName(id));
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           OpenStoreFile(env, directory, id, OpenMode::kRead, /*direct=*/true));
@@ -177,8 +191,8 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
   auto info = DecodeFooter(footer);
   if (!info.ok()) return std::move(info).status().At(path);
   // The first two, lest the sum wraps.
-  if (info->file != id || OffsetOfPayload(*info) > size || info->payload_bytes > size ||
-      SizeOf(*info) != size) {
+  if (info->file != id || info->layout != layout || OffsetOfPayload(*info) > size ||
+      info->payload_bytes > size || SizeOf(*info) != size) {
     return Status(StatusCode::kCorruption, "is not the store that it is named as").At(path);
   }
   return std::shared_ptr<const FrozenFile>(new FrozenFile(std::move(file), *info));

@@ -2,7 +2,7 @@
 // proves and finds them. Written once from front to back, in large writes. Format: docs/format.md,
 // "SILT frozen store".
 //
-// 128 slots fill a page, so the checksums of the pages lie behind them; they are not kept in
+// Slots fill a page, so the checksums of the pages lie behind them; they are not kept in
 // memory. So a lookup takes a page as it comes (an entry is a hint, which its user confirms), while
 // whoever reads a store as a whole - a merge, verification - checks every page.
 //
@@ -31,7 +31,8 @@ struct FrozenFileInfo {
   uint64_t entries = 0;  // tombstones included
   uint64_t tombstones = 0;
   uint32_t pages = 0;
-  unsigned bucket_bits = 0;    // of a HashStore
+  unsigned bucket_bits = 0;  // of a HashStore
+  SlotLayout layout = kChunkSlots;
   uint64_t payload_bytes = 0;  // the filter or trie
   uint64_t payload_checksum = 0;
   friend bool operator==(const FrozenFileInfo&, const FrozenFileInfo&) = default;
@@ -42,7 +43,8 @@ class FrozenFileWriter {
   // `throttle` is paid for every write; it and `env` must outlive the writer.
   static Result<std::unique_ptr<FrozenFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& file,
-                                                          Throttle& throttle);
+                                                          Throttle& throttle,
+                                                          const SlotLayout& layout = kChunkSlots);
 
   // Takes a file that was not synced away, so that a full disk is not filled with such.
   ~FrozenFileWriter();
@@ -50,20 +52,20 @@ class FrozenFileWriter {
   FrozenFileWriter& operator=(const FrozenFileWriter&) = delete;
 
   // Appends an entry, or an empty slot.
-  Status Append(const IndexEntry& entry);
+  Status Append(const SlotEntry& entry);
   Status AppendEmpty();
   uint64_t slots() const { return slots_; }
 
-  // Ends the file with the filter or trie that finds its entries. `info`'s file, pages and
-  // the payload's fields are filled in.
+  // Ends the file with the filter or trie that finds its entries. `info`'s file, layout, pages
+  // and the payload's fields are filled in.
   Status Finish(FrozenFileInfo info, ByteView payload);
   Status Sync();
   uint64_t bytes_written() const { return written_; }
 
  private:
   FrozenFileWriter(Env& env, const std::string& directory, std::shared_ptr<File> file,
-                   const StoreFileId& id, Throttle& throttle);
-  Result<std::span<uint8_t, kSlotSize>> NextSlot();
+                   const StoreFileId& id, Throttle& throttle, const SlotLayout& layout);
+  Result<MutableByteView> NextSlot();
   Status WriteBuffer();
 
   Env& env_;
@@ -71,6 +73,7 @@ class FrozenFileWriter {
   const std::shared_ptr<File> file_;
   const StoreFileId id_;
   Throttle& throttle_;
+  const SlotLayout layout_;
   bool whole_ = false;
   Bytes buffer_;
   std::string page_checksums_;
@@ -80,11 +83,14 @@ class FrozenFileWriter {
 
 class FrozenFile {
  public:
-  // Reads the footer. kCorruption if it is not a whole frozen file of this id, kNotFound.
+  // Reads the footer. kCorruption if it is not a whole frozen file of this id with such slots,
+  // kNotFound.
   static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
-                                                        const StoreFileId& id);
+                                                        const StoreFileId& id,
+                                                        const SlotLayout& layout = kChunkSlots);
 
   const FrozenFileInfo& info() const { return info_; }
+  const SlotLayout& layout() const { return info_.layout; }
   const File& file() const { return *file_; }
   // What finds entries is smaller than they are.
   uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }

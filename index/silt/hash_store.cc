@@ -21,7 +21,8 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
                                                 const std::string& directory, const StoreFileId& id,
                                                 Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, log.ReadAll());
-  SILTFS_ASSIGN_OR_RETURN(auto writer, FrozenFileWriter::Create(env, directory, id, throttle));
+  SILTFS_ASSIGN_OR_RETURN(auto writer,
+                          FrozenFileWriter::Create(env, directory, id, throttle, log.layout()));
   FrozenFileInfo info;
   info.bucket_bits = log.bucket_bits();
   for (const uint32_t slot : SlotsInTableOrder(log.table())) {
@@ -39,8 +40,9 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
 
 Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
                                                                       const std::string& directory,
-                                                                      const StoreFileId& id) {
-  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
+                                                                      const StoreFileId& id,
+                                                                      const SlotLayout& layout) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
   const FrozenFileInfo& info = file->info();
   const auto wrong = [&](const char* what) {
     return Status(StatusCode::kCorruption, what).At(file->file().path());
@@ -49,9 +51,9 @@ Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
     return wrong("has no possible filter");
   }
   // A filter is the tags of the places and a few stashed ones, and the pages are its slots.
-  const uint64_t slots = uint64_t{info.pages} * kSlotsPerPage;
+  const uint64_t slots = uint64_t{info.pages} * layout.slots_per_page();
   const uint64_t most = (kBucketWays << info.bucket_bits) + CuckooTable::kStashSize;
-  if (slots < (kBucketWays << info.bucket_bits) || slots >= most + kSlotsPerPage) {
+  if (slots < (kBucketWays << info.bucket_bits) || slots >= most + layout.slots_per_page()) {
     return wrong("has a filter for another number of slots");
   }
   if (info.payload_bytes > file->MostPayloadBytes()) return wrong("has an impossible filter");
@@ -60,8 +62,9 @@ Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
 }
 
 Result<std::shared_ptr<const HashStore>> HashStore::Open(Env& env, const std::string& directory,
-                                                         const StoreFileId& id) {
-  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutFilter(env, directory, id));
+                                                         const StoreFileId& id,
+                                                         const SlotLayout& layout) {
+  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutFilter(env, directory, id, layout));
   return bare->WithFilter();
 }
 
@@ -69,7 +72,7 @@ Result<CuckooFilter> HashStore::ReadFilter() const {
   SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file_->ReadPayload(file_->MostPayloadBytes()));
   auto filter = CuckooFilter::Decode(file_->info().bucket_bits, payload);
   if (!filter.ok()) return std::move(filter).status().At(file_->file().path());
-  if (file_->info().pages != (filter->slots() + kSlotsPerPage - 1) / kSlotsPerPage) {
+  if (file_->info().pages != layout().PagesFor(filter->slots())) {
     return Status(StatusCode::kCorruption, "has a filter for another number of slots")
         .At(file_->file().path());
   }
@@ -88,13 +91,18 @@ std::shared_ptr<const HashStore> HashStore::WithoutFilter() const {
 CuckooTable::Candidates HashStore::PagesOf(uint64_t hash) const {
   const CuckooPlace place = CuckooPlaceOf(hash, file_->info().bucket_bits);
   CuckooTable::Candidates pages;
-  const auto add = [&pages](size_t slot) {
-    const auto page = static_cast<uint32_t>(slot / kSlotsPerPage);
+  const auto add = [&](size_t slot) {
+    const uint32_t page = layout().PageOf(slot);
     if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.Add(page);
   };
-  for (const uint32_t bucket : place.buckets) add(bucket * kBucketWays);
+  const auto add_slots = [&](size_t first, size_t end) {
+    for (size_t slot = first; slot < end; ++slot) add(slot);
+  };
+  for (const size_t bucket : place.buckets) {
+    add_slots(bucket * kBucketWays, (bucket + 1) * kBucketWays);
+  }
   // Stashed entries lie behind the places.
-  if (uint64_t{file_->info().pages} * kSlotsPerPage > places()) add(places());
+  add_slots(places(), file_->info().pages * layout().slots_per_page());
   return pages;
 }
 

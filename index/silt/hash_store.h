@@ -23,10 +23,11 @@ class HashStore {
  public:
   // With its filter, which is read from flash, or without. kCorruption, kNotFound, kIoError.
   static Result<std::shared_ptr<const HashStore>> Open(Env& env, const std::string& directory,
-                                                       const StoreFileId& id);
-  static Result<std::shared_ptr<const HashStore>> OpenWithoutFilter(Env& env,
-                                                                    const std::string& directory,
-                                                                    const StoreFileId& id);
+                                                       const StoreFileId& id,
+                                                       const SlotLayout& layout = kChunkSlots);
+  static Result<std::shared_ptr<const HashStore>> OpenWithoutFilter(
+      Env& env, const std::string& directory, const StoreFileId& id,
+      const SlotLayout& layout = kChunkSlots);
 
   struct Written {
     std::unique_ptr<FrozenFileWriter> file;  // finished, but not synced
@@ -50,13 +51,15 @@ class HashStore {
   uint64_t filter_bytes() const { return file_->info().payload_bytes; }
   uint64_t entries() const { return file_->info().entries; }  // tombstones included
 
-  // The entry of a slot, from the page that holds it: page slot / kSlotsPerPage of the file.
-  static IndexEntry EntryInPage(uint32_t slot, ConstPageBytes bytes) {
-    return DecodeSlot(SlotOfPage(bytes, slot % kSlotsPerPage));
+  const SlotLayout& layout() const { return file_->layout(); }
+  // The entry of a slot, from the page that holds it: page layout().PageOf(slot) of the file.
+  SlotEntry EntryInPage(uint32_t slot, ConstPageBytes bytes) const {
+    return DecodeSlot(SlotOfPage(layout(), bytes, layout().IndexOf(slot)));
   }
 
   // Without a filter: the pages in one of which a key of this hash is, if it is there; page numbers
-  // rather than slots. Two, or three where some entries found no place in the table.
+  // rather than slots. Two, or three where some entries found no place in the table; more where
+  // slots are so large that a bucket takes several pages.
   CuckooTable::Candidates PagesOf(uint64_t hash) const;
 
   StoreCounters& counters() const { return *counters_; }

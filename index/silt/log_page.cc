@@ -10,32 +10,33 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kChecksumSize = 8;
+constexpr size_t kHeaderSize = 32;  // fits the smallest slot
 
 }  // namespace
 
-void EncodeLogSlot(PageBytes page, size_t index, const IndexEntry& entry) {
-  assert(index < kLogSlotsPerPage);
-  EncodeSlot(SlotOfPage(page, index + 1), entry);
+void EncodeLogSlot(const SlotLayout& layout, PageBytes page, size_t index, const SlotEntry& entry) {
+  assert(index < LogSlotsPerPage(layout));
+  EncodeSlot(SlotOfPage(layout, page, index + 1), entry);
 }
 
-IndexEntry DecodeLogSlot(ConstPageBytes page, size_t index) {
-  assert(index < kLogSlotsPerPage);
-  return DecodeSlot(SlotOfPage(page, index + 1));
+SlotEntry DecodeLogSlot(const SlotLayout& layout, ConstPageBytes page, size_t index) {
+  assert(index < LogSlotsPerPage(layout));
+  return DecodeSlot(SlotOfPage(layout, page, index + 1));
 }
 
 void SealLogPage(PageBytes page, const LogPageHeader& header) {
   Encoder out;
   out.U64(header.log_id).U64(header.complete_sequence).U32(header.page_number);
   out.U16(header.count).U16(0);
-  assert(out.size() == kSlotSize - kChecksumSize);
+  assert(out.size() == kHeaderSize - kChecksumSize);
   std::copy(out.view().begin(), out.view().end(), page.begin() + kChecksumSize);
   Encoder checksum;
   checksum.U64(Checksum(page.subspan<kChecksumSize>()));
   std::copy(checksum.view().begin(), checksum.view().end(), page.begin());
 }
 
-std::optional<LogPageHeader> CheckLogPage(ConstPageBytes page, uint64_t log_id,
-                                          uint32_t page_number) {
+std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageBytes page,
+                                          uint64_t log_id, uint32_t page_number) {
   Decoder in(page);
   if (in.U64() != Checksum(page.subspan<kChecksumSize>())) return std::nullopt;
   LogPageHeader header;
@@ -45,7 +46,7 @@ std::optional<LogPageHeader> CheckLogPage(ConstPageBytes page, uint64_t log_id,
   header.count = in.U16();
   const uint16_t reserved = in.U16();
   if (header.log_id != log_id || header.page_number != page_number ||
-      header.count > kLogSlotsPerPage || reserved != 0) {
+      header.count > LogSlotsPerPage(layout) || reserved != 0) {
     return std::nullopt;
   }
   return header;

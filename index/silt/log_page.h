@@ -2,9 +2,9 @@
 // exactly the first page that is not what was written. Format: docs/format.md, "SILT log page".
 //
 // A page is written once and never again: what was reported durable can't be torn by a later write.
-// A slot's number in its log is its byte offset / 32; slot 0 of each page is the page's header.
-// Pages are numbered through all logs of a partition, so that a log whose predecessor lost its end
-// is told by its first page. Functions only, safe to call from any thread.
+// A slot's number in its log is its byte offset / its size; slot 0 of each page is the page's
+// header. Pages are numbered through all logs of a partition, so that a log whose predecessor lost
+// its end is told by its first page. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace siltfs {
 
-inline constexpr size_t kLogSlotsPerPage = kSlotsPerPage - 1;  // the header takes one
+// The header takes one.
+constexpr size_t LogSlotsPerPage(const SlotLayout& layout) { return layout.slots_per_page() - 1; }
 
 // Slot numbers are 32 bits wide.
 inline constexpr uint32_t kMaxLogPages = 1U << 25;
@@ -28,21 +29,22 @@ struct LogPageHeader {
   uint16_t count = 0;        // slots in use, from the first
 };
 
-inline uint32_t LogSlotNumber(uint32_t page, size_t index) {
-  return page * static_cast<uint32_t>(kLogSlotsPerPage + 1) + 1 + static_cast<uint32_t>(index);
+inline uint32_t LogSlotNumber(const SlotLayout& layout, uint32_t page, size_t index) {
+  return page * static_cast<uint32_t>(layout.slots_per_page()) + 1 + static_cast<uint32_t>(index);
 }
-inline uint32_t LogPageOfSlot(uint32_t slot) { return slot / (kLogSlotsPerPage + 1); }
-inline size_t LogIndexOfSlot(uint32_t slot) { return slot % (kLogSlotsPerPage + 1) - 1; }
+inline size_t LogIndexOfSlot(const SlotLayout& layout, uint32_t slot) {
+  return layout.IndexOf(slot) - 1;
+}
 
-// index < kLogSlotsPerPage.
-void EncodeLogSlot(PageBytes page, size_t index, const IndexEntry& entry);
-IndexEntry DecodeLogSlot(ConstPageBytes page, size_t index);
+// index < LogSlotsPerPage(layout).
+void EncodeLogSlot(const SlotLayout& layout, PageBytes page, size_t index, const SlotEntry& entry);
+SlotEntry DecodeLogSlot(const SlotLayout& layout, ConstPageBytes page, size_t index);
 
 // Writes header and checksum into a page whose slots are in place and whose other slots are zero.
 void SealLogPage(PageBytes page, const LogPageHeader& header);
 
 // The header, if the page is exactly what was sealed as this page of this log.
-std::optional<LogPageHeader> CheckLogPage(ConstPageBytes page, uint64_t log_id,
-                                          uint32_t page_number);
+std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageBytes page,
+                                          uint64_t log_id, uint32_t page_number);
 
 }  // namespace siltfs

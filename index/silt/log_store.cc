@@ -26,8 +26,8 @@ ConstPageBytes LogStore::TailPage(uint32_t page) const {
   return ConstPageBytes(tail_.data() + OffsetOfPage(page - written_pages_), kPageSize);
 }
 
-IndexEntry LogStore::TailEntry(uint32_t slot) const {
-  return DecodeLogSlot(TailPage(LogPageOfSlot(slot)), LogIndexOfSlot(slot));
+SlotEntry LogStore::TailEntry(uint32_t slot) const {
+  return DecodeLogSlot(layout(), TailPage(layout().PageOf(slot)), LogIndexOfSlot(layout(), slot));
 }
 
 Status LogStore::ReadFile(uint32_t first, MutableByteView out) const {
@@ -36,14 +36,17 @@ Status LogStore::ReadFile(uint32_t first, MutableByteView out) const {
   return Status::Ok();
 }
 
-std::optional<IndexEntry> LogStore::EntryInPage(uint32_t slot, ConstPageBytes bytes) const {
-  const auto header = CheckLogPage(bytes, id(), config_.first_page + LogPageOfSlot(slot));
-  if (!header || LogIndexOfSlot(slot) >= header->count) return std::nullopt;
-  return DecodeLogSlot(bytes, LogIndexOfSlot(slot));
+std::optional<SlotEntry> LogStore::EntryInPage(uint32_t slot, ConstPageBytes bytes) const {
+  const uint32_t page = config_.first_page + layout().PageOf(slot);
+  const size_t index = LogIndexOfSlot(layout(), slot);
+  const auto header = CheckLogPage(layout(), bytes, id(), page);
+  if (!header || index >= header->count) return std::nullopt;
+  return DecodeLogSlot(layout(), bytes, index);
 }
 
 Result<LogStore::Contents> LogStore::ReadAll() const {
   Contents contents;
+  contents.layout = layout();
   const uint32_t pages = sealed_pages_ + (open_count_ > 0 ? 1 : 0);
   contents.bytes.resize(OffsetOfPage(pages));
   contents.page_is_damaged.resize(pages);
@@ -57,18 +60,18 @@ Result<LogStore::Contents> LogStore::ReadAll() const {
             contents.bytes.begin() + static_cast<ptrdiff_t>(OffsetOfPage(written_pages_)));
   for (uint32_t page = 0; page < written_pages_; ++page) {
     const ConstPageBytes bytes(contents.bytes.data() + OffsetOfPage(page), kPageSize);
-    if (CheckLogPage(bytes, id(), config_.first_page + page)) continue;
+    if (CheckLogPage(layout(), bytes, id(), config_.first_page + page)) continue;
     contents.page_is_damaged[page] = true;
     ++contents.damaged_pages;
   }
   return contents;
 }
 
-std::optional<IndexEntry> LogStore::Contents::Entry(uint32_t slot) const {
-  const uint32_t page = LogPageOfSlot(slot);
+std::optional<SlotEntry> LogStore::Contents::Entry(uint32_t slot) const {
+  const uint32_t page = layout.PageOf(slot);
   if (page_is_damaged[page]) return std::nullopt;
-  return DecodeLogSlot(ConstPageBytes(bytes.data() + OffsetOfPage(page), kPageSize),
-                       LogIndexOfSlot(slot));
+  return DecodeLogSlot(layout, ConstPageBytes(bytes.data() + OffsetOfPage(page), kPageSize),
+                       LogIndexOfSlot(layout, slot));
 }
 
 std::shared_ptr<LogStore> LogStore::EmptyWith(unsigned bucket_bits) const {
@@ -92,19 +95,19 @@ PageBytes LogStore::OpenPage() {
   return PageBytes(tail_.data() + offset, kPageSize);
 }
 
-void LogStore::Append(const IndexEntry& entry, uint64_t complete) {
-  EncodeLogSlot(OpenPage(), open_count_++, entry);
+void LogStore::Append(const SlotEntry& entry, uint64_t complete) {
+  EncodeLogSlot(layout(), OpenPage(), open_count_++, entry);
   if (IsTombstone(entry)) ++tombstones_;
-  if (open_count_ == kLogSlotsPerPage) SealPage(complete);
+  if (open_count_ == LogSlotsPerPage(layout())) SealPage(complete);
 }
 
-bool LogStore::Insert(uint64_t hash, const IndexEntry& entry, uint64_t complete) {
+bool LogStore::Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete) {
   if (!table_.Insert(hash, NextSlot())) return false;
   Append(entry, complete);
   return true;
 }
 
-bool LogStore::Replace(uint64_t hash, const Resident& old, const IndexEntry& entry,
+bool LogStore::Replace(uint64_t hash, const Resident& old, const SlotEntry& entry,
                        uint64_t complete) {
   if (!table_.Replace(hash, old.slot, NextSlot())) return false;
   if (old.tombstone) --tombstones_;
@@ -141,7 +144,7 @@ Status LogStore::Sync() const { return file_->Sync(); }
 
 // --- Replay ---
 
-Result<LogStore::ReplayResult> LogStore::Replay() {
+Result<LogStore::ReplayResult> LogStore::Replay(const Accepts& accepts) {
   ReplayResult result;
   result.all_valid = true;
   if (file_ == nullptr) return result;
@@ -154,7 +157,7 @@ Result<LogStore::ReplayResult> LogStore::Replay() {
     SILTFS_RETURN_IF_ERROR(ReadFile(first, MutableByteView(buffer).first(OffsetOfPage(count))));
     for (uint32_t i = 0; i < count; ++i) {
       const ConstPageBytes bytes(buffer.data() + OffsetOfPage(i), kPageSize);
-      SILTFS_ASSIGN_OR_RETURN(const bool entered, ReplayPage(bytes));
+      SILTFS_ASSIGN_OR_RETURN(const bool entered, ReplayPage(bytes, accepts));
       if (entered) continue;
       result.all_valid = false;
       result.valid_pages = sealed_pages_;
@@ -168,12 +171,16 @@ Result<LogStore::ReplayResult> LogStore::Replay() {
 
 // False: this is not what was sealed as the next page. kCorruption where the table refuses what it
 // once took, as the same inserts in the same order give the same table.
-Result<bool> LogStore::ReplayPage(ConstPageBytes bytes) {
-  const auto header = CheckLogPage(bytes, id(), end_page());
+Result<bool> LogStore::ReplayPage(ConstPageBytes bytes, const Accepts& accepts) {
+  const auto header = CheckLogPage(layout(), bytes, id(), end_page());
   if (!header) return false;
+  for (size_t i = 0; accepts && i < header->count; ++i) {
+    if (!accepts(sealed_pages_, DecodeLogSlot(layout(), bytes, i))) return false;
+  }
   for (size_t i = 0; i < header->count; ++i) {
-    SILTFS_ASSIGN_OR_RETURN(const bool entered, EnterReplayed(LogSlotNumber(sealed_pages_, i),
-                                                              DecodeLogSlot(bytes, i)));
+    SILTFS_ASSIGN_OR_RETURN(const bool entered,
+                            EnterReplayed(LogSlotNumber(layout(), sealed_pages_, i),
+                                          DecodeLogSlot(layout(), bytes, i)));
     if (!entered) {
       return Status(StatusCode::kCorruption, "has entries that were never in it")
           .At(file_->path(), OffsetOfPage(sealed_pages_));
@@ -190,8 +197,8 @@ Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
   const uint64_t hash = HashOf(entry.name, config_.hash_secret);
   for (uint32_t candidate : Find(hash)) {
     std::array<uint8_t, kPageSize> page;
-    SILTFS_RETURN_IF_ERROR(ReadFile(LogPageOfSlot(candidate), page));
-    const IndexEntry old = DecodeLogSlot(page, LogIndexOfSlot(candidate));
+    SILTFS_RETURN_IF_ERROR(ReadFile(layout().PageOf(candidate), page));
+    const IndexEntry old = DecodeLogSlot(layout(), page, LogIndexOfSlot(layout(), candidate));
     if (old.name != entry.name) continue;
     if (IsTombstone(old)) --tombstones_;
     if (IsTombstone(entry)) ++tombstones_;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ class LogStore {
     uint32_t first_page = 0;  // the number of its first page in the partition
     unsigned bucket_bits = 0;
     uint64_t hash_secret = 0;
+    SlotLayout layout = kChunkSlots;
   };
 
   // `file` is the log, empty or to be replayed; null for a log that is and stays empty.
@@ -42,6 +44,7 @@ class LogStore {
   uint64_t id() const { return config_.id; }
   unsigned bucket_bits() const { return config_.bucket_bits; }
   uint64_t hash_secret() const { return config_.hash_secret; }
+  const SlotLayout& layout() const { return config_.layout; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
   // The number, in the partition, of the page after the last sealed one.
@@ -52,23 +55,24 @@ class LogStore {
   // The slots that may hold a name; newest first.
   CuckooTable::Candidates Find(uint64_t hash) const { return table_.Find(hash); }
   void Prefetch(uint64_t hash) const { table_.Prefetch(hash); }
-  bool InTail(uint32_t slot) const { return LogPageOfSlot(slot) >= written_pages_; }
-  IndexEntry TailEntry(uint32_t slot) const;  // InTail(slot)
+  bool InTail(uint32_t slot) const { return layout().PageOf(slot) >= written_pages_; }
+  SlotEntry TailEntry(uint32_t slot) const;  // InTail(slot)
   const CuckooTable& table() const { return table_; }
 
   // Pages that were written out are at page * kPageSize of this file; null for a log that is empty.
   const File* file() const { return file_.get(); }
   // The entry of a slot, if `bytes` are exactly the page that was sealed as page
-  // LogPageOfSlot(slot).
-  std::optional<IndexEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
+  // layout().PageOf(slot).
+  std::optional<SlotEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
 
   // Reads the whole log; nothing in the place of a damaged page. The entry of a slot is at the
   // slot's number.
   struct Contents {
     Bytes bytes;  // pages as they were sealed, the one being filled included
     uint64_t damaged_pages = 0;
-    std::optional<IndexEntry> Entry(uint32_t slot) const;
+    std::optional<SlotEntry> Entry(uint32_t slot) const;
     std::vector<bool> page_is_damaged;
+    SlotLayout layout;
   };
   Result<Contents> ReadAll() const;
 
@@ -86,13 +90,13 @@ class LogStore {
 
   // Enters a name that is not in the store, at the end of the tail. False: the table is full and
   // nothing has changed. `complete` goes into the page's header if this entry fills it.
-  bool Insert(uint64_t hash, const IndexEntry& entry, uint64_t complete);
+  bool Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete);
   // The same for a name that is in the store already. False if it is not.
   struct Resident {
     uint32_t slot = 0;
     bool tombstone = false;
   };
-  bool Replace(uint64_t hash, const Resident& old, const IndexEntry& entry, uint64_t complete);
+  bool Replace(uint64_t hash, const Resident& old, const SlotEntry& entry, uint64_t complete);
 
   // Ends the page that is being filled, even an empty one.
   void SealPage(uint64_t complete);
@@ -120,8 +124,10 @@ class LogStore {
     bool all_valid = false;    // nothing else is in the file
   };
   // Fills an empty store from its file; called once, before anything else. The tail is empty
-  // afterwards. kIoError if the file can't be read.
-  Result<ReplayResult> Replay();
+  // afterwards. kIoError if the file can't be read. A page with an entry that `accepts` refuses,
+  // given the page's place in the log, counts as one that is not what was sealed.
+  using Accepts = std::function<bool(uint32_t page, const SlotEntry& entry)>;
+  Result<ReplayResult> Replay(const Accepts& accepts = nullptr);
 
   // --- Statistics ---
 
@@ -130,13 +136,13 @@ class LogStore {
 
  private:
   LogStore(const LogStore&) = default;
-  uint32_t NextSlot() const { return LogSlotNumber(sealed_pages_, open_count_); }
+  uint32_t NextSlot() const { return LogSlotNumber(layout(), sealed_pages_, open_count_); }
   ConstPageBytes TailPage(uint32_t page) const;
   PageBytes OpenPage();
-  void Append(const IndexEntry& entry, uint64_t complete);
+  void Append(const SlotEntry& entry, uint64_t complete);
   // What is missing at the file's end reads as zeros, which no check of a page accepts.
   Status ReadFile(uint32_t first, MutableByteView out) const;
-  Result<bool> ReplayPage(ConstPageBytes bytes);
+  Result<bool> ReplayPage(ConstPageBytes bytes, const Accepts& accepts);
   Result<bool> EnterReplayed(uint32_t slot, const IndexEntry& entry);
 
   const Config config_;

@@ -12,9 +12,9 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   // Newest first, so those in the tail come before those on flash.
   for (; next_ < candidates_.size() && active.InTail(candidates_[next_]); ++next_) {
     slot_ = candidates_[next_];
-    const IndexEntry entry = active.TailEntry(slot_);
+    const SlotEntry entry = active.TailEntry(slot_);
     if (entry.name != *name_) continue;
-    found_ = entry;
+    Find(entry);
     return;
   }
   if (version_ == nullptr) return;
@@ -91,16 +91,21 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
     NextStore();
   }
   slot_ = candidates_[next_];
-  const uint64_t page = by_page_ ? slot_ : slot_ / kSlotsPerPage;
+  const uint64_t page = by_page_ ? slot_ : active_->layout().PageOf(slot_);
   const File* file = stage_ == Stage::kSorted   ? &version_->sorted->file().file()
                      : stage_ == Stage::kHashes ? &version_->hashes[older_]->file().file()
                                                 : Log().file();
   return PageRead{.file = file, .offset = page * kPageSize};
 }
 
-std::optional<IndexEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
-  if (by_page_) return FindInPage(*name_, bytes);
-  if (stage_ == Stage::kHashes) return HashStore::EntryInPage(slot_, bytes);
+void Lookup::Find(const SlotEntry& entry) {
+  found_ = entry;
+  found_rest_.assign(entry.rest.begin(), entry.rest.end());
+}
+
+std::optional<SlotEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
+  if (by_page_) return FindInPage(active_->layout(), *name_, bytes);
+  if (stage_ == Stage::kHashes) return version_->hashes[older_]->EntryInPage(slot_, bytes);
   auto entry = Log().EntryInPage(slot_, bytes);
   if (!entry) ++damaged_pages_;
   return entry;
@@ -125,7 +130,7 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
   }
   const auto entry = EntryInPage(bytes);
   if (entry && entry->name == *name_) {
-    found_ = *entry;
+    Find(*entry);
   } else {
     Count(Counters().false_positives);
   }

@@ -42,6 +42,8 @@ class Lookup {
   uint64_t hash() const { return hash_; }
   // Nothing as long as nothing was found. May be a tombstone.
   const std::optional<IndexEntry>& found() const { return found_; }
+  // What its slot holds behind name and location.
+  ByteView found_rest() const { return found_rest_; }
   // Where in the active store, if it was there.
   std::optional<uint32_t> active_slot() const {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
@@ -61,9 +63,9 @@ class Lookup {
   const LogStore& Log() const {
     return stage_ == Stage::kActive ? *active_ : *version_->logs[older_];
   }
-  std::optional<IndexEntry> EntryInPage(ConstPageBytes bytes);
+  std::optional<SlotEntry> EntryInPage(ConstPageBytes bytes);
   StoreCounters& Counters() const;
-  void Find(const IndexEntry& entry) { found_ = entry; }
+  void Find(const SlotEntry& entry);
 
   const ChunkName* name_;
   uint64_t hash_;
@@ -77,6 +79,7 @@ class Lookup {
   SortedSearch search_;   // of a SortedStore without a trie; gives the candidates one by one
   uint32_t slot_ = 0;     // being read, or the page
   std::optional<IndexEntry> found_;
+  Bytes found_rest_;
   uint32_t pages_read_ = 0;
   uint32_t damaged_pages_ = 0;
   Status status_;

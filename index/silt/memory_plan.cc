@@ -25,8 +25,8 @@ constexpr unsigned kLeastReadDepth = 4;
 uint64_t ReadBytes(unsigned depth) { return uint64_t{2} * depth * kPageSize; }
 
 // Of a log whose names are mostly new, and some put again.
-uint32_t LogPages(unsigned bucket_bits) {
-  return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / kLogSlotsPerPage + 1);
+uint32_t LogPages(unsigned bucket_bits, const SlotLayout& layout) {
+  return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / LogSlotsPerPage(layout) + 1);
 }
 
 // A tag and a value for each place.
@@ -40,7 +40,7 @@ uint64_t TailBytes(const SiltIndexOptions& options) {
 }  // namespace
 
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
-                      unsigned partition_bits) {
+                      unsigned partition_bits, const SlotLayout& layout) {
   MemoryPlan plan{.bucket_bits = bucket_bits,
                   .max_log_pages = options.max_log_pages,
                   .max_frozen_logs = options.max_frozen_logs,
@@ -54,8 +54,8 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
     return partitions * (TableBytes(plan.bucket_bits) + TailBytes(options));
   };
   while (plan.bucket_bits > kLeastBucketBits && active() > limit / 2) --plan.bucket_bits;
-  plan.max_log_pages =
-      std::clamp(LogPages(plan.bucket_bits), options.write_batch_pages, options.max_log_pages);
+  plan.max_log_pages = std::clamp(LogPages(plan.bucket_bits, layout), options.write_batch_pages,
+                                  options.max_log_pages);
   const uint64_t depth = limit / 64 / ReadBytes(1);
   plan.read_depth = static_cast<unsigned>(std::clamp<uint64_t>(
       depth, std::min(kLeastReadDepth, options.read_depth), options.read_depth));

@@ -12,7 +12,8 @@
 
 #include <cstdint>
 
-#include "index/silt/silt_index.h"
+#include "index/silt/silt_options.h"
+#include "index/silt/slot.h"
 
 namespace siltfs {
 
@@ -31,6 +32,6 @@ struct MemoryPlan {
 
 // `bucket_bits` as the index was made with.
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
-                      unsigned partition_bits);
+                      unsigned partition_bits, const SlotLayout& layout = kChunkSlots);
 
 }  // namespace siltfs

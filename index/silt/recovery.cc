@@ -30,6 +30,10 @@ Status CheckOptions(const SiltIndexOptions& options) {
     return refused(fmt::format("a LogStore of 2^{} buckets; 1 to {} bits are possible",
                                options.bucket_bits, kMaxBucketBits));
   }
+  if (options.slot_bits < SlotLayout::kLeastBits || options.slot_bits > SlotLayout::kMostBits) {
+    return refused(fmt::format("slots of 2^{} bytes; {} to {} bits are possible", options.slot_bits,
+                               SlotLayout::kLeastBits, SlotLayout::kMostBits));
+  }
   if (options.partition_bits > kMaxPartitionBits) {
     return refused(fmt::format("2^{} partitions; 2^{} are the most", options.partition_bits,
                                kMaxPartitionBits));
@@ -65,9 +69,10 @@ Status Unusable(Status why) {
 
 // --- Begin ---
 
-Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptions& options) {
+Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptions& options,
+                                                  EntryOwner* owner) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
-  std::unique_ptr<Recovery> recovery(new Recovery(env, options));
+  std::unique_ptr<Recovery> recovery(new Recovery(env, options, owner));
   SILTFS_RETURN_IF_ERROR(recovery->FindFiles());
   return recovery;
 }
@@ -79,6 +84,12 @@ Status Recovery::FindFiles() {
     manifest_ = std::move(*manifest);
   } else {
     SILTFS_RETURN_IF_ERROR(MakeManifest());
+  }
+  if (manifest_.layout.bits() != options_.slot_bits) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("has slots of {} bytes, not of {}", manifest_.layout.slot_size(),
+                              SlotLayout(options_.slot_bits).slot_size()))
+        .At(options_.directory);
   }
   if (manifest_.entries_lost) {
     return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
@@ -104,6 +115,7 @@ Status Recovery::MakeManifest() {
   SILTFS_ASSIGN_OR_RETURN(manifest_.hash_secret, NewSecret(env_, options_));
   manifest_.bucket_bits = options_.bucket_bits;
   manifest_.partition_bits = options_.partition_bits;
+  manifest_.layout = SlotLayout(options_.slot_bits);
   manifest_.partitions.resize(size_t{1} << options_.partition_bits);
   // Before any log: one without a manifest would be taken for damage.
   return options_.read_only ? Status::Ok() : WriteManifest();
@@ -129,15 +141,15 @@ Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
   for (const uint64_t id : record.hash_ids) {
     const StoreFileId file{StoreKind::kHash, p, id};
     used_.insert(file);
-    auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file);
+    auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file, layout());
     if (!store.ok()) return Unusable(std::move(store).status());
     version.hashes.push_back(std::move(*store));
   }
   if (record.sorted_id == 0) return Status::Ok();
   const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
   used_.insert(file);
-  auto store =
-      SortedStore::OpenWithoutTrie(env_, options_.directory, file, manifest_.partition_bits);
+  auto store = SortedStore::OpenWithoutTrie(env_, options_.directory, file,
+                                            manifest_.partition_bits, layout());
   if (!store.ok()) return Unusable(std::move(store).status());
   version.sorted = std::move(*store);
   return Status::Ok();
@@ -184,9 +196,17 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   SILTFS_ASSIGN_OR_RETURN(found.file,
                           OpenStoreFile(env_, options_.directory, file, mode, /*direct=*/false));
   if (found.file == nullptr) return false;
+  LogStore::Accepts accepts;
+  if (owner_ != nullptr) {
+    const int32_t durable =
+        PagesBehind(first_page, manifest_.partitions[file.partition].durable_page);
+    accepts = [this, durable](uint32_t page, const SlotEntry& entry) {
+      return static_cast<int64_t>(page) < durable || IsTombstone(entry) || owner_->Holds(entry);
+    };
+  }
   const auto replay = [&](unsigned bits) -> Status {
     found.log = std::make_shared<LogStore>(ConfigOf(file, first_page, bits), found.file);
-    SILTFS_ASSIGN_OR_RETURN(found.replayed, found.log->Replay());
+    SILTFS_ASSIGN_OR_RETURN(found.replayed, found.log->Replay(accepts));
     return Status::Ok();
   };
   Status replayed = replay(bucket_bits);
@@ -208,7 +228,8 @@ LogStore::Config Recovery::ConfigOf(const StoreFileId& file, uint32_t first_page
           .id = file.id,
           .first_page = first_page,
           .bucket_bits = bucket_bits,
-          .hash_secret = manifest_.hash_secret};
+          .hash_secret = manifest_.hash_secret,
+          .layout = layout()};
 }
 
 // --- Finish ---

@@ -8,7 +8,8 @@
 // right what a crash left. Filters and tries are read later still, and not here.
 //
 // What a crash leaves is put right: a log counts up to the first page that is not the next one of
-// its partition; what comes after it, and files that no manifest lists, are removed, and what was
+// its partition, or is not known to be durable and has an entry whose owner knows nothing of it;
+// what comes after it, and files that no manifest lists, are removed, and what was
 // read is made durable before it counts (a process may die and its writes live on in memory). What
 // damage leaves is used: where pages of logs are missing that were durable, the sequence that
 // counts as durable falls to what lies before them. A HashStore or SortedStore whose footer is
@@ -25,8 +26,9 @@
 #include <set>
 #include <vector>
 
+#include "index/silt/entry_owner.h"
 #include "index/silt/partition.h"
-#include "index/silt/silt_index.h"
+#include "index/silt/silt_options.h"
 #include "index/silt/store_manifest.h"
 
 namespace siltfs {
@@ -38,12 +40,15 @@ struct RecoveredPartition {
 
 class Recovery {
  public:
-  // `env` must outlive it.
-  static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options);
+  // `env` and the owner, which may be null, must outlive it. kInvalidArgument for options that make
+  // no sense, or an index with other slots.
+  static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options,
+                                                 EntryOwner* owner = nullptr);
 
   uint64_t hash_secret() const { return manifest_.hash_secret; }
   unsigned bucket_bits() const { return manifest_.bucket_bits; }
   unsigned partition_bits() const { return manifest_.partition_bits; }
+  const SlotLayout& layout() const { return manifest_.layout; }
 
   // Once for each partition. LogStores whose entries fit get tables of `bucket_bits`, others larger
   // ones.
@@ -63,7 +68,8 @@ class Recovery {
   Result<Outcome> Finish(const ChangeActive& change_active);
 
  private:
-  Recovery(Env& env, const SiltIndexOptions& options) : env_(env), options_(options) {}
+  Recovery(Env& env, const SiltIndexOptions& options, EntryOwner* owner)
+      : env_(env), options_(options), owner_(owner) {}
 
   // A log that counts, and how much of it.
   struct FoundLog {
@@ -89,6 +95,7 @@ class Recovery {
 
   Env& env_;
   const SiltIndexOptions options_;
+  EntryOwner* const owner_;
   StoreManifest manifest_;
   uint64_t durable_sequence_ = UINT64_MAX;
   uint64_t damaged_pages_ = 0;

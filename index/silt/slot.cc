@@ -1,23 +1,29 @@
 #include "index/silt/slot.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace siltfs {
 
-void EncodeSlot(std::span<uint8_t, kSlotSize> slot, const IndexEntry& entry) {
+void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
+  assert(entry.rest.size() <= slot.size() - kEntrySize);
   std::copy(entry.name.bytes.begin(), entry.name.bytes.end(), slot.begin());
-  entry.location.EncodeTo(slot.last<Location::kEncodedSize>());
+  entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
+  const auto end = std::copy(entry.rest.begin(), entry.rest.end(), slot.begin() + kEntrySize);
+  std::fill(end, slot.end(), 0);
 }
 
-IndexEntry DecodeSlot(std::span<const uint8_t, kSlotSize> slot) {
-  return {.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
-          .location = Location::Decode(slot.last<Location::kEncodedSize>())};
+SlotEntry DecodeSlot(ByteView slot) {
+  return {{.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
+           .location = Location::Decode(slot.subspan<ChunkName::kSize, Location::kEncodedSize>())},
+          slot.subspan(kEntrySize)};
 }
 
-std::optional<IndexEntry> FindInPage(const ChunkName& name, ConstPageBytes page) {
-  for (size_t i = 0; i < kSlotsPerPage; ++i) {
-    const auto slot = SlotOfPage(page, i);
+std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
+                                    ConstPageBytes page) {
+  for (size_t i = 0; i < layout.slots_per_page(); ++i) {
+    const ByteView slot = SlotOfPage(layout, page, i);
     if (std::memcmp(slot.data(), name.bytes.data(), ChunkName::kSize) == 0) return DecodeSlot(slot);
   }
   return std::nullopt;

@@ -1,10 +1,15 @@
-// The slot of every SILT file: 32 bytes, a name and its location; and the pages of 4 KiB that slots
-// lie in, the unit of every read. Names, and the orders that the stores keep.
+// The slot of every SILT file: a name, its location, and as many bytes behind them as the index was
+// made with; and the pages of 4 KiB that slots lie in, the unit of every read. Names, and the
+// orders that the stores keep.
 //
-// Functions only, safe to call from any thread.
+// A chunk index has slots of 32 bytes, with nothing behind name and location. A key-value store
+// keeps the first part of key and value there (SILT, section 4, "Variable-Length Key-Values").
+//
+// Functions and plain values only, safe to call from any thread.
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,25 +20,71 @@
 namespace siltfs {
 
 inline constexpr size_t kPageSize = 4096;
-inline constexpr size_t kSlotSize = ChunkName::kSize + Location::kEncodedSize;
-inline constexpr size_t kSlotsPerPage = kPageSize / kSlotSize;
-static_assert(kSlotSize == 32 && kSlotsPerPage == 128);
+// Of a slot: its name and location.
+inline constexpr size_t kEntrySize = ChunkName::kSize + Location::kEncodedSize;
+static_assert(kEntrySize == 32);
+
+// How large the slots of an index are: 2^bits bytes, so that they fill a page.
+class SlotLayout {
+ public:
+  static constexpr unsigned kLeastBits = 5;
+  static constexpr unsigned kMostBits = 11;
+
+  // kLeastBits <= bits <= kMostBits.
+  constexpr explicit SlotLayout(unsigned bits) : bits_(bits) {}
+  constexpr SlotLayout() = default;  // those of a chunk index
+
+  constexpr unsigned bits() const { return bits_; }
+  constexpr size_t slot_size() const { return size_t{1} << bits_; }
+  constexpr size_t rest_size() const { return slot_size() - kEntrySize; }
+  constexpr size_t slots_per_page() const { return kPageSize >> bits_; }
+  // Page and place of a slot in a file of pages.
+  constexpr uint32_t PageOf(uint64_t slot) const {
+    return static_cast<uint32_t>(slot / slots_per_page());
+  }
+  constexpr size_t IndexOf(uint64_t slot) const { return slot % slots_per_page(); }
+  constexpr uint64_t PagesFor(uint64_t slots) const {
+    return (slots + slots_per_page() - 1) / slots_per_page();
+  }
+
+  friend bool operator==(const SlotLayout&, const SlotLayout&) = default;
+
+ private:
+  unsigned bits_ = kLeastBits;
+};
+
+// The slots of a chunk index.
+inline constexpr SlotLayout kChunkSlots;
+static_assert(kChunkSlots.slot_size() == 32 && kChunkSlots.slots_per_page() == 128);
+// The most that any layout has.
+inline constexpr size_t kMostSlotsPerPage = kPageSize / kEntrySize;
+
+// What a slot holds. `rest` are the bytes behind name and location: fewer than there is room for
+// when they are written, zeros follow; all of them when they are read. They belong to whoever holds
+// the page.
+struct SlotEntry : IndexEntry {
+  SlotEntry() = default;
+  SlotEntry(const IndexEntry& entry, ByteView bytes = {}) : IndexEntry(entry), rest(bytes) {}
+  ByteView rest;
+};
 
 using PageBytes = std::span<uint8_t, kPageSize>;
 using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 
-void EncodeSlot(std::span<uint8_t, kSlotSize> slot, const IndexEntry& entry);
-IndexEntry DecodeSlot(std::span<const uint8_t, kSlotSize> slot);
+// slot.size() is a layout's.
+void EncodeSlot(MutableByteView slot, const SlotEntry& entry);
+SlotEntry DecodeSlot(ByteView slot);
 
-inline std::span<uint8_t, kSlotSize> SlotOfPage(PageBytes page, size_t index) {
-  return page.subspan(index * kSlotSize).first<kSlotSize>();
+inline MutableByteView SlotOfPage(const SlotLayout& layout, PageBytes page, size_t index) {
+  return page.subspan(index * layout.slot_size(), layout.slot_size());
 }
-inline std::span<const uint8_t, kSlotSize> SlotOfPage(ConstPageBytes page, size_t index) {
-  return page.subspan(index * kSlotSize).first<kSlotSize>();
+inline ByteView SlotOfPage(const SlotLayout& layout, ConstPageBytes page, size_t index) {
+  return page.subspan(index * layout.slot_size(), layout.slot_size());
 }
 
 // The entry of a name among the slots of a page; nothing if it has none.
-std::optional<IndexEntry> FindInPage(const ChunkName& name, ConstPageBytes page);
+std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
+                                    ConstPageBytes page);
 
 // A deletion: an entry whose location names no segment. A slot of zeros, which no name has, is one
 // too: what fills a page that is not full.

@@ -7,10 +7,10 @@
 namespace siltfs {
 namespace {
 
-TrieOptions OptionsOf(unsigned partition_bits) {
+TrieOptions OptionsOf(unsigned partition_bits, const SlotLayout& layout) {
   TrieOptions options;
   options.ordering = TrieOrdering::kWeak;
-  options.block_entries = kSlotsPerPage;
+  options.block_entries = layout.slots_per_page();
   options.skip_bits = partition_bits;
   return options;
 }
@@ -19,13 +19,14 @@ TrieOptions OptionsOf(unsigned partition_bits) {
 
 Result<std::unique_ptr<SortedStoreWriter>> SortedStoreWriter::Create(
     Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
-    uint64_t expected_entries, Throttle& throttle) {
-  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFileWriter::Create(env, directory, id, throttle));
+    uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout) {
+  SILTFS_ASSIGN_OR_RETURN(auto file,
+                          FrozenFileWriter::Create(env, directory, id, throttle, layout));
   return std::unique_ptr<SortedStoreWriter>(new SortedStoreWriter(
-      std::move(file), TrieBuilder(OptionsOf(partition_bits), expected_entries)));
+      std::move(file), TrieBuilder(OptionsOf(partition_bits, layout), expected_entries)));
 }
 
-Status SortedStoreWriter::Append(const OrderKey& key, const IndexEntry& entry) {
+Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
   const ChunkName trie_key = TrieKeyOf(key);
   if (file_->slots() > 0 && trie_key == last_) return Status::Ok();
   last_ = trie_key;
@@ -45,10 +46,11 @@ Status SortedStoreWriter::Finish() {
 }
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
-    Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits) {
-  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id));
+    Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
+    const SlotLayout& layout) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
   const FrozenFileInfo& info = file->info();
-  if (info.pages != (info.entries + kSlotsPerPage - 1) / kSlotsPerPage) {
+  if (info.pages != layout.PagesFor(info.entries)) {
     return Status(StatusCode::kCorruption, "has pages that its entries do not fill")
         .At(file->file().path());
   }
@@ -61,8 +63,9 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::Open(Env& env, const std::string& directory,
                                                              const StoreFileId& id,
-                                                             unsigned partition_bits) {
-  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutTrie(env, directory, id, partition_bits));
+                                                             unsigned partition_bits,
+                                                             const SlotLayout& layout) {
+  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutTrie(env, directory, id, partition_bits, layout));
   return bare->WithTrie();
 }
 
@@ -71,7 +74,8 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
   auto trie = TrieIndex::Decode(payload);
   if (!trie.ok()) return std::move(trie).status().At(file_->file().path());
   if (trie->entries() != file_->info().entries || trie->options().skip_bits != partition_bits_ ||
-      trie->options().block_entries != kSlotsPerPage || trie->blocks() != file_->info().pages) {
+      trie->options().block_entries != layout().slots_per_page() ||
+      trie->blocks() != file_->info().pages) {
     return Status(StatusCode::kCorruption, "has a trie for other entries").At(file_->file().path());
   }
   return trie;
@@ -101,6 +105,7 @@ IndexComponentStats SortedStore::Stats() const {
 
 SortedSearch::SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key)
     : entries_(store.entries()),
+      layout_(store.layout()),
       hash_secret_(hash_secret),
       key_(key),
       end_(store.file().info().pages) {
@@ -125,12 +130,12 @@ std::optional<uint32_t> SortedSearch::NextPage() const {
 
 bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   ++steps_;
-  const uint64_t before = uint64_t{page} * kSlotsPerPage;
-  const size_t slots = std::min<uint64_t>(kSlotsPerPage, entries_ - before);
-  if (FindInPage(key_.name, bytes)) return true;
-  std::array<OrderKey, kSlotsPerPage> keys;
+  const uint64_t before = uint64_t{page} * layout_.slots_per_page();
+  const size_t slots = std::min<uint64_t>(layout_.slots_per_page(), entries_ - before);
+  if (FindInPage(layout_, key_.name, bytes)) return true;
+  std::array<OrderKey, kMostSlotsPerPage> keys;
   for (size_t i = 0; i < slots; ++i) {
-    const ChunkName name = DecodeSlot(SlotOfPage(bytes, i)).name;
+    const ChunkName name = DecodeSlot(SlotOfPage(layout_, bytes, i)).name;
     keys[i] = {HashOf(name, hash_secret_), name};
   }
   const std::span<const OrderKey> all(keys.data(), slots);
@@ -180,22 +185,24 @@ SortedCursor::SortedCursor(const SortedStore* store, uint64_t hash_secret)
   if (store == nullptr) return;
   scan_.emplace(store->file());
   left_ = store->entries();
+  layout_ = store->layout();
+  slot_ = layout_.slots_per_page();
 }
 
 Status SortedCursor::Next() {
   item_.reset();
   while (left_ > 0) {
-    if (slot_ == kSlotsPerPage) {
+    if (slot_ == layout_.slots_per_page()) {
       SILTFS_ASSIGN_OR_RETURN(page_, scan_->Next());
       slot_ = 0;
       if (page_->damaged) {
         ++damaged_pages_;
-        left_ -= std::min<uint64_t>(left_, kSlotsPerPage);
-        slot_ = kSlotsPerPage;
+        left_ -= std::min<uint64_t>(left_, layout_.slots_per_page());
+        slot_ = layout_.slots_per_page();
         continue;
       }
     }
-    const IndexEntry entry = DecodeSlot(SlotOfPage(page_->bytes, slot_++));
+    const SlotEntry entry = DecodeSlot(SlotOfPage(layout_, page_->bytes, slot_++));
     --left_;
     item_ = Item{.key = {HashOf(entry.name, hash_secret_), entry.name}, .entry = entry};
     return Status::Ok();

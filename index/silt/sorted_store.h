@@ -1,6 +1,6 @@
 // A SortedStore (SILT, section 3.3): a partition's entries sorted, and an entropy-coded trie that
-// says in which page of 4 KiB a key lies ("sparse indexing": 128 slots share a leaf), in about 0.3
-// bits a key. Immutable; a merge writes its successor.
+// says in which page of 4 KiB a key lies ("sparse indexing": the slots of a page share a leaf), in
+// about 0.3 bits a key where there are 128. Immutable; a merge writes its successor.
 //
 // Entries are sorted by the hash of their name (OrderKey), so one page is read whatever names
 // there are. The trie can be left out of memory; a key is then searched for (SortedSearch).
@@ -22,13 +22,11 @@ namespace siltfs {
 class SortedStoreWriter {
  public:
   // `expected_entries` shapes the trie; more or fewer may come.
-  static Result<std::unique_ptr<SortedStoreWriter>> Create(Env& env, const std::string& directory,
-                                                           const StoreFileId& id,
-                                                           unsigned partition_bits,
-                                                           uint64_t expected_entries,
-                                                           Throttle& throttle);
+  static Result<std::unique_ptr<SortedStoreWriter>> Create(
+      Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
+      uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
   // In rising order; no tombstones. Of several entries with one TrieKeyOf the first stays.
-  Status Append(const OrderKey& key, const IndexEntry& entry);
+  Status Append(const OrderKey& key, const SlotEntry& entry);
   // Ends the file and syncs it.
   Status Finish();
   uint64_t entries() const { return file_->slots(); }
@@ -48,11 +46,11 @@ class SortedStore {
   // With its trie, which is read from flash, or without. kCorruption, kNotFound, kIoError.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
-                                                         unsigned partition_bits);
-  static Result<std::shared_ptr<const SortedStore>> OpenWithoutTrie(Env& env,
-                                                                    const std::string& directory,
-                                                                    const StoreFileId& id,
-                                                                    unsigned partition_bits);
+                                                         unsigned partition_bits,
+                                                         const SlotLayout& layout = kChunkSlots);
+  static Result<std::shared_ptr<const SortedStore>> OpenWithoutTrie(
+      Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
+      const SlotLayout& layout = kChunkSlots);
 
   // The same store, with its trie read from flash, or without.
   Result<std::shared_ptr<const SortedStore>> WithTrie() const;
@@ -67,6 +65,7 @@ class SortedStore {
   uint64_t trie_bytes() const { return file_->info().payload_bytes; }
   unsigned partition_bits() const { return partition_bits_; }
   uint64_t entries() const { return file_->info().entries; }
+  const SlotLayout& layout() const { return file_->layout(); }
 
   // The page where a key must be if it is there. With a trie.
   uint32_t PageOf(const OrderKey& key) const { return trie_->Lookup(TrieKeyOf(key)); }
@@ -112,6 +111,7 @@ class SortedSearch {
   void StepAside(uint32_t page);
 
   uint64_t entries_ = 0;
+  SlotLayout layout_;
   uint64_t hash_secret_ = 0;
   OrderKey key_;
   // The key is in pages [first_, end_), whose keys have hashes between these.
@@ -132,7 +132,7 @@ class SortedCursor {
 
   struct Item {
     OrderKey key;
-    IndexEntry entry;
+    SlotEntry entry;  // until the next Next()
   };
   // What Next() moves to; nothing at the end.
   const std::optional<Item>& item() const { return item_; }
@@ -144,7 +144,8 @@ class SortedCursor {
   std::optional<FrozenFileScan> scan_;
   std::optional<FrozenFileScan::Page> page_;
   uint64_t left_ = 0;  // slots not seen yet
-  size_t slot_ = kSlotsPerPage;
+  SlotLayout layout_;
+  size_t slot_ = 0;  // of the page
   std::optional<Item> item_;
   uint64_t damaged_pages_ = 0;
 };

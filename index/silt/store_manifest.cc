@@ -55,7 +55,8 @@ Result<PartitionRecord> DecodePartition(Decoder& in, uint64_t next_id) {
 std::string EncodeStoreManifest(const StoreManifest& manifest) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(manifest.bucket_bits));
-  out.U8(static_cast<uint8_t>(manifest.partition_bits)).U8(manifest.entries_lost ? 1 : 0).U8(0);
+  out.U8(static_cast<uint8_t>(manifest.partition_bits)).U8(manifest.entries_lost ? 1 : 0);
+  out.U8(static_cast<uint8_t>(manifest.layout.bits() - SlotLayout::kLeastBits));
   out.U64(manifest.hash_secret).U64(manifest.complete_sequence).U64(manifest.next_id);
   for (const PartitionRecord& partition : manifest.partitions) EncodePartition(out, partition);
   out.U64(Checksum(out.view()));
@@ -78,12 +79,15 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   manifest.bucket_bits = in.U8();
   manifest.partition_bits = in.U8();
   const uint8_t lost = in.U8();
-  const uint8_t reserved = in.U8();
+  const unsigned slot_bits = SlotLayout::kLeastBits + in.U8();
   manifest.entries_lost = lost == 1;
   manifest.hash_secret = in.U64();
   manifest.complete_sequence = in.U64();
   manifest.next_id = in.U64();
-  if (!in.ok() || lost > 1 || reserved != 0) return Damaged("has a wrong header");
+  if (!in.ok() || lost > 1 || slot_bits > SlotLayout::kMostBits) {
+    return Damaged("has a wrong header");
+  }
+  manifest.layout = SlotLayout(slot_bits);
   if (manifest.bucket_bits < 1 || manifest.bucket_bits > kMaxBucketBits ||
       manifest.partition_bits > kMaxPartitionBits) {
     return Damaged(fmt::format("has 2^{} partitions with tables of 2^{} buckets",

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "index/silt/slot.h"
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -37,6 +38,7 @@ struct StoreManifest {
   uint64_t hash_secret = 0;
   unsigned bucket_bits = 0;     // of the LogStores' tables
   unsigned partition_bits = 0;  // 2^bits partitions
+  SlotLayout layout = kChunkSlots;
   // Everything put with sequences up to this one is in durable pages and stores.
   uint64_t complete_sequence = 0;
   // Ids are never used twice in an index. Logs are begun without a new manifest, so there may be

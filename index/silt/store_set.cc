@@ -10,10 +10,11 @@ StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Re
       hash_secret_(recovery->hash_secret()),
       bucket_bits_(recovery->bucket_bits()),
       partition_bits_(recovery->partition_bits()),
+      layout_(recovery->layout()),
       partitions_(size_t{1} << partition_bits_),
       recovery_(std::move(recovery)),
       recovery_failures_(partitions_.size()),
-      plan_(PlanMemory(options.memory_limit, options, bucket_bits_, partition_bits_)) {}
+      plan_(PlanMemory(options.memory_limit, options, bucket_bits_, partition_bits_, layout_)) {}
 
 // --- Opening ---
 
@@ -70,7 +71,7 @@ Status StoreSet::FinishRecovery() {
 // --- Memory ---
 
 void StoreSet::SetMemoryLimit(uint64_t bytes) {
-  const MemoryPlan plan = PlanMemory(bytes, options_, bucket_bits_, partition_bits_);
+  const MemoryPlan plan = PlanMemory(bytes, options_, bucket_bits_, partition_bits_, layout_);
   MutexLock lock(plan_mutex_);
   plan_ = plan;
 }
@@ -140,7 +141,8 @@ Status StoreSet::BeginLog(uint32_t p) {
                                 .id = file.id,
                                 .first_page = partition.active->end_page(),
                                 .bucket_bits = bucket_bits,
-                                .hash_secret = hash_secret_};
+                                .hash_secret = hash_secret_,
+                                .layout = layout_};
   auto version = std::make_shared<PartitionVersion>(*partition.version);
   version->logs.push_back(std::move(partition.active));
   partition.version = std::move(version);
@@ -179,7 +181,8 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
   uint64_t filter_bytes = 0;
   for (const Conversion& conversion : conversions) {
     SILTFS_ASSIGN_OR_RETURN(
-        auto store, HashStore::OpenWithoutFilter(env_, options_.directory, conversion.hash_file));
+        auto store,
+        HashStore::OpenWithoutFilter(env_, options_.directory, conversion.hash_file, layout_));
     if (HasRoomFor(filter_bytes + store->filter_bytes())) {
       filter_bytes += store->filter_bytes();
       auto filtered = store->WithFilter();
@@ -240,8 +243,8 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   std::shared_ptr<const SortedStore> sorted;
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
-    SILTFS_ASSIGN_OR_RETURN(
-        sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file, partition_bits_));
+    SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file,
+                                                                 partition_bits_, layout_));
     if (HasRoomFor(sorted->trie_bytes())) {
       auto with_trie = sorted->WithTrie();
       if (with_trie.ok()) sorted = std::move(*with_trie);

@@ -52,6 +52,7 @@ class StoreSet {
   const SiltIndexOptions& options() const { return options_; }
   uint64_t hash_secret() const { return hash_secret_; }
   unsigned partition_bits() const { return partition_bits_; }
+  const SlotLayout& layout() const { return layout_; }
 
   size_t partition_count() const { return partitions_.size(); }
   Partition& partition(size_t i) { return partitions_[i]; }
@@ -124,6 +125,7 @@ class StoreSet {
   const uint64_t hash_secret_;
   const unsigned bucket_bits_;
   const unsigned partition_bits_;
+  const SlotLayout layout_;
 
   std::deque<Partition> partitions_;  // as many as there are, for good
 

@@ -215,13 +215,15 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   SILTFS_ASSIGN_OR_RETURN(
       auto writer,
       SortedStoreWriter::Create(stores_.env(), options.directory, file, stores_.partition_bits(),
-                                version.HashEntries() + version.SortedEntries(), throttle_));
+                                version.HashEntries() + version.SortedEntries(), throttle_,
+                                stores_.layout()));
   EntryMerge merge(version, {.hash_secret = stores_.hash_secret(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,
-                             .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes});
+                             .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes,
+                             .layout = stores_.layout()});
   uint64_t until_look = kEntriesBetweenLooks;
-  const auto write = [&](const OrderKey& key, const IndexEntry& entry) -> Status {
+  const auto write = [&](const OrderKey& key, const SlotEntry& entry) -> Status {
     SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
     if (--until_look > 0) return Status::Ok();
     until_look = kEntriesBetweenLooks;

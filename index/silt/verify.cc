@@ -22,19 +22,19 @@ class StoreCheck {
   uint64_t Entry(const IndexEntry& entry, uint64_t slot) {
     const uint64_t hash = HashOf(entry.name, options_.hash_secret);
     if (PartitionOf(hash, options_.partition_bits) != options_.partition) {
-      Say("entry-partition", slot / kSlotsPerPage,
+      Say("entry-partition", options_.layout.PageOf(slot),
           fmt::format("{} in slot {} belongs to another partition", entry.name.ToHex(), slot));
     }
     return hash;
   }
 
   void Place(const IndexEntry& entry, uint64_t slot) {
-    Say("entry-place", slot / kSlotsPerPage,
+    Say("entry-place", options_.layout.PageOf(slot),
         fmt::format("no lookup of {} comes to slot {}, where it is", entry.name.ToHex(), slot));
   }
 
   void Order(const IndexEntry& entry, uint64_t slot) {
-    Say("entry-order", slot / kSlotsPerPage,
+    Say("entry-order", options_.layout.PageOf(slot),
         fmt::format("{} in slot {} is not behind the entry before it", entry.name.ToHex(), slot));
   }
 
@@ -83,6 +83,7 @@ Status VerifyLog(const LogStore& log, StoreCheck check) {
 }
 
 Status VerifyHash(const HashStore& store, StoreCheck check) {
+  const SlotLayout& layout = store.layout();
   auto filter = store.ReadFilter();
   if (!filter.ok()) check.Index(filter.status());
   FrozenFileScan scan(store.file());
@@ -96,9 +97,9 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
       damaged = true;
       continue;
     }
-    for (size_t i = 0; i < kSlotsPerPage; ++i) {
-      const auto slot = static_cast<uint32_t>(page->number * kSlotsPerPage + i);
-      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+    for (size_t i = 0; i < layout.slots_per_page(); ++i) {
+      const auto slot = static_cast<uint32_t>(page->number * layout.slots_per_page() + i);
+      const IndexEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
       if (entry.name == ChunkName{}) continue;
       ++found;
       const uint64_t hash = check.Entry(entry, slot);
@@ -110,6 +111,7 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
 }
 
 Status VerifySorted(const SortedStore& store, StoreCheck check) {
+  const SlotLayout& layout = store.layout();
   auto trie = store.ReadTrie();
   if (!trie.ok()) check.Index(trie.status());
   FrozenFileScan scan(store.file());
@@ -118,15 +120,15 @@ Status VerifySorted(const SortedStore& store, StoreCheck check) {
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
     if (!page) break;
-    const auto slots = std::min<uint64_t>(left, kSlotsPerPage);
+    const auto slots = std::min<uint64_t>(left, layout.slots_per_page());
     left -= slots;
     if (page->damaged) {
       check.Page(page->number);
       continue;
     }
     for (size_t i = 0; i < slots; ++i) {
-      const uint64_t slot = uint64_t{page->number} * kSlotsPerPage + i;
-      const IndexEntry entry = DecodeSlot(SlotOfPage(page->bytes, i));
+      const uint64_t slot = uint64_t{page->number} * layout.slots_per_page() + i;
+      const IndexEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
       const OrderKey key{check.Entry(entry, slot), entry.name};
       if (last && !(*last < key)) check.Order(entry, slot);
       if (trie.ok() && trie->Lookup(TrieKeyOf(key)) != page->number) check.Place(entry, slot);

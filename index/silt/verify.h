@@ -15,6 +15,7 @@ struct VerifyOptions {
   uint64_t hash_secret = 0;
   unsigned partition_bits = 0;
   uint32_t partition = 0;
+  SlotLayout layout = kChunkSlots;
 };
 
 // kIoError where something can't be read.

@@ -155,7 +155,8 @@ TEST_CASE("entries of damaged pages are left out, and each page is counted once"
   FlipByte(maker.env, maker.PathOf(version.hashes[0]->file_id()), 2 * kPageSize + 9);
   FlipByte(maker.env, maker.PathOf(version.logs[0]->file_id()), kPageSize + 99);
   uint64_t in_hash_page = 0;
-  for (size_t slot = 2 * kSlotsPerPage; slot < 3 * kSlotsPerPage; ++slot) {
+  for (size_t slot = 2 * kChunkSlots.slots_per_page(); slot < 3 * kChunkSlots.slots_per_page();
+       ++slot) {
     in_hash_page += version.hashes[0]->filter()->Occupied(slot);
   }
   const size_t memory = GENERATE(2000U, 1U << 20);  // several passes, or one

@@ -55,10 +55,10 @@ std::vector<uint32_t> DamagedPages(const FrozenFile& file, uint64_t slots) {
       damaged.push_back(number);
       continue;
     }
-    for (uint64_t i = 0; i < kSlotsPerPage; ++i) {
-      const uint64_t slot = number * kSlotsPerPage + i;
+    for (uint64_t i = 0; i < kChunkSlots.slots_per_page(); ++i) {
+      const uint64_t slot = number * kChunkSlots.slots_per_page() + i;
       const bool empty = slot >= slots || slot % 7 == 6;
-      const IndexEntry entry = DecodeSlot(SlotOfPage((*page)->bytes, i));
+      const IndexEntry entry = DecodeSlot(SlotOfPage(kChunkSlots, (*page)->bytes, i));
       REQUIRE(entry.name == (empty ? ChunkName{} : NameOf(slot)));
     }
   }

@@ -12,8 +12,8 @@ namespace {
 std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, uint64_t hash) {
   for (const uint32_t slot : store.filter()->Find(hash)) {
     alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
-    REQUIRE_OK(store.file().file().Read(slot / kSlotsPerPage * kPageSize, page));
-    const IndexEntry entry = HashStore::EntryInPage(slot, page);
+    REQUIRE_OK(store.file().file().Read(slot / kChunkSlots.slots_per_page() * kPageSize, page));
+    const IndexEntry entry = store.EntryInPage(slot, page);
     if (entry.name == name) return entry;
   }
   return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
     REQUIRE(page < store.file().info().pages);
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(page * kPageSize, bytes));
-    if (auto entry = FindInPage(name, bytes)) return entry;
+    if (auto entry = FindInPage(kChunkSlots, name, bytes)) return entry;
   }
   return std::nullopt;
 }

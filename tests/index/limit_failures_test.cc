@@ -45,7 +45,7 @@ TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, with
   missing = 0;
   for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing with a page of zeros");
-  CHECK(missing <= 8 * kSlotsPerPage);
+  CHECK(missing <= 8 * kChunkSlots.slots_per_page());
 }
 
 TEST_CASE("an index that can write no more still gives memory up") {

@@ -41,26 +41,26 @@ void WriteAllOut(LogStore& store) {
 
 TEST_CASE("a page says what it is, and nothing else passes for it") {
   std::array<uint8_t, kPageSize> page{};
-  for (size_t i = 0; i < 5; ++i) EncodeLogSlot(page, i, NumberedEntry(i));
+  for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, NumberedEntry(i));
   SealLogPage(page, {.log_id = 3, .complete_sequence = 44, .page_number = 8, .count = 5});
-  const auto header = CheckLogPage(page, 3, 8);
+  const auto header = CheckLogPage(kChunkSlots, page, 3, 8);
   REQUIRE(header.has_value());
   CHECK(header->complete_sequence == 44);
   CHECK(header->count == 5);
-  CHECK(DecodeLogSlot(page, 4).name == NameOf(4));
-  CHECK(DecodeLogSlot(page, 4).location == NumberedEntry(4).location);
+  CHECK(DecodeLogSlot(kChunkSlots, page, 4).name == NameOf(4));
+  CHECK(DecodeLogSlot(kChunkSlots, page, 4).location == NumberedEntry(4).location);
 
-  CHECK_FALSE(CheckLogPage(page, 4, 8).has_value());
-  CHECK_FALSE(CheckLogPage(page, 3, 9).has_value());
+  CHECK_FALSE(CheckLogPage(kChunkSlots, page, 4, 8).has_value());
+  CHECK_FALSE(CheckLogPage(kChunkSlots, page, 3, 9).has_value());
   for (size_t i = 0; i < kPageSize; ++i) {
     page[i] ^= 1;
-    REQUIRE_FALSE(CheckLogPage(page, 3, 8).has_value());
+    REQUIRE_FALSE(CheckLogPage(kChunkSlots, page, 3, 8).has_value());
     page[i] ^= 1;
   }
-  SealLogPage(page, {.log_id = 3, .page_number = 8, .count = kLogSlotsPerPage + 1});
-  CHECK_FALSE(CheckLogPage(page, 3, 8).has_value());
+  SealLogPage(page, {.log_id = 3, .page_number = 8, .count = LogSlotsPerPage(kChunkSlots) + 1});
+  CHECK_FALSE(CheckLogPage(kChunkSlots, page, 3, 8).has_value());
   page.fill(0);
-  CHECK_FALSE(CheckLogPage(page, 0, 0).has_value());
+  CHECK_FALSE(CheckLogPage(kChunkSlots, page, 0, 0).has_value());
 }
 
 TEST_CASE("entries are found in the tail and on flash") {
@@ -91,7 +91,7 @@ TEST_CASE("pages are numbered on from the log before") {
   WriteAllOut(store);
   std::array<uint8_t, kPageSize> page;
   REQUIRE_OK(store.file()->Read(kPageSize, page));
-  CHECK(CheckLogPage(page, kConfig.id, kConfig.first_page + 1).has_value());
+  CHECK(CheckLogPage(kChunkSlots, page, kConfig.id, kConfig.first_page + 1).has_value());
 
   // Whoever expects another page there takes none of it.
   LogStore::Config other = kConfig;
@@ -216,7 +216,7 @@ TEST_CASE("a log is read as a whole: flash, sealed pages and the page being fill
     REQUIRE_OK(contents);
     for (uint64_t i = 0; i <= 30; ++i) {
       const auto entry = contents->Entry(
-          LogSlotNumber(static_cast<uint32_t>(i / 10), static_cast<size_t>(i % 10)));
+          LogSlotNumber(kChunkSlots, static_cast<uint32_t>(i / 10), static_cast<size_t>(i % 10)));
       REQUIRE(entry.has_value() == (i < damaged_from || i >= damaged_to));
       if (entry) REQUIRE(entry->name == NameOf(i));
     }

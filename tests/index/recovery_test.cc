@@ -6,7 +6,7 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr uint64_t kPage = kLogSlotsPerPage;  // entries
+constexpr uint64_t kPage = LogSlotsPerPage(kChunkSlots);  // entries
 constexpr uint32_t kPagesPerLog = 3;
 
 // An index of three logs that were never converted, of three, three and two full pages: numbers 0
@@ -360,7 +360,7 @@ TEST_CASE("page numbers may wrap") {
     for (size_t at = 0; at < contents.size(); at += kPageSize) {
       const PageBytes page(reinterpret_cast<uint8_t*>(contents.data()) + at, kPageSize);
       const auto number = static_cast<uint32_t>(3 * log + at / kPageSize);
-      auto header = CheckLogPage(page, fixture.logs.at(log).id, number);
+      auto header = CheckLogPage(kChunkSlots, page, fixture.logs.at(log).id, number);
       REQUIRE(header.has_value());
       header->page_number = kFirst + number;
       SealLogPage(page, *header);

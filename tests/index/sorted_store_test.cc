@@ -15,7 +15,7 @@ std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store
   REQUIRE(number < store.file().info().pages);
   alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
   REQUIRE_OK(store.file().file().Read(number * kPageSize, page));
-  return FindInPage(name, page);
+  return FindInPage(kChunkSlots, name, page);
 }
 
 // The same without the trie; counts the pages read.
@@ -27,7 +27,7 @@ std::optional<IndexEntry> Search(const StoreMaker& maker, const SortedStore& sto
     ++reads;
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(*page * kPageSize, bytes));
-    if (search.Take(*page, bytes)) return FindInPage(name, bytes);
+    if (search.Take(*page, bytes)) return FindInPage(kChunkSlots, name, bytes);
   }
   return std::nullopt;
 }
@@ -101,7 +101,8 @@ TEST_CASE("a search without a trie takes no more than twice log2 of the pages, w
 
 TEST_CASE("a search over pages of anything ends") {
   StoreMaker maker;
-  const auto store = maker.Sorted(NumberedEntries(0, 100 * kSlotsPerPage))->WithoutTrie();
+  const auto store =
+      maker.Sorted(NumberedEntries(0, 100 * kChunkSlots.slots_per_page()))->WithoutTrie();
   Random random(3);
   for (int round = 0; round < 300; ++round) {
     const ChunkName name = NameOf(static_cast<uint64_t>(round));

@@ -31,8 +31,8 @@ void Rewrite(StoreMaker& maker, const Store& store, FrozenFileInfo info,
     auto page = scan.Next();
     REQUIRE_OK(page);
     if (!*page) break;
-    for (size_t i = 0; i < kSlotsPerPage; ++i) {
-      slots.push_back(DecodeSlot(SlotOfPage((*page)->bytes, i)));
+    for (size_t i = 0; i < kChunkSlots.slots_per_page(); ++i) {
+      slots.push_back(DecodeSlot(SlotOfPage(kChunkSlots, (*page)->bytes, i)));
     }
   }
   auto payload = store.file().ReadPayload();

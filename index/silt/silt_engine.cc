@@ -1,0 +1,441 @@
+#include "index/silt/silt_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "index/silt/entry_merge.h"
+#include "index/silt/recovery.h"
+#include "index/silt/verify.h"
+
+namespace siltfs {
+namespace {
+
+// Batches of fewer names are not worth setting a queue up.
+constexpr size_t kFewLookups = 3;
+// As many calls of Get as may come at once again and again.
+constexpr size_t kMostIdleReaders = 4;
+
+}  // namespace
+
+SiltEngine::SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* owner,
+                       std::unique_ptr<Recovery> recovery)
+    : options_(options),
+      owner_(owner),
+      stores_(env, options, std::move(recovery)),
+      upkeep_(stores_) {
+  max_log_pages_ = stores_.memory_plan().max_log_pages;
+}
+
+Result<std::unique_ptr<SiltEngine>> SiltEngine::Open(Env& env, const SiltIndexOptions& options,
+                                                     EntryOwner* owner) {
+  SILTFS_ASSIGN_OR_RETURN(auto recovery, Recovery::Begin(env, options, owner));
+  std::unique_ptr<SiltEngine> engine(new SiltEngine(env, options, owner, std::move(recovery)));
+  if (!options.serve_early) SILTFS_RETURN_IF_ERROR(engine->WaitUntilOpen());
+  return engine;
+}
+
+// --- Opening ---
+
+Status SiltEngine::WaitUntilOpen() {
+  if (open_) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(stores_.Recover());
+  complete_ = std::max(complete_, stores_.durable_sequence_found());
+  open_ = true;
+  upkeep_.Wake();
+  return Status::Ok();
+}
+
+// --- Lookups ---
+
+class SiltEngine::GetBatch final : public LookupBatch {
+ public:
+  GetBatch(SiltEngine& index, std::span<const ChunkName> names, const Found& found)
+      : index_(index), names_(names), found_(found), pins_(index.stores_.partition_count()) {}
+  ~GetBatch() override { Count(index_.flash_reads_, pages_read_); }
+
+  size_t size() const override { return names_.size(); }
+
+  Lookup Prepare(size_t i) override {
+    const Lookup lookup(names_[i], HashOf(names_[i], index_.stores_.hash_secret()));
+    const uint32_t p = PartitionOf(lookup.hash(), index_.stores_.partition_bits());
+    Partition::Pin& pin = pins_[p];
+    if (pin.active == nullptr) {
+      Status there = index_.stores_.NeedPartition(p);
+      if (!there.ok() && status_.ok()) status_ = std::move(there);
+      pin = index_.stores_.partition(p).Get();
+    }
+    if (pin.active != nullptr) pin.active->Prefetch(lookup.hash());
+    return lookup;
+  }
+
+  void Begin(Lookup& lookup) override {
+    const Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+    if (pin.active == nullptr) {
+      lookup.Abandon();  // status_ says why
+      return;
+    }
+    ReaderLock lock(PartitionFor(lookup).mutex);
+    lookup.Begin(*pin.active, pin.version.get());
+  }
+
+  void End(size_t i, const Lookup& lookup) override {
+    const auto& found = lookup.found();
+    if (found && !IsTombstone(*found)) found_(i, {*found, lookup.found_rest()});
+    pages_read_ += lookup.pages_read();
+    if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
+    if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
+  }
+
+  Status TakeStatus() { return std::move(status_); }
+
+ private:
+  const Partition& PartitionFor(const Lookup& lookup) const {
+    return index_.stores_.partition(PartitionOf(lookup.hash(), index_.stores_.partition_bits()));
+  }
+
+  SiltEngine& index_;
+  const std::span<const ChunkName> names_;
+  const Found& found_;
+  std::vector<Partition::Pin> pins_;  // keep what lookups look at; taken at a partition's first
+  uint64_t pages_read_ = 0;
+  Status status_;
+};
+
+Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
+  GetBatch batch(*this, names, found);
+  if (names.size() <= kFewLookups) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      Lookup lookup = batch.Prepare(i);
+      batch.Begin(lookup);
+      FinishLookup(lookup);
+      batch.End(i, lookup);
+    }
+  } else {
+    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, TakeReader());
+    RunLookups(batch, reader);
+    Return(std::move(reader));
+  }
+  return batch.TakeStatus();
+}
+
+// Of a lookup that a writing call has begun.
+Status SiltEngine::FinishForPut(Lookup& lookup) {
+  FinishLookup(lookup);
+  Count(put_flash_reads_, lookup.pages_read());
+  if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
+  return lookup.status();
+}
+
+// Kept for the next call, unless the plan has changed or there are enough of them.
+void SiltEngine::Return(LookupReader reader) {
+  const size_t bytes = reader.pages.size();
+  MutexLock lock(readers_mutex_);
+  if (bytes != ReaderBytes() || idle_readers_.size() >= kMostIdleReaders) return;
+  idle_readers_.push_back(std::move(reader));
+}
+size_t SiltEngine::ReaderBytes() const {
+  return size_t{2} * stores_.memory_plan().read_depth * kPageSize;
+}
+
+Result<LookupReader> SiltEngine::TakeReader() {
+  {
+    MutexLock lock(readers_mutex_);
+    if (!idle_readers_.empty()) {
+      LookupReader reader = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+      return reader;
+    }
+  }
+  const MemoryPlan plan = stores_.memory_plan();
+  SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(plan.read_depth));
+  return LookupReader{.queue = std::move(queue),
+                      .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
+}
+
+// What the active store holds of a name; nothing if it is not there.
+Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& partition,
+                                                                   const ChunkName& name,
+                                                                   uint64_t hash) {
+  Lookup lookup(name, hash);
+  {
+    ReaderLock lock(partition.mutex);
+    lookup.Begin(*partition.active, nullptr);
+  }
+  SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
+  std::optional<LogStore::Resident> resident;
+  if (const auto slot = lookup.active_slot()) {
+    resident = {.slot = *slot, .tombstone = IsTombstone(*lookup.found())};
+  }
+  return resident;
+}
+
+Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit) {
+  SILTFS_RETURN_IF_ERROR(stores_.Recover());
+  for (size_t p = 0; p < stores_.partition_count(); ++p) {
+    const auto version = stores_.partition(p).Snapshot();
+    EntryMerge merge(*version, {.hash_secret = stores_.hash_secret(),
+                                .partition_bits = stores_.partition_bits(),
+                                .partition = static_cast<uint32_t>(p),
+                                .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes,
+                                .layout = layout()});
+    SILTFS_RETURN_IF_ERROR(
+        merge.Run([&](const OrderKey&, const SlotEntry& entry) { return visit(entry); }));
+    if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
+  }
+  return Status::Ok();
+}
+
+Status SiltEngine::Verify(const std::function<void(const IndexFinding&)>& report) {
+  SILTFS_RETURN_IF_ERROR(stores_.Recover());
+  for (size_t p = 0; p < stores_.partition_count(); ++p) {
+    const auto version = stores_.partition(p).Snapshot();
+    SILTFS_RETURN_IF_ERROR(VerifyPartition(*version,
+                                           {.hash_secret = stores_.hash_secret(),
+                                            .partition_bits = stores_.partition_bits(),
+                                            .partition = static_cast<uint32_t>(p),
+                                            .layout = layout()},
+                                           report));
+  }
+  return Status::Ok();
+}
+
+// --- Writing: the calls that come one at a time ---
+
+Status SiltEngine::BeginPut(uint64_t complete) {
+  SILTFS_RETURN_IF_ERROR(CheckWriting());
+  complete_ = complete;
+  return logs_fit_ ? Status::Ok() : ShrinkLogs();
+}
+
+Status SiltEngine::EndPut(size_t entries) {
+  since_flush_ += entries;
+  if (!options_.synchronous && since_flush_ < options_.entries_per_flush) return Status::Ok();
+  return MakeDurable();
+}
+
+Status SiltEngine::Delete(const ChunkName& name) {
+  SILTFS_RETURN_IF_ERROR(CheckWriting());
+  Lookup lookup(name, HashOf(name, stores_.hash_secret()));
+  const Partition& partition =
+      stores_.partition(PartitionOf(lookup.hash(), stores_.partition_bits()));
+  const Partition::Pin pin = partition.Get();
+  {
+    ReaderLock lock(partition.mutex);
+    lookup.Begin(*pin.active, pin.version.get());
+  }
+  SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
+  if (!lookup.found() || IsTombstone(*lookup.found())) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Enter(IndexEntry{.name = name, .location = {}}));
+  return options_.synchronous ? MakeDurable() : Status::Ok();
+}
+
+// Enters an entry or tombstone into the active store of its partition, or into a new one if that
+// is full.
+Status SiltEngine::Enter(const SlotEntry& entry) {
+  const uint64_t hash = HashOf(entry.name, stores_.hash_secret());
+  const uint32_t p = PartitionOf(hash, stores_.partition_bits());
+  Partition& partition = stores_.partition(p);
+  SILTFS_RETURN_IF_ERROR(MakeRoom(p));
+  SILTFS_ASSIGN_OR_RETURN(auto old, FindInActive(partition, entry.name, hash));
+  if (Append(partition, entry, hash, old)) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Freeze(p));
+  if (Append(partition, entry, hash, std::nullopt)) return Status::Ok();
+  return Stop({StatusCode::kIoError, "an empty LogStore refused an entry"});
+}
+
+bool SiltEngine::Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
+                        const std::optional<LogStore::Resident>& old) {
+  WriterLock lock(partition.mutex);
+  return old ? partition.active->Replace(hash, *old, entry, complete_)
+             : partition.active->Insert(hash, entry, complete_);
+}
+
+// Keeps the tail and the log bounded: afterwards one more page fits into both.
+Status SiltEngine::MakeRoom(uint32_t p) {
+  const LogStore& active = Active(p);
+  if (active.sealed_pages() >= max_log_pages_) return Freeze(p);
+  if (active.sealed_tail_pages() >= options_.write_batch_pages) return WriteOut(p);
+  return Status::Ok();
+}
+
+Status SiltEngine::WriteOut(uint32_t p) {
+  LogStore& active = Active(p);
+  const uint64_t size = uint64_t{active.sealed_tail_pages()} * kPageSize;
+  if (size == 0) return Status::Ok();
+  // Pages that were never reported durable may be written again, so a full disk is no end.
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(active.WriteOut()));
+  stores_.CountWritten(size);
+  unsynced_.insert(active.id());
+  WriterLock lock(stores_.partition(p).mutex);
+  active.DropWritten();
+  return Status::Ok();
+}
+
+// Ends the active store of a partition and begins another.
+Status SiltEngine::Freeze(uint32_t p) {
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+  SealOpenPage(p);
+  SILTFS_RETURN_IF_ERROR(WriteOut(p));
+  // What is frozen may be durable, as another store, at any moment.
+  SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
+  upkeep_.Wake();
+  return Status::Ok();
+}
+
+void SiltEngine::SealOpenPage(uint32_t p) {
+  LogStore& active = Active(p);
+  if (!active.HasOpenEntries()) return;
+  WriterLock lock(stores_.partition(p).mutex);
+  active.SealPage(complete_);
+}
+
+Status SiltEngine::Flush(uint64_t complete) {
+  SILTFS_RETURN_IF_ERROR(CheckWriting());
+  complete_ = complete;
+  return MakeDurable();
+}
+
+Status SiltEngine::Close(uint64_t complete) {
+  Status flushed = Flush(complete);
+  upkeep_.Stop();
+  return flushed;
+}
+
+Status SiltEngine::MakeDurable() {
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    SealOpenPage(p);
+    SILTFS_RETURN_IF_ERROR(WriteOut(p));
+  }
+  SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
+  SILTFS_RETURN_IF_ERROR(SyncLogs());
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.RecordDurable(complete_)));
+  durable_.store(complete_, std::memory_order_release);
+  since_flush_ = 0;
+  return Status::Ok();
+}
+
+Status SiltEngine::MakeOwnerDurable() {
+  return owner_ == nullptr ? Status::Ok() : StopUnlessNoSpace(owner_->MakeDurable());
+}
+
+// All logs with pages that are not synced, but those that have been converted meanwhile.
+Status SiltEngine::SyncLogs() {
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    const Partition::Pin pin = stores_.partition(p).Get();
+    auto sync = [&](const LogStore& log) {
+      if (!unsynced_.contains(log.id())) return Status::Ok();
+      Status synced = log.Sync();
+      return synced.ok() ? synced : Stop(std::move(synced));
+    };
+    for (const auto& log : pin.version->logs) SILTFS_RETURN_IF_ERROR(sync(*log));
+    SILTFS_RETURN_IF_ERROR(sync(*pin.active));
+  }
+  unsynced_.clear();
+  return Status::Ok();
+}
+
+Status SiltEngine::CheckWriting() {
+  if (!stopped_.ok()) return stopped_;
+  Status failed = upkeep_.failure();
+  return failed.ok() ? Status::Ok() : Stop(std::move(failed));
+}
+
+Status SiltEngine::Stop(Status why) {
+  stopped_ = why;
+  stopped_.IgnoreError("asked for before the next write");
+  return why;
+}
+
+Status SiltEngine::StopUnlessNoSpace(Status status) {
+  return status.ok() || status.Is(StatusCode::kNoSpace) ? std::move(status)
+                                                        : Stop(std::move(status));
+}
+
+// For the writing calls, which alone change which it is.
+LogStore& SiltEngine::Active(uint32_t p) {
+  Partition& partition = stores_.partition(p);
+  ReaderLock lock(partition.mutex);
+  return *partition.active;
+}
+
+// --- Memory ---
+
+Status SiltEngine::SetMemoryLimit(uint64_t bytes) {
+  stores_.SetMemoryLimit(bytes);
+  max_log_pages_ = stores_.memory_plan().max_log_pages;
+  upkeep_.FitMemory();
+  {
+    MutexLock lock(readers_mutex_);
+    idle_readers_.clear();
+  }
+  SILTFS_RETURN_IF_ERROR(WaitUntilOpen());
+  logs_fit_ = options_.read_only;
+  return logs_fit_ ? Status::Ok() : ShrinkLogs();
+}
+
+// Ends active stores whose tables are larger than there is memory for: what they hold gets along
+// with less as HashStores. On a full disk they stay until there is room.
+Status SiltEngine::ShrinkLogs() {
+  SILTFS_RETURN_IF_ERROR(CheckWriting());
+  Status shrunk = FreezeLargeLogs();
+  logs_fit_ = shrunk.ok();
+  if (!shrunk.Is(StatusCode::kNoSpace)) return shrunk;
+  shrunk.IgnoreError("the next Put tries it again");
+  return Status::Ok();
+}
+
+Status SiltEngine::FreezeLargeLogs() {
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    if (Active(p).bucket_bits() <= stores_.memory_plan().bucket_bits) continue;
+    if (Active(p).Empty()) {
+      stores_.ResizeEmptyLog(p);
+    } else {
+      SILTFS_RETURN_IF_ERROR(Freeze(p));
+    }
+  }
+  return Status::Ok();
+}
+
+// --- State ---
+
+uint64_t SiltEngine::durable_sequence() const {
+  if (!stores_.Recover().ok()) return 0;
+  return std::max(durable_.load(std::memory_order_acquire), stores_.durable_sequence_found());
+}
+
+IndexStats SiltEngine::stats() const {
+  IndexStats stats;
+  stats.engine = "silt";
+  for (size_t p = 0; p < stores_.partition_count(); ++p) {
+    const Partition& partition = stores_.partition(p);
+    ReaderLock lock(partition.mutex);
+    if (partition.active == nullptr) continue;  // not there yet
+    stats.stores.push_back(partition.active->Stats());
+    for (const auto& store : partition.version->logs) stats.stores.push_back(store->Stats());
+    for (const auto& store : partition.version->hashes) stats.stores.push_back(store->Stats());
+    if (partition.version->sorted) stats.stores.push_back(partition.version->sorted->Stats());
+  }
+  for (const IndexComponentStats& store : stats.stores) {
+    stats.entries += store.entries;
+    stats.memory_bytes += store.memory_bytes;
+    stats.flash_bytes += store.flash_bytes;
+  }
+  stats.memory_bytes += upkeep_.memory_bytes();
+  {
+    MutexLock lock(readers_mutex_);
+    for (const LookupReader& reader : idle_readers_) stats.memory_bytes += reader.pages.size();
+  }
+  stats.flash_reads = flash_reads_.load(std::memory_order_relaxed);
+  stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);
+  stats.flash_bytes_written = stores_.bytes_written();
+  stats.damaged_pages = stores_.damaged_pages();
+  stats.merges = upkeep_.merges();
+  stats.conversions = upkeep_.conversions();
+  stats.merge_backlog = stores_.frozen_logs();
+  stats.load_backlog = stores_.recovered() ? upkeep_.load_backlog() : 1;
+  return stats;
+}
+
+}  // namespace siltfs

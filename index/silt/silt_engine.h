@@ -1,0 +1,111 @@
+// The engine of a SILT index (silt_index.h): entries with whatever their slots hold behind name and
+// location, in partitions of LogStores, HashStores and a SortedStore. A chunk index and a key-value
+// store are two ways to use it.
+//
+// Thread-safety: Get, ForEach, Verify, stats and durable_sequence come from any thread at any time;
+// the others, which write, one at a time. Ownership: `env` and the owner must outlive the engine.
+// Errors: silt_index.h. Durability: chunk_index.h, with `complete` for the sequence up to which all
+// has been put, which never decreases; what entries point to is made durable before them, where
+// there is an owner.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "index/silt/entry_owner.h"
+#include "index/silt/lookup.h"
+#include "index/silt/silt_options.h"
+#include "index/silt/store_set.h"
+#include "index/silt/upkeep.h"
+
+namespace siltfs {
+
+class SiltEngine {
+ public:
+  // `owner` may be null. Unless options.serve_early says otherwise, WaitUntilOpen has been called.
+  static Result<std::unique_ptr<SiltEngine>> Open(Env& env, const SiltIndexOptions& options,
+                                                  EntryOwner* owner);
+
+  const SlotLayout& layout() const { return stores_.layout(); }
+
+  // --- Reading ---
+
+  // Calls found(i, entry) with the entry of names[i] if it has one, in any order, from the calling
+  // thread. After an error the names that could not be told are left out.
+  using Found = std::function<void(size_t, const SlotEntry&)>;
+  Status Get(std::span<const ChunkName> names, const Found& found);
+  Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
+  Status Verify(const std::function<void(const IndexFinding&)>& report);
+  // Without lookups and entry_bytes_put.
+  IndexStats stats() const;
+  uint64_t durable_sequence() const;
+
+  // --- Writing ---
+
+  Status WaitUntilOpen();
+  // Enters entries one by one: BeginPut, then Enter for each, then EndPut with their number, also
+  // after a failure of Enter.
+  Status BeginPut(uint64_t complete);
+  Status Enter(const SlotEntry& entry);
+  Status EndPut(size_t entries);
+  Status Delete(const ChunkName& name);
+  Status Flush(uint64_t complete);
+  Status SetMemoryLimit(uint64_t bytes);
+  Status Close(uint64_t complete);
+
+ private:
+  class GetBatch;
+
+  SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* owner,
+             std::unique_ptr<Recovery> recovery);
+
+  Result<LookupReader> TakeReader();
+  void Return(LookupReader reader);
+  size_t ReaderBytes() const;
+  Status FinishForPut(Lookup& lookup);
+  Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition,
+                                                         const ChunkName& name, uint64_t hash);
+  bool Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
+              const std::optional<LogStore::Resident>& old);
+  Status MakeRoom(uint32_t p);
+  Status WriteOut(uint32_t p);
+  Status Freeze(uint32_t p);
+  void SealOpenPage(uint32_t p);
+  Status MakeDurable();
+  Status MakeOwnerDurable();
+  Status SyncLogs();
+  Status CheckWriting();
+  Status Stop(Status why);
+  Status StopUnlessNoSpace(Status status);
+  LogStore& Active(uint32_t p);
+  Status ShrinkLogs();
+  Status FreezeLargeLogs();
+
+  const SiltIndexOptions options_;
+  EntryOwner* const owner_;
+
+  // Used by the writing calls only, which come one at a time.
+  uint64_t complete_ = 0;  // up to where everything has been put
+  uint64_t since_flush_ = 0;
+  bool open_ = false;            // all was recovered
+  uint32_t max_log_pages_ = 0;   // of the memory plan
+  bool logs_fit_ = false;        // active stores are as the memory plan says
+  std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
+  Status stopped_;               // why nothing can be written any more
+
+  std::atomic<uint64_t> durable_{0};  // by what was done since the index was opened
+  std::atomic<uint64_t> flash_reads_{0};
+  std::atomic<uint64_t> put_flash_reads_{0};
+
+  mutable Mutex readers_mutex_;  // nothing else is taken under it
+  std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
+
+  mutable StoreSet stores_;  // what asks for the state may be what recovers it
+  mutable Upkeep upkeep_;    // ends before the stores
+};
+
+}  // namespace siltfs
