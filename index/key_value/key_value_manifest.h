@@ -1,0 +1,30 @@
+// What a key-value store was made with: written once, before anything else. Format: docs/format.md,
+// "Key-value store".
+//
+// Functions only, safe to call from any thread.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "index/silt/slot.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+struct KeyValueManifest {
+  SlotLayout layout;
+  std::array<uint8_t, 32> secret{};  // names are hashes of it and the key
+
+  friend bool operator==(const KeyValueManifest&, const KeyValueManifest&) = default;
+};
+
+// Nothing if there is none. kCorruption, kNeedsNewer.
+Result<std::optional<KeyValueManifest>> ReadKeyValueManifest(Env& env,
+                                                             const std::string& directory);
+// Durable on return.
+Status WriteKeyValueManifest(Env& env, const std::string& directory,
+                             const KeyValueManifest& manifest);
+
+}  // namespace siltfs

@@ -1,0 +1,329 @@
+#include "index/key_value/key_value_store.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+// The segment of an entry whose item is all in its slot.
+constexpr SegmentId kInlineSegment = UINT32_MAX;
+// How often a lookup follows an entry whose segment was reclaimed before it got there.
+constexpr int kMostChases = 8;
+
+bool IsInline(const Location& location) { return location.segment == kInlineSegment; }
+
+std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
+std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
+
+Status CheckOptions(const KeyValueOptions& options) {
+  const auto bits = static_cast<unsigned>(std::countr_zero(options.slot_size));
+  if (!std::has_single_bit(options.slot_size) || bits < SlotLayout::kLeastBits ||
+      bits > SlotLayout::kMostBits) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("slots of {} bytes; powers of two from {} to {} are possible",
+                        options.slot_size, size_t{1} << SlotLayout::kLeastBits,
+                        size_t{1} << SlotLayout::kMostBits)};
+  }
+  return Status::Ok();
+}
+
+Status MakeDirectory(Env& env, const std::string& path) {
+  Status made = env.CreateDirectory(path);
+  if (!made.Is(StatusCode::kAlreadyExists)) return made;
+  made.IgnoreError("it is there");
+  return Status::Ok();
+}
+
+Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckOptions(options));
+  if (options.read_only) {
+    return Status(StatusCode::kNotFound, "is no key-value store").At(options.directory);
+  }
+  KeyValueManifest manifest;
+  manifest.layout = SlotLayout(static_cast<unsigned>(std::countr_zero(options.slot_size)));
+  SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.secret));
+  // The manifest comes last, so that a store that has one has all of this.
+  SILTFS_RETURN_IF_ERROR(MakeDirectory(env, IndexDirectory(options.directory)));
+  SILTFS_RETURN_IF_ERROR(MakeDirectory(env, ValuesDirectory(options.directory)));
+  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
+  SILTFS_RETURN_IF_ERROR(WriteKeyValueManifest(env, options.directory, manifest));
+  return manifest;
+}
+
+Status TooLong(const char* what, size_t size, size_t most) {
+  return {StatusCode::kInvalidArgument,
+          fmt::format("a {} of {} bytes; {} are possible", what, size, most)};
+}
+
+}  // namespace
+
+// --- Opening ---
+
+KeyValueStore::KeyValueStore(const KeyValueOptions& options, const KeyValueManifest& manifest,
+                             std::unique_ptr<ValueLog> values)
+    : options_(options),
+      layout_(manifest.layout),
+      secret_(manifest.secret),
+      values_(std::move(values)) {}
+
+KeyValueStore::~KeyValueStore() = default;
+
+Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
+                                                           const KeyValueOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(auto found, ReadKeyValueManifest(env, options.directory));
+  if (!found) {
+    SILTFS_ASSIGN_OR_RETURN(found, MakeStore(env, options));
+  }
+  const KeyValueManifest manifest = *found;
+  ValueLogOptions values = options.values;
+  values.directory = ValuesDirectory(options.directory);
+  values.read_only = options.read_only;
+  SILTFS_ASSIGN_OR_RETURN(auto log, ValueLog::Open(env, values));
+  SiltIndexOptions index = options.index;
+  index.directory = IndexDirectory(options.directory);
+  index.read_only = options.read_only;
+  index.slot_bits = manifest.layout.bits();
+  index.serve_early = false;  // the log is asked what it holds while entries are replayed
+  std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
+  SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
+  store->values_->ForgetRecovered();
+  {
+    MutexLock lock(store->write_mutex_);
+    store->flushes_ = store->engine_->durable_sequence();
+  }
+  return store;
+}
+
+Status KeyValueStore::MakeDurable() { return values_->Sync(); }
+
+bool KeyValueStore::Holds(const SlotEntry& entry) {
+  return IsInline(entry.location) || values_->Holds(entry.name, entry.location);
+}
+
+Status KeyValueStore::CheckOpen() const {
+  return closed_ ? Status(StatusCode::kInvalidArgument, "the key-value store is closed")
+                 : Status::Ok();
+}
+
+Status KeyValueStore::CheckWritable() const {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return options_.read_only ? Status(StatusCode::kReadOnly, "the key-value store is read-only")
+                            : Status::Ok();
+}
+
+// Keys can be chosen by anybody, names can't: nobody finds two keys of one name.
+ChunkName KeyValueStore::NameOf(ByteView key) const {
+  Bytes input(secret_.begin(), secret_.end());
+  input.insert(input.end(), key.begin(), key.end());
+  std::array<uint8_t, EVP_MAX_MD_SIZE> digest{};
+  // Can fail only for want of memory; a digest of zeros is then a name that nothing has.
+  EVP_Digest(input.data(), input.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return ChunkName::FromBytes(ByteView(digest).first<ChunkName::kSize>());
+}
+
+// --- Reading ---
+
+Result<std::optional<KeyValueStore::Found>> KeyValueStore::Find(const ChunkName& name) {
+  std::optional<Found> found;
+  SILTFS_RETURN_IF_ERROR(engine_->Get({&name, 1}, [&](size_t, const SlotEntry& entry) {
+    found = Found{.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}};
+  }));
+  return found;
+}
+
+Result<Bytes> KeyValueStore::ReadItem(const ChunkName& name, const Found& found) const {
+  Bytes item = found.rest;
+  if (!IsInline(found.location)) {
+    SILTFS_ASSIGN_OR_RETURN(const Bytes tail, values_->Read(name, found.location));
+    item.insert(item.end(), tail.begin(), tail.end());
+    return item;
+  }
+  // Zeros fill the slot.
+  SILTFS_ASSIGN_OR_RETURN(const size_t size, ItemSizeOf(item));
+  if (size > item.size()) return Status(StatusCode::kCorruption, "is longer than its slot");
+  item.resize(size);
+  return item;
+}
+
+Result<std::optional<Bytes>> KeyValueStore::ReadCurrentItem(const ChunkName& name, Found found) {
+  for (int chase = 0;; ++chase) {
+    auto item = ReadItem(name, found);
+    if (item.ok()) return std::optional(std::move(*item));
+    if (!item.status().Is(StatusCode::kNotFound)) return std::move(item).status();
+    const Location gone = found.location;
+    SILTFS_ASSIGN_OR_RETURN(auto again, Find(name));
+    if (!again) return std::optional<Bytes>();
+    if (again->location == gone || chase == kMostChases) {
+      return Status(StatusCode::kCorruption,
+                    fmt::format("is missing, and {} lies there", name.ToHex()))
+          .At(item.status().path());
+    }
+    found = std::move(*again);
+  }
+}
+
+Result<std::optional<Bytes>> KeyValueStore::ValueOf(ByteView key, const ChunkName& name,
+                                                    Found found) {
+  SILTFS_ASSIGN_OR_RETURN(auto bytes, ReadCurrentItem(name, std::move(found)));
+  if (!bytes) return std::optional<Bytes>();
+  auto item = DecodeItem(*bytes);
+  if (item.ok() && !std::ranges::equal(item->key, key)) {
+    item = Status(StatusCode::kCorruption, "is another key's");
+  }
+  if (!item.ok()) return std::move(item).status().At(options_.directory);
+  return std::optional(Bytes(item->value.begin(), item->value.end()));
+}
+
+Result<std::optional<Bytes>> KeyValueStore::Get(ByteView key) {
+  std::optional<Bytes> value;
+  SILTFS_RETURN_IF_ERROR(Get({&key, 1}, {&value, 1}));
+  return value;
+}
+
+Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optional<Bytes>> values) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  if (keys.size() != values.size()) {
+    return {StatusCode::kInvalidArgument, "as many values as keys are needed"};
+  }
+  std::fill(values.begin(), values.end(), std::nullopt);
+  lookups_.fetch_add(keys.size(), std::memory_order_relaxed);
+  std::vector<ChunkName> names;
+  names.reserve(keys.size());
+  for (const ByteView key : keys) names.push_back(NameOf(key));
+  std::vector<std::optional<Found>> found(keys.size());
+  Status status = engine_->Get(names, [&](size_t i, const SlotEntry& entry) {
+    found[i] = Found{.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}};
+  });
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!found[i]) continue;
+    auto value = ValueOf(keys[i], names[i], std::move(*found[i]));
+    if (value.ok()) {
+      values[i] = std::move(*value);
+    } else if (status.ok()) {
+      status = std::move(value).status();
+    } else {
+      value.status().IgnoreError("the first is told");
+    }
+  }
+  return status;
+}
+
+Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  return engine_->ForEach([&](const SlotEntry& entry) -> Status {
+    SILTFS_ASSIGN_OR_RETURN(
+        const auto bytes,
+        ReadCurrentItem(entry.name, {.location = entry.location,
+                                     .rest = {entry.rest.begin(), entry.rest.end()}}));
+    if (!bytes) return Status::Ok();
+    auto item = DecodeItem(*bytes);
+    if (!item.ok()) return std::move(item).status().At(options_.directory);
+    return visit(*item);
+  });
+}
+
+Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& report) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  SILTFS_RETURN_IF_ERROR(engine_->Verify(report));
+  return engine_->ForEach([&](const SlotEntry& entry) {
+    const auto say = [&](const char* code, const Status& why) {
+      report({.code = code,
+              .path = why.path().empty() ? options_.directory : why.path(),
+              .offset = std::nullopt,
+              .text = fmt::format("the item of {}: {}", entry.name.ToHex(), why.ToString())});
+    };
+    auto bytes = ReadCurrentItem(entry.name, {.location = entry.location,
+                                              .rest = {entry.rest.begin(), entry.rest.end()}});
+    if (!bytes.ok()) {
+      if (bytes.status().Is(StatusCode::kIoError)) return std::move(bytes).status();
+      say(IsInline(entry.location) ? "item-damaged" : "value-damaged", bytes.status());
+      return Status::Ok();
+    }
+    if (!*bytes) return Status::Ok();
+    auto item = DecodeItem(**bytes);
+    if (item.ok() && NameOf(item->key) != entry.name) {
+      item = Status(StatusCode::kCorruption, "has a key of another name");
+    }
+    if (!item.ok()) say("item-damaged", item.status());
+    return Status::Ok();
+  });
+}
+
+// --- Writing ---
+
+Status KeyValueStore::Put(ByteView key, ByteView value) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
+  if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);
+  const ChunkName name = NameOf(key);
+  const Bytes bytes = EncodeItem({.key = key, .value = value});
+  const ByteView item(bytes);
+  const ByteView first = item.first(std::min(item.size(), layout_.rest_size()));
+  const ByteView tail = item.subspan(first.size());
+  MutexLock lock(write_mutex_);
+  Location location{.segment = kInlineSegment};
+  if (!tail.empty()) {
+    SILTFS_ASSIGN_OR_RETURN(location, values_->Append(name, tail));
+  }
+  return Enter({{.name = name, .location = location}, first});
+}
+
+Status KeyValueStore::Enter(const SlotEntry& entry) {
+  SILTFS_RETURN_IF_ERROR(engine_->BeginPut(flushes_));
+  entries_put_.fetch_add(1, std::memory_order_relaxed);
+  SILTFS_RETURN_IF_ERROR(engine_->Enter(entry));
+  return engine_->EndPut(1);
+}
+
+Status KeyValueStore::Delete(ByteView key) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  const ChunkName name = NameOf(key);
+  MutexLock lock(write_mutex_);
+  entries_put_.fetch_add(1, std::memory_order_relaxed);
+  return engine_->Delete(name);
+}
+
+Status KeyValueStore::Flush() {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  MutexLock lock(write_mutex_);
+  return FlushHoldingWriteMutex();
+}
+
+Status KeyValueStore::FlushHoldingWriteMutex() { return engine_->Flush(++flushes_); }
+
+Status KeyValueStore::SetMemoryLimit(uint64_t bytes) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  MutexLock lock(write_mutex_);
+  return engine_->SetMemoryLimit(bytes);
+}
+
+Status KeyValueStore::Close() {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  MutexLock lock(write_mutex_);
+  closed_ = true;
+  if (options_.read_only) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(engine_->Close(++flushes_));
+  return values_->SealOpenSegment();
+}
+
+// --- State ---
+
+KeyValueStats KeyValueStore::stats() const {
+  KeyValueStats stats;
+  stats.index = engine_->stats();
+  stats.index.lookups = lookups_.load(std::memory_order_relaxed);
+  stats.index.entry_bytes_put =
+      entries_put_.load(std::memory_order_relaxed) * layout_.slot_size();
+  stats.values = values_->stats();
+  stats.flash_reads = stats.index.flash_reads + stats.values.block_reads;
+  stats.flash_bytes = stats.index.flash_bytes + stats.values.flash_bytes;
+  return stats;
+}
+
+}  // namespace siltfs

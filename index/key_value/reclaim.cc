@@ -1,0 +1,103 @@
+// KeyValueStore::Reclaim: the space of values that are no longer in use.
+//
+// What is in use is what the index says at some moment: what is dead then stays dead, as locations
+// are never used twice. A record in use is appended once more and entered under its new location,
+// if the entry is still the same then; the segment goes when that is durable. Lookups that come
+// late find the segment gone, and look the name up again.
+#include <algorithm>
+
+#include "index/key_value/key_value_store.h"
+
+namespace siltfs {
+
+// How much of each segment is in use, in bytes of records; in records where slots hold nothing that
+// would say how long an item is.
+class KeyValueStore::LiveBytes {
+ public:
+  explicit LiveBytes(const std::vector<ValueLog::SegmentInfo>& segments) {
+    for (const auto& segment : segments) live_.push_back({segment.id, 0});
+  }
+
+  void Add(const SlotEntry& entry) {
+    const auto at = std::lower_bound(
+        live_.begin(), live_.end(), entry.location.segment,
+        [](const Segment& segment, SegmentId id) { return segment.id < id; });
+    if (at != live_.end() && at->id == entry.location.segment) at->live += WeightOf(entry);
+  }
+
+  double ShareOf(const ValueLog::SegmentInfo& segment, bool by_bytes) const {
+    const auto at = std::lower_bound(
+        live_.begin(), live_.end(), segment.id,
+        [](const Segment& candidate, SegmentId id) { return candidate.id < id; });
+    const uint64_t all = by_bytes ? segment.plain_bytes : segment.records;
+    return all == 0 ? 0 : static_cast<double>(at->live) / static_cast<double>(all);
+  }
+
+ private:
+  struct Segment {
+    SegmentId id = kNoSegment;
+    uint64_t live = 0;
+  };
+
+  static uint64_t WeightOf(const SlotEntry& entry) {
+    if (entry.rest.empty()) return 1;
+    const auto size = ItemSizeOf(entry.rest);
+    size.status().IgnoreError("a damaged slot has nothing in use; it is moved all the same");
+    return size.ok() && *size > entry.rest.size() ? *size - entry.rest.size() : 0;
+  }
+
+  std::vector<Segment> live_;  // rising
+};
+
+Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  if (!(options.most_in_use >= 0 && options.most_in_use <= 1)) {
+    return Status(StatusCode::kInvalidArgument, "a share is between 0 and 1");
+  }
+  MutexLock lock(reclaim_mutex_);
+  {
+    MutexLock write_lock(write_mutex_);
+    SILTFS_RETURN_IF_ERROR(values_->SealOpenSegment());
+  }
+  std::vector<ValueLog::SegmentInfo> segments = values_->segments();
+  std::erase_if(segments, [](const auto& segment) { return segment.open; });
+  LiveBytes live(segments);
+  SILTFS_RETURN_IF_ERROR(engine_->ForEach([&](const SlotEntry& entry) {
+    live.Add(entry);
+    return Status::Ok();
+  }));
+  ReclaimResult result;
+  std::vector<ValueLog::SegmentInfo> emptied;
+  for (const auto& segment : segments) {
+    if (live.ShareOf(segment, layout_.rest_size() > 0) > options.most_in_use) continue;
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t damaged, MoveLiveRecords(segment.id, result));
+    if (damaged == 0) {
+      emptied.push_back(segment);
+    } else {
+      ++result.segments_damaged;
+    }
+  }
+  if (emptied.empty()) return result;
+  SILTFS_RETURN_IF_ERROR(Flush());
+  for (const auto& segment : emptied) {
+    SILTFS_RETURN_IF_ERROR(values_->Remove(segment.id));
+    ++result.segments_removed;
+    result.bytes_removed += segment.bytes;
+  }
+  return result;
+}
+
+// How many damaged stretches the segment has: what is in use there is lost, but not forgotten.
+Result<uint64_t> KeyValueStore::MoveLiveRecords(SegmentId segment, ReclaimResult& result) {
+  return values_->ForEachRecord(
+      segment, [&](const ChunkName& name, const Location& location, ByteView bytes) -> Status {
+        MutexLock lock(write_mutex_);
+        SILTFS_ASSIGN_OR_RETURN(const auto found, Find(name));
+        if (!found || found->location != location) return Status::Ok();
+        SILTFS_ASSIGN_OR_RETURN(const Location moved, values_->Append(name, bytes));
+        ++result.records_moved;
+        return Enter({{.name = name, .location = moved}, found->rest});
+      });
+}
+
+}  // namespace siltfs
