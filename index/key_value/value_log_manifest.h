@@ -1,0 +1,54 @@
+// The value log's own small file, "value_log" in its directory: whose segments these are, which ids
+// were ever given out, and which segments a crash has left incomplete. Replaced as a whole,
+// atomically. All numbers are little-endian:
+//
+//   offset  bytes  field
+//        0      8  magic "SILTVAL\n"
+//        8      4  version, 1
+//       12      4  number of incomplete segments, n
+//       16     16  store: random, drawn when the log was made; seeds the segments' checksums
+//       32      8  segment ids from here on have never been used, 1 to 2^32
+//       40    4 n  ids of the incomplete segments, rising, below that
+//   40 + 4n      8  checksum (XXH3-64, seed 0) of all before it
+//
+// A segment is incomplete if it had to be salvaged after a crash, and the log's owner has not said
+// since that all it knows of it is settled: some of the records that were appended to it may never
+// have reached the device.
+//
+// Durability: WriteValueLogManifest returns OK when the manifest is durable; after an error the old
+// one or the new one is there. Errors: kCorruption for whatever was not written here, kNeedsNewer
+// for a later version; Env's. Functions only, safe to call from any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/base/location.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+#include "store/segment/store_uuid.h"
+
+namespace siltfs {
+
+struct ValueLogManifest {
+  static constexpr uint64_t kSegmentLimit = uint64_t{1} << 32;
+
+  StoreUuid store;
+  uint64_t next_segment = 1;
+  std::vector<SegmentId> incomplete;
+
+  friend bool operator==(const ValueLogManifest&, const ValueLogManifest&) = default;
+};
+
+std::string EncodeValueLogManifest(const ValueLogManifest& manifest);
+Result<ValueLogManifest> DecodeValueLogManifest(ByteView bytes);
+
+// Nothing if there is no manifest.
+Result<std::optional<ValueLogManifest>> ReadValueLogManifest(Env& env,
+                                                             const std::string& directory);
+Status WriteValueLogManifest(Env& env, const std::string& directory,
+                             const ValueLogManifest& manifest);
+
+}  // namespace siltfs

@@ -1,0 +1,213 @@
+#include "index/key_value/value_log_recovery.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_salvage.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+// The last block begins at the largest offset, and all records are in the footer: no segment's file
+// is larger, and what is isn't read.
+constexpr uint64_t kMaxSegmentFileBytes =
+    uint64_t{kMaxSegmentTargetSize} + kMaxBlockHeadSize + kMaxBlockPlainBytes +
+    uint64_t{kMaxSegmentChunks} * (kFooterChunkSize + kFooterBlockSize) + kSegmentTrailerSize;
+
+// Empty if the file doesn't end in a whole trailer of this segment.
+Result<std::optional<SegmentTrailer>> TrailerOf(const SegmentReader& reader) {
+  auto sealed = reader.IsSealed();
+  if (!sealed.ok() && !sealed.status().Is(StatusCode::kCorruption))
+    return std::move(sealed).status();
+  if (!sealed.ok() || !*sealed) return std::optional<SegmentTrailer>();
+  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, reader.ReadTrailer());
+  return std::optional(trailer);
+}
+
+class Recovery {
+ public:
+  Recovery(Env& env, const std::string& directory, const StoreUuid& store, bool read_only)
+      : env_(env), directory_(directory), store_(store), read_only_(read_only) {}
+
+  Status Recover(SegmentId id, bool incomplete);
+  FoundValueSegments Take() { return std::move(found_); }
+
+ private:
+  Result<std::unique_ptr<SegmentReader>> OpenReader(SegmentId id) const {
+    return SegmentReader::Open(env_, directory_, {store_, id}, codec_);
+  }
+  void EnterSealed(SegmentId id, const SegmentTrailer& trailer);
+  void EnterUseless(SegmentId id, uint64_t file_bytes);
+  Status Salvage(SegmentId id, uint64_t size);
+  // False if there was nothing to be sealed, and the segment was removed or is of no use.
+  Result<bool> SealOrRemove(SegmentId id, uint64_t size);
+  Status EnterSalvaged(SegmentId id);
+  Status Scan(SegmentId id, const File& file, uint64_t size);
+
+  Env& env_;
+  const std::string& directory_;
+  const StoreUuid store_;
+  const bool read_only_;
+  const BlockCodec codec_;
+  FoundValueSegments found_;
+};
+
+void Recovery::EnterSealed(SegmentId id, const SegmentTrailer& trailer) {
+  found_.segments[id] = {.file_bytes = trailer.file_size(),
+                         .data_end = trailer.data_end,
+                         .plain_bytes = trailer.plain_bytes,
+                         .records = trailer.chunk_count};
+  found_.last_sequence = std::max(found_.last_sequence, trailer.last_sequence);
+}
+
+void Recovery::EnterUseless(SegmentId id, uint64_t file_bytes) {
+  ++found_.damaged;
+  found_.segments[id] = {.file_bytes = file_bytes, .readable = false};
+}
+
+Status Recovery::Recover(SegmentId id, bool incomplete) {
+  SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
+  SILTFS_ASSIGN_OR_RETURN(uint64_t size, reader->file().Size());
+  SILTFS_ASSIGN_OR_RETURN(auto trailer, TrailerOf(*reader));
+  if (trailer && !incomplete) {
+    EnterSealed(id, *trailer);
+    return Status::Ok();
+  }
+  if (size > kMaxSegmentFileBytes) {
+    EnterUseless(id, size);
+    return Status::Ok();
+  }
+  if (!read_only_) return Salvage(id, size);
+  if (!trailer) return Scan(id, reader->file(), size);
+  auto footer = reader->ReadFooter();
+  if (footer.ok()) {
+    EnterSealed(id, *trailer);
+    found_.footers[id] = std::move(*footer);
+    return Status::Ok();
+  }
+  if (!footer.status().Is(StatusCode::kCorruption)) return std::move(footer).status();
+  return Scan(id, reader->file(), trailer->data_end);
+}
+
+Status Recovery::Salvage(SegmentId id, uint64_t size) {
+  SILTFS_ASSIGN_OR_RETURN(bool sealed, SealOrRemove(id, size));
+  return sealed ? EnterSalvaged(id) : Status::Ok();
+}
+
+Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
+  std::vector<uint64_t> damage;  // where stretches begin
+  SalvageOptions options;
+  // Not that every byte was durable: but then a block that is not whole ends nothing.
+  options.committed_length = size;
+  options.on_damage = [&damage](uint64_t begin, uint64_t, const Status& cause) {
+    cause.IgnoreError("a torn tail or damage, which is counted");
+    damage.push_back(begin);
+    return Status::Ok();
+  };
+  const SegmentIdentity identity{store_, id};
+  auto salvaged = SalvageSegment(env_, directory_, identity, options);
+  if (!salvaged.ok() && salvaged.status().Is(StatusCode::kCorruption)) {
+    SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
+    auto sealed = reader->IsSealed();
+    const bool claims_sealed = !sealed.ok() || *sealed;
+    // No whole block. If it was never sealed, then the crash came before its first sync, or all of
+    // it is rotten; nothing is lost with it.
+    if (!claims_sealed) salvaged = SalvageSegment(env_, directory_, identity, {});
+  }
+  if (!salvaged.ok()) {
+    if (!salvaged.status().Is(StatusCode::kCorruption)) return std::move(salvaged).status();
+    EnterUseless(id, size);
+    return false;
+  }
+  if (salvaged->outcome == SalvageOutcome::kRemoved) return false;
+  if (salvaged->outcome == SalvageOutcome::kSealed) {
+    found_.bytes_written += salvaged->trailer.file_size();
+    // What ends where the file did is a torn tail, as every crash leaves one.
+    const uint64_t data_end = salvaged->trailer.data_end;
+    found_.damaged += static_cast<uint64_t>(std::count_if(
+        damage.begin(), damage.end(), [data_end](uint64_t begin) { return begin < data_end; }));
+  }
+  return true;
+}
+
+Status Recovery::EnterSalvaged(SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
+  SILTFS_ASSIGN_OR_RETURN(SegmentFooter footer, reader->ReadFooter());
+  EnterSealed(id, footer.trailer);
+  found_.footers[id] = std::move(footer);
+  return Status::Ok();
+}
+
+Status Recovery::Scan(SegmentId id, const File& file, uint64_t size) {
+  std::vector<uint64_t> damage;
+  SegmentFooter footer;
+  ScanOptions options;
+  options.committed_length = size;
+  options.end = size;
+  options.verify_payloads = true;
+  options.on_damage = [&damage](uint64_t begin, uint64_t, const Status& cause) {
+    cause.IgnoreError("a torn tail or damage, which is counted");
+    damage.push_back(begin);
+    return Status::Ok();
+  };
+  auto scanned = ScanBlocks(file, {store_, id}, options, [&](const BlockHead& head, uint32_t at) {
+    footer.Add({at, head.first_ordinal}, head.records, head.sequence, at + head.total_bytes());
+    return Status::Ok();
+  });
+  if (!scanned.ok()) return std::move(scanned).status();
+  if (footer.blocks.empty()) {
+    EnterUseless(id, size);
+    return Status::Ok();
+  }
+  const uint64_t data_end = footer.trailer.data_end;
+  found_.damaged += static_cast<uint64_t>(std::count_if(
+      damage.begin(), damage.end(), [data_end](uint64_t begin) { return begin < data_end; }));
+  found_.segments[id] = {.file_bytes = size,
+                         .data_end = data_end,
+                         .plain_bytes = scanned->plain_bytes,
+                         .records = static_cast<uint32_t>(footer.chunks.size())};
+  found_.footers[id] = std::move(footer);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::vector<SegmentId>> FindUnsealedSegments(Env& env, const std::string& directory,
+                                                    const StoreUuid& store,
+                                                    const std::vector<SegmentId>& ids) {
+  const BlockCodec codec;
+  std::vector<SegmentId> unsealed;
+  for (const SegmentId id : ids) {
+    SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(env, directory, {store, id}, codec));
+    SILTFS_ASSIGN_OR_RETURN(auto trailer, TrailerOf(*reader));
+    if (!trailer) unsealed.push_back(id);
+  }
+  return unsealed;
+}
+
+Result<FoundValueSegments> RecoverValueSegments(Env& env, const std::string& directory,
+                                                const StoreUuid& store,
+                                                const std::vector<SegmentId>& ids,
+                                                const std::vector<SegmentId>& incomplete,
+                                                bool read_only) {
+  Recovery recovery(env, directory, store, read_only);
+  for (const SegmentId id : ids) {
+    SILTFS_RETURN_IF_ERROR(
+        recovery.Recover(id, std::binary_search(incomplete.begin(), incomplete.end(), id)));
+  }
+  return recovery.Take();
+}
+
+bool FooterHolds(const SegmentFooter& footer, const ChunkName& name, const Location& location) {
+  if (location.ordinal >= footer.chunks.size()) return false;
+  const FooterChunk& chunk = footer.chunks[location.ordinal];
+  if (chunk == FooterChunk{} || chunk.name_prefix != name.Prefix64()) return false;
+  const auto place = footer.FindBlock(location.ordinal);
+  return place && place->block_offset == location.block_offset;
+}
+
+}  // namespace siltfs
