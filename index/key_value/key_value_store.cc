@@ -33,6 +33,12 @@ Status CheckOptions(const KeyValueOptions& options) {
   return Status::Ok();
 }
 
+// Of a LogStore that is as large as one of 2^bits buckets with the smallest slots.
+unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
+  const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
+  return bits > doublings + 1 ? bits - doublings : 1;
+}
+
 Status MakeDirectory(Env& env, const std::string& path) {
   Status made = env.CreateDirectory(path);
   if (!made.Is(StatusCode::kAlreadyExists)) return made;
@@ -89,6 +95,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.directory = IndexDirectory(options.directory);
   index.read_only = options.read_only;
   index.slot_bits = manifest.layout.bits();
+  index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
   index.serve_early = false;  // the log is asked what it holds while entries are replayed
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
@@ -118,12 +125,13 @@ Status KeyValueStore::CheckWritable() const {
 }
 
 // Keys can be chosen by anybody, names can't: nobody finds two keys of one name.
-ChunkName KeyValueStore::NameOf(ByteView key) const {
+Result<ChunkName> KeyValueStore::NameOf(ByteView key) const {
   Bytes input(secret_.begin(), secret_.end());
   input.insert(input.end(), key.begin(), key.end());
   std::array<uint8_t, EVP_MAX_MD_SIZE> digest{};
-  // Can fail only for want of memory; a digest of zeros is then a name that nothing has.
-  EVP_Digest(input.data(), input.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  if (EVP_Digest(input.data(), input.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
+    return Status(StatusCode::kIoError, "OpenSSL can't hash a key");
+  }
   return ChunkName::FromBytes(ByteView(digest).first<ChunkName::kSize>());
 }
 
@@ -195,7 +203,9 @@ Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optiona
   lookups_.fetch_add(keys.size(), std::memory_order_relaxed);
   std::vector<ChunkName> names;
   names.reserve(keys.size());
-  for (const ByteView key : keys) names.push_back(NameOf(key));
+  for (const ByteView key : keys) {
+    SILTFS_ASSIGN_OR_RETURN(names.emplace_back(), NameOf(key));
+  }
   std::vector<std::optional<Found>> found(keys.size());
   Status status = engine_->Get(names, [&](size_t i, const SlotEntry& entry) {
     found[i] = Found{.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}};
@@ -231,15 +241,15 @@ Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
 Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& report) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   SILTFS_RETURN_IF_ERROR(engine_->Verify(report));
-  return engine_->ForEach([&](const SlotEntry& entry) {
+  return engine_->ForEach([&](const SlotEntry& entry) -> Status {
     const auto say = [&](const char* code, const Status& why) {
       report({.code = code,
-              .path = why.path().empty() ? options_.directory : why.path(),
+              .path = std::string(why.path().empty() ? options_.directory : why.path()),
               .offset = std::nullopt,
               .text = fmt::format("the item of {}: {}", entry.name.ToHex(), why.ToString())});
     };
-    auto bytes = ReadCurrentItem(entry.name, {.location = entry.location,
-                                              .rest = {entry.rest.begin(), entry.rest.end()}});
+    auto bytes = ReadCurrentItem(
+        entry.name, {.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}});
     if (!bytes.ok()) {
       if (bytes.status().Is(StatusCode::kIoError)) return std::move(bytes).status();
       say(IsInline(entry.location) ? "item-damaged" : "value-damaged", bytes.status());
@@ -247,8 +257,9 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
     }
     if (!*bytes) return Status::Ok();
     auto item = DecodeItem(**bytes);
-    if (item.ok() && NameOf(item->key) != entry.name) {
-      item = Status(StatusCode::kCorruption, "has a key of another name");
+    if (item.ok()) {
+      SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(item->key));
+      if (name != entry.name) item = Status(StatusCode::kCorruption, "has a key of another name");
     }
     if (!item.ok()) say("item-damaged", item.status());
     return Status::Ok();
@@ -261,7 +272,7 @@ Status KeyValueStore::Put(ByteView key, ByteView value) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);
-  const ChunkName name = NameOf(key);
+  SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
   const Bytes bytes = EncodeItem({.key = key, .value = value});
   const ByteView item(bytes);
   const ByteView first = item.first(std::min(item.size(), layout_.rest_size()));
@@ -283,7 +294,7 @@ Status KeyValueStore::Enter(const SlotEntry& entry) {
 
 Status KeyValueStore::Delete(ByteView key) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
-  const ChunkName name = NameOf(key);
+  SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
   MutexLock lock(write_mutex_);
   entries_put_.fetch_add(1, std::memory_order_relaxed);
   return engine_->Delete(name);
@@ -318,8 +329,7 @@ KeyValueStats KeyValueStore::stats() const {
   KeyValueStats stats;
   stats.index = engine_->stats();
   stats.index.lookups = lookups_.load(std::memory_order_relaxed);
-  stats.index.entry_bytes_put =
-      entries_put_.load(std::memory_order_relaxed) * layout_.slot_size();
+  stats.index.entry_bytes_put = entries_put_.load(std::memory_order_relaxed) * layout_.slot_size();
   stats.values = values_->stats();
   stats.flash_reads = stats.index.flash_reads + stats.values.block_reads;
   stats.flash_bytes = stats.index.flash_bytes + stats.values.flash_bytes;

@@ -1,8 +1,8 @@
 // A key-value store of keys and values of any length, on a SILT index (SILT, section 4,
 // "Variable-Length Key-Values": indirection with inlining). Keys are found by a hash of 20 bytes.
-// Each has a slot of a fixed size with the first part of key and value; what doesn't fit is in a log
-// of its own, one more read away. The size of slots is chosen for what is stored: large ones save
-// reads, small ones space (docs/silt.md, "Keys and values of any length"); segregated_store.h
+// Each has a slot of a fixed size with the first part of key and value; what doesn't fit is in a
+// log of its own, one more read away. The size of slots is chosen for what is stored: large ones
+// save reads, small ones space (docs/silt.md, "Keys and values of any length"); segregated_store.h
 // chooses by itself among several.
 //
 // When not to use it: for chunks of files, which have names, checksums and garbage collection of
@@ -44,8 +44,8 @@ struct KeyValueOptions {
   bool read_only = false;
   // Of a new store; an old one keeps what it was made with. A power of two, 32 to 2,048.
   size_t slot_size = 64;
-  // Of the index; directory, read_only and slot_bits are set by the store. 128 pages of the largest
-  // slots are 256 entries, so a LogStore's bucket_bits should be smaller for larger slots.
+  // Of the index; directory, read_only, slot_bits and serve_early are set by the store. bucket_bits
+  // are of slots of 32 bytes: LogStores of larger ones have fewer, so that they are as large.
   SiltIndexOptions index;
   // Of the value log; likewise.
   ValueLogOptions values;
@@ -66,8 +66,8 @@ struct ReclaimOptions {
 
 struct ReclaimResult {
   uint64_t segments_removed = 0;
-  uint64_t bytes_removed = 0;   // on flash
-  uint64_t records_moved = 0;   // that were in use
+  uint64_t bytes_removed = 0;     // on flash
+  uint64_t records_moved = 0;     // that were in use
   uint64_t segments_damaged = 0;  // left as they are
 };
 
@@ -127,7 +127,7 @@ class KeyValueStore : private EntryOwner {
   Status MakeDurable() override;
   bool Holds(const SlotEntry& entry) override;
 
-  ChunkName NameOf(ByteView key) const;
+  Result<ChunkName> NameOf(ByteView key) const;
   Result<std::optional<Found>> Find(const ChunkName& name);
   // All bytes of the item that an entry leads to. kNotFound: its segment is gone.
   Result<Bytes> ReadItem(const ChunkName& name, const Found& found) const;

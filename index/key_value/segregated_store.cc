@@ -3,19 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "store/env/files.h"
 
 namespace siltfs {
 namespace {
-
-// Of a LogStore with slots of `size`, when it has `bits` with the smallest ones.
-unsigned BucketBitsFor(size_t size, unsigned bits) {
-  const auto doublings =
-      static_cast<unsigned>(std::countr_zero(size)) - SlotLayout::kLeastBits;
-  return bits > doublings + 1 ? bits - doublings : 1;
-}
 
 void Add(KeyValueStats& sum, const KeyValueStats& stats) {
   sum.index.entries += stats.index.entries;
@@ -48,7 +40,8 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
   const std::vector<size_t>& sizes = options.slot_sizes;
   if (sizes.empty() || sizes.size() > UINT8_MAX ||
       std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end()) {
-    return Status(StatusCode::kInvalidArgument, "sizes of slots must rise from instance to instance");
+    return Status(StatusCode::kInvalidArgument,
+                  "sizes of slots must rise from instance to instance");
   }
   std::vector<std::unique_ptr<KeyValueStore>> instances;
   for (const size_t size : sizes) {
@@ -57,7 +50,6 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
                              .slot_size = size,
                              .index = options.index,
                              .values = options.values};
-    instance.index.bucket_bits = BucketBitsFor(size, options.index.bucket_bits);
     if (!options.read_only) {
       Status made = env.CreateDirectory(instance.directory);
       if (made.Is(StatusCode::kAlreadyExists)) {
@@ -78,8 +70,7 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
   return std::unique_ptr<SegregatedStore>(new SegregatedStore(std::move(instances)));
 }
 
-SegregatedStore::InstanceId SegregatedStore::InstanceFor(size_t key_size,
-                                                         size_t value_size) const {
+SegregatedStore::InstanceId SegregatedStore::InstanceFor(size_t key_size, size_t value_size) const {
   for (size_t i = 0; i < instances_.size(); ++i) {
     if (instances_[i]->IsInlined(key_size, value_size)) return static_cast<InstanceId>(i);
   }

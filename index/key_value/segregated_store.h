@@ -24,8 +24,7 @@ struct SegregatedOptions {
   bool read_only = false;
   // Of the instances, rising; the same at each opening. Powers of two, 32 to 2,048.
   std::vector<size_t> slot_sizes = {32, 64, 128, 256, 512, 1024, 2048};
-  // Of each instance, but for what depends on it. The index's bucket_bits are those of the smallest
-  // slots: LogStores of larger slots have fewer entries, but are as large.
+  // Of each instance (key_value_store.h).
   SiltIndexOptions index;
   ValueLogOptions values;
 };

@@ -91,7 +91,7 @@ Status Recovery::FindFiles() {
                               SlotLayout(options_.slot_bits).slot_size()))
         .At(options_.directory);
   }
-  if (manifest_.entries_lost) {
+  if (manifest_.entries_lost && !options_.accept_lost_entries) {
     return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
         .At(options_.directory);
   }
@@ -174,6 +174,11 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
   const int32_t missing = PagesBehind(page, record.durable_page);
   uint64_t durable = std::max(complete, manifest_.complete_sequence);
   if (missing > 0) {
+    if (owner_ != nullptr && !options_.accept_lost_entries) {
+      return Status(StatusCode::kCorruption,
+                    fmt::format("has lost {} pages of entries that were durable", missing))
+          .At(options_.directory);
+    }
     durable = complete;
     damaged_pages_ += static_cast<uint32_t>(missing);
     record.durable_page = page;

@@ -54,6 +54,9 @@ struct SiltIndexOptions {
   // tries.
   // After a failure to write then, also on a full disk, the index must be opened again.
   bool serve_early = false;
+  // Where entries are no hints (entry_owner.h), an index that has lost durable ones to damage is not
+  // opened, unless this says so.
+  bool accept_lost_entries = false;
   // Section 4's synchronous mode: what was put is durable when Put returns.
   bool synchronous = false;
   // Everything is made durable after this many puts even if nobody flushes, so that little is to be

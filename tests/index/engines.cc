@@ -2,6 +2,7 @@
 
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
+#include "wide_index.h"
 
 namespace siltfs::testing {
 namespace {
@@ -34,6 +35,25 @@ Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits,
           }};
 }
 
+// The same with slots that hold more than name and location.
+Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, unsigned bucket_bits,
+                bool background, uint64_t memory_limit = kNoMemoryLimit) {
+  return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
+            return OpenWideIndex(env, {.directory = directory,
+                                       .read_only = read_only,
+                                       .partition_bits = partition_bits,
+                                       .bucket_bits = bucket_bits,
+                                       .slot_bits = slot_bits,
+                                       .hash_secret = std::nullopt,
+                                       .max_log_pages = 16,
+                                       .write_batch_pages = 2,
+                                       .max_hash_stores = 3,
+                                       .sort_memory_bytes = 20'000,
+                                       .background = background,
+                                       .memory_limit = memory_limit});
+          }};
+}
+
 }  // namespace
 
 const std::vector<Engine>& Engines() {
@@ -44,6 +64,8 @@ const std::vector<Engine>& Engines() {
       TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
       TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
       TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false, kNoMemoryLimit, true),
+      WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
+      WideSilt("silt with slots of 2 KiB, without filters and tries", 11, 0, 2, false, 0),
   };
   return engines;
 }
@@ -55,6 +77,7 @@ const std::vector<Engine>& AllEngines() {
     all.push_back(TinySilt("silt in the background, tables of 16", 1, 2, 8, 1, true));
     all.push_back(TinySilt("silt in the background, tables of 128", 2, 5, 8, 2, true));
     all.push_back(TinySilt("silt in the background, without memory", 2, 5, 8, 2, true, 0, true));
+    all.push_back(WideSilt("silt in the background, with slots of 512 bytes", 9, 1, 4, true));
     return all;
   }();
   return engines;

@@ -1,0 +1,96 @@
+#include "index/key_value/segregated_store.h"
+
+#include "key_value_history.h"
+#include "store/env/sim_env.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct SegregatedFixture {
+  SegregatedFixture() {
+    const KeyValueOptions tiny = TinyKeyValueOptions(32);
+    options = {.directory = "/stores", .slot_sizes = {32, 64, 256, 2048}, .index = tiny.index,
+               .values = tiny.values};
+    REQUIRE_OK(env.CreateDirectory(options.directory));
+    REQUIRE_OK(env.SyncDirectory("/"));
+  }
+  std::unique_ptr<SegregatedStore> Open() {
+    auto store = SegregatedStore::Open(env, options);
+    REQUIRE_OK(store);
+    return std::move(*store);
+  }
+
+  SimEnv env;
+  SegregatedOptions options;
+};
+
+}  // namespace
+
+TEST_CASE("an item goes where it just fits, and what fits nowhere into the smallest slots") {
+  SegregatedFixture fixture;
+  auto store = fixture.Open();
+  CHECK(store->InstanceFor(8, 0) == 1);
+  CHECK(store->InstanceFor(8, 64 - 32 - 8 - 6) == 1);
+  CHECK(store->InstanceFor(8, 64 - 32 - 8 - 6 + 1) == 2);
+  CHECK(store->InstanceFor(8, 256 - 32 - 8 - 7) == 2);
+  CHECK(store->InstanceFor(8, 256) == 3);
+  CHECK(store->InstanceFor(8, 2048) == 0);
+}
+
+TEST_CASE("segregated stores answer as a map of instances and keys does") {
+  SegregatedFixture fixture;
+  std::map<std::pair<SegregatedStore::InstanceId, std::string>, Bytes> model;
+  Random random(8);
+  for (int life = 0; life < 3; ++life) {
+    auto store = fixture.Open();
+    for (int step = 0; step < 600; ++step) {
+      const std::string key = KeyOf(random.Below(80));
+      if (random.OneIn(4)) {
+        const auto instance =
+            static_cast<SegregatedStore::InstanceId>(random.Below(store->instance_count()));
+        REQUIRE_OK(store->Delete(instance, AsBytes(key)));
+        model.erase({instance, key});
+        continue;
+      }
+      const Bytes value = RandomValue(random);
+      auto instance = store->Put(AsBytes(key), value);
+      REQUIRE_OK(instance);
+      REQUIRE(*instance == store->InstanceFor(key.size(), value.size()));
+      model[{*instance, key}] = value;
+    }
+    REQUIRE_OK(store->Flush());
+    auto reclaimed = store->Reclaim({.most_in_use = 0.6});
+    REQUIRE_OK(reclaimed);
+    REQUIRE(reclaimed->segments_removed > 0);
+    for (uint64_t number = 0; number < 80; ++number) {
+      for (size_t i = 0; i < store->instance_count(); ++i) {
+        const auto instance = static_cast<SegregatedStore::InstanceId>(i);
+        auto got = store->Get(instance, AsBytes(KeyOf(number)));
+        REQUIRE_OK(got);
+        const auto expected = model.find({instance, KeyOf(number)});
+        REQUIRE(got->has_value() == (expected != model.end()));
+        if (*got) REQUIRE(**got == expected->second);
+      }
+    }
+    REQUIRE(store->stats().index.entries >= model.size());
+    REQUIRE_OK(store->Close());
+  }
+}
+
+TEST_CASE("instances there are not, and sizes that do not rise, are refused") {
+  SegregatedFixture fixture;
+  auto store = fixture.Open();
+  CHECK(store->Get(4, AsBytes("key")).status().Is(StatusCode::kInvalidArgument));
+  CHECK(store->Delete(200, AsBytes("key")).Is(StatusCode::kInvalidArgument));
+  REQUIRE_OK(store->Close());
+  for (const std::vector<size_t>& sizes :
+       {std::vector<size_t>{}, {64, 64}, {128, 64}, {64, 100}}) {
+    fixture.options.slot_sizes = sizes;
+    CHECK(SegregatedStore::Open(fixture.env, fixture.options)
+              .status()
+              .Is(StatusCode::kInvalidArgument));
+  }
+}
+
+}  // namespace siltfs::testing

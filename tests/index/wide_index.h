@@ -1,0 +1,15 @@
+// A chunk index over slots that hold more than name and location, for the suites: what lies behind
+// them is made from both when an entry is put, and an answer counts only if it is still that.
+#pragma once
+
+#include <memory>
+
+#include "index/chunk_index.h"
+#include "index/silt/silt_options.h"
+#include "store/env/env.h"
+
+namespace siltfs::testing {
+
+Result<std::unique_ptr<ChunkIndex>> OpenWideIndex(Env& env, const SiltIndexOptions& options);
+
+}  // namespace siltfs::testing
