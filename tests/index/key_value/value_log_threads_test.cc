@@ -1,0 +1,135 @@
+// Several threads at once: run with the sanitizers, this finds what is not locked.
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "value_log_fixture.h"
+
+namespace siltfs::testing {
+
+// Assertions are made by the main thread only; the others count what is wrong.
+TEST_CASE("threads append, read, sync, seal and remove at the same time") {
+  auto env = NewDevice();
+  auto log = OpenLog(*env, SmallOptions());
+  std::mutex mutex;
+  std::vector<Record> records;  // guarded by mutex
+  std::atomic<int> wrong{0};
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> reads{0};
+  std::atomic<uint64_t> removed{0};
+
+  auto append = [&](uint64_t thread) {
+    Random random(thread);
+    for (uint64_t i = 0; i < 1500; ++i) {
+      const uint64_t number = thread * 100000 + i;
+      const size_t size = RandomSize(random, 900);
+      auto location = log->Append(NameOf(number), BytesOf(number, size));
+      if (!location.ok()) {
+        ++wrong;
+        continue;
+      }
+      if (!log->Holds(NameOf(number), *location)) ++wrong;
+      const std::lock_guard lock(mutex);
+      records.push_back({number, size, *location});
+    }
+  };
+  auto read = [&](uint64_t thread) {
+    Random random(thread);
+    while (!done) {
+      Record record;
+      {
+        const std::lock_guard lock(mutex);
+        if (records.empty()) continue;
+        // Often one of the last.
+        const size_t span = random.OneIn(2) ? std::min<size_t>(records.size(), 10) : records.size();
+        record = records[records.size() - 1 - random.Below(span)];
+      }
+      auto bytes = log->Read(record.name(), record.location);
+      if (bytes.ok() ? *bytes != record.bytes() : !bytes.status().Is(StatusCode::kNotFound)) {
+        ++wrong;
+      }
+      ++reads;
+    }
+  };
+  auto sync = [&] {
+    for (int i = 0; !done; ++i) {
+      if (!(i % 20 == 0 ? log->SealOpenSegment() : log->Sync()).ok()) ++wrong;
+    }
+  };
+  auto reclaim = [&] {
+    while (!done) {
+      const auto segments = log->segments();
+      if (segments.size() < 30 || segments[0].open) continue;
+      uint64_t visited = 0;
+      auto damaged =
+          log->ForEachRecord(segments[0].id, [&](const ChunkName&, const Location&, ByteView) {
+            ++visited;
+            return Status::Ok();
+          });
+      if (!damaged.ok() || *damaged != 0 || visited != segments[0].records) ++wrong;
+      if (!log->Remove(segments[0].id).ok()) ++wrong;
+      if (log->stats().damaged != 0) ++wrong;
+      ++removed;
+    }
+  };
+
+  std::vector<std::thread> writers;
+  for (uint64_t thread = 1; thread <= 2; ++thread) writers.emplace_back(append, thread);
+  std::vector<std::thread> others;
+  for (uint64_t thread = 11; thread <= 12; ++thread) others.emplace_back(read, thread);
+  others.emplace_back(sync);
+  others.emplace_back(reclaim);
+  for (std::thread& thread : writers) thread.join();
+  done = true;
+  for (std::thread& thread : others) thread.join();
+  CHECK(wrong == 0);
+  CHECK(reads > 0);
+
+  REQUIRE_OK(log->Sync());
+  log.reset();
+  env->PowerCut();
+  log = OpenLog(*env, SmallOptions());
+  std::map<SegmentId, bool> present;
+  for (const auto& segment : log->segments()) present[segment.id] = true;
+  for (const Record& record : records) {
+    if (present.contains(record.location.segment)) RequireRead(*log, record);
+  }
+}
+
+// A read that finds its segment's file gone asks whether the segment is.
+TEST_CASE("reads of a segment that is being removed find its record or no such segment") {
+  auto env = NewDevice();
+  ValueLogOptions options = SmallOptions();
+  options.open_files = 1;
+  auto log = OpenLog(*env, options);
+  std::vector<Record> records;
+  for (uint64_t number = 0; number < 100; ++number) {
+    records.push_back(AppendRecord(*log, number, 5000));
+  }
+  REQUIRE_OK(log->SealOpenSegment());
+  std::atomic<int> wrong{0};
+  std::atomic<size_t> next{0};
+  auto read = [&] {
+    for (int round = 0; round < 100; ++round) {
+      const size_t begin = next;
+      for (size_t i = begin; i < std::min<size_t>(begin + 3, records.size()); ++i) {
+        auto bytes = log->Read(records[i].name(), records[i].location);
+        if (bytes.ok() ? *bytes != records[i].bytes() : !bytes.status().Is(StatusCode::kNotFound)) {
+          ++wrong;
+        }
+      }
+    }
+  };
+  std::thread one(read);
+  std::thread two(read);
+  for (const Record& record : records) {
+    if (!log->Remove(record.location.segment).ok()) ++wrong;
+    ++next;
+  }
+  one.join();
+  two.join();
+  CHECK(wrong == 0);
+  CHECK(log->segments().empty());
+}
+
+}  // namespace siltfs::testing
