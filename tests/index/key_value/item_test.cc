@@ -29,7 +29,8 @@ TEST_CASE("a key and a value come back from the bytes of their item") {
 }
 
 TEST_CASE("an item of which any bit is wrong, or that is cut off, is none") {
-  const Bytes whole = EncodeItem({.key = AsBytes("key"), .value = AsBytes("a value of some bytes")});
+  const Bytes whole =
+      EncodeItem({.key = AsBytes("key"), .value = AsBytes("a value of some bytes")});
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     Bytes damaged = whole;
     damaged[bit / 8] ^= static_cast<uint8_t>(1U << bit % 8);

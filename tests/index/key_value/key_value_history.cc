@@ -8,9 +8,9 @@ namespace {
 void CheckForEach(KeyValueStore& store, const std::map<std::string, Value>& answers) {
   std::map<std::string, Bytes> seen;
   REQUIRE_OK(store.ForEach([&](const Item& item) {
-    const bool is_new = seen.emplace(std::string(AsText(item.key)),
-                                     Bytes(item.value.begin(), item.value.end()))
-                            .second;
+    const bool is_new =
+        seen.emplace(std::string(AsText(item.key)), Bytes(item.value.begin(), item.value.end()))
+            .second;
     REQUIRE(is_new);
     return Status::Ok();
   }));
@@ -151,8 +151,7 @@ std::map<std::string, Value> CheckNow(KeyValueStore& store, const KeyValueHistor
   });
 }
 
-std::map<std::string, Value> CheckAfterCrash(KeyValueStore& store,
-                                             const KeyValueHistory& history) {
+std::map<std::string, Value> CheckAfterCrash(KeyValueStore& store, const KeyValueHistory& history) {
   return Check(store, history, [&](const std::string& key, const Value& answer) {
     return history.MayAnswerAfterCrash(key, answer);
   });

@@ -43,8 +43,8 @@ class KeyValueHistory {
 
 // Keys of 0 to 300 bytes.
 std::string KeyOf(uint64_t number);
-// Of all sizes: some fit into small slots, some into large ones, some are larger than a block of the
-// value log.
+// Of all sizes: some fit into small slots, some into large ones, some are larger than a block of
+// the value log.
 Bytes RandomValue(Random& random);
 
 // Options for stores so small that everything they do goes on all the time.
@@ -62,8 +62,7 @@ int RunWorkload(KeyValueStore& store, KeyValueHistory& history, const KeyValueWo
 
 // REQUIREs that Get, the Get of many, and ForEach answer what they may; returns the answers.
 std::map<std::string, Value> CheckNow(KeyValueStore& store, const KeyValueHistory& history);
-std::map<std::string, Value> CheckAfterCrash(KeyValueStore& store,
-                                             const KeyValueHistory& history);
+std::map<std::string, Value> CheckAfterCrash(KeyValueStore& store, const KeyValueHistory& history);
 // REQUIREs that nothing is wrong with it.
 void CheckVerifies(KeyValueStore& store);
 

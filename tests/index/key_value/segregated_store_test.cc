@@ -10,7 +10,9 @@ namespace {
 struct SegregatedFixture {
   SegregatedFixture() {
     const KeyValueOptions tiny = TinyKeyValueOptions(32);
-    options = {.directory = "/stores", .slot_sizes = {32, 64, 256, 2048}, .index = tiny.index,
+    options = {.directory = "/stores",
+               .slot_sizes = {32, 64, 256, 2048},
+               .index = tiny.index,
                .values = tiny.values};
     REQUIRE_OK(env.CreateDirectory(options.directory));
     REQUIRE_OK(env.SyncDirectory("/"));
@@ -84,8 +86,7 @@ TEST_CASE("instances there are not, and sizes that do not rise, are refused") {
   CHECK(store->Get(4, AsBytes("key")).status().Is(StatusCode::kInvalidArgument));
   CHECK(store->Delete(200, AsBytes("key")).Is(StatusCode::kInvalidArgument));
   REQUIRE_OK(store->Close());
-  for (const std::vector<size_t>& sizes :
-       {std::vector<size_t>{}, {64, 64}, {128, 64}, {64, 100}}) {
+  for (const std::vector<size_t>& sizes : {std::vector<size_t>{}, {64, 64}, {128, 64}, {64, 100}}) {
     fixture.options.slot_sizes = sizes;
     CHECK(SegregatedStore::Open(fixture.env, fixture.options)
               .status()
