@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "index/key_value/value_block_reader.h"
 #include "store/base/checksum.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
@@ -73,16 +74,13 @@ Status TidyUp(Env& env, const SegmentListing& listing) {
   return Status::Ok();
 }
 
-// Those of the manifest that are still there, and the unsealed ones.
-std::vector<SegmentId> Incomplete(const std::vector<SegmentId>& known,
-                                  const std::vector<SegmentId>& unsealed,
-                                  const std::vector<SegmentId>& present) {
-  std::vector<SegmentId> all;
-  std::set_union(known.begin(), known.end(), unsealed.begin(), unsealed.end(),
-                 std::back_inserter(all));
+// Those that the manifest lists, as far as they are there, and the unsealed ones.
+std::vector<SegmentId> IncompleteOf(const ValueTrailers& trailers,
+                                    const std::vector<SegmentId>& listed) {
   std::vector<SegmentId> incomplete;
-  std::set_intersection(all.begin(), all.end(), present.begin(), present.end(),
-                        std::back_inserter(incomplete));
+  for (const auto& [id, trailer] : trailers) {
+    if (!trailer || std::binary_search(listed.begin(), listed.end(), id)) incomplete.push_back(id);
+  }
   return incomplete;
 }
 
@@ -125,17 +123,16 @@ Result<std::unique_ptr<ValueLog>> ValueLog::Open(Env& env, const ValueLogOptions
     SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, directory));
     SILTFS_RETURN_IF_ERROR(TidyUp(env, listing));
   }
-  SILTFS_ASSIGN_OR_RETURN(auto unsealed,
-                          FindUnsealedSegments(env, directory, manifest.store, listing.ids));
-  auto incomplete = Incomplete(manifest.incomplete, unsealed, listing.ids);
+  SILTFS_ASSIGN_OR_RETURN(auto trailers,
+                          ReadValueTrailers(env, directory, manifest.store, listing.ids));
+  auto incomplete = IncompleteOf(trailers, manifest.incomplete);
   if (incomplete != manifest.incomplete) {
-    manifest.incomplete = incomplete;
+    manifest.incomplete = std::move(incomplete);
     // Before they are sealed: they would pass for complete ones if the power failed then.
     if (!options.read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
   }
-  SILTFS_ASSIGN_OR_RETURN(
-      auto found, RecoverValueSegments(env, directory, manifest.store, listing.ids, incomplete,
-                                       options.read_only));
+  SILTFS_ASSIGN_OR_RETURN(auto found, RecoverValueSegments(env, directory, manifest.store, trailers,
+                                                           manifest.incomplete, options.read_only));
   return std::unique_ptr<ValueLog>(new ValueLog(env, options, manifest, std::move(found)));
 }
 
@@ -333,6 +330,15 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
       .At(SegmentPath(options_.directory, id));
 }
 
+Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset) const {
+  block_reads_.fetch_add(1, std::memory_order_relaxed);
+  // A block of usual size as it is written today.
+  const size_t expected = kBlockHeaderSize + size_t{options_.block_bytes};
+  auto block = ReadValueBlock(reader.file(), reader.identity(), offset, expected, codec_);
+  if (!block.ok()) return std::move(block).status().At(reader.path(), offset);
+  return block;
+}
+
 Result<Bytes> ValueLog::Read(const ChunkName& name, const Location& location) const {
   {
     MutexLock lock(state_mutex_);
@@ -344,8 +350,7 @@ Result<Bytes> ValueLog::Read(const ChunkName& name, const Location& location) co
     }
   }
   SILTFS_ASSIGN_OR_RETURN(auto reader, ReaderOf(location.segment));
-  block_reads_.fetch_add(1, std::memory_order_relaxed);
-  auto block = reader->ReadBlock(location.block_offset);
+  auto block = ReadBlockAt(*reader, location.block_offset);
   auto record =
       block.ok() ? RecordIn(**block, name, location) : Result<Bytes>(std::move(block).status());
   if (record.ok()) return record;
@@ -415,8 +420,7 @@ Result<uint64_t> ValueLog::ForEachRecord(SegmentId id, const RecordVisitor& visi
     return Status::Ok();
   };
   auto visit = [&](const BlockHead& head, uint32_t offset) {
-    block_reads_.fetch_add(1, std::memory_order_relaxed);
-    auto block = reader->ReadBlock(offset);
+    auto block = ReadBlockAt(*reader, offset);
     if (!block.ok()) {
       if (!block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
       ++damaged;

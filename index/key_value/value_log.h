@@ -148,6 +148,7 @@ class ValueLog {
   SegmentIdentity IdentityOf(SegmentId id) const { return {store_, id}; }
   Status NoSuchSegment(SegmentId id) const;
   Result<SegmentReaderCache::Reader> ReaderOf(SegmentId id) const SILTFS_EXCLUDES(state_mutex_);
+  Result<DecodedBlockPtr> ReadBlockAt(const SegmentReader& reader, uint32_t offset) const;
 
   // Constant after construction.
   Env& env_;

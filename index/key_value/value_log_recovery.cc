@@ -33,14 +33,15 @@ class Recovery {
   Recovery(Env& env, const std::string& directory, const StoreUuid& store, bool read_only)
       : env_(env), directory_(directory), store_(store), read_only_(read_only) {}
 
-  Status Recover(SegmentId id, bool incomplete);
+  void EnterSealed(SegmentId id, const SegmentTrailer& trailer);
+  // An incomplete segment.
+  Status Recover(SegmentId id, const std::optional<SegmentTrailer>& trailer);
   FoundValueSegments Take() { return std::move(found_); }
 
  private:
   Result<std::unique_ptr<SegmentReader>> OpenReader(SegmentId id) const {
     return SegmentReader::Open(env_, directory_, {store_, id}, codec_);
   }
-  void EnterSealed(SegmentId id, const SegmentTrailer& trailer);
   void EnterUseless(SegmentId id, uint64_t file_bytes);
   Status Salvage(SegmentId id, uint64_t size);
   // False if there was nothing to be sealed, and the segment was removed or is of no use.
@@ -69,14 +70,9 @@ void Recovery::EnterUseless(SegmentId id, uint64_t file_bytes) {
   found_.segments[id] = {.file_bytes = file_bytes, .readable = false};
 }
 
-Status Recovery::Recover(SegmentId id, bool incomplete) {
+Status Recovery::Recover(SegmentId id, const std::optional<SegmentTrailer>& trailer) {
   SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
   SILTFS_ASSIGN_OR_RETURN(uint64_t size, reader->file().Size());
-  SILTFS_ASSIGN_OR_RETURN(auto trailer, TrailerOf(*reader));
-  if (trailer && !incomplete) {
-    EnterSealed(id, *trailer);
-    return Status::Ok();
-  }
   if (size > kMaxSegmentFileBytes) {
     EnterUseless(id, size);
     return Status::Ok();
@@ -176,28 +172,29 @@ Status Recovery::Scan(SegmentId id, const File& file, uint64_t size) {
 
 }  // namespace
 
-Result<std::vector<SegmentId>> FindUnsealedSegments(Env& env, const std::string& directory,
-                                                    const StoreUuid& store,
-                                                    const std::vector<SegmentId>& ids) {
+Result<ValueTrailers> ReadValueTrailers(Env& env, const std::string& directory,
+                                        const StoreUuid& store, const std::vector<SegmentId>& ids) {
   const BlockCodec codec;
-  std::vector<SegmentId> unsealed;
+  ValueTrailers trailers;
   for (const SegmentId id : ids) {
     SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(env, directory, {store, id}, codec));
-    SILTFS_ASSIGN_OR_RETURN(auto trailer, TrailerOf(*reader));
-    if (!trailer) unsealed.push_back(id);
+    SILTFS_ASSIGN_OR_RETURN(trailers[id], TrailerOf(*reader));
   }
-  return unsealed;
+  return trailers;
 }
 
 Result<FoundValueSegments> RecoverValueSegments(Env& env, const std::string& directory,
                                                 const StoreUuid& store,
-                                                const std::vector<SegmentId>& ids,
+                                                const ValueTrailers& trailers,
                                                 const std::vector<SegmentId>& incomplete,
                                                 bool read_only) {
   Recovery recovery(env, directory, store, read_only);
-  for (const SegmentId id : ids) {
-    SILTFS_RETURN_IF_ERROR(
-        recovery.Recover(id, std::binary_search(incomplete.begin(), incomplete.end(), id)));
+  for (const auto& [id, trailer] : trailers) {
+    if (std::binary_search(incomplete.begin(), incomplete.end(), id)) {
+      SILTFS_RETURN_IF_ERROR(recovery.Recover(id, trailer));
+    } else {
+      recovery.EnterSealed(id, *trailer);
+    }
   }
   return recovery.Take();
 }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,16 +42,17 @@ struct FoundValueSegments {
   uint64_t bytes_written = 0;
 };
 
-// The segments that have no whole trailer, rising.
-Result<std::vector<SegmentId>> FindUnsealedSegments(Env& env, const std::string& directory,
-                                                    const StoreUuid& store,
-                                                    const std::vector<SegmentId>& ids);
+// By segment; nothing for one whose file doesn't end in a whole trailer.
+using ValueTrailers = std::map<SegmentId, std::optional<SegmentTrailer>>;
 
-// `incomplete`, a part of `ids`, has all that are unsealed. After it, unless `read_only`, all are
-// sealed, and `incomplete` ones durably so.
+Result<ValueTrailers> ReadValueTrailers(Env& env, const std::string& directory,
+                                        const StoreUuid& store, const std::vector<SegmentId>& ids);
+
+// `incomplete`, rising, has all without a trailer, and no others but of `trailers`. After it,
+// unless `read_only`, all are sealed, and the incomplete ones durably so.
 Result<FoundValueSegments> RecoverValueSegments(Env& env, const std::string& directory,
                                                 const StoreUuid& store,
-                                                const std::vector<SegmentId>& ids,
+                                                const ValueTrailers& trailers,
                                                 const std::vector<SegmentId>& incomplete,
                                                 bool read_only);
 

@@ -103,6 +103,33 @@ TEST_CASE("small records share a block, a large one has a block of its own") {
   for (const auto& [offset, count] : blocks) CHECK(count <= 512 / 33);
 }
 
+TEST_CASE("a block of usual size is brought by one read, any other by three at most") {
+  auto env = NewDevice();
+  ValueLogOptions options;
+  options.directory = kLogDirectory;
+  std::vector<Record> records;
+  {
+    auto log = OpenLog(*env, options);
+    for (uint64_t number = 0; number < 100; ++number) {
+      records.push_back(AppendRecord(*log, number, 900));
+    }
+    REQUIRE_OK(log->SealOpenSegment());
+  }
+  auto log = OpenLog(*env, options);
+  for (const Record& record : records) {
+    const uint64_t before = Reads(*env);
+    RequireRead(*log, record);
+    CHECK(Reads(*env) - before == 1);
+  }
+  options.block_bytes = 1;
+  log = OpenLog(*env, options);
+  for (const Record& record : records) {
+    const uint64_t before = Reads(*env);
+    RequireRead(*log, record);
+    CHECK(Reads(*env) - before == 3);
+  }
+}
+
 TEST_CASE("a record of the largest size is kept, and none beyond it or of no bytes") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());

@@ -28,7 +28,11 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
         ++wrong;
         continue;
       }
-      if (!log->Holds(NameOf(number), *location)) ++wrong;
+      // Not there only if this thread has slept while its segment became the oldest of 30.
+      if (!log->Holds(NameOf(number), *location) &&
+          !log->Read(NameOf(number), *location).status().Is(StatusCode::kNotFound)) {
+        ++wrong;
+      }
       const std::lock_guard lock(mutex);
       records.push_back({number, size, *location});
     }
