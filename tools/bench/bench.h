@@ -24,5 +24,6 @@ std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureIndexBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureOpenBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureTrieBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureValuesBench(CLI::App& app);
 
 }  // namespace siltfs

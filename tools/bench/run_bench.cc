@@ -29,6 +29,8 @@ constexpr std::array kBenches = {
     Bench{"open", "A chunk index opened: the first answer, and until it is at full speed",
           ConfigureOpenBench},
     Bench{"trie", "A SortedStore's index: building, size, lookups", ConfigureTrieBench},
+    Bench{"values", "Keys and values of any length: space and reads, for slots of all sizes",
+          ConfigureValuesBench},
 };
 
 // One figure a line, "name: value", the names of inner figures behind those of the outer.
