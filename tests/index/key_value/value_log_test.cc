@@ -210,7 +210,13 @@ TEST_CASE("the records of a segment are visited in order, and moved, and the seg
   CHECK(log->stats().bytes_written == bytes);
 
   const SegmentId oldest = log->segments()[0].id;
+  RequireRead(*log, records[0]);
+  const auto before = env->GetDiskSpace(kLogDirectory);
+  REQUIRE_OK(before);
   REQUIRE_OK(log->Remove(oldest));
+  const auto after = env->GetDiskSpace(kLogDirectory);
+  REQUIRE_OK(after);
+  CHECK(after->free_bytes > before->free_bytes);  // nobody holds the file open
   for (const Record& record : records) {
     if (record.location.segment != oldest) {
       RequireRead(*log, record);
@@ -264,6 +270,27 @@ TEST_CASE("a log that was sealed before it was closed opens without anything bei
   CHECK(env->Calls(SimCall::kWrite | SimCall::kRename | SimCall::kRemove) == writes);
   RequireReadAll(*log, records);
   for (const Record& record : records) CHECK(log->Holds(record.name(), record.location));
+}
+
+TEST_CASE("the sequences of blocks rise from segment to segment and from life to life") {
+  auto env = NewDevice();
+  const BlockCodec codec;
+  uint64_t last = 0;
+  for (SegmentId id : {1, 65, 129}) {
+    auto log = OpenLog(*env, SmallOptions());
+    REQUIRE(AppendRecord(*log, 1, 600).location.segment == id);
+    AppendRecord(*log, 2, 600);
+    REQUIRE_OK(log->SealOpenSegment());
+    auto manifest = ReadValueLogManifest(*env, kLogDirectory);
+    REQUIRE_OK(manifest);
+    auto reader = SegmentReader::Open(*env, kLogDirectory, {(*manifest)->store, id}, codec);
+    REQUIRE_OK(reader);
+    auto trailer = (*reader)->ReadTrailer();
+    REQUIRE_OK(trailer);
+    CHECK(trailer->first_sequence == last + 1);
+    CHECK(trailer->last_sequence == last + 2);
+    last = trailer->last_sequence;
+  }
 }
 
 TEST_CASE("no more segments are kept open than were allowed") {
