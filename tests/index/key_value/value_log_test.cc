@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "store/env/posix_env.h"
+#include "tests/support/temporary_directory.h"
 #include "value_log_fixture.h"
 
 namespace siltfs::testing {
@@ -353,6 +355,30 @@ TEST_CASE("a log that is opened for reading only reads what is there and writes 
   REQUIRE_CODE(log->SealOpenSegment(), kReadOnly);
   REQUIRE_CODE(log->Remove(1), kReadOnly);
   CHECK(env->Calls(SimCall::kMutating) == calls);
+}
+
+TEST_CASE("a log on this machine's disk keeps what it was given") {
+  const TemporaryDirectory temporary;
+  auto env = NewPosixEnv();
+  ValueLogOptions options = SmallOptions();
+  options.directory = temporary.path();
+  Random random(8);
+  std::vector<Record> records;
+  for (uint64_t life = 0; life < 3; ++life) {
+    auto log = OpenLog(*env, options);
+    RequireReadAll(*log, records);
+    for (int step = 0; step < 40; ++step) {
+      records.push_back(AppendRecord(*log, records.size(), RandomSize(random, 3000)));
+    }
+    REQUIRE_OK(log->Sync());
+    RequireReadAll(*log, records);
+    if (life == 1) {
+      const SegmentId oldest = log->segments()[0].id;
+      REQUIRE_OK(log->Remove(oldest));
+      std::erase_if(records, [oldest](const Record& r) { return r.location.segment == oldest; });
+      RequireReadAll(*log, records);
+    }
+  }
 }
 
 TEST_CASE("options that make no sense are refused") {
