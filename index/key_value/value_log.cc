@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "index/key_value/value_block_reader.h"
@@ -32,56 +30,6 @@ Status Validate(const ValueLogOptions& options) {
   }
   if (options.open_files < 1) return Invalid("a value log needs an open file to read");
   return ValidateCompression(options.compression);
-}
-
-Result<SegmentListing> ListAll(Env& env, const std::string& directory) {
-  auto listing = ListSegments(env, directory);
-  if (listing.ok() || !listing.status().Is(StatusCode::kNotFound)) return listing;
-  return SegmentListing();
-}
-
-// What the manifest says, or a new one; the two must fit each other.
-Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
-                                      const SegmentListing& listing, bool& is_new) {
-  SILTFS_ASSIGN_OR_RETURN(auto found, ReadValueLogManifest(env, directory));
-  is_new = !found;
-  if (!found && !listing.ids.empty()) {
-    return Status(StatusCode::kCorruption, "has segments of values, but the log's manifest is gone")
-        .At(directory);
-  }
-  ValueLogManifest manifest;
-  if (found) {
-    manifest = std::move(*found);
-  } else {
-    SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.store.bytes));
-  }
-  if (!listing.ids.empty() && listing.ids.back() >= manifest.next_segment) {
-    return Status(StatusCode::kCorruption,
-                  fmt::format("is a segment of values that the log's manifest has never heard of: "
-                              "it knows those below {}",
-                              manifest.next_segment))
-        .At(SegmentPath(directory, listing.ids.back()));
-  }
-  return manifest;
-}
-
-Status TidyUp(Env& env, const SegmentListing& listing) {
-  for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
-  // Segments that were removed shall not return with the next power cut.
-  for (const std::string& path : listing.directories) {
-    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
-  }
-  return Status::Ok();
-}
-
-// Those that the manifest lists, as far as they are there, and the unsealed ones.
-std::vector<SegmentId> IncompleteOf(const ValueTrailers& trailers,
-                                    const std::vector<SegmentId>& listed) {
-  std::vector<SegmentId> incomplete;
-  for (const auto& [id, trailer] : trailers) {
-    if (!trailer || std::binary_search(listed.begin(), listed.end(), id)) incomplete.push_back(id);
-  }
-  return incomplete;
 }
 
 // Whether any block may be begun: how many records it will have is not known.
@@ -114,26 +62,10 @@ Result<Bytes> RecordIn(const DecodedBlock& block, const ChunkName& name, const L
 
 Result<std::unique_ptr<ValueLog>> ValueLog::Open(Env& env, const ValueLogOptions& options) {
   SILTFS_RETURN_IF_ERROR(Validate(options));
-  const std::string& directory = options.directory;
-  SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListAll(env, directory));
-  bool is_new = false;
-  SILTFS_ASSIGN_OR_RETURN(ValueLogManifest manifest, FindManifest(env, directory, listing, is_new));
-  if (!options.read_only) {
-    if (is_new) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
-    SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, directory));
-    SILTFS_RETURN_IF_ERROR(TidyUp(env, listing));
-  }
-  SILTFS_ASSIGN_OR_RETURN(auto trailers,
-                          ReadValueTrailers(env, directory, manifest.store, listing.ids));
-  auto incomplete = IncompleteOf(trailers, manifest.incomplete);
-  if (incomplete != manifest.incomplete) {
-    manifest.incomplete = std::move(incomplete);
-    // Before they are sealed: they would pass for complete ones if the power failed then.
-    if (!options.read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
-  }
-  SILTFS_ASSIGN_OR_RETURN(auto found, RecoverValueSegments(env, directory, manifest.store, trailers,
-                                                           manifest.incomplete, options.read_only));
-  return std::unique_ptr<ValueLog>(new ValueLog(env, options, manifest, std::move(found)));
+  SILTFS_ASSIGN_OR_RETURN(RecoveredValueLog recovered,
+                          RecoverValueLog(env, options.directory, options.read_only));
+  return std::unique_ptr<ValueLog>(
+      new ValueLog(env, options, recovered.manifest, std::move(recovered.segments)));
 }
 
 ValueLog::ValueLog(Env& env, const ValueLogOptions& options, const ValueLogManifest& manifest,

@@ -1,10 +1,13 @@
 #include "index/key_value/value_log_recovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_salvage.h"
 #include "store/segment/segment_scan.h"
@@ -17,6 +20,9 @@ namespace {
 constexpr uint64_t kMaxSegmentFileBytes =
     uint64_t{kMaxSegmentTargetSize} + kMaxBlockHeadSize + kMaxBlockPlainBytes +
     uint64_t{kMaxSegmentChunks} * (kFooterChunkSize + kFooterBlockSize) + kSegmentTrailerSize;
+
+// By segment; nothing for one whose file doesn't end in a whole trailer.
+using Trailers = std::map<SegmentId, std::optional<SegmentTrailer>>;
 
 // Empty if the file doesn't end in a whole trailer of this segment.
 Result<std::optional<SegmentTrailer>> TrailerOf(const SegmentReader& reader) {
@@ -170,12 +176,60 @@ Status Recovery::Scan(SegmentId id, const File& file, uint64_t size) {
   return Status::Ok();
 }
 
-}  // namespace
+Result<SegmentListing> ListAll(Env& env, const std::string& directory) {
+  auto listing = ListSegments(env, directory);
+  if (listing.ok() || !listing.status().Is(StatusCode::kNotFound)) return listing;
+  return SegmentListing();
+}
 
-Result<ValueTrailers> ReadValueTrailers(Env& env, const std::string& directory,
-                                        const StoreUuid& store, const std::vector<SegmentId>& ids) {
+// What the manifest says, or a new one; the two must fit each other.
+Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
+                                      const SegmentListing& listing, bool& is_new) {
+  SILTFS_ASSIGN_OR_RETURN(auto found, ReadValueLogManifest(env, directory));
+  is_new = !found;
+  if (!found && !listing.ids.empty()) {
+    return Status(StatusCode::kCorruption, "has segments of values, but the log's manifest is gone")
+        .At(directory);
+  }
+  ValueLogManifest manifest;
+  if (found) {
+    manifest = std::move(*found);
+  } else {
+    SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.store.bytes));
+  }
+  if (!listing.ids.empty() && listing.ids.back() >= manifest.next_segment) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("is a segment of values that the log's manifest has never heard of: "
+                              "it knows those below {}",
+                              manifest.next_segment))
+        .At(SegmentPath(directory, listing.ids.back()));
+  }
+  return manifest;
+}
+
+Status TidyUp(Env& env, const SegmentListing& listing) {
+  for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
+  // Segments that were removed shall not return with the next power cut.
+  for (const std::string& path : listing.directories) {
+    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
+  }
+  return Status::Ok();
+}
+
+// Those that the manifest lists, as far as they are there, and the unsealed ones.
+std::vector<SegmentId> IncompleteOf(const Trailers& trailers,
+                                    const std::vector<SegmentId>& listed) {
+  std::vector<SegmentId> incomplete;
+  for (const auto& [id, trailer] : trailers) {
+    if (!trailer || std::binary_search(listed.begin(), listed.end(), id)) incomplete.push_back(id);
+  }
+  return incomplete;
+}
+
+Result<Trailers> ReadTrailers(Env& env, const std::string& directory, const StoreUuid& store,
+                              const std::vector<SegmentId>& ids) {
   const BlockCodec codec;
-  ValueTrailers trailers;
+  Trailers trailers;
   for (const SegmentId id : ids) {
     SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(env, directory, {store, id}, codec));
     SILTFS_ASSIGN_OR_RETURN(trailers[id], TrailerOf(*reader));
@@ -183,20 +237,42 @@ Result<ValueTrailers> ReadValueTrailers(Env& env, const std::string& directory,
   return trailers;
 }
 
-Result<FoundValueSegments> RecoverValueSegments(Env& env, const std::string& directory,
-                                                const StoreUuid& store,
-                                                const ValueTrailers& trailers,
-                                                const std::vector<SegmentId>& incomplete,
-                                                bool read_only) {
-  Recovery recovery(env, directory, store, read_only);
+Result<FoundValueSegments> RecoverSegments(Env& env, const std::string& directory,
+                                           const ValueLogManifest& manifest,
+                                           const Trailers& trailers, bool read_only) {
+  Recovery recovery(env, directory, manifest.store, read_only);
   for (const auto& [id, trailer] : trailers) {
-    if (std::binary_search(incomplete.begin(), incomplete.end(), id)) {
+    if (std::binary_search(manifest.incomplete.begin(), manifest.incomplete.end(), id)) {
       SILTFS_RETURN_IF_ERROR(recovery.Recover(id, trailer));
     } else {
       recovery.EnterSealed(id, *trailer);
     }
   }
   return recovery.Take();
+}
+
+}  // namespace
+
+Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory, bool read_only) {
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListAll(env, directory));
+  bool is_new = false;
+  SILTFS_ASSIGN_OR_RETURN(ValueLogManifest manifest, FindManifest(env, directory, listing, is_new));
+  if (!read_only) {
+    if (is_new) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
+    SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, directory));
+    SILTFS_RETURN_IF_ERROR(TidyUp(env, listing));
+  }
+  SILTFS_ASSIGN_OR_RETURN(Trailers trailers,
+                          ReadTrailers(env, directory, manifest.store, listing.ids));
+  std::vector<SegmentId> incomplete = IncompleteOf(trailers, manifest.incomplete);
+  if (incomplete != manifest.incomplete) {
+    manifest.incomplete = std::move(incomplete);
+    // Before they are sealed: they would pass for complete ones if the power failed then.
+    if (!read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
+  }
+  SILTFS_ASSIGN_OR_RETURN(FoundValueSegments segments,
+                          RecoverSegments(env, directory, manifest, trailers, read_only));
+  return RecoveredValueLog{std::move(manifest), std::move(segments)};
 }
 
 bool FooterHolds(const SegmentFooter& footer, const ChunkName& name, const Location& location) {

@@ -13,13 +13,12 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "index/key_value/value_log_manifest.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_footer.h"
 
 namespace siltfs {
@@ -42,19 +41,16 @@ struct FoundValueSegments {
   uint64_t bytes_written = 0;
 };
 
-// By segment; nothing for one whose file doesn't end in a whole trailer.
-using ValueTrailers = std::map<SegmentId, std::optional<SegmentTrailer>>;
+struct RecoveredValueLog {
+  ValueLogManifest manifest;
+  FoundValueSegments segments;
+};
 
-Result<ValueTrailers> ReadValueTrailers(Env& env, const std::string& directory,
-                                        const StoreUuid& store, const std::vector<SegmentId>& ids);
-
-// `incomplete`, rising, has all without a trailer, and no others but of `trailers`. After it,
-// unless `read_only`, all are sealed, and the incomplete ones durably so.
-Result<FoundValueSegments> RecoverValueSegments(Env& env, const std::string& directory,
-                                                const StoreUuid& store,
-                                                const ValueTrailers& trailers,
-                                                const std::vector<SegmentId>& incomplete,
-                                                bool read_only);
+// Makes what is missing in a new directory, durably. kCorruption if the manifest is damaged,
+// missing where there are segments, or older than they are. After it, unless `read_only` (then
+// nothing is written), all segments are sealed, and the manifest lists those that may be
+// incomplete.
+Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory, bool read_only);
 
 // Whether the footer has this record, at this very place.
 bool FooterHolds(const SegmentFooter& footer, const ChunkName& name, const Location& location);

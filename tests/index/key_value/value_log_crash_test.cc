@@ -166,6 +166,12 @@ TEST_CASE("what a crash has lost is known until the log's owner says that it is 
     RequireRead(*log, kept);
     CHECK_FALSE(log->Holds(lost.name(), lost.location));
     CHECK_FALSE(log->Holds(lost.name(), kept.location));
+    auto place = kept.location;
+    place.block_offset += 1;
+    CHECK_FALSE(log->Holds(kept.name(), place));
+    // The manifest is written again for it.
+    AppendRecord(*log, 4, 10);
+    REQUIRE_OK(log->Sync());
     log.reset();
     env->PowerCut();
   }
@@ -196,6 +202,24 @@ TEST_CASE("a process that dies takes nothing along that was synced, nor does a p
       }
       Live(*log, life, seed * 10 + round, 40);
     }
+  }
+}
+
+TEST_CASE("a torn tail is no damage") {
+  const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix);
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    auto env = NewDevice(seed);
+    {
+      auto log = OpenLog(*env, SmallOptions());
+      AppendRecord(*log, 1000, 600);
+      REQUIRE_OK(log->Sync());
+      for (uint64_t number = 0; number < 4; ++number) AppendRecord(*log, number, 600);
+    }
+    env->PowerCut({.unsynced = unsynced, .seed = seed});
+    ValueLogOptions reading = SmallOptions();
+    reading.read_only = true;
+    CHECK(OpenLog(*env, reading)->stats().damaged == 0);
+    CHECK(OpenLog(*env, SmallOptions())->stats().damaged == 0);
   }
 }
 
@@ -276,6 +300,33 @@ TEST_CASE("a segment that was removed stays away after a power cut") {
       RequireRead(*log, record);
     }
   }
+}
+
+TEST_CASE("a removal that nobody knows to be durable is so when the log was opened again") {
+  auto env = NewDevice();
+  Record record;
+  {
+    auto log = OpenLog(*env, SmallOptions());
+    record = AppendRecord(*log, 1, 300);
+    REQUIRE_OK(log->SealOpenSegment());
+    env->FailCall({.calls = SimCall::kSyncDirectory, .path_part = "segments"});
+    REQUIRE_CODE(log->Remove(record.location.segment), kIoError);
+    REQUIRE_CODE(log->Read(record.name(), record.location), kNotFound);
+  }
+  { CHECK(OpenLog(*env, SmallOptions())->segments().empty()); }
+  env->PowerCut();
+  CHECK(OpenLog(*env, SmallOptions())->segments().empty());
+}
+
+TEST_CASE("what a crash has left of a sealing is cleared away") {
+  auto env = NewDevice();
+  auto log = OpenLog(*env, SmallOptions());
+  AppendRecord(*log, 1, 300);
+  REQUIRE_OK(log->SealOpenSegment());
+  const std::string temporary = TemporarySegmentPath(kLogDirectory, 1);
+  PutFile(*env, temporary, "half of it");
+  log = OpenLog(*env, SmallOptions());
+  REQUIRE_CODE(env->GetFileInfo(temporary), kNotFound);
 }
 
 TEST_CASE("a segment that a crash has left without a block is removed") {

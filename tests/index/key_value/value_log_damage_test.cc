@@ -212,6 +212,7 @@ TEST_CASE("a segment of another log, or another one of this log, is no segment o
 TEST_CASE("a sealed segment of which nothing is left is kept for whoever may repair it") {
   Damaged damaged(true);
   std::string bytes(damaged.whole.size(), 'x');
+  bytes.replace(0, kSegmentHeaderSize, damaged.whole, 0, kSegmentHeaderSize);
   // The trailer, damaged.
   bytes.replace(bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize, damaged.whole,
                 bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize);

@@ -107,6 +107,8 @@ TEST_CASE("a log does not open with a manifest that is damaged, missing or too o
   refuse();
   REQUIRE_OK(env->RemoveFile(kManifestPath));
   refuse();
+  auto gone = ValueLog::Open(*env, options);
+  CHECK(gone.status().ToString().find("manifest is gone") != std::string::npos);
   PutFile(*env, kManifestPath, whole);
   RequireReadAll(*OpenLog(*env, options), records);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "store/env/posix_env.h"
+#include "tests/support/temporary_directory.h"
 #include "value_log_fixture.h"
 
 namespace siltfs::testing {
@@ -210,7 +212,13 @@ TEST_CASE("the records of a segment are visited in order, and moved, and the seg
   CHECK(log->stats().bytes_written == bytes);
 
   const SegmentId oldest = log->segments()[0].id;
+  RequireRead(*log, records[0]);
+  const auto before = env->GetDiskSpace(kLogDirectory);
+  REQUIRE_OK(before);
   REQUIRE_OK(log->Remove(oldest));
+  const auto after = env->GetDiskSpace(kLogDirectory);
+  REQUIRE_OK(after);
+  CHECK(after->free_bytes > before->free_bytes);  // nobody holds the file open
   for (const Record& record : records) {
     if (record.location.segment != oldest) {
       RequireRead(*log, record);
@@ -264,6 +272,27 @@ TEST_CASE("a log that was sealed before it was closed opens without anything bei
   CHECK(env->Calls(SimCall::kWrite | SimCall::kRename | SimCall::kRemove) == writes);
   RequireReadAll(*log, records);
   for (const Record& record : records) CHECK(log->Holds(record.name(), record.location));
+}
+
+TEST_CASE("the sequences of blocks rise from segment to segment and from life to life") {
+  auto env = NewDevice();
+  const BlockCodec codec;
+  uint64_t last = 0;
+  for (SegmentId id : {1, 65, 129}) {
+    auto log = OpenLog(*env, SmallOptions());
+    REQUIRE(AppendRecord(*log, 1, 600).location.segment == id);
+    AppendRecord(*log, 2, 600);
+    REQUIRE_OK(log->SealOpenSegment());
+    auto manifest = ReadValueLogManifest(*env, kLogDirectory);
+    REQUIRE_OK(manifest);
+    auto reader = SegmentReader::Open(*env, kLogDirectory, {(*manifest)->store, id}, codec);
+    REQUIRE_OK(reader);
+    auto trailer = (*reader)->ReadTrailer();
+    REQUIRE_OK(trailer);
+    CHECK(trailer->first_sequence == last + 1);
+    CHECK(trailer->last_sequence == last + 2);
+    last = trailer->last_sequence;
+  }
 }
 
 TEST_CASE("no more segments are kept open than were allowed") {
@@ -326,6 +355,30 @@ TEST_CASE("a log that is opened for reading only reads what is there and writes 
   REQUIRE_CODE(log->SealOpenSegment(), kReadOnly);
   REQUIRE_CODE(log->Remove(1), kReadOnly);
   CHECK(env->Calls(SimCall::kMutating) == calls);
+}
+
+TEST_CASE("a log on this machine's disk keeps what it was given") {
+  const TemporaryDirectory temporary;
+  auto env = NewPosixEnv();
+  ValueLogOptions options = SmallOptions();
+  options.directory = temporary.path();
+  Random random(8);
+  std::vector<Record> records;
+  for (uint64_t life = 0; life < 3; ++life) {
+    auto log = OpenLog(*env, options);
+    RequireReadAll(*log, records);
+    for (int step = 0; step < 40; ++step) {
+      records.push_back(AppendRecord(*log, records.size(), RandomSize(random, 3000)));
+    }
+    REQUIRE_OK(log->Sync());
+    RequireReadAll(*log, records);
+    if (life == 1) {
+      const SegmentId oldest = log->segments()[0].id;
+      REQUIRE_OK(log->Remove(oldest));
+      std::erase_if(records, [oldest](const Record& r) { return r.location.segment == oldest; });
+      RequireReadAll(*log, records);
+    }
+  }
 }
 
 TEST_CASE("options that make no sense are refused") {

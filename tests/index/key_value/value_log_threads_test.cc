@@ -20,7 +20,9 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
 
   auto append = [&](uint64_t thread) {
     Random random(thread);
-    for (uint64_t i = 0; i < 1500; ++i) {
+    // Until the others have had their turns, whenever the machine lets them.
+    for (uint64_t i = 0; i < 1500 || reads < 500 || removed == 0; ++i) {
+      if (i >= 1500) std::this_thread::yield();
       const uint64_t number = thread * 100000 + i;
       const size_t size = RandomSize(random, 900);
       auto location = log->Append(NameOf(number), BytesOf(number, size));
@@ -87,7 +89,6 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
   done = true;
   for (std::thread& thread : others) thread.join();
   CHECK(wrong == 0);
-  CHECK(reads > 0);
 
   REQUIRE_OK(log->Sync());
   log.reset();
