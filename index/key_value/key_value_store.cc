@@ -148,14 +148,21 @@ Result<std::optional<KeyValueStore::Found>> KeyValueStore::Find(const ChunkName&
 Result<Bytes> KeyValueStore::ReadItem(const ChunkName& name, const Found& found) const {
   Bytes item = found.rest;
   if (!IsInline(found.location)) {
-    SILTFS_ASSIGN_OR_RETURN(const Bytes tail, values_->Read(name, found.location));
+    // The slot says how long the item is, if it holds anything of it.
+    auto size = item.empty() ? Result<size_t>(size_t{0}) : ItemSizeOf(item);
+    if (!size.ok()) return std::move(size).status().At(options_.directory);
+    const size_t expected = *size > item.size() ? *size - item.size() : 0;
+    SILTFS_ASSIGN_OR_RETURN(const Bytes tail, values_->Read(name, found.location, expected));
     item.insert(item.end(), tail.begin(), tail.end());
     return item;
   }
   // Zeros fill the slot.
-  SILTFS_ASSIGN_OR_RETURN(const size_t size, ItemSizeOf(item));
-  if (size > item.size()) return Status(StatusCode::kCorruption, "is longer than its slot");
-  item.resize(size);
+  auto size = ItemSizeOf(item);
+  if (size.ok() && *size > item.size()) {
+    size = Status(StatusCode::kCorruption, "has an item that is longer than its slot");
+  }
+  if (!size.ok()) return std::move(size).status().At(options_.directory);
+  item.resize(*size);
   return item;
 }
 

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "index/key_value/value_block_reader.h"
 #include "store/base/checksum.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
@@ -262,16 +261,18 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
       .At(SegmentPath(options_.directory, id));
 }
 
-Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset) const {
+// `record_bytes`: of the largest record that is expected in the block.
+Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset,
+                                              size_t record_bytes) const {
   block_reads_.fetch_add(1, std::memory_order_relaxed);
-  // A block of usual size as it is written today.
-  const size_t expected = kBlockHeaderSize + size_t{options_.block_bytes};
-  auto block = ReadValueBlock(reader.file(), reader.identity(), offset, expected, codec_);
-  if (!block.ok()) return std::move(block).status().At(reader.path(), offset);
-  return block;
+  // As blocks are written today.
+  const size_t records =
+      std::max<size_t>(options_.block_bytes, OpenValueBlock::CostOf(record_bytes));
+  return reader.ReadBlock(offset, kBlockHeaderSize + records);
 }
 
-Result<Bytes> ValueLog::Read(const ChunkName& name, const Location& location) const {
+Result<Bytes> ValueLog::Read(const ChunkName& name, const Location& location,
+                             size_t expected_bytes) const {
   {
     MutexLock lock(state_mutex_);
     if (open_block_.IsAt(location)) {
@@ -282,7 +283,7 @@ Result<Bytes> ValueLog::Read(const ChunkName& name, const Location& location) co
     }
   }
   SILTFS_ASSIGN_OR_RETURN(auto reader, ReaderOf(location.segment));
-  auto block = ReadBlockAt(*reader, location.block_offset);
+  auto block = ReadBlockAt(*reader, location.block_offset, expected_bytes);
   auto record =
       block.ok() ? RecordIn(**block, name, location) : Result<Bytes>(std::move(block).status());
   if (record.ok()) return record;
@@ -352,7 +353,7 @@ Result<uint64_t> ValueLog::ForEachRecord(SegmentId id, const RecordVisitor& visi
     return Status::Ok();
   };
   auto visit = [&](const BlockHead& head, uint32_t offset) {
-    auto block = ReadBlockAt(*reader, offset);
+    auto block = ReadBlockAt(*reader, offset, 0);
     if (!block.ok()) {
       if (!block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
       ++damaged;

@@ -87,7 +87,10 @@ class ValueLog {
 
   // The record that Append has put there. kNotFound if there is no such segment: it was removed,
   // and whoever asks has an old location. kCorruption for damage, or another record in that place.
-  Result<Bytes> Read(const ChunkName& name, const Location& location) const;
+  // One read of the device if the record has no more than `expected_bytes`, or shares its block
+  // with others.
+  Result<Bytes> Read(const ChunkName& name, const Location& location,
+                     size_t expected_bytes = 0) const;
 
   Status Sync();
 
@@ -148,7 +151,8 @@ class ValueLog {
   SegmentIdentity IdentityOf(SegmentId id) const { return {store_, id}; }
   Status NoSuchSegment(SegmentId id) const;
   Result<SegmentReaderCache::Reader> ReaderOf(SegmentId id) const SILTFS_EXCLUDES(state_mutex_);
-  Result<DecodedBlockPtr> ReadBlockAt(const SegmentReader& reader, uint32_t offset) const;
+  Result<DecodedBlockPtr> ReadBlockAt(const SegmentReader& reader, uint32_t offset,
+                                      size_t record_bytes) const;
 
   // Constant after construction.
   Env& env_;

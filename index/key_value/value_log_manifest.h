@@ -7,7 +7,7 @@
 //        8      4  version, 1
 //       12      4  number of incomplete segments, n
 //       16     16  store: random, drawn when the log was made; seeds the segments' checksums
-//       32      8  segment ids from here on have never been used, 1 to 2^32
+//       32      8  segment ids from here on have never been used, 1 to 2^32 - 1
 //       40    4 n  ids of the incomplete segments, rising, below that
 //   40 + 4n      8  checksum (XXH3-64, seed 0) of all before it
 //
@@ -33,7 +33,7 @@
 namespace siltfs {
 
 struct ValueLogManifest {
-  static constexpr uint64_t kSegmentLimit = uint64_t{1} << 32;
+  static constexpr uint64_t kSegmentLimit = UINT32_MAX;
 
   StoreUuid store;
   uint64_t next_segment = 1;

@@ -8,8 +8,6 @@ namespace {
 
 // Covers the chunk table of a block of usual size.
 constexpr size_t kHeadFirstRead = 4096;
-// Covers most compressed blocks whole.
-constexpr size_t kBlockFirstRead = 64U << 10;
 
 // Makes `bytes` hold the file's bytes from `offset`, `size` of them or as many as there are. Keeps
 // what it has.
@@ -45,9 +43,10 @@ Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offs
 }
 
 Result<StoredBlock> ReadStoredBlock(const File& file, const SegmentIdentity& identity,
-                                    uint64_t offset) {
+                                    uint64_t offset, size_t expected_bytes) {
   StoredBlock block;
-  SILTFS_RETURN_IF_ERROR(Extend(file, offset, kBlockFirstRead, block.bytes));
+  SILTFS_RETURN_IF_ERROR(
+      Extend(file, offset, std::max<size_t>(expected_bytes, kBlockHeaderSize), block.bytes));
   SILTFS_ASSIGN_OR_RETURN(block.head, DecodeHeadFrom(file, identity, offset, block.bytes));
   SILTFS_RETURN_IF_ERROR(Extend(file, offset, block.head.total_bytes(), block.bytes));
   if (block.bytes.size() > block.head.total_bytes()) block.bytes.resize(block.head.total_bytes());
@@ -74,8 +73,8 @@ Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t of
 }
 
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
-                                      uint64_t offset) {
-  return At(ReadStoredBlock(file, identity, offset), file, offset);
+                                      uint64_t offset, size_t expected_bytes) {
+  return At(ReadStoredBlock(file, identity, offset, expected_bytes), file, offset);
 }
 
 }  // namespace siltfs

@@ -29,8 +29,11 @@ struct StoredBlock {
   }
 };
 
-// All of the block at `offset`, verified; one read for a block of usual size.
+// What most compressed blocks take, head included.
+inline constexpr size_t kUsualBlockBytes = 64U << 10;
+
+// All of the block at `offset`, verified; one read for a block of up to `expected_bytes`.
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
-                                      uint64_t offset);
+                                      uint64_t offset, size_t expected_bytes = kUsualBlockBytes);
 
 }  // namespace siltfs

@@ -100,8 +100,9 @@ Result<std::optional<BlockPlace>> SegmentReader::FindBlock(uint32_t ordinal) con
   return FindBlockPlace(DecodeFooterBlocks(bytes), ordinal);
 }
 
-Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset) const {
-  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored, ReadStoredBlockAt(*file_, identity_, offset));
+Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes) const {
+  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored,
+                          ReadStoredBlockAt(*file_, identity_, offset, expected_bytes));
   auto plain = codec_.DecodePayload(stored.head, stored.payload());
   if (!plain.ok()) return std::move(plain).status().At(path(), offset);
   return DecodedBlockPtr(

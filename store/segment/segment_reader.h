@@ -18,6 +18,7 @@
 #include "store/env/env.h"
 #include "store/segment/block.h"
 #include "store/segment/block_codec.h"
+#include "store/segment/block_io.h"
 #include "store/segment/segment_footer.h"
 
 namespace siltfs {
@@ -53,8 +54,9 @@ class SegmentReader {
   Result<std::optional<BlockPlace>> FindBlock(uint32_t ordinal) const;
 
   // The block at this offset. Everything about it is verified: both checksums, the segment it says
-  // it is in, its length.
-  Result<DecodedBlockPtr> ReadBlock(uint32_t offset) const;
+  // it is in, its length. One read if it takes no more than `expected_bytes` on flash.
+  Result<DecodedBlockPtr> ReadBlock(uint32_t offset,
+                                    size_t expected_bytes = kUsualBlockBytes) const;
   // Header and chunk table only; the payload is neither read nor verified.
   Result<BlockHead> ReadBlockHead(uint32_t offset) const;
   // Payload as stored, verified but not decompressed: for copying a block as it is.
