@@ -61,10 +61,10 @@ TEST_CASE("a manifest that says what cannot be is damage, whatever its checksum"
   };
   auto decode = [](const std::string& bytes) { return DecodeValueLogManifest(AsBytes(bytes)); };
   REQUIRE_OK(decode(encode(1, 0, 1, {})));
-  REQUIRE_OK(decode(encode(1, 1, uint64_t{1} << 32, {5})));
+  REQUIRE_OK(decode(encode(1, 1, UINT32_MAX, {5})));
   REQUIRE_CODE(decode(encode(2, 0, 1, {})), kNeedsNewer);
   REQUIRE_CODE(decode(encode(1, 0, 0, {})), kCorruption);
-  REQUIRE_CODE(decode(encode(1, 0, (uint64_t{1} << 32) + 1, {})), kCorruption);
+  REQUIRE_CODE(decode(encode(1, 0, uint64_t{1} << 32, {})), kCorruption);
   REQUIRE_CODE(decode(encode(1, 1, 9, {})), kCorruption);
   REQUIRE_CODE(decode(encode(1, 0xffffffff, 9, {1})), kCorruption);
   REQUIRE_CODE(decode(encode(1, 1, 9, {9})), kCorruption);
