@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "index/silt/parallel_jobs.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
 
@@ -11,6 +13,7 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
+constexpr size_t kOpeningThreads = 16;        // each waits for the device most of the time
 
 // How far page number `a` is behind `b`; page numbers wrap.
 int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
@@ -118,24 +121,30 @@ Status Recovery::WriteManifest() {
 // --- A partition ---
 
 Result<RecoveredPartition> Recovery::RecoverPartition(uint32_t p, unsigned bucket_bits) {
+  const PartitionRecord& record = manifest_.partitions[p];
   auto version = std::make_shared<PartitionVersion>();
-  SILTFS_RETURN_IF_ERROR(OpenStores(p, *version));
-  SILTFS_RETURN_IF_ERROR(ReplayLogs(p, bucket_bits, *version));
+  version->hashes.resize(record.hash_ids.size());
+  const size_t stores = record.hash_ids.size() + (record.sorted_id == 0 ? 0 : 1);
+  ParallelJobs opening(stores, options_.background ? kOpeningThreads : 0,
+                       [&](size_t i) { return OpenStore(p, i, *version); });
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(opening.Finish());
+  Status replayed = ReplayLogs(p, bucket_bits, *version);
+  replayed.IgnoreError("what the stores say comes first");
+  SILTFS_RETURN_IF_ERROR(opening.Finish());
+  SILTFS_RETURN_IF_ERROR(replayed);
   return RecoveredPartition{.active = states_[p].active, .version = std::move(version)};
 }
 
-Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
+Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) const {
   const PartitionRecord& record = manifest_.partitions[p];
-  for (const uint64_t id : record.hash_ids) {
-    const StoreFileId file{StoreKind::kHash, p, id};
-    used_.insert(file);
+  if (i < record.hash_ids.size()) {
+    const StoreFileId file{StoreKind::kHash, p, record.hash_ids[i]};
     auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file);
     if (!store.ok()) return Unusable(std::move(store).status());
-    version.hashes.push_back(std::move(*store));
+    version.hashes[i] = std::move(*store);
+    return Status::Ok();
   }
-  if (record.sorted_id == 0) return Status::Ok();
   const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
-  used_.insert(file);
   auto store =
       SortedStore::OpenWithoutTrie(env_, options_.directory, file, manifest_.partition_bits);
   if (!store.ok()) return Unusable(std::move(store).status());
@@ -145,13 +154,14 @@ Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
 
 Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version) {
   PartitionRecord& record = manifest_.partitions[p];
+  State& state = states_[p];
   uint32_t page = record.first_page;
   uint64_t complete = record.complete_sequence;
   std::shared_ptr<LogStore> last;
   for (const StoreFileId& file : logs_of_[p]) {
     SILTFS_ASSIGN_OR_RETURN(const bool counts, ReplayLog(file, bucket_bits, page));
     if (!counts) continue;
-    FoundLog& found = found_.back();
+    FoundLog& found = state.found.back();
     found.durable_pages =
         static_cast<uint32_t>(std::max(PagesBehind(page, record.durable_page), 0));
     if (found.replayed.valid_pages > 0) complete = found.log->complete_sequence();
@@ -163,16 +173,16 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
   uint64_t durable = std::max(complete, manifest_.complete_sequence);
   if (missing > 0) {
     durable = complete;
-    damaged_pages_ += static_cast<uint32_t>(missing);
+    state.damaged_pages = static_cast<uint32_t>(missing);
     record.durable_page = page;
   }
-  durable_sequence_ = std::min(durable_sequence_, durable);
-  states_[p].log_claim = page != record.first_page ? complete : 0;
+  state.durable_sequence = durable;
+  state.log_claim = page != record.first_page ? complete : 0;
   // The last log goes on being written. Where there is none, Finish creates it.
   const StoreFileId none{StoreKind::kLog, p, 0};
-  states_[p].active = last != nullptr
-                          ? std::move(last)
-                          : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
+  state.active = last != nullptr
+                     ? std::move(last)
+                     : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
   return Status::Ok();
 }
 
@@ -197,8 +207,7 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   SILTFS_RETURN_IF_ERROR(replayed);
   // What follows a hole is dropped, or it might fit in again when the hole has been filled.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
-  used_.insert(file);
-  found_.push_back(std::move(found));
+  states_[file.partition].found.push_back(std::move(found));
   return true;
 }
 
@@ -214,8 +223,14 @@ LogStore::Config Recovery::ConfigOf(const StoreFileId& file, uint32_t first_page
 // --- Finish ---
 
 Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
+  for (const State& state : states_) {
+    durable_sequence_ = std::min(durable_sequence_, state.durable_sequence);
+    damaged_pages_ += state.damaged_pages;
+  }
   if (!options_.read_only) {
-    for (const FoundLog& found : found_) SILTFS_RETURN_IF_ERROR(Settle(found));
+    for (const State& state : states_) {
+      for (const FoundLog& found : state.found) SILTFS_RETURN_IF_ERROR(Settle(found));
+    }
     SILTFS_RETURN_IF_ERROR(CreateLogs(change_active));
     SILTFS_RETURN_IF_ERROR(RemoveOrphans());
     SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
@@ -262,8 +277,15 @@ Status Recovery::CreateLogs(const ChangeActive& change_active) {
 }
 
 Status Recovery::RemoveOrphans() {
+  std::set<StoreFileId> used;
+  for (uint32_t p = 0; p < states_.size(); ++p) {
+    const PartitionRecord& record = manifest_.partitions[p];
+    for (const uint64_t id : record.hash_ids) used.insert({StoreKind::kHash, p, id});
+    used.insert({StoreKind::kSorted, p, record.sorted_id});
+    for (const FoundLog& found : states_[p].found) used.insert(found.log->file_id());
+  }
   for (const StoreFileId& file : files_) {
-    if (used_.contains(file)) continue;
+    if (used.contains(file)) continue;
     SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, options_.directory, file));
   }
   return Status::Ok();
@@ -293,7 +315,9 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
     const LogStore& active = *states_[p].active;
     manifest_.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
   }
-  for (const FoundLog& found : found_) found.log->LowerCompleteSequence(durable);
+  for (const State& state : states_) {
+    for (const FoundLog& found : state.found) found.log->LowerCompleteSequence(durable);
+  }
   return Status::Ok();
 }
 

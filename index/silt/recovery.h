@@ -17,12 +17,15 @@
 //
 // Read-only, none of this is written: the stores just look like it.
 //
-// Thread-safety: none; one call at a time.
+// What waits for the device in RecoverPartition is done side by side, unless the index has no
+// threads of its own (SiltIndexOptions::background): then each call is in its place.
+//
+// Thread-safety: RecoverPartition may be called for several partitions at a time; Finish when those
+// are over.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "index/silt/partition.h"
@@ -76,7 +79,8 @@ class Recovery {
   Status FindFiles();
   Status MakeManifest();
   Status WriteManifest();
-  Status OpenStores(uint32_t p, PartitionVersion& version);
+  // Opens the i-th HashStore, or the SortedStore after the last.
+  Status OpenStore(uint32_t p, size_t i, PartitionVersion& version) const;
   Status ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version);
   Result<bool> ReplayLog(const StoreFileId& file, unsigned bucket_bits, uint32_t first_page);
   LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page,
@@ -90,19 +94,23 @@ class Recovery {
   Env& env_;
   const SiltIndexOptions options_;
   StoreManifest manifest_;
-  uint64_t durable_sequence_ = UINT64_MAX;
-  uint64_t damaged_pages_ = 0;
   uint64_t bytes_written_ = 0;
 
   std::vector<StoreFileId> files_;
   std::vector<std::vector<StoreFileId>> logs_of_;  // by partition, oldest first
-  std::set<StoreFileId> used_;
-  std::vector<FoundLog> found_;
-  struct State {  // of a partition
+  // Of a partition; until Finish only whoever recovers it looks at its state, or at its record in
+  // the manifest.
+  struct State {
+    std::vector<FoundLog> found;
     std::shared_ptr<LogStore> active;
     uint64_t log_claim = 0;  // up to where it has all that was put, as its last page says
+    uint64_t durable_sequence = UINT64_MAX;
+    uint64_t damaged_pages = 0;
   };
   std::vector<State> states_;
+  // Of all partitions, in Finish.
+  uint64_t durable_sequence_ = UINT64_MAX;
+  uint64_t damaged_pages_ = 0;
 };
 
 }  // namespace siltfs

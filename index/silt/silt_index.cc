@@ -7,6 +7,7 @@
 
 #include "index/silt/entry_merge.h"
 #include "index/silt/lookup.h"
+#include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/store_set.h"
 #include "index/silt/upkeep.h"
@@ -51,7 +52,7 @@ class SiltIndex final : public ChunkIndex {
       for (size_t i = 0; i < names.size(); ++i) {
         Lookup lookup = batch.Prepare(i);
         batch.Begin(lookup);
-        FinishLookup(lookup);
+        SILTFS_RETURN_IF_ERROR(batch.Finish(lookup));
         batch.End(i, lookup);
       }
     } else {
@@ -93,6 +94,20 @@ class SiltIndex final : public ChunkIndex {
       }
       ReaderLock lock(PartitionFor(lookup).mutex);
       lookup.Begin(*pin.active, pin.version.get());
+    }
+
+    // Of one lookup, when it was begun.
+    Status Finish(Lookup& lookup) {
+      const Partition::Pin& pin =
+          pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+      if (pin.active == nullptr || !index_.options_.background || !WantsReadAhead(*pin.version)) {
+        FinishLookup(lookup);
+        return Status::Ok();
+      }
+      SILTFS_ASSIGN_OR_RETURN(LookupReader reader, index_.TakeReader());
+      pages_read_ += FinishLookupAhead(lookup, reader);
+      index_.Return(std::move(reader));
+      return Status::Ok();
     }
 
     void End(size_t i, const Lookup& lookup) override {

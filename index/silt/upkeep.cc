@@ -44,7 +44,7 @@ void Upkeep::Stop() {
 
 void Upkeep::Wake() {
   if (!stores_.options().background) {
-    while (residency_.LoadOne()) continue;
+    while (residency_.LoadSome()) continue;
     return;
   }
   MutexLock lock(mutex_);
@@ -126,7 +126,7 @@ bool Upkeep::WantsMerge(const StoreSet::Sizes& sizes) const {
 
 Result<bool> Upkeep::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
-  const bool loaded = residency_.LoadOne();
+  const bool loaded = residency_.LoadSome();
   if (stores_.options().read_only) return loaded;
   auto worked = ConvertOrMerge();
   if (!worked.ok() && loaded && worked.status().Is(StatusCode::kNoSpace)) {
