@@ -71,32 +71,35 @@ Status Unusable(Status why) {
 Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<Recovery> recovery(new Recovery(env, options));
-  SILTFS_RETURN_IF_ERROR(recovery->FindFiles());
+  SILTFS_RETURN_IF_ERROR(recovery->Find());
   return recovery;
 }
 
-Status Recovery::FindFiles() {
-  SILTFS_ASSIGN_OR_RETURN(files_, ListStoreFiles(env_, options_.directory));
+Status Recovery::Find() {
+  listing_ = std::make_unique<ParallelJobs>(1, options_.background ? 1 : 0, [this](size_t) {
+    auto files = ListStoreFiles(env_, options_.directory);
+    if (files.ok()) files_ = std::move(*files);
+    return std::move(files).status();
+  });
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(NeedFiles());
   SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
   if (manifest) {
     manifest_ = std::move(*manifest);
   } else {
+    SILTFS_RETURN_IF_ERROR(NeedFiles());
     SILTFS_RETURN_IF_ERROR(MakeManifest());
   }
   if (manifest_.entries_lost) {
     return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
         .At(options_.directory);
   }
-  const size_t partitions = manifest_.partitions.size();
-  logs_of_.resize(partitions);
-  states_.resize(partitions);
-  for (const StoreFileId& file : files_) {
-    manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
-    if (file.kind != StoreKind::kLog || file.partition >= partitions) continue;
-    if (file.id < manifest_.partitions[file.partition].first_log_id) continue;
-    logs_of_[file.partition].push_back(file);
-  }
+  states_.resize(manifest_.partitions.size());
   return Status::Ok();
+}
+
+Status Recovery::NeedFiles() {
+  MutexLock lock(files_mutex_);
+  return listing_->Finish();
 }
 
 Status Recovery::MakeManifest() {
@@ -153,12 +156,13 @@ Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) cons
 }
 
 Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version) {
+  SILTFS_RETURN_IF_ERROR(NeedFiles());
   PartitionRecord& record = manifest_.partitions[p];
   State& state = states_[p];
   uint32_t page = record.first_page;
   uint64_t complete = record.complete_sequence;
   std::shared_ptr<LogStore> last;
-  for (const StoreFileId& file : logs_of_[p]) {
+  for (const StoreFileId& file : LogsOf(p)) {
     SILTFS_ASSIGN_OR_RETURN(const bool counts, ReplayLog(file, bucket_bits, page));
     if (!counts) continue;
     FoundLog& found = state.found.back();
@@ -184,6 +188,17 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
                      ? std::move(last)
                      : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
   return Status::Ok();
+}
+
+std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
+  std::vector<StoreFileId> logs;
+  for (const StoreFileId& file : files_) {
+    if (file.kind == StoreKind::kLog && file.partition == p &&
+        file.id >= manifest_.partitions[p].first_log_id) {
+      logs.push_back(file);
+    }
+  }
+  return logs;
 }
 
 // False: it does not count.
@@ -226,6 +241,9 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
   for (const State& state : states_) {
     durable_sequence_ = std::min(durable_sequence_, state.durable_sequence);
     damaged_pages_ += state.damaged_pages;
+  }
+  for (const StoreFileId& file : files_) {
+    manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
   }
   if (!options_.read_only) {
     for (const State& state : states_) {

@@ -3,9 +3,10 @@
 //
 // In three steps, so that an index answers before all of it was read (section 4: "SILT can begin
 // serving requests before it has loaded its indexes into memory"). Begin reads the manifest, and
-// what files there are. RecoverPartition opens the stores of a partition and replays its logs, and
-// is called for a partition when it is first asked for. Finish, when that was done for all, puts
-// right what a crash left. Filters and tries are read later still, and not here.
+// has the directory listed, which only logs need. RecoverPartition opens the stores of a partition
+// and replays its logs, and is called for a partition when it is first asked for. Finish, when that
+// was done for all, puts right what a crash left. Filters and tries are read later still, and not
+// here.
 //
 // What a crash leaves is put right: a log counts up to the first page that is not the next one of
 // its partition; what comes after it, and files that no manifest lists, are removed, and what was
@@ -28,6 +29,7 @@
 #include <memory>
 #include <vector>
 
+#include "index/silt/parallel_jobs.h"
 #include "index/silt/partition.h"
 #include "index/silt/silt_index.h"
 #include "index/silt/store_manifest.h"
@@ -76,7 +78,10 @@ class Recovery {
     uint32_t durable_pages = 0;  // from its first on
   };
 
-  Status FindFiles();
+  Status Find();
+  // Waits until files_ is there.
+  Status NeedFiles();
+  std::vector<StoreFileId> LogsOf(uint32_t p) const;  // that count, oldest first
   Status MakeManifest();
   Status WriteManifest();
   // Opens the i-th HashStore, or the SortedStore after the last.
@@ -96,8 +101,7 @@ class Recovery {
   StoreManifest manifest_;
   uint64_t bytes_written_ = 0;
 
-  std::vector<StoreFileId> files_;
-  std::vector<std::vector<StoreFileId>> logs_of_;  // by partition, oldest first
+  std::vector<StoreFileId> files_;  // in order; set by the listing, and read after NeedFiles only
   // Of a partition; until Finish only whoever recovers it looks at its state, or at its record in
   // the manifest.
   struct State {
@@ -111,6 +115,9 @@ class Recovery {
   // Of all partitions, in Finish.
   uint64_t durable_sequence_ = UINT64_MAX;
   uint64_t damaged_pages_ = 0;
+
+  Mutex files_mutex_;  // nothing else is taken under it
+  std::unique_ptr<ParallelJobs> listing_ SILTFS_GUARDED_BY(files_mutex_);  // ends before the rest
 };
 
 }  // namespace siltfs
