@@ -128,7 +128,8 @@ Result<bool> Upkeep::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   const bool loaded = residency_.LoadSome();
   if (stores_.options().read_only) return loaded;
-  auto worked = ConvertOrMerge();
+  // A merge takes as long as loading all there is, and lookups are slow until then.
+  auto worked = loaded && stores_.options().background ? Convert() : ConvertOrMerge();
   if (!worked.ok() && loaded && worked.status().Is(StatusCode::kNoSpace)) {
     worked.status().IgnoreError("it is tried again when all is loaded");
     return true;
