@@ -75,12 +75,17 @@ Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptio
   return recovery;
 }
 
-Status Recovery::Find() {
+void Recovery::BeginListing() {
+  MutexLock lock(files_mutex_);
   listing_ = std::make_unique<ParallelJobs>(1, options_.background ? 1 : 0, [this](size_t) {
     auto files = ListStoreFiles(env_, options_.directory);
     if (files.ok()) files_ = std::move(*files);
     return std::move(files).status();
   });
+}
+
+Status Recovery::Find() {
+  BeginListing();
   if (!options_.background) SILTFS_RETURN_IF_ERROR(NeedFiles());
   SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
   if (manifest) {

@@ -78,6 +78,7 @@ class Recovery {
     uint32_t durable_pages = 0;  // from its first on
   };
 
+  void BeginListing();
   Status Find();
   // Waits until files_ is there.
   Status NeedFiles();

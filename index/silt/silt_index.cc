@@ -98,9 +98,10 @@ class SiltIndex final : public ChunkIndex {
 
     // Of one lookup, when it was begun.
     Status Finish(Lookup& lookup) {
+      if (!lookup.NextRead()) return Status::Ok();
       const Partition::Pin& pin =
           pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
-      if (pin.active == nullptr || !index_.options_.background || !WantsReadAhead(*pin.version)) {
+      if (!index_.options_.background || !WantsReadAhead(*pin.version)) {
         FinishLookup(lookup);
         return Status::Ok();
       }
