@@ -25,6 +25,7 @@ class BackwardQueue : public ReadQueue {
     for (size_t i = requests.size(); i-- > 0;) {
       ++reads;
       ReadRequest& request = requests[i];
+      request.status.IgnoreError("of an earlier use");
       if (broken.contains(request.file)) {
         request.status = {StatusCode::kIoError, "broken"};
         continue;
