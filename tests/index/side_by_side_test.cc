@@ -163,8 +163,14 @@ TEST_CASE("a directory that can't be listed fails whatever needs its logs") {
 
 TEST_CASE("stores without a manifest are no new index, listed behind or not") {
   Closed fixture(0);
-  REQUIRE_OK(fixture.env.RemoveFile(JoinPath(SiltFixture::kDirectory, "manifest")));
-  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options).status(), kCorruption);
+  const std::string manifest = JoinPath(SiltFixture::kDirectory, "manifest");
+  REQUIRE_OK(fixture.env.RemoveFile(manifest));
+  Gate looked_for;  // the listing comes late
+  fixture.hooks.on_list = [&](const std::string&) { looked_for.Wait(); };
+  fixture.hooks.on_open = [&](const std::string& path) {
+    if (path == manifest) looked_for.Open();
+  };
+  REQUIRE_CODE(OpenSiltIndex(fixture.hooks, fixture.options).status(), kCorruption);
 }
 
 TEST_CASE("filters are loaded side by side") {
