@@ -4,8 +4,8 @@
 // key-value store they are the truth, so what they point to must be durable before they are, and
 // after a crash an entry counts only if what it points to is there.
 //
-// Thread-safety: calls come one at a time, MakeDurable from calls that write, Holds while the index
-// is being opened.
+// Thread-safety: MakeDurable comes from calls that write, one at a time; Holds from any thread that
+// opens a partition of the index, several at a time.
 #pragma once
 
 #include "index/silt/slot.h"

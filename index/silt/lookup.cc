@@ -98,6 +98,35 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
   return PageRead{.file = file, .offset = page * kPageSize};
 }
 
+std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
+  std::vector<PageRead> reads;
+  if (stage_ != Stage::kHashes) return reads;
+  const auto add = [&](const FrozenFile& file, uint64_t page) {
+    if (reads.size() < most) reads.push_back({.file = &file.file(), .offset = page * kPageSize});
+  };
+  const auto add_all = [&](const HashStore& store, const CuckooTable::Candidates& candidates,
+                           size_t first, bool by_page) {
+    for (size_t i = first; i < candidates.size(); ++i) {
+      add(store.file(), by_page ? candidates[i] : store.layout().PageOf(candidates[i]));
+    }
+  };
+  add_all(*version_->hashes[older_], candidates_, next_ + 1, by_page_);
+  for (size_t i = older_; i-- > 0 && reads.size() < most;) {
+    const HashStore& store = *version_->hashes[i];
+    const bool by_page = store.filter() == nullptr;
+    add_all(store, by_page ? store.PagesOf(hash_) : store.filter()->Find(hash_), 0, by_page);
+  }
+  if (version_->SortedEntries() == 0) return reads;
+  const SortedStore& sorted = *version_->sorted;
+  const OrderKey key{hash_, *name_};
+  if (sorted.trie() != nullptr) {
+    add(sorted.file(), sorted.PageOf(key));
+  } else if (const auto page = SortedSearch(sorted, active_->hash_secret(), key).NextPage()) {
+    add(sorted.file(), *page);
+  }
+  return reads;
+}
+
 void Lookup::Find(const SlotEntry& entry) {
   found_ = entry;
   found_rest_.assign(entry.rest.begin(), entry.rest.end());

@@ -36,6 +36,9 @@ class Lookup {
   };
   // The page that must be read to go on; nothing when the lookup is over.
   std::optional<PageRead> NextRead();
+  // While it waits for a page of a HashStore: further pages that it will ask for unless it finds
+  // the name before, in their order, up to `most` and to the SortedStore's first.
+  std::vector<PageRead> ReadsToCome(size_t most) const;
   // What was read of it.
   void Take(const Status& status, ConstPageBytes bytes);
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "index/silt/parallel_jobs.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
 
@@ -11,6 +13,7 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
+constexpr size_t kOpeningThreads = 16;        // each waits for the device most of the time
 
 // How far page number `a` is behind `b`; page numbers wrap.
 int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
@@ -73,16 +76,27 @@ Result<std::unique_ptr<Recovery>> Recovery::Begin(Env& env, const SiltIndexOptio
                                                   EntryOwner* owner) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<Recovery> recovery(new Recovery(env, options, owner));
-  SILTFS_RETURN_IF_ERROR(recovery->FindFiles());
+  SILTFS_RETURN_IF_ERROR(recovery->Find());
   return recovery;
 }
 
-Status Recovery::FindFiles() {
-  SILTFS_ASSIGN_OR_RETURN(files_, ListStoreFiles(env_, options_.directory));
+void Recovery::BeginListing() {
+  MutexLock lock(files_mutex_);
+  listing_ = std::make_unique<ParallelJobs>(1, options_.background ? 1 : 0, [this](size_t) {
+    auto files = ListStoreFiles(env_, options_.directory);
+    if (files.ok()) files_ = std::move(*files);
+    return std::move(files).status();
+  });
+}
+
+Status Recovery::Find() {
+  BeginListing();
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(NeedFiles());
   SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
   if (manifest) {
     manifest_ = std::move(*manifest);
   } else {
+    SILTFS_RETURN_IF_ERROR(NeedFiles());
     SILTFS_RETURN_IF_ERROR(MakeManifest());
   }
   if (manifest_.layout.bits() != options_.slot_bits) {
@@ -95,16 +109,13 @@ Status Recovery::FindFiles() {
     return Status(StatusCode::kCorruption, "has lost entries to damaged pages")
         .At(options_.directory);
   }
-  const size_t partitions = manifest_.partitions.size();
-  logs_of_.resize(partitions);
-  states_.resize(partitions);
-  for (const StoreFileId& file : files_) {
-    manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
-    if (file.kind != StoreKind::kLog || file.partition >= partitions) continue;
-    if (file.id < manifest_.partitions[file.partition].first_log_id) continue;
-    logs_of_[file.partition].push_back(file);
-  }
+  states_.resize(manifest_.partitions.size());
   return Status::Ok();
+}
+
+Status Recovery::NeedFiles() {
+  MutexLock lock(files_mutex_);
+  return listing_->Finish();
 }
 
 Status Recovery::MakeManifest() {
@@ -130,24 +141,30 @@ Status Recovery::WriteManifest() {
 // --- A partition ---
 
 Result<RecoveredPartition> Recovery::RecoverPartition(uint32_t p, unsigned bucket_bits) {
+  const PartitionRecord& record = manifest_.partitions[p];
   auto version = std::make_shared<PartitionVersion>();
-  SILTFS_RETURN_IF_ERROR(OpenStores(p, *version));
-  SILTFS_RETURN_IF_ERROR(ReplayLogs(p, bucket_bits, *version));
+  version->hashes.resize(record.hash_ids.size());
+  const size_t stores = record.hash_ids.size() + (record.sorted_id == 0 ? 0 : 1);
+  ParallelJobs opening(stores, options_.background ? kOpeningThreads : 0,
+                       [&](size_t i) { return OpenStore(p, i, *version); });
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(opening.Finish());
+  Status replayed = ReplayLogs(p, bucket_bits, *version);
+  replayed.IgnoreError("what the stores say comes first");
+  SILTFS_RETURN_IF_ERROR(opening.Finish());
+  SILTFS_RETURN_IF_ERROR(replayed);
   return RecoveredPartition{.active = states_[p].active, .version = std::move(version)};
 }
 
-Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
+Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) const {
   const PartitionRecord& record = manifest_.partitions[p];
-  for (const uint64_t id : record.hash_ids) {
-    const StoreFileId file{StoreKind::kHash, p, id};
-    used_.insert(file);
+  if (i < record.hash_ids.size()) {
+    const StoreFileId file{StoreKind::kHash, p, record.hash_ids[i]};
     auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file, layout());
     if (!store.ok()) return Unusable(std::move(store).status());
-    version.hashes.push_back(std::move(*store));
+    version.hashes[i] = std::move(*store);
+    return Status::Ok();
   }
-  if (record.sorted_id == 0) return Status::Ok();
   const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
-  used_.insert(file);
   auto store = SortedStore::OpenWithoutTrie(env_, options_.directory, file,
                                             manifest_.partition_bits, layout());
   if (!store.ok()) return Unusable(std::move(store).status());
@@ -156,14 +173,16 @@ Status Recovery::OpenStores(uint32_t p, PartitionVersion& version) {
 }
 
 Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version) {
+  SILTFS_RETURN_IF_ERROR(NeedFiles());
   PartitionRecord& record = manifest_.partitions[p];
+  State& state = states_[p];
   uint32_t page = record.first_page;
   uint64_t complete = record.complete_sequence;
   std::shared_ptr<LogStore> last;
-  for (const StoreFileId& file : logs_of_[p]) {
+  for (const StoreFileId& file : LogsOf(p)) {
     SILTFS_ASSIGN_OR_RETURN(const bool counts, ReplayLog(file, bucket_bits, page));
     if (!counts) continue;
-    FoundLog& found = found_.back();
+    FoundLog& found = state.found.back();
     found.durable_pages =
         static_cast<uint32_t>(std::max(PagesBehind(page, record.durable_page), 0));
     if (found.replayed.valid_pages > 0) complete = found.log->complete_sequence();
@@ -180,17 +199,28 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
           .At(options_.directory);
     }
     durable = complete;
-    damaged_pages_ += static_cast<uint32_t>(missing);
+    state.damaged_pages = static_cast<uint32_t>(missing);
     record.durable_page = page;
   }
-  durable_sequence_ = std::min(durable_sequence_, durable);
-  states_[p].log_claim = page != record.first_page ? complete : 0;
+  state.durable_sequence = durable;
+  state.log_claim = page != record.first_page ? complete : 0;
   // The last log goes on being written. Where there is none, Finish creates it.
   const StoreFileId none{StoreKind::kLog, p, 0};
-  states_[p].active = last != nullptr
-                          ? std::move(last)
-                          : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
+  state.active = last != nullptr
+                     ? std::move(last)
+                     : std::make_shared<LogStore>(ConfigOf(none, page, bucket_bits), nullptr);
   return Status::Ok();
+}
+
+std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
+  std::vector<StoreFileId> logs;
+  for (const StoreFileId& file : files_) {
+    if (file.kind == StoreKind::kLog && file.partition == p &&
+        file.id >= manifest_.partitions[p].first_log_id) {
+      logs.push_back(file);
+    }
+  }
+  return logs;
 }
 
 // False: it does not count.
@@ -222,8 +252,7 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   SILTFS_RETURN_IF_ERROR(replayed);
   // What follows a hole is dropped, or it might fit in again when the hole has been filled.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
-  used_.insert(file);
-  found_.push_back(std::move(found));
+  states_[file.partition].found.push_back(std::move(found));
   return true;
 }
 
@@ -240,8 +269,17 @@ LogStore::Config Recovery::ConfigOf(const StoreFileId& file, uint32_t first_page
 // --- Finish ---
 
 Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
+  for (const State& state : states_) {
+    durable_sequence_ = std::min(durable_sequence_, state.durable_sequence);
+    damaged_pages_ += state.damaged_pages;
+  }
+  for (const StoreFileId& file : files_) {
+    manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
+  }
   if (!options_.read_only) {
-    for (const FoundLog& found : found_) SILTFS_RETURN_IF_ERROR(Settle(found));
+    for (const State& state : states_) {
+      for (const FoundLog& found : state.found) SILTFS_RETURN_IF_ERROR(Settle(found));
+    }
     SILTFS_RETURN_IF_ERROR(CreateLogs(change_active));
     SILTFS_RETURN_IF_ERROR(RemoveOrphans());
     SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
@@ -288,8 +326,15 @@ Status Recovery::CreateLogs(const ChangeActive& change_active) {
 }
 
 Status Recovery::RemoveOrphans() {
+  std::set<StoreFileId> used;
+  for (uint32_t p = 0; p < states_.size(); ++p) {
+    const PartitionRecord& record = manifest_.partitions[p];
+    for (const uint64_t id : record.hash_ids) used.insert({StoreKind::kHash, p, id});
+    used.insert({StoreKind::kSorted, p, record.sorted_id});
+    for (const FoundLog& found : states_[p].found) used.insert(found.log->file_id());
+  }
   for (const StoreFileId& file : files_) {
-    if (used_.contains(file)) continue;
+    if (used.contains(file)) continue;
     SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, options_.directory, file));
   }
   return Status::Ok();
@@ -319,7 +364,9 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
     const LogStore& active = *states_[p].active;
     manifest_.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
   }
-  for (const FoundLog& found : found_) found.log->LowerCompleteSequence(durable);
+  for (const State& state : states_) {
+    for (const FoundLog& found : state.found) found.log->LowerCompleteSequence(durable);
+  }
   return Status::Ok();
 }
 

@@ -3,9 +3,10 @@
 //
 // In three steps, so that an index answers before all of it was read (section 4: "SILT can begin
 // serving requests before it has loaded its indexes into memory"). Begin reads the manifest, and
-// what files there are. RecoverPartition opens the stores of a partition and replays its logs, and
-// is called for a partition when it is first asked for. Finish, when that was done for all, puts
-// right what a crash left. Filters and tries are read later still, and not here.
+// has the directory listed, which only logs need. RecoverPartition opens the stores of a partition
+// and replays its logs, and is called for a partition when it is first asked for. Finish, when that
+// was done for all, puts right what a crash left. Filters and tries are read later still, and not
+// here.
 //
 // What a crash leaves is put right: a log counts up to the first page that is not the next one of
 // its partition, or is not known to be durable and has an entry whose owner knows nothing of it;
@@ -18,15 +19,19 @@
 //
 // Read-only, none of this is written: the stores just look like it.
 //
-// Thread-safety: none; one call at a time.
+// What waits for the device in RecoverPartition is done side by side, unless the index has no
+// threads of its own (SiltIndexOptions::background): then each call is in its place.
+//
+// Thread-safety: RecoverPartition may be called for several partitions at a time; Finish when those
+// are over.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "index/silt/entry_owner.h"
+#include "index/silt/parallel_jobs.h"
 #include "index/silt/partition.h"
 #include "index/silt/silt_options.h"
 #include "index/silt/store_manifest.h"
@@ -79,10 +84,15 @@ class Recovery {
     uint32_t durable_pages = 0;  // from its first on
   };
 
-  Status FindFiles();
+  void BeginListing();
+  Status Find();
+  // Waits until files_ is there.
+  Status NeedFiles();
+  std::vector<StoreFileId> LogsOf(uint32_t p) const;  // that count, oldest first
   Status MakeManifest();
   Status WriteManifest();
-  Status OpenStores(uint32_t p, PartitionVersion& version);
+  // Opens the i-th HashStore, or the SortedStore after the last.
+  Status OpenStore(uint32_t p, size_t i, PartitionVersion& version) const;
   Status ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version);
   Result<bool> ReplayLog(const StoreFileId& file, unsigned bucket_bits, uint32_t first_page);
   LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page,
@@ -97,19 +107,25 @@ class Recovery {
   const SiltIndexOptions options_;
   EntryOwner* const owner_;
   StoreManifest manifest_;
-  uint64_t durable_sequence_ = UINT64_MAX;
-  uint64_t damaged_pages_ = 0;
   uint64_t bytes_written_ = 0;
 
-  std::vector<StoreFileId> files_;
-  std::vector<std::vector<StoreFileId>> logs_of_;  // by partition, oldest first
-  std::set<StoreFileId> used_;
-  std::vector<FoundLog> found_;
-  struct State {  // of a partition
+  std::vector<StoreFileId> files_;  // in order; set by the listing, and read after NeedFiles only
+  // Of a partition; until Finish only whoever recovers it looks at its state, or at its record in
+  // the manifest.
+  struct State {
+    std::vector<FoundLog> found;
     std::shared_ptr<LogStore> active;
     uint64_t log_claim = 0;  // up to where it has all that was put, as its last page says
+    uint64_t durable_sequence = UINT64_MAX;
+    uint64_t damaged_pages = 0;
   };
   std::vector<State> states_;
+  // Of all partitions, in Finish.
+  uint64_t durable_sequence_ = UINT64_MAX;
+  uint64_t damaged_pages_ = 0;
+
+  Mutex files_mutex_;  // nothing else is taken under it
+  std::unique_ptr<ParallelJobs> listing_ SILTFS_GUARDED_BY(files_mutex_);  // ends before the rest
 };
 
 }  // namespace siltfs

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "index/silt/parallel_jobs.h"
+
 namespace siltfs {
 namespace {
 
 // What a HashStore or SortedStore takes without its filter or trie.
 constexpr uint64_t kStoreBytes = 1024;
+
+// While they are read Drop waits, and whoever asks for the backlog. Each takes three times the
+// memory of a filter meanwhile.
+constexpr size_t kLoadedTogether = 64;
+constexpr size_t kLoadingThreads = 8;
 
 }  // namespace
 
@@ -49,20 +56,27 @@ void Residency::Drop() {
   }
 }
 
-bool Residency::LoadOne() {
+bool Residency::LoadSome() {
+  const bool threads = stores_.options().background;
   MutexLock lock(mutex_);
   const Choice choice = Choose();
-  for (size_t i = 0; i < choice.fitting; ++i) {
-    const Item& item = choice.items[i];
-    if (item.resident()) continue;
-    Status loaded = Load(item);
-    if (loaded.ok()) return true;
-    if (loaded.Is(StatusCode::kCorruption)) stores_.CountDamage(1);
-    loaded.IgnoreError("the store is searched without, and replaced by the next merge");
-    unreadable_.insert(item.file_id());
-    return true;
+  std::vector<const Item*> missing;
+  for (size_t i = 0; i < choice.fitting && missing.size() < (threads ? kLoadedTogether : 1); ++i) {
+    if (!choice.items[i].resident()) missing.push_back(&choice.items[i]);
   }
-  return false;
+  std::vector<Status> outcomes(missing.size());
+  ParallelJobs loading(missing.size(), threads ? kLoadingThreads : 0, [&](size_t i) {
+    outcomes[i] = Load(*missing[i]);
+    return Status::Ok();
+  });
+  loading.Finish().IgnoreError("each has its outcome");
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (outcomes[i].ok()) continue;
+    if (outcomes[i].Is(StatusCode::kCorruption)) stores_.CountDamage(1);
+    outcomes[i].IgnoreError("the store is searched without, and replaced by the next merge");
+    unreadable_.insert(missing[i]->file_id());
+  }
+  return !missing.empty();
 }
 
 size_t Residency::Backlog() {

@@ -19,9 +19,10 @@ class Residency {
 
   // Takes what does not fit out of memory.
   void Drop();
-  // Reads one filter or trie that fits from flash; false if there is none. One that can't be read
-  // is left out until the index is opened again: the store does without. Damage is counted.
-  bool LoadOne();
+  // Reads filters or tries that fit from flash, one of them or, in an index with threads, several
+  // side by side; false if there are none. One that can't be read is left out until the index is
+  // opened again: the store does without. Damage is counted.
+  bool LoadSome();
   // How many are to be read.
   size_t Backlog();
 

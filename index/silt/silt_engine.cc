@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "index/silt/entry_merge.h"
+#include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/verify.h"
 
@@ -78,6 +79,20 @@ class SiltEngine::GetBatch final : public LookupBatch {
     lookup.Begin(*pin.active, pin.version.get());
   }
 
+  // Of one lookup, when it was begun.
+  Status Finish(Lookup& lookup) {
+    if (!lookup.NextRead()) return Status::Ok();
+    const Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
+    if (!index_.options_.background || !WantsReadAhead(*pin.version)) {
+      FinishLookup(lookup);
+      return Status::Ok();
+    }
+    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, index_.TakeReader());
+    pages_read_ += FinishLookupAhead(lookup, reader);
+    index_.Return(std::move(reader));
+    return Status::Ok();
+  }
+
   void End(size_t i, const Lookup& lookup) override {
     const auto& found = lookup.found();
     if (found && !IsTombstone(*found)) found_(i, {*found, lookup.found_rest()});
@@ -107,7 +122,7 @@ Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
     for (size_t i = 0; i < names.size(); ++i) {
       Lookup lookup = batch.Prepare(i);
       batch.Begin(lookup);
-      FinishLookup(lookup);
+      SILTFS_RETURN_IF_ERROR(batch.Finish(lookup));
       batch.End(i, lookup);
     }
   } else {

@@ -36,6 +36,7 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   // Ids count up from 1 and never come this far; a file that is named so is none of an index's.
   if (id.ec != std::errc() || file.id > kMaxStoreId) return std::nullopt;
   for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
+    if (!name.ends_with(kSuffixes[static_cast<size_t>(kind)])) continue;
     file.kind = kind;
     if (StoreFileName(file) == name) return file;
   }

@@ -22,20 +22,26 @@ Status StoreSet::NeedPartition(uint32_t p) {
   Partition& partition = partitions_[p];
   if (partition.recovered.load(std::memory_order_acquire)) return Status::Ok();
   MutexLock lock(recovery_mutex_);
+  while (recovering_.contains(p)) partition_recovered_.Wait(recovery_mutex_);
   if (partition.recovered.load(std::memory_order_acquire)) return Status::Ok();
   Status& failure = recovery_failures_[p];
   if (!failure.ok()) return failure;
-  auto stores = recovery_->RecoverPartition(p, memory_plan().bucket_bits);
-  if (!stores.ok()) {
-    failure = std::move(stores).status();
-    return failure;
+  recovering_.insert(p);
+  Recovery& recovery = *recovery_;  // stays until all are recovered
+  recovery_mutex_.Unlock();
+  auto stores = recovery.RecoverPartition(p, memory_plan().bucket_bits);
+  if (stores.ok()) {
+    frozen_logs_ += stores->version->logs.size();
+    WriterLock partition_lock(partition.mutex);
+    partition.active = std::move(stores->active);
+    partition.version = std::move(stores->version);
+    partition.recovered.store(true, std::memory_order_release);
   }
-  frozen_logs_ += stores->version->logs.size();
-  WriterLock partition_lock(partition.mutex);
-  partition.active = std::move(stores->active);
-  partition.version = std::move(stores->version);
-  partition.recovered.store(true, std::memory_order_release);
-  return Status::Ok();
+  recovery_mutex_.Lock();
+  recovering_.erase(p);
+  partition_recovered_.NotifyAll();
+  if (!stores.ok()) failure = std::move(stores).status();
+  return failure;
 }
 
 Status StoreSet::Recover() {

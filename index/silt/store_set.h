@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "index/silt/memory_plan.h"
@@ -129,12 +130,14 @@ class StoreSet {
 
   std::deque<Partition> partitions_;  // as many as there are, for good
 
-  // finish_mutex_ is held by whoever recovers all partitions, recovery_mutex_ for one at a time, so
-  // that a lookup waits for no more than the one under way and its own.
+  // finish_mutex_ is held by whoever recovers all partitions. recovery_mutex_ is not while one is
+  // recovered, so that a lookup waits for its own only.
   Mutex finish_mutex_ SILTFS_ACQUIRED_BEFORE(recovery_mutex_);
   Status recovery_failure_ SILTFS_GUARDED_BY(finish_mutex_);  // for good
   Mutex recovery_mutex_;
   std::unique_ptr<Recovery> recovery_ SILTFS_GUARDED_BY(recovery_mutex_);  // until Recover is done
+  std::set<uint32_t> recovering_ SILTFS_GUARDED_BY(recovery_mutex_);       // under way
+  CondVar partition_recovered_;                                            // or has failed
   std::vector<Status> recovery_failures_ SILTFS_GUARDED_BY(recovery_mutex_);  // by partition
   std::atomic<bool> recovered_{false};
   std::atomic<uint64_t> durable_sequence_found_{0};

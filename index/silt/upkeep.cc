@@ -44,7 +44,7 @@ void Upkeep::Stop() {
 
 void Upkeep::Wake() {
   if (!stores_.options().background) {
-    while (residency_.LoadOne()) continue;
+    while (residency_.LoadSome()) continue;
     return;
   }
   MutexLock lock(mutex_);
@@ -126,9 +126,10 @@ bool Upkeep::WantsMerge(const StoreSet::Sizes& sizes) const {
 
 Result<bool> Upkeep::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
-  const bool loaded = residency_.LoadOne();
+  const bool loaded = residency_.LoadSome();
   if (stores_.options().read_only) return loaded;
-  auto worked = ConvertOrMerge();
+  // A merge takes as long as loading all there is, and lookups are slow until then.
+  auto worked = loaded && stores_.options().background ? Convert() : ConvertOrMerge();
   if (!worked.ok() && loaded && worked.status().Is(StatusCode::kNoSpace)) {
     worked.status().IgnoreError("it is tried again when all is loaded");
     return true;

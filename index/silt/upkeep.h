@@ -13,7 +13,7 @@
 // it should. So neither memory nor lookups grow when work comes in faster than it is done.
 //
 // What waits is done first: recovery where the index serves before it (recovery.h), conversions,
-// merges; filters and tries that are to be read from flash, one at a time between the others.
+// filters and tries that are to be read from flash, a few at a time between conversions, merges.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once

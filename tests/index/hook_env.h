@@ -1,0 +1,88 @@
+// An Env that passes everything on to another one, and calls hooks before some of it: for tests of
+// what goes on at the same time. And what such hooks wait with.
+//
+// Thread-safety: any thread may call anything; hooks are set while nobody calls. The other Env must
+// outlive it and its files.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+
+namespace siltfs::testing {
+
+class HookEnv : public Env {
+ public:
+  using Hook = std::function<void(const std::string& path)>;
+
+  explicit HookEnv(Env& base) : base_(base) {}
+
+  Hook on_open = [](const std::string&) {};
+  Hook on_read = [](const std::string&) {};  // of a File, or of a queue
+  Hook on_list = [](const std::string&) {};
+  std::function<void()> on_queue = [] {};  // is made
+
+  Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
+  Status CreateDirectory(const std::string& path) override { return base_.CreateDirectory(path); }
+  Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) override {
+    on_list(path);
+    return base_.ListDirectory(path);
+  }
+  Status RemoveFile(const std::string& path) override { return base_.RemoveFile(path); }
+  Status RemoveDirectory(const std::string& path) override { return base_.RemoveDirectory(path); }
+  Status Rename(const std::string& from, const std::string& to) override {
+    return base_.Rename(from, to);
+  }
+  Status SyncDirectory(const std::string& path) override { return base_.SyncDirectory(path); }
+  Result<FileInfo> GetFileInfo(const std::string& path) override { return base_.GetFileInfo(path); }
+  Result<DiskSpace> GetDiskSpace(const std::string& path) override {
+    return base_.GetDiskSpace(path);
+  }
+  Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override {
+    return base_.LockFile(path);
+  }
+  // Makes the last request first.
+  Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
+  int64_t NowNanoseconds() override { return base_.NowNanoseconds(); }
+  int64_t MonotonicNanoseconds() override { return base_.MonotonicNanoseconds(); }
+  Status FillRandom(MutableByteView out) override { return base_.FillRandom(out); }
+
+ private:
+  Env& base_;
+};
+
+// Holds whoever comes, until it is opened. Nobody is held for ever, so that a test fails rather
+// than hangs.
+class Gate {
+ public:
+  void Wait();
+  void Open();
+  // Somebody was let go though it was not open.
+  bool gave_up() const;
+
+ private:
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool open_ SILTFS_GUARDED_BY(mutex_) = false;
+  bool gave_up_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+// Opens when so many are held at once.
+class Gathering {
+ public:
+  explicit Gathering(size_t wanted) : wanted_(wanted) {}
+  void Come();
+  bool complete() const;
+
+ private:
+  const size_t wanted_;
+  mutable Mutex mutex_;
+  size_t here_ SILTFS_GUARDED_BY(mutex_) = 0;
+  bool complete_ SILTFS_GUARDED_BY(mutex_) = false;
+  Gate gate_;
+};
+
+}  // namespace siltfs::testing
