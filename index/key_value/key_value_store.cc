@@ -46,8 +46,34 @@ Status MakeDirectory(Env& env, const std::string& path) {
   return Status::Ok();
 }
 
+Result<bool> HasFiles(Env& env, const std::string& directory) {
+  auto listing = env.ListDirectory(directory);
+  if (listing.status().Is(StatusCode::kNotFound)) return false;
+  SILTFS_RETURN_IF_ERROR(listing.status());
+  return !listing->empty();
+}
+
+// Nothing is made in these directories before the store's own file is there for good.
+Status CheckNotLost(Env& env, const KeyValueOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const bool entries, HasFiles(env, IndexDirectory(options.directory)));
+  SILTFS_ASSIGN_OR_RETURN(const bool values, HasFiles(env, ValuesDirectory(options.directory)));
+  if (!entries && !values) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                "has the index or the values of a key-value store, but its own file is gone")
+      .At(options.directory);
+}
+
+// The index has a manifest before the first value is appended.
+Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog& values) {
+  if (index.accept_lost_entries || values.segments().empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const bool there, HasFiles(env, index.directory));
+  if (there) return Status::Ok();
+  return Status(StatusCode::kCorruption, "is empty, but there are values").At(index.directory);
+}
+
 Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckOptions(options));
+  SILTFS_RETURN_IF_ERROR(CheckNotLost(env, options));
   if (options.read_only) {
     return Status(StatusCode::kNotFound, "is no key-value store").At(options.directory);
   }
@@ -97,6 +123,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.slot_bits = manifest.layout.bits();
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
   index.serve_early = false;  // the log is asked what it holds while entries are replayed
+  SILTFS_RETURN_IF_ERROR(CheckIndexNotLost(env, index, *log));
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
   store->values_->ForgetRecovered();
