@@ -1,5 +1,8 @@
 // What is lost or rotten as a whole: nothing of it may pass for a store that was always empty, or
 // for one that never heard of what was put last.
+#include <algorithm>
+
+#include "index/silt/slot.h"
 #include "key_value_history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
@@ -74,6 +77,56 @@ TEST_CASE("a store whose index is gone is damaged, not empty") {
   }
   fixture.options.index.accept_lost_entries = true;
   CHECK(KeyValueStore::Open(fixture.env, fixture.options).ok());
+}
+
+TEST_CASE("no older value stands in for one in a damaged page of a log") {
+  DamageFixture fixture;
+  const bool deleted = GENERATE(false, true);
+  // In the log that is being written, or in HashStores.
+  const uint64_t others = GENERATE(0, 250);
+  auto store = fixture.Open();
+  constexpr uint64_t kKeys = 20;
+  fixture.PutAll(*store, kKeys, 1, 5);
+  REQUIRE_OK(store->Flush());
+  for (uint64_t i = 1000; i < 1000 + others; ++i) {
+    REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 1)));
+  }
+  // A page of its own in the newest log.
+  REQUIRE_OK(store->Flush());
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    if (deleted) {
+      REQUIRE_OK(store->Delete(AsBytes(KeyOf(i))));
+    } else {
+      REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 2)));
+    }
+  }
+  REQUIRE_OK(store->Flush());
+  for (const std::string& path : fixture.Files("/store/index")) {
+    if (!path.ends_with(".log")) continue;
+    auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    auto size = (*file)->Size();
+    REQUIRE_OK(size);
+    if (*size < kPageSize) continue;
+    REQUIRE_OK((*file)->Write(*size - kPageSize + 40, Bytes(10, 0xee)));
+  }
+  std::vector<std::string> keys;
+  std::vector<ByteView> views;
+  for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(KeyOf(i));
+  for (const std::string& key : keys) views.push_back(AsBytes(key));
+  for (const ByteView view : views) {
+    const auto got = store->Get(view);
+    REQUIRE_FALSE(got.ok());
+    REQUIRE(got.status().Is(StatusCode::kCorruption));
+  }
+  std::vector<Value> values(kKeys);
+  CHECK(store->Get(views, values).Is(StatusCode::kCorruption));
+  CHECK(std::ranges::none_of(values, [](const Value& value) { return value.has_value(); }));
+  // What is put anew is found.
+  REQUIRE_OK(store->Put(views[3], Bytes(5, 3)));
+  auto got = store->Get(views[3]);
+  REQUIRE_OK(got);
+  CHECK(*got == Bytes(5, 3));
 }
 
 }  // namespace siltfs::testing
