@@ -305,8 +305,8 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
 
 // --- Writing ---
 
+// Whoever has waited for the lock may have waited for Close.
 Status KeyValueStore::Put(ByteView key, ByteView value) {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);
   SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
@@ -315,6 +315,7 @@ Status KeyValueStore::Put(ByteView key, ByteView value) {
   const ByteView first = item.first(std::min(item.size(), layout_.rest_size()));
   const ByteView tail = item.subspan(first.size());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   Location location{.segment = kInlineSegment};
   if (!tail.empty()) {
     SILTFS_ASSIGN_OR_RETURN(location, values_->Append(name, tail));
@@ -330,30 +331,30 @@ Status KeyValueStore::Enter(const SlotEntry& entry) {
 }
 
 Status KeyValueStore::Delete(ByteView key) {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   entries_put_.fetch_add(1, std::memory_order_relaxed);
   return engine_->Delete(name);
 }
 
 Status KeyValueStore::Flush() {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   return FlushHoldingWriteMutex();
 }
 
 Status KeyValueStore::FlushHoldingWriteMutex() { return engine_->Flush(++flushes_); }
 
 Status KeyValueStore::SetMemoryLimit(uint64_t bytes) {
-  SILTFS_RETURN_IF_ERROR(CheckOpen());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
   return engine_->SetMemoryLimit(bytes);
 }
 
 Status KeyValueStore::Close() {
-  SILTFS_RETURN_IF_ERROR(CheckOpen());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
   closed_ = true;
   if (options_.read_only) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(engine_->Close(++flushes_));
