@@ -77,7 +77,6 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
       ++result.segments_damaged;
     }
   }
-  if (emptied.empty()) return result;
   SILTFS_RETURN_IF_ERROR(Flush());
   for (const auto& segment : emptied) {
     SILTFS_RETURN_IF_ERROR(values_->Remove(segment.id));
