@@ -21,18 +21,6 @@ bool IsInline(const Location& location) { return location.segment == kInlineSegm
 std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
 std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
 
-Status CheckOptions(const KeyValueOptions& options) {
-  const auto bits = static_cast<unsigned>(std::countr_zero(options.slot_size));
-  if (!std::has_single_bit(options.slot_size) || bits < SlotLayout::kLeastBits ||
-      bits > SlotLayout::kMostBits) {
-    return {StatusCode::kInvalidArgument,
-            fmt::format("slots of {} bytes; powers of two from {} to {} are possible",
-                        options.slot_size, size_t{1} << SlotLayout::kLeastBits,
-                        size_t{1} << SlotLayout::kMostBits)};
-  }
-  return Status::Ok();
-}
-
 // Of a LogStore that is as large as one of 2^bits buckets with the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
@@ -72,7 +60,7 @@ Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog
 }
 
 Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
-  SILTFS_RETURN_IF_ERROR(CheckOptions(options));
+  SILTFS_RETURN_IF_ERROR(KeyValueStore::CheckSlotSize(options.slot_size));
   SILTFS_RETURN_IF_ERROR(CheckNotLost(env, options));
   if (options.read_only) {
     return Status(StatusCode::kNotFound, "is no key-value store").At(options.directory);
@@ -105,6 +93,17 @@ KeyValueStore::KeyValueStore(const KeyValueOptions& options, const KeyValueManif
       values_(std::move(values)) {}
 
 KeyValueStore::~KeyValueStore() = default;
+
+Status KeyValueStore::CheckSlotSize(size_t bytes) {
+  const auto bits = static_cast<unsigned>(std::countr_zero(bytes));
+  if (!std::has_single_bit(bytes) || bits < SlotLayout::kLeastBits ||
+      bits > SlotLayout::kMostBits) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("slots of {} bytes; powers of two from {} to {} are possible", bytes,
+                        size_t{1} << SlotLayout::kLeastBits, size_t{1} << SlotLayout::kMostBits)};
+  }
+  return Status::Ok();
+}
 
 Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
                                                            const KeyValueOptions& options) {

@@ -75,6 +75,8 @@ struct ReclaimResult {
 class KeyValueStore : private EntryOwner {
  public:
   static Result<std::unique_ptr<KeyValueStore>> Open(Env& env, const KeyValueOptions& options);
+  // kInvalidArgument for slots that no store can have.
+  static Status CheckSlotSize(size_t bytes);
   ~KeyValueStore() override;
   KeyValueStore(const KeyValueStore&) = delete;
   KeyValueStore& operator=(const KeyValueStore&) = delete;
