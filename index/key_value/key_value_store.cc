@@ -21,18 +21,6 @@ bool IsInline(const Location& location) { return location.segment == kInlineSegm
 std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
 std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
 
-Status CheckOptions(const KeyValueOptions& options) {
-  const auto bits = static_cast<unsigned>(std::countr_zero(options.slot_size));
-  if (!std::has_single_bit(options.slot_size) || bits < SlotLayout::kLeastBits ||
-      bits > SlotLayout::kMostBits) {
-    return {StatusCode::kInvalidArgument,
-            fmt::format("slots of {} bytes; powers of two from {} to {} are possible",
-                        options.slot_size, size_t{1} << SlotLayout::kLeastBits,
-                        size_t{1} << SlotLayout::kMostBits)};
-  }
-  return Status::Ok();
-}
-
 // Of a LogStore that is as large as one of 2^bits buckets with the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
@@ -46,8 +34,34 @@ Status MakeDirectory(Env& env, const std::string& path) {
   return Status::Ok();
 }
 
+Result<bool> HasFiles(Env& env, const std::string& directory) {
+  auto listing = env.ListDirectory(directory);
+  if (listing.status().Is(StatusCode::kNotFound)) return false;
+  SILTFS_RETURN_IF_ERROR(listing.status());
+  return !listing->empty();
+}
+
+// Nothing is made in these directories before the store's own file is there for good.
+Status CheckNotLost(Env& env, const KeyValueOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const bool entries, HasFiles(env, IndexDirectory(options.directory)));
+  SILTFS_ASSIGN_OR_RETURN(const bool values, HasFiles(env, ValuesDirectory(options.directory)));
+  if (!entries && !values) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                "has the index or the values of a key-value store, but its own file is gone")
+      .At(options.directory);
+}
+
+// The index has a manifest before the first value is appended.
+Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog& values) {
+  if (index.accept_lost_entries || values.segments().empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const bool there, HasFiles(env, index.directory));
+  if (there) return Status::Ok();
+  return Status(StatusCode::kCorruption, "is empty, but there are values").At(index.directory);
+}
+
 Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
-  SILTFS_RETURN_IF_ERROR(CheckOptions(options));
+  SILTFS_RETURN_IF_ERROR(KeyValueStore::CheckSlotSize(options.slot_size));
+  SILTFS_RETURN_IF_ERROR(CheckNotLost(env, options));
   if (options.read_only) {
     return Status(StatusCode::kNotFound, "is no key-value store").At(options.directory);
   }
@@ -80,6 +94,17 @@ KeyValueStore::KeyValueStore(const KeyValueOptions& options, const KeyValueManif
 
 KeyValueStore::~KeyValueStore() = default;
 
+Status KeyValueStore::CheckSlotSize(size_t bytes) {
+  const auto bits = static_cast<unsigned>(std::countr_zero(bytes));
+  if (!std::has_single_bit(bytes) || bits < SlotLayout::kLeastBits ||
+      bits > SlotLayout::kMostBits) {
+    return {StatusCode::kInvalidArgument,
+            fmt::format("slots of {} bytes; powers of two from {} to {} are possible", bytes,
+                        size_t{1} << SlotLayout::kLeastBits, size_t{1} << SlotLayout::kMostBits)};
+  }
+  return Status::Ok();
+}
+
 Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
                                                            const KeyValueOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(auto found, ReadKeyValueManifest(env, options.directory));
@@ -97,6 +122,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.slot_bits = manifest.layout.bits();
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
   index.serve_early = false;  // the log is asked what it holds while entries are replayed
+  SILTFS_RETURN_IF_ERROR(CheckIndexNotLost(env, index, *log));
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
   store->values_->ForgetRecovered();
@@ -248,7 +274,7 @@ Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
 Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& report) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   SILTFS_RETURN_IF_ERROR(engine_->Verify(report));
-  return engine_->ForEach([&](const SlotEntry& entry) -> Status {
+  Status visited = engine_->ForEach([&](const SlotEntry& entry) -> Status {
     const auto say = [&](const char* code, const Status& why) {
       report({.code = code,
               .path = std::string(why.path().empty() ? options_.directory : why.path()),
@@ -271,12 +297,15 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
     if (!item.ok()) say("item-damaged", item.status());
     return Status::Ok();
   });
+  if (!visited.Is(StatusCode::kCorruption)) return visited;
+  visited.IgnoreError("of damaged pages, which are reported");
+  return Status::Ok();
 }
 
 // --- Writing ---
 
+// Whoever has waited for the lock may have waited for Close.
 Status KeyValueStore::Put(ByteView key, ByteView value) {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);
   SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
@@ -285,6 +314,7 @@ Status KeyValueStore::Put(ByteView key, ByteView value) {
   const ByteView first = item.first(std::min(item.size(), layout_.rest_size()));
   const ByteView tail = item.subspan(first.size());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   Location location{.segment = kInlineSegment};
   if (!tail.empty()) {
     SILTFS_ASSIGN_OR_RETURN(location, values_->Append(name, tail));
@@ -300,30 +330,30 @@ Status KeyValueStore::Enter(const SlotEntry& entry) {
 }
 
 Status KeyValueStore::Delete(ByteView key) {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(key));
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   entries_put_.fetch_add(1, std::memory_order_relaxed);
   return engine_->Delete(name);
 }
 
 Status KeyValueStore::Flush() {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   return FlushHoldingWriteMutex();
 }
 
 Status KeyValueStore::FlushHoldingWriteMutex() { return engine_->Flush(++flushes_); }
 
 Status KeyValueStore::SetMemoryLimit(uint64_t bytes) {
-  SILTFS_RETURN_IF_ERROR(CheckOpen());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
   return engine_->SetMemoryLimit(bytes);
 }
 
 Status KeyValueStore::Close() {
-  SILTFS_RETURN_IF_ERROR(CheckOpen());
   MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
   closed_ = true;
   if (options_.read_only) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(engine_->Close(++flushes_));

@@ -18,8 +18,9 @@
 // nothing in between is lost from an older state, and no value is another's.
 //
 // Errors: kInvalidArgument for keys and values that are too long; kCorruption with the path of what
-// is damaged, never wrong bytes; a slot found damaged counts as absent where only the index's pages
-// could tell (Verify does). kNoSpace fails a call, which may be made again; any other failure to
+// is damaged, never wrong bytes; ForEach and Reclaim fail where pages of the index are damaged. A
+// lookup doesn't check a whole page of a HashStore or SortedStore: if the name in a slot there is
+// damaged, the slot counts as absent, and an older one of the name may be found (Verify tells). kNoSpace fails a call, which may be made again; any other failure to
 // write is for good until the store is opened again, and lookups go on. Opening fails with
 // kCorruption where entries that were durable are gone, unless it is told to go on without.
 #pragma once
@@ -74,6 +75,8 @@ struct ReclaimResult {
 class KeyValueStore : private EntryOwner {
  public:
   static Result<std::unique_ptr<KeyValueStore>> Open(Env& env, const KeyValueOptions& options);
+  // kInvalidArgument for slots that no store can have.
+  static Status CheckSlotSize(size_t bytes);
   ~KeyValueStore() override;
   KeyValueStore(const KeyValueStore&) = delete;
   KeyValueStore& operator=(const KeyValueStore&) = delete;

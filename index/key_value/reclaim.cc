@@ -50,13 +50,13 @@ class KeyValueStore::LiveBytes {
 };
 
 Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
-  SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (!(options.most_in_use >= 0 && options.most_in_use <= 1)) {
     return Status(StatusCode::kInvalidArgument, "a share is between 0 and 1");
   }
   MutexLock lock(reclaim_mutex_);
   {
     MutexLock write_lock(write_mutex_);
+    SILTFS_RETURN_IF_ERROR(CheckWritable());
     SILTFS_RETURN_IF_ERROR(values_->SealOpenSegment());
   }
   std::vector<ValueLog::SegmentInfo> segments = values_->segments();
@@ -77,7 +77,6 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
       ++result.segments_damaged;
     }
   }
-  if (emptied.empty()) return result;
   SILTFS_RETURN_IF_ERROR(Flush());
   for (const auto& segment : emptied) {
     SILTFS_RETURN_IF_ERROR(values_->Remove(segment.id));
@@ -92,6 +91,7 @@ Result<uint64_t> KeyValueStore::MoveLiveRecords(SegmentId segment, ReclaimResult
   return values_->ForEachRecord(
       segment, [&](const ChunkName& name, const Location& location, ByteView bytes) -> Status {
         MutexLock lock(write_mutex_);
+        SILTFS_RETURN_IF_ERROR(CheckWritable());
         SILTFS_ASSIGN_OR_RETURN(const auto found, Find(name));
         if (!found || found->location != location) return Status::Ok();
         SILTFS_ASSIGN_OR_RETURN(const Location moved, values_->Append(name, bytes));

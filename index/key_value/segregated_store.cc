@@ -33,6 +33,24 @@ void Add(KeyValueStats& sum, const KeyValueStats& stats) {
   sum.flash_bytes += stats.flash_bytes;
 }
 
+std::string DirectoryOf(size_t slot_size) { return fmt::format("{:04}", slot_size); }
+
+// Ids are places among the sizes, so another size in between or less would make them mean other
+// instances. Making the store, or adding larger slots, may have ended half-way.
+Status CheckSameInstances(Env& env, const SegregatedOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const auto entries, env.ListDirectory(options.directory));
+  std::vector<std::string> there;
+  for (const auto& entry : entries) there.push_back(entry.name);
+  std::sort(there.begin(), there.end());
+  bool same = there.size() <= options.slot_sizes.size();
+  for (size_t i = 0; same && i < there.size(); ++i) {
+    same = there[i] == DirectoryOf(options.slot_sizes[i]);
+  }
+  if (same) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument, "has instances with slots of other sizes")
+      .At(options.directory);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
@@ -43,9 +61,11 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
     return Status(StatusCode::kInvalidArgument,
                   "sizes of slots must rise from instance to instance");
   }
+  for (const size_t size : sizes) SILTFS_RETURN_IF_ERROR(KeyValueStore::CheckSlotSize(size));
+  SILTFS_RETURN_IF_ERROR(CheckSameInstances(env, options));
   std::vector<std::unique_ptr<KeyValueStore>> instances;
   for (const size_t size : sizes) {
-    KeyValueOptions instance{.directory = JoinPath(options.directory, fmt::format("{:04}", size)),
+    KeyValueOptions instance{.directory = JoinPath(options.directory, DirectoryOf(size)),
                              .read_only = options.read_only,
                              .slot_size = size,
                              .index = options.index,

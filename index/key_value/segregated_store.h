@@ -22,7 +22,8 @@ namespace siltfs {
 struct SegregatedOptions {
   std::string directory;  // is there, and empty or such a store's
   bool read_only = false;
-  // Of the instances, rising; the same at each opening. Powers of two, 32 to 2,048.
+  // Of the instances, rising; the same at each opening, though larger ones may be added
+  // (kInvalidArgument otherwise). Powers of two, 32 to 2,048.
   std::vector<size_t> slot_sizes = {32, 64, 128, 256, 512, 1024, 2048};
   // Of each instance (key_value_store.h).
   SiltIndexOptions index;

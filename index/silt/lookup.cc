@@ -91,6 +91,11 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
     NextStore();
   }
   slot_ = candidates_[next_];
+  return CurrentPage();
+}
+
+// Where slot_ is.
+Lookup::PageRead Lookup::CurrentPage() const {
   const uint64_t page = by_page_ ? slot_ : active_->layout().PageOf(slot_);
   const File* file = stage_ == Stage::kSorted   ? &version_->sorted->file().file()
                      : stage_ == Stage::kHashes ? &version_->hashes[older_]->file().file()
@@ -132,11 +137,25 @@ void Lookup::Find(const SlotEntry& entry) {
   found_rest_.assign(entry.rest.begin(), entry.rest.end());
 }
 
+void Lookup::NoteDamage() {
+  if (damaged_pages_++ == 0) damaged_ = CurrentPage();
+}
+
+Status Lookup::Damage() const {
+  return Status(StatusCode::kCorruption, "may have had the entry that was asked for")
+      .At(damaged_.file->path(), damaged_.offset);
+}
+
 std::optional<SlotEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
   if (by_page_) return FindInPage(active_->layout(), *name_, bytes);
-  if (stage_ == Stage::kHashes) return version_->hashes[older_]->EntryInPage(slot_, bytes);
+  if (stage_ == Stage::kHashes) {
+    const SlotEntry entry = version_->hashes[older_]->EntryInPage(slot_, bytes);
+    // The filter knows of an entry here: it was in a damaged page of the log that this was made of.
+    if (entry.name == ChunkName{}) NoteDamage();
+    return entry;
+  }
   auto entry = Log().EntryInPage(slot_, bytes);
-  if (!entry) ++damaged_pages_;
+  if (!entry) NoteDamage();
   return entry;
 }
 

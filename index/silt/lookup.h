@@ -52,8 +52,11 @@ class Lookup {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
-  // A log's page that was damaged: what it held counts as absent.
+  // Pages of logs that were damaged, and slots that were empty since a log's page was: what they
+  // held counts as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
+  // kCorruption, and where the first of them is. damaged_pages() > 0.
+  Status Damage() const;
   // Not OK: a page could not be read, so that nothing is known.
   const Status& status() const { return status_; }
 
@@ -69,6 +72,8 @@ class Lookup {
   std::optional<SlotEntry> EntryInPage(ConstPageBytes bytes);
   StoreCounters& Counters() const;
   void Find(const SlotEntry& entry);
+  PageRead CurrentPage() const;
+  void NoteDamage();
 
   const ChunkName* name_;
   uint64_t hash_;
@@ -85,6 +90,7 @@ class Lookup {
   Bytes found_rest_;
   uint32_t pages_read_ = 0;
   uint32_t damaged_pages_ = 0;
+  PageRead damaged_{};  // the first
   Status status_;
 };
 

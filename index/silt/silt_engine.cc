@@ -1,5 +1,7 @@
 #include "index/silt/silt_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -94,11 +96,16 @@ class SiltEngine::GetBatch final : public LookupBatch {
   }
 
   void End(size_t i, const Lookup& lookup) override {
-    const auto& found = lookup.found();
-    if (found && !IsTombstone(*found)) found_(i, {*found, lookup.found_rest()});
     pages_read_ += lookup.pages_read();
     if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
     if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
+    if (lookup.damaged_pages() > 0 && index_.NeedsAllEntries()) {
+      // An older entry must not stand in for one that was there.
+      if (status_.ok()) status_ = lookup.Damage();
+      return;
+    }
+    const auto& found = lookup.found();
+    if (found && !IsTombstone(*found)) found_(i, {*found, lookup.found_rest()});
   }
 
   Status TakeStatus() { return std::move(status_); }
@@ -186,6 +193,7 @@ Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& pa
 
 Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit) {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
+  uint64_t damaged_pages = 0;
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
     const auto version = stores_.partition(p).Snapshot();
     EntryMerge merge(*version, {.hash_secret = stores_.hash_secret(),
@@ -196,6 +204,12 @@ Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit)
     SILTFS_RETURN_IF_ERROR(
         merge.Run([&](const OrderKey&, const SlotEntry& entry) { return visit(entry); }));
     if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
+    damaged_pages += merge.damaged_pages();
+  }
+  if (damaged_pages > 0 && NeedsAllEntries()) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("has {} damaged pages, whose entries are missing", damaged_pages))
+        .At(options_.directory);
   }
   return Status::Ok();
 }
@@ -239,7 +253,8 @@ Status SiltEngine::Delete(const ChunkName& name) {
     lookup.Begin(*pin.active, pin.version.get());
   }
   SILTFS_RETURN_IF_ERROR(FinishForPut(lookup));
-  if (!lookup.found() || IsTombstone(*lookup.found())) return Status::Ok();
+  const bool may_be_there = lookup.damaged_pages() > 0;
+  if (!may_be_there && (!lookup.found() || IsTombstone(*lookup.found()))) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Enter(IndexEntry{.name = name, .location = {}}));
   return options_.synchronous ? MakeDurable() : Status::Ok();
 }

@@ -35,9 +35,12 @@ class SiltEngine {
   // --- Reading ---
 
   // Calls found(i, entry) with the entry of names[i] if it has one, in any order, from the calling
-  // thread. After an error the names that could not be told are left out.
+  // thread. After an error the names that could not be told are left out. kCorruption for names
+  // that a damaged page of a log may have had, where there is an owner and lost entries aren't
+  // accepted.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
+  // Likewise kCorruption, after all others were visited, if pages were damaged.
   Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
   Status Verify(const std::function<void(const IndexFinding&)>& report);
   // Without lookups and entry_bytes_put.
@@ -63,6 +66,8 @@ class SiltEngine {
   SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* owner,
              std::unique_ptr<Recovery> recovery);
 
+  // Whether entries are the truth, so that one that is missing makes lookups fail.
+  bool NeedsAllEntries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
   Result<LookupReader> TakeReader();
   void Return(LookupReader reader);
   size_t ReaderBytes() const;

@@ -1,6 +1,8 @@
 // Lookups while another thread puts, and a third gives space back.
+#include <array>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "key_value_history.h"
 #include "store/env/posix_env.h"
@@ -77,6 +79,43 @@ TEST_CASE("lookups find every key while values are replaced and moved") {
   CHECK(failed == 0);
   CheckVerifies(store);
   REQUIRE_OK(store.Close());
+}
+
+TEST_CASE("what was put while the store was being closed is refused, or there when it opens") {
+  constexpr uint64_t kThreads = 4;
+  for (int round = 0; round < 20; ++round) {
+    TemporaryDirectory directory;
+    const auto env = NewPosixEnv();
+    KeyValueOptions options = TinyKeyValueOptions(64);
+    options.directory = directory.path();
+    options.index.background = round % 2 == 0;
+    auto opened = KeyValueStore::Open(*env, options);
+    REQUIRE_OK(opened);
+    std::array<std::atomic<uint64_t>, kThreads> done{};  // of each thread's own keys
+    std::vector<std::thread> writers;
+    for (uint64_t thread = 0; thread < kThreads; ++thread) {
+      writers.emplace_back([&, thread] {
+        for (uint64_t i = 0;; ++i) {
+          const uint64_t number = thread + i * kThreads;
+          if (!(*opened)->Put(AsBytes(KeyOf(number)), ValueOf(number, 0)).ok()) return;
+          done[thread] = i + 1;
+        }
+      });
+    }
+    while (done[0] < 20) std::this_thread::yield();
+    REQUIRE_OK((*opened)->Close());
+    for (std::thread& writer : writers) writer.join();
+    opened = KeyValueStore::Open(*env, options);
+    REQUIRE_OK(opened);
+    for (uint64_t thread = 0; thread < kThreads; ++thread) {
+      for (uint64_t i = 0; i < done[thread]; ++i) {
+        const uint64_t number = thread + i * kThreads;
+        const auto got = (*opened)->Get(AsBytes(KeyOf(number)));
+        REQUIRE_OK(got);
+        REQUIRE(*got == ValueOf(number, 0));
+      }
+    }
+  }
 }
 
 }  // namespace siltfs::testing

@@ -94,4 +94,45 @@ TEST_CASE("instances there are not, and sizes that do not rise, are refused") {
   }
 }
 
+TEST_CASE("the number of an instance means the same at each opening") {
+  SegregatedFixture fixture;
+  const Bytes value(40, 1);
+  auto store = fixture.Open();
+  auto instance = store->Put(AsBytes("key"), value);
+  REQUIRE_OK(instance);
+  REQUIRE_OK(store->Close());
+  const uint64_t before = fixture.env.Calls(SimCall::kMutating);
+  for (const std::vector<size_t>& sizes :
+       {std::vector<size_t>{64, 256, 2048}, {32, 64, 256}, {32, 64, 128, 256, 2048}}) {
+    fixture.options.slot_sizes = sizes;
+    const auto opened = SegregatedStore::Open(fixture.env, fixture.options);
+    REQUIRE(opened.status().Is(StatusCode::kInvalidArgument));
+  }
+  CHECK(fixture.env.Calls(SimCall::kMutating) == before);
+}
+
+TEST_CASE("larger slots may be added, and a store be made that a crash has left half made") {
+  SegregatedFixture fixture;
+  const std::vector<size_t> all = fixture.options.slot_sizes;
+  fixture.options.slot_sizes = {32, 64};
+  REQUIRE_OK(fixture.Open()->Close());
+  fixture.options.slot_sizes = all;
+  REQUIRE_OK(fixture.Open()->Close());
+  fixture.options.slot_sizes.push_back(3000);
+  const uint64_t before = fixture.env.Calls(SimCall::kMutating);
+  REQUIRE(SegregatedStore::Open(fixture.env, fixture.options)
+              .status()
+              .Is(StatusCode::kInvalidArgument));
+  CHECK(fixture.env.Calls(SimCall::kMutating) == before);
+  for (uint64_t cut = 1;; ++cut) {
+    SegregatedFixture other;
+    other.env.CutAtCall(cut);
+    SegregatedStore::Open(other.env, other.options).status().IgnoreError("the power goes");
+    const bool struck = !other.env.PowerIsOn();
+    other.env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
+    REQUIRE_OK(other.Open()->Close());
+    if (!struck) break;
+  }
+}
+
 }  // namespace siltfs::testing

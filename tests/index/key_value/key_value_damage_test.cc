@@ -1,0 +1,132 @@
+// What is lost or rotten as a whole: nothing of it may pass for a store that was always empty, or
+// for one that never heard of what was put last.
+#include <algorithm>
+
+#include "index/silt/slot.h"
+#include "key_value_history.h"
+#include "store/env/sim_env.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct DamageFixture {
+  DamageFixture() {
+    options.index.partition_bits = 0;
+    options.index.bucket_bits = 6;
+    options.index.max_log_pages = 4096;
+    REQUIRE_OK(env.CreateDirectory(options.directory));
+    REQUIRE_OK(env.SyncDirectory("/"));
+  }
+  std::unique_ptr<KeyValueStore> Open() {
+    auto store = KeyValueStore::Open(env, options);
+    REQUIRE_OK(store);
+    return std::move(*store);
+  }
+  void PutAll(KeyValueStore& store, uint64_t keys, uint8_t byte, size_t size) {
+    for (uint64_t i = 0; i < keys; ++i) {
+      REQUIRE_OK(store.Put(AsBytes(KeyOf(i)), Bytes(size, byte)));
+    }
+  }
+  std::vector<std::string> Files(const std::string& directory) {
+    std::vector<std::string> paths;
+    auto entries = env.ListDirectory(directory);
+    REQUIRE_OK(entries);
+    for (const auto& entry : *entries) paths.push_back(directory + "/" + entry.name);
+    return paths;
+  }
+
+  SimEnv env;
+  KeyValueOptions options = TinyKeyValueOptions(64);
+};
+
+}  // namespace
+
+TEST_CASE("a store whose own file is gone is damaged, not new") {
+  DamageFixture fixture;
+  const size_t size = GENERATE(5, 500);
+  auto store = fixture.Open();
+  fixture.PutAll(*store, 100, 1, size);
+  REQUIRE_OK(store->Close());
+  store.reset();
+  REQUIRE_OK(fixture.env.RemoveFile("/store/store"));
+  const uint64_t before = fixture.env.Calls(SimCall::kMutating);
+  fixture.options.read_only = GENERATE(false, true);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto opened = KeyValueStore::Open(fixture.env, fixture.options);
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.status().Is(StatusCode::kCorruption));
+  }
+  CHECK(fixture.env.Calls(SimCall::kMutating) == before);
+}
+
+TEST_CASE("a store whose index is gone is damaged, not empty") {
+  DamageFixture fixture;
+  auto store = fixture.Open();
+  fixture.PutAll(*store, 100, 1, 500);
+  REQUIRE_OK(store->Close());
+  store.reset();
+  for (const std::string& path : fixture.Files("/store/index")) {
+    REQUIRE_OK(fixture.env.RemoveFile(path));
+  }
+  fixture.options.read_only = GENERATE(false, true);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto opened = KeyValueStore::Open(fixture.env, fixture.options);
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.status().Is(StatusCode::kCorruption));
+  }
+  fixture.options.index.accept_lost_entries = true;
+  CHECK(KeyValueStore::Open(fixture.env, fixture.options).ok());
+}
+
+TEST_CASE("no older value stands in for one in a damaged page of a log") {
+  DamageFixture fixture;
+  const bool deleted = GENERATE(false, true);
+  // In the log that is being written, or in HashStores.
+  const uint64_t others = GENERATE(0, 250);
+  auto store = fixture.Open();
+  constexpr uint64_t kKeys = 20;
+  fixture.PutAll(*store, kKeys, 1, 5);
+  REQUIRE_OK(store->Flush());
+  for (uint64_t i = 1000; i < 1000 + others; ++i) {
+    REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 1)));
+  }
+  // A page of its own in the newest log.
+  REQUIRE_OK(store->Flush());
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    if (deleted) {
+      REQUIRE_OK(store->Delete(AsBytes(KeyOf(i))));
+    } else {
+      REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 2)));
+    }
+  }
+  REQUIRE_OK(store->Flush());
+  for (const std::string& path : fixture.Files("/store/index")) {
+    if (!path.ends_with(".log")) continue;
+    auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    auto size = (*file)->Size();
+    REQUIRE_OK(size);
+    if (*size < kPageSize) continue;
+    REQUIRE_OK((*file)->Write(*size - kPageSize + 40, Bytes(10, 0xee)));
+  }
+  std::vector<std::string> keys;
+  std::vector<ByteView> views;
+  for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(KeyOf(i));
+  for (const std::string& key : keys) views.push_back(AsBytes(key));
+  for (const ByteView view : views) {
+    const auto got = store->Get(view);
+    REQUIRE_FALSE(got.ok());
+    REQUIRE(got.status().Is(StatusCode::kCorruption));
+  }
+  std::vector<Value> values(kKeys);
+  CHECK(store->Get(views, values).Is(StatusCode::kCorruption));
+  CHECK(std::ranges::none_of(values, [](const Value& value) { return value.has_value(); }));
+  // What is put anew is found.
+  REQUIRE_OK(store->Put(views[3], Bytes(5, 3)));
+  auto got = store->Get(views[3]);
+  REQUIRE_OK(got);
+  CHECK(*got == Bytes(5, 3));
+}
+
+}  // namespace siltfs::testing
