@@ -20,9 +20,10 @@
 // Errors: kInvalidArgument for keys and values that are too long; kCorruption with the path of what
 // is damaged, never wrong bytes; ForEach and Reclaim fail where pages of the index are damaged. A
 // lookup doesn't check a whole page of a HashStore or SortedStore: if the name in a slot there is
-// damaged, the slot counts as absent, and an older one of the name may be found (Verify tells). kNoSpace fails a call, which may be made again; any other failure to
-// write is for good until the store is opened again, and lookups go on. Opening fails with
-// kCorruption where entries that were durable are gone, unless it is told to go on without.
+// damaged, the slot counts as absent, and an older one of the name may be found (Verify tells).
+// kNoSpace fails a call, which may be made again; any other failure to write is for good until the
+// store is opened again, and lookups go on. Opening fails with kCorruption where entries that were
+// durable are gone, unless it is told to go on without.
 #pragma once
 
 #include <functional>
@@ -63,6 +64,9 @@ struct KeyValueStats {
 struct ReclaimOptions {
   // A segment of the value log is emptied if no more than this share of it is in use. 0 to 1.
   double most_in_use = 0.5;
+  // More segments than that of less than an eighth of their size, as openings and closings leave
+  // them, are put together, whatever of them is in use.
+  size_t most_small_segments = 8;
 };
 
 struct ReclaimResult {
@@ -104,7 +108,7 @@ class KeyValueStore : private EntryOwner {
   Result<ReclaimResult> Reclaim(const ReclaimOptions& options);
   // How much memory the index may use (chunk_index.h).
   Status SetMemoryLimit(uint64_t bytes);
-  // Flushes; no call but stats() may follow.
+  // Flushes; no call but stats() may follow, also after an error.
   Status Close();
 
   // --- State ---

@@ -66,10 +66,16 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
     live.Add(entry);
     return Status::Ok();
   }));
+  const auto is_small = [this](const ValueLog::SegmentInfo& segment) {
+    return segment.bytes < options_.values.segment_bytes / 8;
+  };
+  const auto small = static_cast<size_t>(std::ranges::count_if(segments, is_small));
   ReclaimResult result;
   std::vector<ValueLog::SegmentInfo> emptied;
   for (const auto& segment : segments) {
-    if (live.ShareOf(segment, layout_.rest_size() > 0) > options.most_in_use) continue;
+    const bool is_one_of_many = small > options.most_small_segments && is_small(segment);
+    const double in_use = live.ShareOf(segment, layout_.rest_size() > 0);
+    if (in_use > options.most_in_use && !is_one_of_many) continue;
     SILTFS_ASSIGN_OR_RETURN(const uint64_t damaged, MoveLiveRecords(segment.id, result));
     if (damaged == 0) {
       emptied.push_back(segment);

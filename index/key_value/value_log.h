@@ -14,7 +14,7 @@
 // Errors: kNoSpace fails the call that met it and nothing else: the log is as it was, and the call
 // may be made again when there is room. The first other failure of a write sticks: every later
 // Append, Sync, SealOpenSegment and Remove returns it, for nobody knows what has reached the device
-// (open the log anew to go on). Reads go on in both cases.
+// (open the log anew to go on); a Remove that fails is no such failure. Reads go on in all cases.
 // Memory: some 100 bytes a segment, the open block, and until ForgetRecovered 24 bytes a record of
 // the segments that a crash has left unsealed.
 // Ownership: `env` must outlive the log.

@@ -193,7 +193,7 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
   const int32_t missing = PagesBehind(page, record.durable_page);
   uint64_t durable = std::max(complete, manifest_.complete_sequence);
   if (missing > 0) {
-    if (owner_ != nullptr && !options_.accept_lost_entries) {
+    if (needs_all_entries()) {
       return Status(StatusCode::kCorruption,
                     fmt::format("has lost {} pages of entries that were durable", missing))
           .At(options_.directory);

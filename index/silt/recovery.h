@@ -54,6 +54,8 @@ class Recovery {
   unsigned bucket_bits() const { return manifest_.bucket_bits; }
   unsigned partition_bits() const { return manifest_.partition_bits; }
   const SlotLayout& layout() const { return manifest_.layout; }
+  // Whether entries are the truth, so that nothing goes on without those that damage has taken.
+  bool needs_all_entries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
 
   // Once for each partition. LogStores whose entries fit get tables of `bucket_bits`, others larger
   // ones.

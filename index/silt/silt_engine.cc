@@ -99,7 +99,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
     pages_read_ += lookup.pages_read();
     if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
     if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
-    if (lookup.damaged_pages() > 0 && index_.NeedsAllEntries()) {
+    if (lookup.damaged_pages() > 0 && index_.stores_.needs_all_entries()) {
       // An older entry must not stand in for one that was there.
       if (status_.ok()) status_ = lookup.Damage();
       return;
@@ -206,7 +206,7 @@ Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit)
     if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
     damaged_pages += merge.damaged_pages();
   }
-  if (damaged_pages > 0 && NeedsAllEntries()) {
+  if (damaged_pages > 0 && stores_.needs_all_entries()) {
     return Status(StatusCode::kCorruption,
                   fmt::format("has {} damaged pages, whose entries are missing", damaged_pages))
         .At(options_.directory);

@@ -50,8 +50,8 @@ class SiltEngine {
   // --- Writing ---
 
   Status WaitUntilOpen();
-  // Enters entries one by one: BeginPut, then Enter for each, then EndPut with their number, also
-  // after a failure of Enter.
+  // Enters entries one by one: BeginPut, then Enter for each, then EndPut with their number; not
+  // after one of them failed.
   Status BeginPut(uint64_t complete);
   Status Enter(const SlotEntry& entry);
   Status EndPut(size_t entries);
@@ -66,8 +66,6 @@ class SiltEngine {
   SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* owner,
              std::unique_ptr<Recovery> recovery);
 
-  // Whether entries are the truth, so that one that is missing makes lookups fail.
-  bool NeedsAllEntries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
   Result<LookupReader> TakeReader();
   void Return(LookupReader reader);
   size_t ReaderBytes() const;

@@ -55,7 +55,8 @@ struct SiltIndexOptions {
   // After a failure to write then, also on a full disk, the index must be opened again.
   bool serve_early = false;
   // Where entries are no hints (entry_owner.h), an index that has lost durable ones to damage is not
-  // opened, and lookups that meet such damage fail, unless this says so.
+  // opened, lookups that meet such damage fail, and merges that meet it end all writing, unless
+  // this says so.
   bool accept_lost_entries = false;
   // Section 4's synchronous mode: what was put is durable when Put returns.
   bool synchronous = false;

@@ -11,6 +11,7 @@ StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Re
       bucket_bits_(recovery->bucket_bits()),
       partition_bits_(recovery->partition_bits()),
       layout_(recovery->layout()),
+      needs_all_entries_(recovery->needs_all_entries()),
       partitions_(size_t{1} << partition_bits_),
       recovery_(std::move(recovery)),
       recovery_failures_(partitions_.size()),

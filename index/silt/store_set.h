@@ -54,6 +54,8 @@ class StoreSet {
   uint64_t hash_secret() const { return hash_secret_; }
   unsigned partition_bits() const { return partition_bits_; }
   const SlotLayout& layout() const { return layout_; }
+  // Whether entries are the truth, so that nothing goes on without those that damage has taken.
+  bool needs_all_entries() const { return needs_all_entries_; }
 
   size_t partition_count() const { return partitions_.size(); }
   Partition& partition(size_t i) { return partitions_[i]; }
@@ -127,6 +129,7 @@ class StoreSet {
   const unsigned bucket_bits_;
   const unsigned partition_bits_;
   const SlotLayout layout_;
+  const bool needs_all_entries_;
 
   std::deque<Partition> partitions_;  // as many as there are, for good
 

@@ -1,5 +1,7 @@
 #include "index/silt/upkeep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "store/env/page_allocator.h"
@@ -155,6 +157,16 @@ Status Upkeep::CheckNotStopped() const {
   return stopping_ ? Status(StatusCode::kIoError, "the index is being closed") : Status::Ok();
 }
 
+// Where entries are the truth, stores with damaged pages stay as they are: others in their place
+// would not tell that something is missing, and show what was there before.
+Status Upkeep::CheckWhole(uint64_t damaged_pages) const {
+  if (damaged_pages == 0 || !stores_.needs_all_entries()) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                fmt::format("has {} damaged pages, and is not merged without what was in them",
+                            damaged_pages))
+      .At(stores_.options().directory);
+}
+
 // --- LogStore to HashStore ---
 
 Result<bool> Upkeep::Convert() {
@@ -171,6 +183,7 @@ Result<bool> Upkeep::Convert() {
     SILTFS_ASSIGN_OR_RETURN(auto written,
                             HashStore::WriteFrom(*version->logs.front(), stores_.env(),
                                                  stores_.options().directory, file, throttle_));
+    SILTFS_RETURN_IF_ERROR(CheckWhole(written.damaged_pages));
     conversions.push_back(
         {.log = version->logs.front(), .hash_file = file, .damaged_pages = written.damaged_pages});
     files.push_back(std::move(written.file));
@@ -235,6 +248,7 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
   StoreSet::Merge merged;
   merged.partition = partition;
   merged.damaged_pages = merge.damaged_pages();
+  SILTFS_RETURN_IF_ERROR(CheckWhole(merged.damaged_pages));
   if (writer->entries() == 0) return merged;  // its file goes with it
   SILTFS_RETURN_IF_ERROR(writer->Finish());
   merged.sorted_id = file.id;

@@ -61,6 +61,7 @@ class Upkeep {
   bool WantsMerge(const StoreSet::Sizes& sizes) const;
   bool HasRoom() const;
   Status CheckNotStopped() const;
+  Status CheckWhole(uint64_t damaged_pages) const;
 
   StoreSet& stores_;
   Residency residency_;

@@ -129,4 +129,42 @@ TEST_CASE("no older value stands in for one in a damaged page of a log") {
   CHECK(*got == Bytes(5, 3));
 }
 
+TEST_CASE("a merge that meets damage ends writing, and takes nothing away") {
+  DamageFixture fixture;
+  auto store = fixture.Open();
+  fixture.PutAll(*store, 1000, 1, 5);
+  REQUIRE_OK(store->Close());
+  store.reset();
+  std::vector<std::string> stores;
+  for (const std::string& path : fixture.Files("/store/index")) {
+    if (!path.ends_with(".hash")) continue;
+    stores.push_back(path);
+    auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(100, Bytes(10, 0xee)));
+    REQUIRE_OK((*file)->Sync());
+  }
+  REQUIRE_FALSE(stores.empty());
+  const auto put_more = [&] {
+    for (uint64_t i = 2000; i < 4000; ++i) {
+      Status put = store->Put(AsBytes(KeyOf(i)), Bytes(5, 2));
+      if (!put.ok()) return put;
+    }
+    return Status::Ok();
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    store = fixture.Open();
+    REQUIRE(put_more().Is(StatusCode::kCorruption));
+    const std::vector<std::string> there = fixture.Files("/store/index");
+    for (const std::string& path : stores) {
+      REQUIRE(std::ranges::find(there, path) != there.end());
+    }
+    store.reset();
+  }
+  fixture.options.index.accept_lost_entries = true;
+  store = fixture.Open();
+  REQUIRE_OK(put_more());
+  REQUIRE_OK(store->Close());
+}
+
 }  // namespace siltfs::testing

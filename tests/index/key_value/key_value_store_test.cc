@@ -91,6 +91,28 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
   CHECK(store->stats().values.records == kKeys / 2);
 }
 
+TEST_CASE("the segments that many openings leave are put together") {
+  KeyValueFixture fixture(64);
+  fixture.options.values.segment_bytes = 100'000;
+  constexpr uint64_t kLives = 12;
+  for (uint64_t life = 0; life < kLives; ++life) {
+    auto store = fixture.Open();
+    REQUIRE_OK(store->Put(AsBytes(KeyOf(life)), Repeated(2000, static_cast<uint8_t>(life))));
+    REQUIRE_OK(store->Close());
+  }
+  auto store = fixture.Open();
+  auto result = store->Reclaim({.most_in_use = 0, .most_small_segments = kLives});
+  REQUIRE_OK(result);
+  CHECK(result->segments_removed == 0);
+  result = store->Reclaim({.most_in_use = 0, .most_small_segments = kLives - 1});
+  REQUIRE_OK(result);
+  CHECK(result->segments_removed == kLives);
+  CHECK(result->records_moved == kLives);
+  for (uint64_t life = 0; life < kLives; ++life) {
+    CHECK(GetOf(*store, KeyOf(life)) == Repeated(2000, static_cast<uint8_t>(life)));
+  }
+}
+
 TEST_CASE("keys and values have a largest size, and none below it is refused") {
   KeyValueFixture fixture(128);
   auto store = fixture.Open();
