@@ -65,7 +65,7 @@ const std::vector<Engine>& Engines() {
       TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
       TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false, kNoMemoryLimit, true),
       WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
-      WideSilt("silt with slots of 2 KiB, without filters and tries", 11, 0, 2, false, 0),
+      WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0, 2, false, 0),
   };
   return engines;
 }
