@@ -10,7 +10,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kChecksumSize = 8;
-constexpr size_t kHeaderSize = 32;  // fits the smallest slot
+constexpr size_t kHeaderSize = 32;
+static_assert(kHeaderSize <= kEntrySize);  // so it fits the smallest slot
 
 }  // namespace
 
