@@ -167,4 +167,33 @@ TEST_CASE("a merge that meets damage ends writing, and takes nothing away") {
   REQUIRE_OK(store->Close());
 }
 
+TEST_CASE("a segment with damage stays, and what was in it is not forgotten") {
+  DamageFixture fixture;
+  auto store = fixture.Open();
+  constexpr uint64_t kKeys = 30;
+  fixture.PutAll(*store, kKeys, 1, 3000);
+  REQUIRE_OK(store->Close());
+  const std::string path = "/store/values/segments/000000/00000001.seg";
+  auto file = fixture.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Write(1000, Bytes(10, 0xee)));
+  store = fixture.Open();
+  const auto result = store->Reclaim({.most_in_use = 1});
+  REQUIRE_OK(result);
+  CHECK(result->segments_damaged == 1);
+  CHECK(result->segments_removed > 1);
+  REQUIRE_OK(fixture.env.GetFileInfo(path));
+  uint64_t lost = 0;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    const auto got = store->Get(AsBytes(KeyOf(i)));
+    if (got.ok()) {
+      CHECK(*got == Bytes(3000, 1));
+    } else {
+      CHECK(got.status().Is(StatusCode::kCorruption));
+      ++lost;
+    }
+  }
+  CHECK(lost == 1);
+}
+
 }  // namespace siltfs::testing

@@ -91,6 +91,28 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
   CHECK(store->stats().values.records == kKeys / 2);
 }
 
+TEST_CASE("a listing finds what is moved while it lists") {
+  KeyValueFixture fixture(64);
+  auto store = fixture.Open();
+  constexpr uint64_t kKeys = 50;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Repeated(2000, static_cast<uint8_t>(i))));
+  }
+  uint64_t seen = 0;
+  const auto visit = [&](const Item& item) -> Status {
+    const Bytes value(item.value.begin(), item.value.end());
+    REQUIRE(GetOf(*store, std::string(AsText(item.key))) == value);
+    if (seen++ > 0) return Status::Ok();
+    const auto moved = store->Reclaim({.most_in_use = 1});
+    REQUIRE_OK(moved);
+    REQUIRE(moved->records_moved == kKeys);
+    REQUIRE(moved->segments_removed > 1);
+    return Status::Ok();
+  };
+  REQUIRE_OK(store->ForEach(visit));
+  CHECK(seen == kKeys);
+}
+
 TEST_CASE("the segments that many openings leave are put together") {
   KeyValueFixture fixture(64);
   fixture.options.values.segment_bytes = 100'000;
