@@ -66,6 +66,7 @@ void EntryMerge::Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash,
                     .location = entry.location,
                     .age = age,
                     .rest = static_cast<uint32_t>(items_.size())});
+  if (entry.rest.empty()) return;
   rests_.insert(rests_.end(), entry.rest.begin(), entry.rest.end());
 }
 

@@ -1,24 +1,9 @@
 #include "index/silt/slot.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 
 namespace siltfs {
-
-void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
-  assert(entry.rest.size() <= slot.size() - kEntrySize);
-  std::copy(entry.name.bytes.begin(), entry.name.bytes.end(), slot.begin());
-  entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
-  const auto end = std::copy(entry.rest.begin(), entry.rest.end(), slot.begin() + kEntrySize);
-  std::fill(end, slot.end(), 0);
-}
-
-SlotEntry DecodeSlot(ByteView slot) {
-  return {{.name = ChunkName::FromBytes(slot.first<ChunkName::kSize>()),
-           .location = Location::Decode(slot.subspan<ChunkName::kSize, Location::kEncodedSize>())},
-          slot.subspan(kEntrySize)};
-}
 
 std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
                                     ConstPageBytes page) {

@@ -8,9 +8,12 @@
 // Functions and plain values only, safe to call from any thread.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -19,7 +22,8 @@
 
 namespace siltfs {
 
-inline constexpr size_t kPageSize = 4096;
+inline constexpr unsigned kPageBits = 12;
+inline constexpr size_t kPageSize = size_t{1} << kPageBits;
 // Of a slot: its name and location.
 inline constexpr size_t kEntrySize = ChunkName::kSize + Location::kEncodedSize;
 static_assert(kEntrySize == 32);
@@ -40,9 +44,9 @@ class SlotLayout {
   constexpr size_t slots_per_page() const { return kPageSize >> bits_; }
   // Page and place of a slot in a file of pages.
   constexpr uint32_t PageOf(uint64_t slot) const {
-    return static_cast<uint32_t>(slot / slots_per_page());
+    return static_cast<uint32_t>(slot >> (kPageBits - bits_));
   }
-  constexpr size_t IndexOf(uint64_t slot) const { return slot % slots_per_page(); }
+  constexpr size_t IndexOf(uint64_t slot) const { return slot & (slots_per_page() - 1); }
   constexpr uint64_t PagesFor(uint64_t slots) const {
     return (slots + slots_per_page() - 1) / slots_per_page();
   }
@@ -71,9 +75,23 @@ struct SlotEntry : IndexEntry {
 using PageBytes = std::span<uint8_t, kPageSize>;
 using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 
-// slot.size() is a layout's.
-void EncodeSlot(MutableByteView slot, const SlotEntry& entry);
-SlotEntry DecodeSlot(ByteView slot);
+// slot.size() is a layout's. Inline, and quick where there is no rest: merges do hardly anything
+// else.
+inline void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
+  std::memcpy(slot.data(), entry.name.bytes.data(), ChunkName::kSize);
+  entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
+  if (slot.size() == kEntrySize) return;
+  assert(entry.rest.size() <= slot.size() - kEntrySize);
+  const auto end = std::copy(entry.rest.begin(), entry.rest.end(), slot.begin() + kEntrySize);
+  std::fill(end, slot.end(), 0);
+}
+inline SlotEntry DecodeSlot(ByteView slot) {
+  SlotEntry entry;
+  std::memcpy(entry.name.bytes.data(), slot.data(), ChunkName::kSize);
+  entry.location = Location::Decode(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
+  entry.rest = slot.subspan(kEntrySize);
+  return entry;
+}
 
 inline MutableByteView SlotOfPage(const SlotLayout& layout, PageBytes page, size_t index) {
   return page.subspan(index * layout.slot_size(), layout.slot_size());
