@@ -26,7 +26,7 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
     REQUIRE(page < store.file().info().pages);
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(page * kPageSize, bytes));
-    if (auto entry = FindInPage(kChunkSlots, name, bytes)) return entry;
+    if (auto entry = FindInPage(store.layout(), name, bytes)) return entry;
   }
   return std::nullopt;
 }
@@ -179,6 +179,24 @@ TEST_CASE("a HashStore survives a power cut once it is synced, and is not there 
   REQUIRE_OK(again);
   CHECK(*(*again)->filter() == *store->filter());
   CHECK(Find(**again, NameOf(3), maker.Hash(3)).has_value());
+}
+
+TEST_CASE("where a bucket takes several pages every entry is in one of them") {
+  StoreMaker maker;
+  maker.layout = SlotLayout(SlotLayout::kMostBits);
+  maker.bucket_bits = 5;
+  // As many as the table takes, so that some are in its stash.
+  CuckooTable table(maker.bucket_bits);
+  uint64_t count = 0;
+  while (table.Insert(maker.Hash(count), static_cast<uint32_t>(count))) ++count;
+  const std::vector<IndexEntry> entries = NumberedEntries(0, count);
+  const auto store = maker.HashStoreOf(entries)->WithoutFilter();
+  REQUIRE(store->file().info().pages > maker.layout.PagesFor(table.capacity()) + 1);
+  for (const IndexEntry& entry : entries) {
+    const auto found = FindWithoutFilter(*store, entry.name, maker.Hash(entry.name));
+    REQUIRE(found.has_value());
+    REQUIRE(found->location == entry.location);
+  }
 }
 
 }  // namespace siltfs::testing

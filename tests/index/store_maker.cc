@@ -34,7 +34,9 @@ std::shared_ptr<LogStore> StoreMaker::Log(std::span<const IndexEntry> entries) {
   auto file = CreateStoreFile(env, kDirectory, id);
   REQUIRE_OK(file);
   auto log = std::make_shared<LogStore>(
-      LogStore::Config{.id = id.id, .bucket_bits = bucket_bits, .hash_secret = kSecret}, *file);
+      LogStore::Config{
+          .id = id.id, .bucket_bits = bucket_bits, .hash_secret = kSecret, .layout = layout},
+      *file);
   for (const IndexEntry& entry : entries) REQUIRE(log->Insert(Hash(entry.name), entry, 0));
   if (log->HasOpenEntries()) log->SealPage(0);
   REQUIRE_OK(log->WriteOut());
@@ -48,7 +50,7 @@ std::shared_ptr<const HashStore> StoreMaker::HashStoreOf(std::span<const IndexEn
   auto written = HashStore::WriteFrom(*log, env, kDirectory, id, throttle);
   REQUIRE_OK(written);
   REQUIRE_OK(written->file->Sync());
-  auto store = HashStore::Open(env, kDirectory, id);
+  auto store = HashStore::Open(env, kDirectory, id, layout);
   REQUIRE_OK(store);
   return *store;
 }

@@ -38,6 +38,7 @@ struct StoreMaker {
   SimEnv env;
   Throttle throttle{env, 0};
   unsigned bucket_bits = 6;
+  SlotLayout layout = kChunkSlots;  // of LogStores and HashStores
   uint64_t next_id = 1;
 };
 
