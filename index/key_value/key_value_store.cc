@@ -27,13 +27,6 @@ unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   return bits > doublings + 1 ? bits - doublings : 1;
 }
 
-Status MakeDirectory(Env& env, const std::string& path) {
-  Status made = env.CreateDirectory(path);
-  if (!made.Is(StatusCode::kAlreadyExists)) return made;
-  made.IgnoreError("it is there");
-  return Status::Ok();
-}
-
 Result<bool> HasFiles(Env& env, const std::string& directory) {
   auto listing = env.ListDirectory(directory);
   if (listing.status().Is(StatusCode::kNotFound)) return false;
@@ -69,9 +62,9 @@ Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
   manifest.layout = SlotLayout(static_cast<unsigned>(std::countr_zero(options.slot_size)));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.secret));
   // The manifest comes last, so that a store that has one has all of this.
-  SILTFS_RETURN_IF_ERROR(MakeDirectory(env, IndexDirectory(options.directory)));
-  SILTFS_RETURN_IF_ERROR(MakeDirectory(env, ValuesDirectory(options.directory)));
-  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
+  const std::string& directory = options.directory;
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, IndexDirectory(directory)));
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, ValuesDirectory(directory)));
   SILTFS_RETURN_IF_ERROR(WriteKeyValueManifest(env, options.directory, manifest));
   return manifest;
 }
@@ -110,6 +103,9 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   SILTFS_ASSIGN_OR_RETURN(auto found, ReadKeyValueManifest(env, options.directory));
   if (!found) {
     SILTFS_ASSIGN_OR_RETURN(found, MakeStore(env, options));
+  } else if (!options.read_only) {
+    // Whoever made the store may have died before its file had a name for good.
+    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
   }
   const KeyValueManifest manifest = *found;
   ValueLogOptions values = options.values;

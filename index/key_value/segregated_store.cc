@@ -71,13 +71,7 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
                              .index = options.index,
                              .values = options.values};
     if (!options.read_only) {
-      Status made = env.CreateDirectory(instance.directory);
-      if (made.Is(StatusCode::kAlreadyExists)) {
-        made.IgnoreError("it is there");
-      } else {
-        SILTFS_RETURN_IF_ERROR(made);
-        SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
-      }
+      SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, options.directory, instance.directory));
     }
     SILTFS_ASSIGN_OR_RETURN(auto store, KeyValueStore::Open(env, instance));
     if (store->slot_size() != size) {

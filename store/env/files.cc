@@ -33,6 +33,12 @@ Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
       .At(file.path(), offset);
 }
 
+Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory) {
+  Status created = env.CreateDirectory(directory);
+  if (!created.ok() && !created.Is(StatusCode::kAlreadyExists)) return created;
+  return env.SyncDirectory(parent);
+}
+
 Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
   const std::string temporary = path + ".new";
   Status removed = env.RemoveFile(temporary);  // left behind by a crash

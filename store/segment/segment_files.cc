@@ -39,14 +39,6 @@ std::optional<SegmentId> ParseName(std::string_view name, std::string_view suffi
   return id;
 }
 
-// Makes `directory` in `parent`. The parent is synced in any case: whoever made it before may have
-// crashed just then.
-Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory) {
-  Status created = env.CreateDirectory(directory);
-  if (!created.ok() && !created.Is(StatusCode::kAlreadyExists)) return created;
-  return env.SyncDirectory(parent);
-}
-
 void ClassifyFile(const std::string& directory_name, const std::string& directory,
                   const DirectoryEntry& entry, SegmentListing& listing) {
   bool temporary = false;

@@ -175,4 +175,37 @@ TEST_CASE("a disk that was full takes everything again when it has room") {
   CheckNow(**store, history);
 }
 
+TEST_CASE("a store whose making was interrupted is durable when it has been opened again") {
+  const Shape shape{64, kNoMemoryLimit};
+  const std::string key = "key";
+  const Bytes value(3000, 7);
+  for (uint64_t nth = 1;; ++nth) {
+    INFO("call " << nth << " fails");
+    SimEnv env(nth);
+    MakeDirectory(env, shape);
+    env.FailCall({.calls = SimCall::kMutating,
+                  .nth = nth,
+                  .code = StatusCode::kIoError,
+                  .sticky = true,
+                  .path_part = "",
+                  .bytes_written = 0});
+    const bool made = KeyValueStore::Open(env, OptionsOf(shape)).ok();
+    env.ClearFaults();
+    // As after a process that died: what it did is there, but not on the device.
+    {
+      auto store = KeyValueStore::Open(env, OptionsOf(shape));
+      REQUIRE_OK(store);
+      REQUIRE_OK((*store)->Put(AsBytes(key), value));
+      REQUIRE_OK((*store)->Flush());
+    }
+    env.PowerCut({.unsynced = CrashPolicy::Unsynced::kDrop});
+    auto store = KeyValueStore::Open(env, OptionsOf(shape));
+    REQUIRE_OK(store);
+    auto got = (*store)->Get(AsBytes(key));
+    REQUIRE_OK(got);
+    REQUIRE(*got == value);
+    if (made) break;
+  }
+}
+
 }  // namespace siltfs::testing

@@ -135,4 +135,39 @@ TEST_CASE("larger slots may be added, and a store be made that a crash has left 
   }
 }
 
+TEST_CASE("instances whose making was interrupted are durable when they have been opened again") {
+  const Bytes value(3000, 7);
+  for (uint64_t nth = 1;; ++nth) {
+    INFO("call " << nth << " fails");
+    SegregatedFixture fixture;
+    fixture.options.slot_sizes = {32, 64};
+    fixture.env.FailCall({.calls = SimCall::kMutating,
+                          .nth = nth,
+                          .code = StatusCode::kIoError,
+                          .sticky = true,
+                          .path_part = "",
+                          .bytes_written = 0});
+    const bool made = SegregatedStore::Open(fixture.env, fixture.options).ok();
+    fixture.env.ClearFaults();
+    SegregatedStore::InstanceId instance = 0;
+    {
+      auto store = fixture.Open();
+      auto put = store->Put(AsBytes("key"), value);
+      REQUIRE_OK(put);
+      instance = *put;
+      REQUIRE_OK(store->Put(AsBytes("small"), {}));
+      REQUIRE_OK(store->Flush());
+    }
+    fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kDrop});
+    auto store = fixture.Open();
+    auto got = store->Get(instance, AsBytes("key"));
+    REQUIRE_OK(got);
+    REQUIRE(*got == value);
+    got = store->Get(1, AsBytes("small"));
+    REQUIRE_OK(got);
+    REQUIRE(*got == Bytes());
+    if (made) break;
+  }
+}
+
 }  // namespace siltfs::testing
