@@ -161,9 +161,8 @@ Result<ChunkName> KeyValueStore::NameOf(ByteView key) const {
 
 Result<std::optional<KeyValueStore::Found>> KeyValueStore::Find(const ChunkName& name) {
   std::optional<Found> found;
-  SILTFS_RETURN_IF_ERROR(engine_->Get({&name, 1}, [&](size_t, const SlotEntry& entry) {
-    found = Found{.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}};
-  }));
+  SILTFS_RETURN_IF_ERROR(
+      engine_->Get({&name, 1}, [&](size_t, const SlotEntry& entry) { found.emplace(entry); }));
   return found;
 }
 
@@ -236,9 +235,8 @@ Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optiona
     SILTFS_ASSIGN_OR_RETURN(names.emplace_back(), NameOf(key));
   }
   std::vector<std::optional<Found>> found(keys.size());
-  Status status = engine_->Get(names, [&](size_t i, const SlotEntry& entry) {
-    found[i] = Found{.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}};
-  });
+  Status status =
+      engine_->Get(names, [&](size_t i, const SlotEntry& entry) { found[i].emplace(entry); });
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!found[i]) continue;
     auto value = ValueOf(keys[i], names[i], std::move(*found[i]));
@@ -256,10 +254,7 @@ Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optiona
 Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   return engine_->ForEach([&](const SlotEntry& entry) -> Status {
-    SILTFS_ASSIGN_OR_RETURN(
-        const auto bytes,
-        ReadCurrentItem(entry.name, {.location = entry.location,
-                                     .rest = {entry.rest.begin(), entry.rest.end()}}));
+    SILTFS_ASSIGN_OR_RETURN(const auto bytes, ReadCurrentItem(entry.name, Found(entry)));
     if (!bytes) return Status::Ok();
     auto item = DecodeItem(*bytes);
     if (!item.ok()) return std::move(item).status().At(options_.directory);
@@ -277,8 +272,7 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
               .offset = std::nullopt,
               .text = fmt::format("the item of {}: {}", entry.name.ToHex(), why.ToString())});
     };
-    auto bytes = ReadCurrentItem(
-        entry.name, {.location = entry.location, .rest = {entry.rest.begin(), entry.rest.end()}});
+    auto bytes = ReadCurrentItem(entry.name, Found(entry));
     if (!bytes.ok()) {
       if (bytes.status().Is(StatusCode::kIoError)) return std::move(bytes).status();
       say(IsInline(entry.location) ? "item-damaged" : "value-damaged", bytes.status());

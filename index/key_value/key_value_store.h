@@ -56,7 +56,7 @@ struct KeyValueOptions {
 struct KeyValueStats {
   IndexStats index;  // lookups and entry_bytes_put included
   ValueLogStats values;
-  // Reads from flash for lookups, of both.
+  // Of both: the index's for lookups, and the blocks of values that were read for any call.
   uint64_t flash_reads = 0;
   uint64_t flash_bytes = 0;  // that both take
 };
@@ -121,7 +121,10 @@ class KeyValueStore : private EntryOwner {
   KeyValueStats stats() const;
 
  private:
+  // A copy of what a slot holds.
   struct Found {
+    explicit Found(const SlotEntry& entry)
+        : location(entry.location), rest(entry.rest.begin(), entry.rest.end()) {}
     Location location;
     Bytes rest;
   };

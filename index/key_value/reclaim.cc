@@ -19,16 +19,13 @@ class KeyValueStore::LiveBytes {
   }
 
   void Add(const SlotEntry& entry) {
-    const auto at =
-        std::lower_bound(live_.begin(), live_.end(), entry.location.segment,
-                         [](const Segment& segment, SegmentId id) { return segment.id < id; });
+    const auto at = std::ranges::lower_bound(live_, entry.location.segment, {}, &Segment::id);
     if (at != live_.end() && at->id == entry.location.segment) at->live += WeightOf(entry);
   }
 
+  // Of one of the segments that it was made with.
   double ShareOf(const ValueLog::SegmentInfo& segment, bool by_bytes) const {
-    const auto at =
-        std::lower_bound(live_.begin(), live_.end(), segment.id,
-                         [](const Segment& candidate, SegmentId id) { return candidate.id < id; });
+    const auto at = std::ranges::lower_bound(live_, segment.id, {}, &Segment::id);
     const uint64_t all = by_bytes ? segment.plain_bytes : segment.records;
     return all == 0 ? 0 : static_cast<double>(at->live) / static_cast<double>(all);
   }

@@ -80,8 +80,8 @@ using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 inline void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
   std::memcpy(slot.data(), entry.name.bytes.data(), ChunkName::kSize);
   entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
-  if (slot.size() == kEntrySize) return;
   assert(entry.rest.size() <= slot.size() - kEntrySize);
+  if (slot.size() == kEntrySize) return;
   const auto end = std::copy(entry.rest.begin(), entry.rest.end(), slot.begin() + kEntrySize);
   std::fill(end, slot.end(), 0);
 }

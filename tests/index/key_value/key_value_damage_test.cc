@@ -3,25 +3,16 @@
 #include <algorithm>
 
 #include "index/silt/slot.h"
-#include "key_value_history.h"
-#include "store/env/sim_env.h"
-#include "tests/support/catch.h"
+#include "key_value_fixture.h"
 
 namespace siltfs::testing {
 namespace {
 
-struct DamageFixture {
-  DamageFixture() {
+struct DamageFixture : KeyValueFixture {
+  DamageFixture() : KeyValueFixture(64) {
     options.index.partition_bits = 0;
     options.index.bucket_bits = 6;
     options.index.max_log_pages = 4096;
-    REQUIRE_OK(env.CreateDirectory(options.directory));
-    REQUIRE_OK(env.SyncDirectory("/"));
-  }
-  std::unique_ptr<KeyValueStore> Open() {
-    auto store = KeyValueStore::Open(env, options);
-    REQUIRE_OK(store);
-    return std::move(*store);
   }
   void PutAll(KeyValueStore& store, uint64_t keys, uint8_t byte, size_t size) {
     for (uint64_t i = 0; i < keys; ++i) {
@@ -35,9 +26,6 @@ struct DamageFixture {
     for (const auto& entry : *entries) paths.push_back(directory + "/" + entry.name);
     return paths;
   }
-
-  SimEnv env;
-  KeyValueOptions options = TinyKeyValueOptions(64);
 };
 
 }  // namespace

@@ -1,27 +1,12 @@
 // Keys and values of any length, with slots of all sizes.
 #include "index/key_value/key_value_store.h"
 
-#include "key_value_history.h"
+#include "key_value_fixture.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
-
-struct KeyValueFixture {
-  explicit KeyValueFixture(size_t slot_size) : options(TinyKeyValueOptions(slot_size)) {
-    REQUIRE_OK(env.CreateDirectory(options.directory));
-    REQUIRE_OK(env.SyncDirectory("/"));
-  }
-  std::unique_ptr<KeyValueStore> Open() {
-    auto store = KeyValueStore::Open(env, options);
-    REQUIRE_OK(store);
-    return std::move(*store);
-  }
-
-  SimEnv env;
-  KeyValueOptions options;
-};
 
 Bytes Repeated(size_t size, uint8_t byte) { return Bytes(size, byte); }
 
