@@ -65,9 +65,13 @@ struct AttributeChange {
   std::optional<int64_t> ctime;  // else: now
 };
 
-struct Owner {
+// Who makes something new.
+struct Caller {
   uint32_t uid = 0;
   uint32_t gid = 0;
+  // Permission bits to leave out, unless the directory's default access control list says what
+  // there is to leave out.
+  uint32_t umask = 0;
 };
 
 struct DirectoryRecord {
@@ -115,11 +119,11 @@ class FileSystem {
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
   virtual Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
-                                      uint64_t device, Owner owner) = 0;
+                                      uint64_t device, Caller caller) = 0;
   virtual Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
-                                           Owner owner) = 0;
+                                           Caller caller) = 0;
   virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
-                                         std::string_view target, Owner owner) = 0;
+                                         std::string_view target, Caller caller) = 0;
   virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                                   std::string_view new_name) = 0;
   virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
@@ -145,7 +149,7 @@ class FileSystem {
 
   // --- files. Each OpenFile or CreateFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
-                                        Owner owner) = 0;
+                                        Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
   // The number of bytes read: fewer than asked for only at the end of the file.

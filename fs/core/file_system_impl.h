@@ -49,11 +49,11 @@ class FileSystemImpl final : public FileSystem {
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
   void Forget(InodeNumber inode, uint64_t lookups) override;
   Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
-                              uint64_t device, Owner owner) override;
+                              uint64_t device, Caller caller) override;
   Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
-                                   Owner owner) override;
+                                   Caller caller) override;
   Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name, std::string_view target,
-                                 Owner owner) override;
+                                 Caller caller) override;
   Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                           std::string_view new_name) override;
   Status Unlink(InodeNumber parent, std::string_view name) override;
@@ -74,7 +74,7 @@ class FileSystemImpl final : public FileSystem {
                        const std::function<bool(const DirectoryRecord&)>& visit) override;
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
-                                Owner owner) override;
+                                Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
@@ -146,7 +146,7 @@ class FileSystemImpl final : public FileSystem {
   struct NewInode {
     uint32_t mode = 0;
     uint64_t device = 0;
-    Owner owner;
+    Caller caller;
     std::string_view target;
     bool open = false;
   };

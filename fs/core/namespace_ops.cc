@@ -105,8 +105,8 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   InodeRecord& record = inode->record;
   record.mode = wanted.mode;
   record.links = 1;
-  record.uid = wanted.owner.uid;
-  record.gid = wanted.owner.gid;
+  record.uid = wanted.caller.uid;
+  record.gid = wanted.caller.gid;
   record.device = wanted.device;
   record.target = wanted.target;
   record.atime = record.mtime = record.ctime = record.btime = now;
@@ -146,37 +146,40 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
 }
 
 Result<Attributes> FileSystemImpl::MakeNode(InodeNumber parent, std::string_view name,
-                                            uint32_t mode, uint64_t device, Owner owner) {
+                                            uint32_t mode, uint64_t device, Caller caller) {
   if ((mode & kTypeMask) == 0) mode |= kRegularType;
   if ((mode & kTypeMask) == kDirectoryType || (mode & kTypeMask) == kSymlinkType) {
     return Status(StatusCode::kInvalidArgument, "directories and links are not made as nodes");
   }
   return MakeInode(parent, name,
-                   {.mode = mode, .device = device, .owner = owner, .target = {}, .open = false});
+                   {.mode = mode, .device = device, .caller = caller, .target = {}, .open = false});
 }
 
 Result<Attributes> FileSystemImpl::MakeDirectory(InodeNumber parent, std::string_view name,
-                                                 uint32_t mode, Owner owner) {
+                                                 uint32_t mode, Caller caller) {
   mode = (mode & ~kTypeMask) | kDirectoryType;
   return MakeInode(parent, name,
-                   {.mode = mode, .device = 0, .owner = owner, .target = {}, .open = false});
+                   {.mode = mode, .device = 0, .caller = caller, .target = {}, .open = false});
 }
 
 Result<Attributes> FileSystemImpl::MakeSymlink(InodeNumber parent, std::string_view name,
-                                               std::string_view target, Owner owner) {
+                                               std::string_view target, Caller caller) {
   if (target.empty()) return Status(StatusCode::kNotFound, "a link needs a target");
   if (target.size() > 4095)
     return Status(StatusCode::kNameTooLong, "the link's target is longer than 4,095 bytes");
-  return MakeInode(
-      parent, name,
-      {.mode = kSymlinkType | 0777, .device = 0, .owner = owner, .target = target, .open = false});
+  return MakeInode(parent, name,
+                   {.mode = kSymlinkType | 0777,
+                    .device = 0,
+                    .caller = caller,
+                    .target = target,
+                    .open = false});
 }
 
 Result<Attributes> FileSystemImpl::CreateFile(InodeNumber parent, std::string_view name,
-                                              uint32_t mode, Owner owner) {
+                                              uint32_t mode, Caller caller) {
   mode = (mode & ~kTypeMask) | kRegularType;
   return MakeInode(parent, name,
-                   {.mode = mode, .device = 0, .owner = owner, .target = {}, .open = true});
+                   {.mode = mode, .device = 0, .caller = caller, .target = {}, .open = true});
 }
 
 Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_parent,

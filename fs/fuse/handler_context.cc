@@ -28,7 +28,7 @@ HandlerContext& ContextOf(fuse_req_t request) {
 
 FileSystem& FileSystemOf(fuse_req_t request) { return ContextOf(request).file_system; }
 
-Owner CallerOf(fuse_req_t request) {
+Caller CallerOf(fuse_req_t request) {
   const fuse_ctx* caller = fuse_req_ctx(request);
   return {.uid = caller->uid, .gid = caller->gid};
 }

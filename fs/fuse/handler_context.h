@@ -43,7 +43,7 @@ struct HandlerContext {
 
 HandlerContext& ContextOf(fuse_req_t request);
 FileSystem& FileSystemOf(fuse_req_t request);
-Owner CallerOf(fuse_req_t request);
+Caller CallerOf(fuse_req_t request);
 
 // Each answers `request`, once. What the core counted for an answer that did not arrive (the caller
 // was interrupted) is taken back.

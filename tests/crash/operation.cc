@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr Owner kOwner{1000, 1000};
+constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "create",  "open",     "overwrite",   "write",    "append", "truncate",
@@ -231,7 +231,7 @@ Operation OperationGenerator::NextUntimed() {
 // --- Stepper
 
 Status Stepper::Begin() {
-  auto made = fs_.MakeDirectory(kRootInode, ThreadDirectory(thread_), 0755, kOwner);
+  auto made = fs_.MakeDirectory(kRootInode, ThreadDirectory(thread_), 0755, kCaller);
   if (!made.ok()) return std::move(made).status();
   fs_.Forget(made->inode, 1);
   return Status::Ok();
@@ -322,7 +322,7 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
   };
   switch (operation.kind) {
     case Kind::kCreate: {
-      auto created = fs_.CreateFile(directory, name, 0100640, kOwner);
+      auto created = fs_.CreateFile(directory, name, 0100640, kCaller);
       if (created.ok()) {
         Close(operation.slot);
         slots_.at(operation.slot) = created->inode;
@@ -338,14 +338,14 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kUnlink:
       return Answer(fs_.Unlink(directory, name));
     case Kind::kMakeDirectory:
-      return AnswerMade(fs_.MakeDirectory(directory, name, 0750, kOwner));
+      return AnswerMade(fs_.MakeDirectory(directory, name, 0750, kCaller));
     case Kind::kRemoveDirectory:
       return Answer(fs_.RemoveDirectory(directory, name));
     case Kind::kSymlink:
-      return AnswerMade(fs_.MakeSymlink(directory, name, operation.other_name, kOwner));
+      return AnswerMade(fs_.MakeSymlink(directory, name, operation.other_name, kCaller));
     case Kind::kMakeNode:
       return AnswerMade(fs_.MakeNode(directory, name, NodeMode(operation.data_seed),
-                                     NodeDevice(operation.data_seed), kOwner));
+                                     NodeDevice(operation.data_seed), kCaller));
     default:
       break;
   }

@@ -106,7 +106,7 @@ void MemoryFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
 
 Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std::string_view name,
                                                         uint32_t mode, uint64_t device,
-                                                        Owner owner) {
+                                                        Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_ASSIGN_OR_RETURN(Inode * directory, FindDirectory(parent));
   if (directory->attributes.links == 0)
@@ -117,15 +117,15 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
   const InodeNumber number = next_inode_++;
   Inode& inode = inodes_[number];
   if (directory->attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
-    owner.gid = directory->attributes.gid;
+    caller.gid = directory->attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
   const int64_t now = clock_();
   inode.attributes = {.inode = number,
                       .mode = mode,
                       .links = 1,
-                      .uid = owner.uid,
-                      .gid = owner.gid,
+                      .uid = caller.uid,
+                      .gid = caller.gid,
                       .device = device,
                       .atime = now,
                       .mtime = now,
@@ -142,28 +142,28 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
 }
 
 Result<Attributes> MemoryFileSystem::MakeNode(InodeNumber parent, std::string_view name,
-                                              uint32_t mode, uint64_t device, Owner owner) {
+                                              uint32_t mode, uint64_t device, Caller caller) {
   const MutexLock lock(mutex_);
   if (S_ISDIR(mode) || S_ISLNK(mode))
     return Status(StatusCode::kInvalidArgument, "not the mode of a node");
   if ((mode & S_IFMT) == 0) mode |= S_IFREG;
   if (!S_ISCHR(mode) && !S_ISBLK(mode)) device = 0;
-  SILTFS_ASSIGN_OR_RETURN(const Inode* inode, Make(parent, name, mode, device, owner));
+  SILTFS_ASSIGN_OR_RETURN(const Inode* inode, Make(parent, name, mode, device, caller));
   return inode->attributes;
 }
 
 Result<Attributes> MemoryFileSystem::MakeDirectory(InodeNumber parent, std::string_view name,
-                                                   uint32_t mode, Owner owner) {
+                                                   uint32_t mode, Caller caller) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(const Inode* inode,
-                          Make(parent, name, S_IFDIR | (mode & kPermissionBits), 0, owner));
+                          Make(parent, name, S_IFDIR | (mode & kPermissionBits), 0, caller));
   return inode->attributes;
 }
 
 Result<Attributes> MemoryFileSystem::MakeSymlink(InodeNumber parent, std::string_view name,
-                                                 std::string_view target, Owner owner) {
+                                                 std::string_view target, Caller caller) {
   const MutexLock lock(mutex_);
-  SILTFS_ASSIGN_OR_RETURN(Inode * inode, Make(parent, name, S_IFLNK | 0777, 0, owner));
+  SILTFS_ASSIGN_OR_RETURN(Inode * inode, Make(parent, name, S_IFLNK | 0777, 0, caller));
   inode->target = target;
   inode->attributes.size = target.size();
   return inode->attributes;
@@ -450,10 +450,10 @@ Status MemoryFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
 // --- files
 
 Result<Attributes> MemoryFileSystem::CreateFile(InodeNumber parent, std::string_view name,
-                                                uint32_t mode, Owner owner) {
+                                                uint32_t mode, Caller caller) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * inode,
-                          Make(parent, name, S_IFREG | (mode & kPermissionBits), 0, owner));
+                          Make(parent, name, S_IFREG | (mode & kPermissionBits), 0, caller));
   inode->opens = 1;
   return inode->attributes;
 }

@@ -30,11 +30,11 @@ class MemoryFileSystem : public FileSystem {
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
   void Forget(InodeNumber inode, uint64_t lookups) override;
   Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
-                              uint64_t device, Owner owner) override;
+                              uint64_t device, Caller caller) override;
   Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
-                                   Owner owner) override;
+                                   Caller caller) override;
   Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name, std::string_view target,
-                                 Owner owner) override;
+                                 Caller caller) override;
   Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                           std::string_view new_name) override;
   Status Unlink(InodeNumber parent, std::string_view name) override;
@@ -55,7 +55,7 @@ class MemoryFileSystem : public FileSystem {
                        const std::function<bool(const DirectoryRecord&)>& visit) override;
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
-                                Owner owner) override;
+                                Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
@@ -100,7 +100,7 @@ class MemoryFileSystem : public FileSystem {
   Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
   // A new inode under a name that was free; looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
-                      Owner owner) SILTFS_REQUIRES(mutex_);
+                      Caller caller) SILTFS_REQUIRES(mutex_);
   void AddEntry(Inode& directory, std::string_view name, InodeNumber inode) SILTFS_REQUIRES(mutex_);
   void RemoveEntry(Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
   // Takes a name's link from the inode, and the inode itself if nothing holds it any more.

@@ -86,7 +86,7 @@ void CheckedStore::Fill() {
   REQUIRE_OK(link);
   files.Forget(linked, 1);
   MakeFile(files, directory, "empty");
-  auto symlink = files.MakeSymlink(inner, "symlink", "../empty", kOwner);
+  auto symlink = files.MakeSymlink(inner, "symlink", "../empty", kCaller);
   REQUIRE_OK(symlink);
   files.Forget(symlink->inode, 1);
   WriteFile(files, "collision 1", FromHex(kShattered1));

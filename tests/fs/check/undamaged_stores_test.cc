@@ -74,10 +74,10 @@ TEST_CASE("what a crash leaves is no finding") {
   store.Fill();
   if (used_before) store.fixture().Reopen();
   // An overlay that nobody folded, a file without a name, and data that was not committed.
-  auto open = store.fs().CreateFile(kRootInode, "open", 0644, kOwner);
+  auto open = store.fs().CreateFile(kRootInode, "open", 0644, kCaller);
   REQUIRE_OK(open);
   REQUIRE_OK(store.fs().Write(open->inode, 5000, RandomBytes(8, 300'000)));
-  auto orphan = store.fs().CreateFile(kRootInode, "orphan", 0644, kOwner);
+  auto orphan = store.fs().CreateFile(kRootInode, "orphan", 0644, kCaller);
   REQUIRE_OK(orphan);
   REQUIRE_OK(store.fs().Write(orphan->inode, 0, RandomBytes(9, 10'000)));
   REQUIRE_OK(store.fs().Unlink(kRootInode, "orphan"));

@@ -169,7 +169,7 @@ TEST_CASE("a file that was cut short keeps no chunks it does not need") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   // A hole in front, so that sizes alone do not tell what is allocated.
-  auto created = fs.CreateFile(kRootInode, "a", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const InodeNumber file = created->inode;
   REQUIRE_OK(fs.Write(file, 1'000'000, RandomBytes(1, 1'000'000)));
@@ -197,7 +197,7 @@ TEST_CASE("many open files with data that waits to be cut all keep it") {
   FileSystem& fs = store.Open();
   std::vector<InodeNumber> files;
   for (uint64_t i = 0; i < kFiles; ++i) {
-    auto created = fs.CreateFile(kRootInode, fmt::format("f{}", i), 0644, kOwner);
+    auto created = fs.CreateFile(kRootInode, fmt::format("f{}", i), 0644, kCaller);
     REQUIRE_OK(created);
     files.push_back(created->inode);
     fs.Forget(created->inode, 1);
@@ -225,7 +225,7 @@ TEST_CASE("only regular files have a size to set") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber dir = MakeDir(fs, kRootInode, "d");
-  auto fifo = fs.MakeNode(kRootInode, "fifo", 0010600, 0, kOwner);
+  auto fifo = fs.MakeNode(kRootInode, "fifo", 0010600, 0, kCaller);
   REQUIRE_CODE(Resize(fs, dir, 0), kIsADirectory);
   REQUIRE_CODE(Resize(fs, fifo->inode, 0), kInvalidArgument);
   REQUIRE_CODE(fs.OpenFile(dir, false), kIsADirectory);

@@ -102,7 +102,7 @@ TEST_CASE("threads that write files of their own do not disturb each other") {
     Syncer syncer(fs, verdict);
     Threads threads(kThreads, [&](int t) {
       Random random(static_cast<uint64_t>(t));
-      auto created = fs.CreateFile(kRootInode, fmt::format("f{}", t), 0644, kOwner);
+      auto created = fs.CreateFile(kRootInode, fmt::format("f{}", t), 0644, kCaller);
       verdict.ExpectOk(created.status(), "create");
       Bytes content = RandomBytes(static_cast<uint64_t>(t), 300'000);
       content.insert(content.end(), common.begin(), common.end());
@@ -240,7 +240,7 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
       for (int i = 0; i < 400; ++i) {
         switch (random.Below(9)) {
           case 0: {
-            auto created = fs.CreateFile(directory(), name(), 0644, kOwner);
+            auto created = fs.CreateFile(directory(), name(), 0644, kCaller);
             verdict.ExpectOneOf(created.status(), {kAlreadyExists, kNotFound, kStale}, "create");
             if (!created.ok()) break;
             verdict.ExpectOk(fs.Write(created->inode, 0, RandomBytes(random.Next(), 3000)),
@@ -250,7 +250,7 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
             break;
           }
           case 1: {
-            auto made = fs.MakeDirectory(directory(), name(), 0755, kOwner);
+            auto made = fs.MakeDirectory(directory(), name(), 0755, kCaller);
             verdict.ExpectOneOf(made.status(), {kAlreadyExists, kNotFound, kStale}, "mkdir");
             if (made.ok()) fs.Forget(made->inode, 1);
             break;
@@ -333,8 +333,8 @@ TEST_CASE("a file whose last name goes while its last user lets go of it is gone
       }
     });
     for (int i = 0; i < kRounds; ++i) {
-      auto created = i % 2 == 0 ? fs.CreateFile(kRootInode, "a", 0644, kOwner)
-                                : fs.MakeNode(kRootInode, "a", 0100644, 0, kOwner);
+      auto created = i % 2 == 0 ? fs.CreateFile(kRootInode, "a", 0644, kCaller)
+                                : fs.MakeNode(kRootInode, "a", 0100644, 0, kCaller);
       if (!created.ok()) {
         verdict.ExpectOk(created.status(), "create");
         break;
@@ -344,7 +344,7 @@ TEST_CASE("a file whose last name goes while its last user lets go of it is gone
       if (i % 3 == 0) {
         verdict.ExpectOk(fs.Unlink(kRootInode, "a"), "unlink");
       } else {
-        auto other = fs.MakeNode(kRootInode, "b", 0100644, 0, kOwner);
+        auto other = fs.MakeNode(kRootInode, "b", 0100644, 0, kCaller);
         verdict.ExpectOk(other.status(), "create");
         fs.Forget(other->inode, 1);
         verdict.ExpectOk(fs.Rename(kRootInode, "b", kRootInode, "a", RenameMode::kReplace),
@@ -397,7 +397,7 @@ TEST_CASE("what was fsynced survives a crash in the middle of other threads' wor
       for (int i = 0; i < 12; ++i) {
         const std::string name = fmt::format("f{}-{}", t, i);
         const uint64_t seed = static_cast<uint64_t>(t * 100 + i);
-        auto created = fs.CreateFile(kRootInode, name, 0644, kOwner);
+        auto created = fs.CreateFile(kRootInode, name, 0644, kCaller);
         verdict.ExpectOk(created.status(), "create");
         verdict.ExpectOk(fs.Write(created->inode, 0, RandomBytes(seed, 60'000)), "write");
         if (i % 2 == 0) fs.ReleaseFile(created->inode);

@@ -43,7 +43,7 @@ TEST_CASE("after a failed sync the store is read-only for good, says why, and re
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().read_only_cause.find("segments") != std::string::npos);
   REQUIRE_CODE(fs.Write(a, 0, Bytes(1)), kReadOnly);
-  REQUIRE_CODE(fs.CreateFile(kRootInode, "c", 0644, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, "c", 0644, kCaller), kReadOnly);
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kReadOnly);
   REQUIRE_CODE(fs.Rename(kRootInode, "a", kRootInode, "c", RenameMode::kReplace), kReadOnly);
   REQUIRE((*ReadFile(fs, a) == first));
@@ -69,7 +69,7 @@ TEST_CASE("a failed write to a segment turns the store read-only, and loses noth
   const InodeNumber a = WriteFile(fs, "a", first);
   REQUIRE_OK(fs.SyncAll());
   store.env().Fail(Call::kWrite, "segments", StatusCode::kIoError);
-  auto created = fs.CreateFile(kRootInode, "b", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "b", 0644, kCaller);
   REQUIRE_OK(created);
   Status status;
   const Bytes data = RandomBytes(2, 1u << 20);
@@ -80,7 +80,7 @@ TEST_CASE("a failed write to a segment turns the store read-only, and loses noth
   // At once, not with the next commit: until then changes would be taken only to be lost.
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().read_only_cause.find("segments") != std::string::npos);
-  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "c", 0755, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "c", 0755, kCaller), kReadOnly);
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kReadOnly);
   REQUIRE_FALSE(fs.SyncAll().ok());
   REQUIRE((*ReadFile(fs, a) == first));
@@ -99,7 +99,7 @@ TEST_CASE("on a full disk writes are refused, all else goes on, and with room al
   const InodeNumber a = WriteFile(fs, "a", first);
   const InodeNumber small = WriteFile(fs, "small", RandomBytes(2, 100));
   store.env().SetAvailable(1u << 20);
-  auto created = fs.CreateFile(kRootInode, "b", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "b", 0644, kCaller);
   REQUIRE_OK(created);
   Status status;
   uint64_t written = 0;
@@ -136,7 +136,7 @@ TEST_CASE("a file that cannot be folded for want of space keeps what it has and 
   WriteFile(fs, "filler", RandomBytes(1, 5u << 20));
   store.env().SetAvailable(0);
   // A short file waits as plain bytes until it is closed.
-  auto created = fs.CreateFile(kRootInode, "a", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const Bytes data = RandomBytes(2, 1500);
   REQUIRE_OK(fs.Write(created->inode, 0, data));
@@ -153,7 +153,7 @@ TEST_CASE("a file that cannot be folded for want of space keeps what it has and 
 TEST_CASE("an operation that fails half-way changes nothing, in memory as on disk") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  auto created = fs.CreateFile(kRootInode, "a", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const InodeNumber file = created->inode;
   MakeFile(fs, kRootInode, "b");

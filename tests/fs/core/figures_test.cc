@@ -69,7 +69,7 @@ TEST_CASE("figures are exactly those of what was written") {
   REQUIRE_OK(fs.SetAttributes(sparse, grow));
   WriteFile(fs, "zeros", Bytes(1'000'000, 0));
   MakeDir(fs, kRootInode, "d");
-  REQUIRE_OK(fs.MakeSymlink(kRootInode, "symlink", "a", kOwner));
+  REQUIRE_OK(fs.MakeSymlink(kRootInode, "symlink", "a", kCaller));
   auto check = [&](const FileSystemStats& stats) {
     REQUIRE(stats.files == 5);
     REQUIRE(stats.directories == 2);

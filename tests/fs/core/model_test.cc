@@ -84,7 +84,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
     if (is_file) {
       REQUIRE_OK(fs.OpenFile(inode, false));
     } else {
-      auto created = fs.CreateFile(*directory, op.name, 0640, kOwner);
+      auto created = fs.CreateFile(*directory, op.name, 0640, kCaller);
       if (!created.ok()) return name_of(created.status());
       inode = created->inode;
       fs.Forget(inode, 1);
@@ -128,8 +128,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 79)
     return target.ok() ? made(fs.Link(target->inode, *other, op.other_name)) : "none";
   if (op.kind < 85) return name_of(fs.Unlink(*directory, op.name));
-  if (op.kind < 88) return made(fs.MakeSymlink(*directory, op.name, op.other_name, kOwner));
-  if (op.kind < 91) return made(fs.MakeDirectory(*directory, op.name, 0750, kOwner));
+  if (op.kind < 88) return made(fs.MakeSymlink(*directory, op.name, op.other_name, kCaller));
+  if (op.kind < 91) return made(fs.MakeDirectory(*directory, op.name, 0750, kCaller));
   if (op.kind < 94) return name_of(fs.RemoveDirectory(*directory, op.name));
   if (op.kind < 97) {
     if (!target.ok()) return "none";
@@ -138,7 +138,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
   }
   if (op.kind < 99)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";
-  return made(fs.MakeNode(*directory, op.name, 0010644, 0, kOwner));
+  return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
 }
 
 std::string Describe(FileSystem& fs, InodeNumber inode, const std::string& path) {
@@ -190,7 +190,7 @@ void RequireSame(FileSystem& fs, InodeNumber inode, FileSystem& model, InodeNumb
 
 void MakeDirectories(FileSystem& fs) {
   for (size_t i = 1; i < kDirectories; ++i) {
-    auto made = fs.MakeDirectory(kRootInode, DirectoryName(i), 0755, kOwner);
+    auto made = fs.MakeDirectory(kRootInode, DirectoryName(i), 0755, kCaller);
     REQUIRE_OK(made);
     fs.Forget(made->inode, 1);
   }
@@ -255,7 +255,7 @@ TEST_CASE("a crash goes back to the last commit, whole") {
     REQUIRE_OK(store.fs().SyncAll());
     // None of this is committed: names only, so that no group fills up.
     for (int i = 0; i < 50; ++i) {
-      auto made = store.fs().CreateFile(kRootInode, fmt::format("lost{}", i), 0600, kOwner);
+      auto made = store.fs().CreateFile(kRootInode, fmt::format("lost{}", i), 0600, kCaller);
       REQUIRE_OK(made);
       store.fs().ReleaseFile(made->inode);
     }

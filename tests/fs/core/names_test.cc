@@ -29,10 +29,10 @@ TEST_CASE("names are what POSIX lets names be") {
   const std::string too_long(kMaxNameBytes + 1, 'n');
   for (std::string_view name : {"", ".", "..", "a/b"}) {
     INFO("name \"" << name << "\"");
-    REQUIRE_CODE(fs.CreateFile(kRootInode, name, 0644, kOwner), kInvalidArgument);
-    REQUIRE_CODE(fs.MakeDirectory(kRootInode, name, 0755, kOwner), kInvalidArgument);
+    REQUIRE_CODE(fs.CreateFile(kRootInode, name, 0644, kCaller), kInvalidArgument);
+    REQUIRE_CODE(fs.MakeDirectory(kRootInode, name, 0755, kCaller), kInvalidArgument);
   }
-  REQUIRE_CODE(fs.CreateFile(kRootInode, too_long, 0644, kOwner), kNameTooLong);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, too_long, 0644, kCaller), kNameTooLong);
   REQUIRE_CODE(fs.Lookup(kRootInode, too_long), kNameTooLong);
   REQUIRE_CODE(fs.Unlink(kRootInode, too_long), kNameTooLong);
   const InodeNumber file = MakeFile(fs, kRootInode, longest);
@@ -51,13 +51,13 @@ TEST_CASE("a name is taken until it is removed") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
-  REQUIRE_CODE(fs.CreateFile(kRootInode, "a", 0644, kOwner), kAlreadyExists);
-  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "a", 0755, kOwner), kAlreadyExists);
-  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "a", "x", kOwner), kAlreadyExists);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, "a", 0644, kCaller), kAlreadyExists);
+  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "a", 0755, kCaller), kAlreadyExists);
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "a", "x", kCaller), kAlreadyExists);
   REQUIRE_CODE(fs.Link(file, kRootInode, "a"), kAlreadyExists);
   REQUIRE_CODE(fs.RemoveDirectory(kRootInode, "a"), kNotADirectory);
   REQUIRE_CODE(fs.Lookup(file, "x"), kNotADirectory);
-  REQUIRE_CODE(fs.CreateFile(file, "x", 0644, kOwner), kNotADirectory);
+  REQUIRE_CODE(fs.CreateFile(file, "x", 0644, kCaller), kNotADirectory);
   REQUIRE_CODE(fs.Unlink(file, "x"), kNotADirectory);
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kNotFound);
@@ -68,7 +68,7 @@ TEST_CASE("a name is taken until it is removed") {
 TEST_CASE("a directory goes only when it is empty, and nothing can be made in it afterwards") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  auto made = fs.MakeDirectory(kRootInode, "d", 0755, kOwner);
+  auto made = fs.MakeDirectory(kRootInode, "d", 0755, kCaller);
   REQUIRE_OK(made);
   const InodeNumber dir = made->inode;
   MakeFile(fs, dir, "x");
@@ -81,8 +81,8 @@ TEST_CASE("a directory goes only when it is empty, and nothing can be made in it
   REQUIRE(Stat(fs, kRootInode).links == 2);
   // It is still looked up.
   REQUIRE(Stat(fs, dir).links == 0);
-  REQUIRE_CODE(fs.CreateFile(dir, "y", 0644, kOwner), kNotFound);
-  REQUIRE_CODE(fs.MakeDirectory(dir, "y", 0755, kOwner), kNotFound);
+  REQUIRE_CODE(fs.CreateFile(dir, "y", 0644, kCaller), kNotFound);
+  REQUIRE_CODE(fs.MakeDirectory(dir, "y", 0755, kCaller), kNotFound);
   REQUIRE_CODE(fs.Link(outside, dir, "y"), kNotFound);
   REQUIRE(ListNames(fs, dir).empty());
   fs.Forget(dir, 1);
@@ -115,10 +115,10 @@ TEST_CASE("a symbolic link keeps its target") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const std::string longest(4095, 't');
-  REQUIRE_OK(fs.MakeSymlink(kRootInode, "long", longest, kOwner));
-  REQUIRE_OK(fs.MakeSymlink(kRootInode, "dangling", "../nowhere", kOwner));
-  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", std::string(4096, 't'), kOwner), kNameTooLong);
-  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", "", kOwner), kNotFound);
+  REQUIRE_OK(fs.MakeSymlink(kRootInode, "long", longest, kCaller));
+  REQUIRE_OK(fs.MakeSymlink(kRootInode, "dangling", "../nowhere", kCaller));
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", std::string(4096, 't'), kCaller), kNameTooLong);
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", "", kCaller), kNotFound);
   const InodeNumber file = MakeFile(fs, kRootInode, "file");
   REQUIRE_CODE(fs.ReadLink(file), kInvalidArgument);
   store.Reopen();
@@ -131,10 +131,10 @@ TEST_CASE("a symbolic link keeps its target") {
 TEST_CASE("nodes keep their kind and device") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  REQUIRE_OK(fs.MakeNode(kRootInode, "fifo", 0010600, 0, kOwner));
-  REQUIRE_OK(fs.MakeNode(kRootInode, "null", 0020666, 0x103, kOwner));
-  REQUIRE_OK(fs.MakeNode(kRootInode, "socket", 0140777, 0, kOwner));
-  REQUIRE_CODE(fs.MakeNode(kRootInode, "x", 0040755, 0, kOwner), kInvalidArgument);
+  REQUIRE_OK(fs.MakeNode(kRootInode, "fifo", 0010600, 0, kCaller));
+  REQUIRE_OK(fs.MakeNode(kRootInode, "null", 0020666, 0x103, kCaller));
+  REQUIRE_OK(fs.MakeNode(kRootInode, "socket", 0140777, 0, kCaller));
+  REQUIRE_CODE(fs.MakeNode(kRootInode, "x", 0040755, 0, kCaller), kInvalidArgument);
   store.Reopen();
   REQUIRE(Stat(store.fs(), *Resolve(store.fs(), "fifo")).mode == 0010600);
   REQUIRE(Stat(store.fs(), *Resolve(store.fs(), "null")).device == 0x103);
@@ -162,7 +162,7 @@ TEST_CASE("what is made in a set-group-id directory gets its group, and director
 TEST_CASE("a file without a name lives while it is open or looked up, and then is gone for good") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  auto created = fs.CreateFile(kRootInode, "a", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const InodeNumber file = created->inode;
   const Bytes data = RandomBytes(1, 300'000);
@@ -219,11 +219,11 @@ TEST_CASE("a file that nobody uses is gone with its last name") {
 TEST_CASE("what was open without a name at a crash is removed by the next mount") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  auto created = fs.CreateFile(kRootInode, "a", 0644, kOwner);
+  auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   REQUIRE_OK(fs.Write(created->inode, 0, RandomBytes(1, 300'000)));
   REQUIRE_OK(fs.SetXattr(created->inode, "user.x", "value", XattrMode::kSet));
-  auto directory = fs.MakeDirectory(kRootInode, "d", 0755, kOwner);
+  auto directory = fs.MakeDirectory(kRootInode, "d", 0755, kCaller);
   REQUIRE_OK(directory);
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
   REQUIRE_OK(fs.RemoveDirectory(kRootInode, "d"));
@@ -342,7 +342,7 @@ TEST_CASE("a directory of 20,000 names is listed whole, walked from any place, a
   FileSystem& fs = store.Open();
   const InodeNumber dir = MakeDir(fs, kRootInode, "d");
   for (int i = 0; i < kNames; ++i) {
-    auto made = fs.MakeNode(dir, fmt::format("name-{}", i), 0100644, 0, kOwner);
+    auto made = fs.MakeNode(dir, fmt::format("name-{}", i), 0100644, 0, kCaller);
     if (!made.ok()) FAIL(made.status().ToString());
     fs.Forget(made->inode, 1);
   }
@@ -378,14 +378,14 @@ TEST_CASE("a directory of 20,000 names is listed whole, walked from any place, a
 TEST_CASE("thousands of inodes pass through the table, and those in use keep what they have") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  auto open = fs.CreateFile(kRootInode, "open", 0644, kOwner);
+  auto open = fs.CreateFile(kRootInode, "open", 0644, kCaller);
   REQUIRE_OK(open);
   const Bytes data = RandomBytes(1, 5000);
   REQUIRE_OK(fs.Write(open->inode, 0, data));
   REQUIRE_OK(fs.Unlink(kRootInode, "open"));
   fs.Forget(open->inode, 1);
   for (int i = 0; i < 5000; ++i) {  // more than the table holds
-    auto made = fs.MakeNode(kRootInode, fmt::format("f{}", i), 0100644, 0, kOwner);
+    auto made = fs.MakeNode(kRootInode, fmt::format("f{}", i), 0100644, 0, kCaller);
     if (!made.ok()) FAIL(made.status().ToString());
     fs.Forget(made->inode, 1);
   }

@@ -301,10 +301,10 @@ TEST_CASE("a read-only mount after a crash reads all that was committed and writ
   store.Reopen();
   WriteAndSync(store, "b", 2, 600'000);
   // An overlay that nobody folded, and a file without a name.
-  auto open = store.fs().CreateFile(kRootInode, "open", 0644, kOwner);
+  auto open = store.fs().CreateFile(kRootInode, "open", 0644, kCaller);
   REQUIRE_OK(open);
   REQUIRE_OK(store.fs().Write(open->inode, 5000, RandomBytes(3, 300'000)));
-  auto orphan = store.fs().CreateFile(kRootInode, "orphan", 0644, kOwner);
+  auto orphan = store.fs().CreateFile(kRootInode, "orphan", 0644, kCaller);
   REQUIRE_OK(orphan);
   REQUIRE_OK(store.fs().Unlink(kRootInode, "orphan"));
   REQUIRE_OK(store.fs().SyncAll());
@@ -330,10 +330,10 @@ TEST_CASE("a read-only mount after a crash reads all that was committed and writ
   change.mode = 0;
   REQUIRE_CODE(fs.Write(a, 0, Bytes(1)), kReadOnly);
   REQUIRE_CODE(fs.SetAttributes(a, change), kReadOnly);
-  REQUIRE_CODE(fs.CreateFile(kRootInode, "x", 0644, kOwner), kReadOnly);
-  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "x", 0644, kOwner), kReadOnly);
-  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", "y", kOwner), kReadOnly);
-  REQUIRE_CODE(fs.MakeNode(kRootInode, "x", 0100644, 0, kOwner), kReadOnly);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, "x", 0644, kCaller), kReadOnly);
+  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "x", 0644, kCaller), kReadOnly);
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "x", "y", kCaller), kReadOnly);
+  REQUIRE_CODE(fs.MakeNode(kRootInode, "x", 0100644, 0, kCaller), kReadOnly);
   REQUIRE_CODE(fs.Link(a, kRootInode, "x"), kReadOnly);
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kReadOnly);
   REQUIRE_CODE(fs.RemoveDirectory(kRootInode, "a"), kReadOnly);

@@ -299,7 +299,7 @@ TEST_CASE("nothing moves into or out of what is no directory or was removed") {
   FileSystem& fs = tree.fs();
   REQUIRE_CODE(fs.Rename(kRootInode, "a", file, "x", RenameMode::kReplace), kNotADirectory);
   REQUIRE_CODE(fs.Rename(file, "x", kRootInode, "a", RenameMode::kReplace), kNotADirectory);
-  auto removed = fs.MakeDirectory(kRootInode, "removed", 0755, kOwner);
+  auto removed = fs.MakeDirectory(kRootInode, "removed", 0755, kCaller);
   REQUIRE_OK(removed);
   REQUIRE_OK(fs.RemoveDirectory(kRootInode, "removed"));
   REQUIRE_CODE(fs.Rename(kRootInode, "a", removed->inode, "x", RenameMode::kReplace), kNotFound);

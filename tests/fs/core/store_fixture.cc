@@ -86,14 +86,14 @@ Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path) {
 }
 
 InodeNumber MakeDir(FileSystem& fs, InodeNumber parent, std::string_view name) {
-  auto made = fs.MakeDirectory(parent, name, 0755, kOwner);
+  auto made = fs.MakeDirectory(parent, name, 0755, kCaller);
   REQUIRE_OK(made);
   fs.Forget(made->inode, 1);
   return made->inode;
 }
 
 InodeNumber MakeFile(FileSystem& fs, InodeNumber parent, std::string_view name) {
-  auto made = fs.MakeNode(parent, name, 0100644, 0, kOwner);
+  auto made = fs.MakeNode(parent, name, 0100644, 0, kCaller);
   REQUIRE_OK(made);
   fs.Forget(made->inode, 1);
   return made->inode;
@@ -108,7 +108,7 @@ InodeNumber WriteInPieces(FileSystem& fs, std::string_view name, ByteView data, 
     inode = *found;
     REQUIRE_OK(fs.OpenFile(inode, true));
   } else {
-    auto created = fs.CreateFile(kRootInode, name, 0644, kOwner);
+    auto created = fs.CreateFile(kRootInode, name, 0644, kCaller);
     REQUIRE_OK(created);
     inode = created->inode;
     fs.Forget(inode, 1);

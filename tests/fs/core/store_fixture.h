@@ -49,7 +49,7 @@ class StoreFixture {
 };
 
 // --- what tests say often
-inline constexpr Owner kOwner{1000, 1000};
+inline constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 // The inode of a path from the root ("a/b"), its lookups forgotten again.
 Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path);
 // A new directory, its lookup forgotten again.

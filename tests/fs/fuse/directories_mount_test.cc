@@ -14,7 +14,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr int kMany = 10'000;
-constexpr Owner kOwner;
+constexpr Caller kCaller;
 
 class Directory {
  public:
@@ -44,7 +44,7 @@ struct Fixture {
   void Fill(int count) {
     for (int i = 0; i < count; ++i) {
       const auto made =
-          fs.MakeNode(kRootInode, fmt::format("file-{:05}", i), S_IFREG | 0644, 0, kOwner);
+          fs.MakeNode(kRootInode, fmt::format("file-{:05}", i), S_IFREG | 0644, 0, kCaller);
       REQUIRE_OK(made);
       fs.Forget(made->inode, 1);
     }
@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "Long and short names share replies, and none is left 
   std::set<std::string> made = {".", ".."};
   for (int i = 0; i < 2000; ++i) {
     const std::string name = i % 2 == 0 ? fmt::format("{:0255}", i) : fmt::format("{}", i);
-    const auto node = fs.MakeNode(kRootInode, name, S_IFREG | 0644, 0, kOwner);
+    const auto node = fs.MakeNode(kRootInode, name, S_IFREG | 0644, 0, kCaller);
     REQUIRE_OK(node);
     fs.Forget(node->inode, 1);
     made.insert(name);

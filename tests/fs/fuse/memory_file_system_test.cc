@@ -8,19 +8,19 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr Owner kOwner{.uid = 1, .gid = 2};
+constexpr Caller kCaller{.uid = 1, .gid = 2};
 
 struct Fixture {
   int64_t now = 1000;
   MemoryFileSystem fs{[this] { return now++; }};
 
   InodeNumber File(const std::string& name) {
-    auto made = fs.MakeNode(kRootInode, name, S_IFREG | 0644, 0, kOwner);
+    auto made = fs.MakeNode(kRootInode, name, S_IFREG | 0644, 0, kCaller);
     REQUIRE_OK(made);
     return made->inode;
   }
   InodeNumber Directory(InodeNumber parent, const std::string& name) {
-    auto made = fs.MakeDirectory(parent, name, 0755, kOwner);
+    auto made = fs.MakeDirectory(parent, name, 0755, kCaller);
     REQUIRE_OK(made);
     return made->inode;
   }
@@ -115,8 +115,8 @@ TEST_CASE_METHOD(Fixture, "Holes take no space") {
 TEST_CASE_METHOD(Fixture, "A set-group-id directory hands its group down") {
   auto directory = fs.MakeDirectory(kRootInode, "shared", 02775, {.uid = 1, .gid = 77});
   REQUIRE_OK(directory);
-  CHECK(fs.MakeNode(directory->inode, "file", S_IFREG | 0644, 0, kOwner)->gid == 77);
-  const auto inner = fs.MakeDirectory(directory->inode, "inner", 0755, kOwner);
+  CHECK(fs.MakeNode(directory->inode, "file", S_IFREG | 0644, 0, kCaller)->gid == 77);
+  const auto inner = fs.MakeDirectory(directory->inode, "inner", 0755, kCaller);
   CHECK(inner->gid == 77);
   CHECK((inner->mode & S_ISGID) != 0);
 }
