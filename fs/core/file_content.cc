@@ -213,6 +213,49 @@ Status FileContent::Truncate(InodeRecord& record, Overlay& overlay, uint64_t siz
   return Status::Ok();
 }
 
+void FileContent::PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
+                            uint64_t length) {
+  if (offset >= record.size) return;
+  overlay.PutHole(offset, std::min(length, record.size - offset));
+}
+
+Result<uint64_t> FileContent::Find(const InodeRecord& record, const Overlay& overlay,
+                                   uint64_t offset, bool hole) const {
+  uint64_t found = record.size;
+  Status status;
+  overlay.Visit(offset, record.size, [&](const OverlayPiece& piece) {
+    const uint64_t end = piece.offset + piece.length;
+    uint64_t at = end;
+    if (piece.kind != OverlayPiece::Kind::kAbsent) {
+      if ((piece.kind == OverlayPiece::Kind::kHole) == hole) at = piece.offset;
+    } else {
+      const uint64_t recipe_end = std::clamp(record.recipe_limit, piece.offset, end);
+      auto in_recipe = hole ? siltfs::FindHole(chunks_, record.recipe, piece.offset, recipe_end)
+                            : siltfs::FindData(chunks_, record.recipe, piece.offset, recipe_end);
+      if (!in_recipe.ok()) {
+        status = std::move(in_recipe).status();
+        return false;
+      }
+      at = *in_recipe;
+      if (at == recipe_end && !hole) at = end;  // behind the recipe there is nothing
+    }
+    if (at < end) found = at;
+    return at == end;
+  });
+  SILTFS_RETURN_IF_ERROR(status);
+  return found;
+}
+
+Result<uint64_t> FileContent::FindData(const InodeRecord& record, const Overlay& overlay,
+                                       uint64_t offset) const {
+  return Find(record, overlay, offset, false);
+}
+
+Result<uint64_t> FileContent::FindHole(const InodeRecord& record, const Overlay& overlay,
+                                       uint64_t offset) const {
+  return Find(record, overlay, offset, true);
+}
+
 Status FileContent::Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
   uint64_t end = record.size;
   if (mode == FoldMode::kKeepTail && end > 0) {

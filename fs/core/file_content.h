@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "chunker/chunker.h"
+#include "fs/core/clone.h"
 #include "fs/core/overlay.h"
 #include "fs/dedup/chunk_store.h"
 #include "fs/meta/inode_record.h"
@@ -33,6 +34,22 @@ class FileContent {
   Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
   // Also makes a file longer; the new part reads as zeros.
   Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;
+
+  // Makes [offset, offset + length) zeros that take no space; what is behind the end of the file
+  // stays outside it.
+  static void PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
+                        uint64_t length);
+  // The first place at or behind `offset` that holds data, or that is in a hole; the end of the
+  // file if there is none. `offset` < record.size.
+  Result<uint64_t> FindData(const InodeRecord& record, const Overlay& overlay,
+                            uint64_t offset) const;
+  Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
+                            uint64_t offset) const;
+  // See CloneIntoFile.
+  Status Clone(const InodeRecord& source, const CloneRange& range, InodeRecord& target,
+               Overlay& target_overlay) const {
+    return CloneIntoFile(chunks_, source, range, target, target_overlay);
+  }
 
   enum class FoldMode : uint8_t {
     kAll,
@@ -63,6 +80,8 @@ class FileContent {
   };
   Result<CutOff> CutChunks(ByteView data) const;
   bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;
+  Result<uint64_t> Find(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
+                        bool hole) const;
   Status ReadRecipe(const InodeRecord& record, uint64_t offset, MutableByteView out) const;
 
   ChunkStore& chunks_;

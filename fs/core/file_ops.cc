@@ -1,6 +1,8 @@
 // Files: open, read, write, fsync, and the folds that follow.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fs/core/file_system_impl.h"
 #include "fs/meta/schema.h"
 
@@ -8,7 +10,7 @@ namespace siltfs {
 namespace {
 
 // Less than this in an overlay is not folded to relieve memory: it is the tail of a stream, or soon
-// dropped.
+// dropped. Nor is a file folded to copy less into it.
 constexpr uint64_t kWorthFolding = 256u << 10;
 
 }  // namespace
@@ -52,30 +54,114 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
   return count;
 }
 
+Status FileSystemImpl::CheckRegular(const InodeRecord& record) {
+  if (record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
+  if (!record.IsRegular()) return Status(StatusCode::kInvalidArgument, "is not a regular file");
+  return Status::Ok();
+}
+
+Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before) {
+  inode.record.mtime = inode.record.ctime = Now();
+  inode.last_write = env_.MonotonicNanoseconds();
+  Change change;
+  SaveContent(inode, before, change);
+  SILTFS_RETURN_IF_ERROR(Apply(change));
+  const bool pressure = UnderPressure();
+  if (pressure) WakeHousekeeper();
+  const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
+  if (!fold_for_room && !FileContent::NeedsFold(inode.overlay)) return Status::Ok();
+  // The change is accepted; should the fold fail, the overlay goes on holding what it holds.
+  Status folded = FoldLocked(inode, FileContent::FoldMode::kKeepTail);
+  return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
+}
+
 Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
-  InodeRecord& record = inode->record;
-  if (record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
-  if (!record.IsRegular()) return Status(StatusCode::kInvalidArgument, "is not a regular file");
+  SILTFS_RETURN_IF_ERROR(CheckRegular(inode->record));
   if (data.empty()) return Status::Ok();
+  const Tally before(inode->record);
+  SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
+  return ApplyContent(*inode, before);
+}
+
+Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset,
+                                uint64_t length, bool keep_size) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  if (length == 0) return Status(StatusCode::kInvalidArgument, "there is nothing to allocate");
+  if (offset > kMaxFileBytes || length > kMaxFileBytes - offset)
+    return Status(StatusCode::kFileTooLarge, "the file would grow too large");
+  const uint64_t end = offset + length;
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr inode = inodes_.Get(number);
+  InodeLock lock(inode, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
+  InodeRecord& record = inode->record;
+  SILTFS_RETURN_IF_ERROR(CheckRegular(record));
+  if (mode == AllocateMode::kReserve && end > record.size) {
+    SILTFS_ASSIGN_OR_RETURN(const DiskSpace disk, env_.GetDiskSpace(options_.store));
+    if (end - std::max(offset, record.size) > disk.available_bytes)
+      return Status(StatusCode::kNoSpace, "the disk has less than is to be allocated");
+  }
   const Tally before(record);
-  SILTFS_RETURN_IF_ERROR(content_.Write(record, inode->overlay, offset, data));
-  record.mtime = record.ctime = Now();
-  inode->last_write = env_.MonotonicNanoseconds();
-  Change change;
-  SaveContent(*inode, before, change);
-  SILTFS_RETURN_IF_ERROR(Apply(change));
-  const bool pressure = UnderPressure();
-  if (pressure) WakeHousekeeper();
-  const bool fold_for_room = pressure && inode->overlay.plain_bytes() >= kWorthFolding;
-  if (!fold_for_room && !FileContent::NeedsFold(inode->overlay)) return Status::Ok();
-  // The write is accepted; should the fold fail, the overlay goes on holding what it holds.
-  Status folded = FoldLocked(*inode, FileContent::FoldMode::kKeepTail);
-  return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
+  if (mode == AllocateMode::kZero) FileContent::PunchHole(record, inode->overlay, offset, length);
+  if (!keep_size && end > record.size)
+    SILTFS_RETURN_IF_ERROR(content_.Truncate(record, inode->overlay, end));
+  return ApplyContent(*inode, before);
+}
+
+Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_t offset,
+                                                     SeekTarget target) {
+  std::optional<uint64_t> found;
+  Status sought = WithLoaded(number, true, [&](const Inode& inode) -> Status {
+    const InodeRecord& record = inode.record;
+    SILTFS_RETURN_IF_ERROR(CheckRegular(record));
+    if (offset >= record.size) return Status::Ok();
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t place,
+                            target == SeekTarget::kHole
+                                ? content_.FindHole(record, inode.overlay, offset)
+                                : content_.FindData(record, inode.overlay, offset));
+    if (target == SeekTarget::kHole || place < record.size) found = place;
+    return Status::Ok();
+  });
+  SILTFS_RETURN_IF_ERROR(sought);
+  return found;
+}
+
+Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t source_offset,
+                                           InodeNumber target_number, uint64_t target_offset,
+                                           uint64_t length) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr source = inodes_.Get(source_number);
+  InodePtr target = inodes_.Get(target_number);
+  InodeLock lock({source, target}, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(LoadOverlay(*source));
+  SILTFS_RETURN_IF_ERROR(LoadOverlay(*target));
+  SILTFS_RETURN_IF_ERROR(CheckRegular(source->record));
+  SILTFS_RETURN_IF_ERROR(CheckRegular(target->record));
+  if (source_offset >= source->record.size) return uint64_t{0};
+  length = std::min(length, source->record.size - source_offset);
+  if (length == 0) return length;
+  if (target_offset > kMaxFileBytes || length > kMaxFileBytes - target_offset)
+    return Status(StatusCode::kFileTooLarge, "the file would grow too large");
+  if (source == target && source_offset < target_offset + length &&
+      target_offset < source_offset + length) {
+    return Status(StatusCode::kInvalidArgument, "the ranges overlap");
+  }
+  SILTFS_RETURN_IF_ERROR(FoldLocked(*source, FileContent::FoldMode::kAll));
+  if (length >= kWorthFolding)
+    SILTFS_RETURN_IF_ERROR(FoldLocked(*target, FileContent::FoldMode::kAll));
+  const Tally before(target->record);
+  SILTFS_RETURN_IF_ERROR(content_.Clone(
+      source->record,
+      {.source_offset = source_offset, .target_offset = target_offset, .length = length},
+      target->record, target->overlay));
+  SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before));
+  return length;
 }
 
 Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {

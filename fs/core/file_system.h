@@ -91,6 +91,11 @@ struct SpaceInfo {
 
 enum class RenameMode : uint8_t { kReplace, kNoReplace, kExchange };
 enum class XattrMode : uint8_t { kSet, kCreate, kReplace };
+enum class AllocateMode : uint8_t {
+  kReserve,  // nothing is set aside; but the file grows, and more than the disk has is refused
+  kZero,     // the range becomes a hole
+};
+enum class SeekTarget : uint8_t { kData, kHole };
 
 struct FileSystemOptions {
   std::string store;  // path of the store directory
@@ -156,6 +161,17 @@ class FileSystem {
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
   virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data) = 0;
+  // As fallocate(2). The file grows to the end of the range unless `keep_size`. length > 0.
+  virtual Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
+                          bool keep_size) = 0;
+  // As lseek(2) with SEEK_DATA and SEEK_HOLE (the end of the file is a hole); nothing where those
+  // answer ENXIO.
+  virtual Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
+                                               SeekTarget target) = 0;
+  // Copies as copy_file_range(2), without copying any bytes; how many, fewer than asked for only at
+  // the source's end. kInvalidArgument for ranges of one file that overlap.
+  virtual Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
+                                     uint64_t target_offset, uint64_t length) = 0;
   virtual Status Fsync(InodeNumber inode) = 0;
 
   // --- the whole

@@ -79,6 +79,12 @@ class FileSystemImpl final : public FileSystem {
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
+                  bool keep_size) override;
+  Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
+                                       SeekTarget target) override;
+  Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
+                             uint64_t target_offset, uint64_t length) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -185,6 +191,9 @@ class FileSystemImpl final : public FileSystem {
 
   // --- file_ops.cc
   static bool NeedsFold(const InodeRecord& record);
+  static Status CheckRegular(const InodeRecord& record);
+  // Saves a change of content that was made in memory, and folds what has grown too large.
+  Status ApplyContent(Inode& inode, const Tally& before);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
   // Folds a file that nobody writes to; reports what fails.
   void FoldAndLog(InodeNumber number);

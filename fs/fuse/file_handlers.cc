@@ -13,6 +13,9 @@
 namespace siltfs::fuse {
 namespace {
 
+// The reply has 32 bits for how much was copied.
+constexpr size_t kMaxCopyBytes = 0xffff'f000;
+
 void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
                 fuse_file_info* file) {
   FileSystem& file_system = FileSystemOf(request);
@@ -67,6 +70,56 @@ void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
 }
 
+void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_t length,
+              fuse_file_info* /*file*/) {
+  const bool keep_size = (mode & FALLOC_FL_KEEP_SIZE) != 0;
+  AllocateMode wanted = AllocateMode::kReserve;
+  switch (mode & ~FALLOC_FL_KEEP_SIZE) {
+    case 0:
+      break;
+    case FALLOC_FL_PUNCH_HOLE:  // the kernel sees to it that KEEP_SIZE comes with it
+    case FALLOC_FL_ZERO_RANGE:
+      wanted = AllocateMode::kZero;
+      break;
+    default:  // collapse and insert do not come through FUSE
+      fuse_reply_err(request, EOPNOTSUPP);
+      return;
+  }
+  ReplyOutcome(request, FileSystemOf(request).Allocate(inode, wanted, static_cast<uint64_t>(offset),
+                                                       static_cast<uint64_t>(length), keep_size));
+}
+
+void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
+          fuse_file_info* /*file*/) {
+  if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+    fuse_reply_err(request, EINVAL);
+    return;
+  }
+  const auto found =
+      FileSystemOf(request).Seek(inode, static_cast<uint64_t>(offset),
+                                 whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole);
+  if (!found.ok()) return ReplyError(request, found.status());
+  if (!*found) {
+    fuse_reply_err(request, ENXIO);
+    return;
+  }
+  fuse_reply_lseek(request, static_cast<off_t>(**found));
+}
+
+void CopyRange(fuse_req_t request, fuse_ino_t source, off_t source_offset,
+               fuse_file_info* /*source_file*/, fuse_ino_t target, off_t target_offset,
+               fuse_file_info* /*target_file*/, size_t length, int flags) {
+  if (flags != 0) {
+    fuse_reply_err(request, EINVAL);
+    return;
+  }
+  const Result<uint64_t> copied = FileSystemOf(request).CopyRange(
+      source, static_cast<uint64_t>(source_offset), target, static_cast<uint64_t>(target_offset),
+      std::min(length, kMaxCopyBytes));
+  if (!copied.ok()) return ReplyError(request, copied.status());
+  fuse_reply_write(request, *copied);
+}
+
 }  // namespace
 
 void AddFileHandlers(fuse_lowlevel_ops& operations) {
@@ -76,6 +129,9 @@ void AddFileHandlers(fuse_lowlevel_ops& operations) {
   operations.read = Read;
   operations.write = Write;
   operations.fsync = SyncFile;
+  operations.fallocate = Allocate;
+  operations.lseek = Seek;
+  operations.copy_file_range = CopyRange;
 }
 
 }  // namespace siltfs::fuse

@@ -1,8 +1,42 @@
 #include "fs/meta/recipe_reader.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace siltfs {
+namespace {
+
+// Whether the item that the cursor stands at is a hole; nothing if it holds both.
+std::optional<bool> IsHole(const RecipeCursor& cursor) {
+  if (cursor.level() == 0) return cursor.entry().is_hole();
+  const RecipeChild& child = cursor.child();
+  if (child.hole_bytes == 0) return false;
+  if (child.hole_bytes == child.covered_bytes) return true;
+  return std::nullopt;
+}
+
+Result<uint64_t> Find(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end,
+                      bool hole) {
+  RecipeCursor cursor(nodes, recipe);
+  while (!cursor.AtEnd() && cursor.offset() < end) {
+    if (cursor.offset() + cursor.item_bytes() <= begin) {
+      cursor.Advance();
+      continue;
+    }
+    const std::optional<bool> is_hole = IsHole(cursor);
+    if (!is_hole) {
+      SILTFS_RETURN_IF_ERROR(cursor.Descend());
+    } else if (*is_hole == hole) {
+      return std::max(begin, cursor.offset());
+    } else {
+      cursor.Advance();
+    }
+  }
+  return end;
+}
+
+}  // namespace
 
 void RecipeReader::Seek(uint64_t offset) { Settle(cursor_.Seek(offset)); }
 
@@ -50,6 +84,14 @@ Status ForEachNode(NodeStore& nodes, const Recipe& recipe,
     return visit(node, level);
   };
   return WalkRecipe(nodes, recipe, visitor);
+}
+
+Result<uint64_t> FindHole(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end) {
+  return Find(nodes, recipe, begin, end, true);
+}
+
+Result<uint64_t> FindData(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end) {
+  return Find(nodes, recipe, begin, end, false);
 }
 
 Status ForEachChunk(

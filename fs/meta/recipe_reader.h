@@ -64,6 +64,11 @@ Status WalkRecipe(NodeStore& nodes, const Recipe& recipe, const RecipeVisitor& v
 Status ForEachNode(NodeStore& nodes, const Recipe& recipe,
                    const std::function<bool(const RecipeChild& node, uint8_t level)>& visit);
 
+// The first place in [begin, end) that is in a hole, or that is in none; `end` if there is no such
+// place. Reads no nodes that lie in holes or in none as a whole.
+Result<uint64_t> FindHole(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
+Result<uint64_t> FindData(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
+
 // Every chunk of file content in order, repeated ones each time; holes are passed over.
 Status ForEachChunk(
     NodeStore& nodes, const Recipe& recipe,

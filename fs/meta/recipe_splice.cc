@@ -9,67 +9,75 @@ Status Invalid(const char* what) { return Status(StatusCode::kInvalidArgument, w
 
 }  // namespace
 
-Status RecipeSplicer::CheckEnd(uint64_t end) const {
-  if (end < position() || end > old_.size())
+Status RecipeSplicer::CheckEnd(const Walk& walk, uint64_t end) {
+  if (end < walk.position() || end > walk.cursor.size())
     return Invalid("splices out of order or beyond the end");
   return Status::Ok();
 }
 
-Result<RecipeEntry> RecipeSplicer::TakeEntry(uint64_t end) {
-  RecipeEntry part = old_.entry();
-  const uint64_t rest = part.length - within_;
-  part.length = std::min(rest, end - position());
+Result<RecipeEntry> RecipeSplicer::TakeEntry(Walk& walk, uint64_t end) {
+  RecipeEntry part = walk.cursor.entry();
+  const uint64_t rest = part.length - walk.within;
+  part.length = std::min(rest, end - walk.position());
   if (!part.is_hole() && part.length < rest)
     return Invalid("a splice begins or ends inside a chunk");
   if (part.length == rest) {
-    within_ = 0;
-    old_.Advance();
+    walk.within = 0;
+    walk.cursor.Advance();
   } else {
-    within_ += part.length;
+    walk.within += part.length;
   }
   return part;
 }
 
-Status RecipeSplicer::Copy(uint64_t end, bool finish) {
-  SILTFS_RETURN_IF_ERROR(CheckEnd(end));
-  while (position() < end) {
-    if (old_.level() == 0) {
-      SILTFS_ASSIGN_OR_RETURN(const RecipeEntry part, TakeEntry(end));
+Status RecipeSplicer::Copy(Walk& from, uint64_t end, bool finish) {
+  SILTFS_RETURN_IF_ERROR(CheckEnd(from, end));
+  RecipeCursor& cursor = from.cursor;
+  while (from.position() < end) {
+    if (cursor.level() == 0) {
+      SILTFS_ASSIGN_OR_RETURN(const RecipeEntry part, TakeEntry(from, end));
       SILTFS_RETURN_IF_ERROR(builder_.Append(part));
-      // Another old entry comes next, and no two holes stand side by side in the old recipe.
-      if (position() < end) SILTFS_RETURN_IF_ERROR(builder_.EndHole());
+      // Another entry comes next, and no two holes stand side by side in a recipe.
+      if (from.position() < end) SILTFS_RETURN_IF_ERROR(builder_.EndHole());
       continue;
     }
-    const uint64_t item_end = old_.offset() + old_.item_bytes();
-    const bool last = item_end == old_.size();
+    const uint64_t item_end = cursor.offset() + cursor.item_bytes();
+    const bool last = item_end == cursor.size();
     // A subtree that ends where a change begins may end in a hole that the change lengthens.
     const bool whole = finish ? item_end <= end : item_end < end;
-    if (whole && builder_.MayReuse(old_.level(), last)) {
-      SILTFS_RETURN_IF_ERROR(builder_.AppendSubtree(old_.level(), old_.child(), last));
-      old_.Advance();
+    if (whole && builder_.MayReuse(cursor.level(), last)) {
+      SILTFS_RETURN_IF_ERROR(builder_.AppendSubtree(cursor.level(), cursor.child(), last));
+      cursor.Advance();
     } else {
-      SILTFS_RETURN_IF_ERROR(old_.Descend());
+      SILTFS_RETURN_IF_ERROR(cursor.Descend());
     }
   }
   return Status::Ok();
 }
 
-Status RecipeSplicer::Skip(uint64_t end) {
-  SILTFS_RETURN_IF_ERROR(CheckEnd(end));
-  while (position() < end) {
-    if (old_.level() == 0) {
-      SILTFS_RETURN_IF_ERROR(TakeEntry(end).status());
-    } else if (old_.offset() + old_.item_bytes() <= end) {
-      old_.Advance();
+Status RecipeSplicer::SkipIn(Walk& walk, uint64_t end) {
+  SILTFS_RETURN_IF_ERROR(CheckEnd(walk, end));
+  RecipeCursor& cursor = walk.cursor;
+  while (walk.position() < end) {
+    if (cursor.level() == 0) {
+      SILTFS_RETURN_IF_ERROR(TakeEntry(walk, end).status());
+    } else if (cursor.offset() + cursor.item_bytes() <= end) {
+      cursor.Advance();
     } else {
-      SILTFS_RETURN_IF_ERROR(old_.Descend());
+      SILTFS_RETURN_IF_ERROR(cursor.Descend());
     }
   }
   return Status::Ok();
+}
+
+Status RecipeSplicer::AppendFrom(const Recipe& other, uint64_t begin, uint64_t end, bool last) {
+  Walk walk{RecipeCursor(nodes_, other)};
+  SILTFS_RETURN_IF_ERROR(SkipIn(walk, begin));
+  return Copy(walk, end, last && end == walk.cursor.size());
 }
 
 Result<Recipe> RecipeSplicer::Finish() {
-  SILTFS_RETURN_IF_ERROR(Copy(old_.size(), true));
+  SILTFS_RETURN_IF_ERROR(Copy(old_, old_.cursor.size(), true));
   return builder_.Finish();
 }
 

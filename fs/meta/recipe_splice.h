@@ -1,5 +1,5 @@
-// Changing a recipe: parts of the old one are kept, the rest is replaced, and the new one shares
-// every node outside the changes.
+// Changing a recipe: parts of the old one are kept, the rest is replaced, also by parts of another
+// recipe, and the new one shares every node outside the changes.
 //
 // The result is canonical, the same as if built from its whole list of entries. Nodes are read only
 // around the changes: to either side of one, and from there until the nodes fall in step with the
@@ -26,29 +26,43 @@ namespace siltfs {
 // bounded memory.
 class RecipeSplicer {
  public:
-  RecipeSplicer(NodeStore& nodes, const Recipe& old) : old_(nodes, old), builder_(nodes) {}
+  RecipeSplicer(NodeStore& nodes, const Recipe& old)
+      : nodes_(nodes), old_{RecipeCursor(nodes, old)}, builder_(nodes) {}
 
-  uint64_t position() const { return old_.offset() + within_; }  // in the old recipe
-  uint64_t size() const { return builder_.size(); }              // bytes of the new one so far
+  uint64_t position() const { return old_.position(); }  // in the old recipe
+  uint64_t size() const { return builder_.size(); }      // bytes of the new one so far
 
   // Takes over / leaves out the old bytes from position() to `end`: an entry's boundary, or inside
   // a hole.
-  Status Keep(uint64_t end) { return Copy(end, false); }
-  Status Skip(uint64_t end);
+  Status Keep(uint64_t end) { return Copy(old_, end, false); }
+  Status Skip(uint64_t end) { return SkipIn(old_, end); }
   Status Append(const RecipeEntry& entry) { return builder_.Append(entry); }
+  // Appends the bytes [begin, end) of another recipe in the same store (or of this one), both of
+  // them an entry's boundary or inside a hole. `last`: nothing follows but Finish, with nothing
+  // left of the old recipe.
+  Status AppendFrom(const Recipe& other, uint64_t begin, uint64_t end, bool last);
   // Takes over what is left of the old recipe. No call may follow.
   Result<Recipe> Finish();
 
  private:
-  Status Copy(uint64_t end, bool finish);
-  Status CheckEnd(uint64_t end) const;
-  // The rest of the entry old_ stands at (level 0), or its part before `end` if it is a hole; moves
-  // past it.
-  Result<RecipeEntry> TakeEntry(uint64_t end);
+  // A place in a recipe that may also be inside a hole.
+  struct Walk {
+    RecipeCursor cursor;
+    uint64_t within = 0;  // bytes of the hole the cursor stands at that are behind us
+    uint64_t position() const { return cursor.offset() + within; }
+  };
 
-  RecipeCursor old_;
+  // Appends what lies before `end`. `finish`: nothing will be appended after it.
+  Status Copy(Walk& from, uint64_t end, bool finish);
+  static Status SkipIn(Walk& walk, uint64_t end);
+  static Status CheckEnd(const Walk& walk, uint64_t end);
+  // The rest of the entry the walk stands at (level 0), or its part before `end` if it is a hole;
+  // moves past it.
+  static Result<RecipeEntry> TakeEntry(Walk& walk, uint64_t end);
+
+  NodeStore& nodes_;
+  Walk old_;
   RecipeBuilder builder_;
-  uint64_t within_ = 0;  // bytes of the hole old_ stands at that are behind us
 };
 
 // Replaces the bytes [begin, end) of the old recipe by `entries`; begin == end inserts. A

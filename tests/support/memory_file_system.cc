@@ -521,6 +521,22 @@ Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data
   return {};
 }
 
+void MemoryFileSystem::Zero(Inode& file, uint64_t begin, uint64_t end) {
+  for (auto page = file.pages.lower_bound(begin / kPageBytes);
+       page != file.pages.end() && page->first * kPageBytes < end;) {
+    const uint64_t at = page->first * kPageBytes;
+    const uint64_t from = std::max(begin, at) - at;
+    const uint64_t to = std::min(end, at + kPageBytes) - at;
+    if (to - from == kPageBytes) {
+      page = file.pages.erase(page);
+      continue;
+    }
+    std::fill(page->second.begin() + static_cast<ptrdiff_t>(from),
+              page->second.begin() + static_cast<ptrdiff_t>(to), uint8_t{0});
+    ++page;
+  }
+}
+
 void MemoryFileSystem::Resize(Inode& file, uint64_t size) {
   if (size < file.attributes.size) {
     file.pages.erase(file.pages.lower_bound((size + kPageBytes - 1) / kPageBytes),
@@ -541,6 +557,51 @@ void MemoryFileSystem::UpdateAllocation(Inode& file) {
     const uint64_t end = (file.pages.rbegin()->first + 1) * kPageBytes;
     if (end > file.attributes.size) file.attributes.allocated_bytes -= end - file.attributes.size;
   }
+}
+
+Status MemoryFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset,
+                                  uint64_t length, bool keep_size) {
+  const MutexLock lock(mutex_);
+  if (length == 0) return Failed(StatusCode::kInvalidArgument, "nothing to allocate", inode);
+  SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
+  if (offset > kMaxFileBytes || length > kMaxFileBytes - offset) {
+    return Failed(StatusCode::kFileTooLarge, "beyond the largest file", inode);
+  }
+  if (mode == AllocateMode::kZero) Zero(*file, offset, offset + length);
+  if (!keep_size && offset + length > file->attributes.size) Resize(*file, offset + length);
+  UpdateAllocation(*file);
+  Touch(*file);
+  return {};
+}
+
+Result<std::optional<uint64_t>> MemoryFileSystem::Seek(InodeNumber inode, uint64_t offset,
+                                                       SeekTarget target) {
+  const MutexLock lock(mutex_);
+  SILTFS_ASSIGN_OR_RETURN(const Inode* file, FindFile(inode));
+  const uint64_t size = file->attributes.size;
+  if (offset >= size) return std::optional<uint64_t>();
+  for (; offset < size; offset = (offset / kPageBytes + 1) * kPageBytes) {
+    const bool is_hole = !file->pages.contains(offset / kPageBytes);
+    if (is_hole == (target == SeekTarget::kHole)) return std::optional<uint64_t>(offset);
+  }
+  if (target == SeekTarget::kHole) return std::optional<uint64_t>(size);
+  return std::optional<uint64_t>();
+}
+
+Result<uint64_t> MemoryFileSystem::CopyRange(InodeNumber source, uint64_t source_offset,
+                                             InodeNumber target, uint64_t target_offset,
+                                             uint64_t length) {
+  SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, GetAttributes(source));
+  if (source_offset >= attributes.size) return uint64_t{0};
+  length = std::min(length, attributes.size - source_offset);
+  if (source == target && source_offset < target_offset + length &&
+      target_offset < source_offset + length) {
+    return Failed(StatusCode::kInvalidArgument, "the ranges overlap", source);
+  }
+  Bytes bytes(length);
+  SILTFS_RETURN_IF_ERROR(Read(source, source_offset, bytes).status());
+  SILTFS_RETURN_IF_ERROR(Write(target, target_offset, bytes));
+  return length;
 }
 
 Status MemoryFileSystem::Fsync(InodeNumber inode) {

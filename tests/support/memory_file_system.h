@@ -60,6 +60,12 @@ class MemoryFileSystem : public FileSystem {
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
+                  bool keep_size) override;
+  Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
+                                       SeekTarget target) override;
+  Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
+                             uint64_t target_offset, uint64_t length) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -115,6 +121,7 @@ class MemoryFileSystem : public FileSystem {
       SILTFS_REQUIRES(mutex_);
   void Touch(Inode& inode) SILTFS_REQUIRES(mutex_);  // contents changed
   static void Resize(Inode& file, uint64_t size);
+  static void Zero(Inode& file, uint64_t begin, uint64_t end);
   static void UpdateAllocation(Inode& file);
 
   const Clock clock_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "fs/meta/recipe_reader.h"
 #include "tests/fs/meta/recipe_test_support.h"
@@ -376,6 +377,88 @@ TEST_CASE("many small changes in one place read its nodes once") {
   Spliced(nodes, recipe, splices);
   CHECK(nodes.gets <= 30);
   CHECK(nodes.puts <= 30);
+}
+
+// [to, to + length) of the old recipe replaced by as much of `other` from `from` on.
+struct Transplant {
+  uint64_t to = 0;
+  uint64_t to_end = 0;
+  uint64_t from = 0;
+  uint64_t from_end = 0;
+};
+
+Result<Recipe> Transplanted(NodeStore& nodes, const Recipe& old, const Recipe& other,
+                            const Transplant& part) {
+  RecipeSplicer splicer(nodes, old);
+  SILTFS_RETURN_IF_ERROR(splicer.Keep(part.to));
+  SILTFS_RETURN_IF_ERROR(splicer.Skip(part.to_end));
+  SILTFS_RETURN_IF_ERROR(
+      splicer.AppendFrom(other, part.from, part.from_end, part.to_end == old.size()));
+  return splicer.Finish();
+}
+
+TEST_CASE("parts of another recipe give the recipe that a build from scratch gives") {
+  const size_t count = GENERATE(0, 1, 40, 200, 2000, 20000);
+  const Names names = GENERATE(Names::kRandom, Names::kFew, Names::kAlwaysEnd, Names::kNeverEnd);
+  const unsigned holes = GENERATE(0u, 2u, 8u);
+  const EntryStyle style{names, holes};
+  Random random(count * 64 + static_cast<unsigned>(names) * 16 + holes + 7);
+  MemoryNodeStore nodes;
+  const Entries old_entries = Merged(RandomEntries(random, count, style));
+  const Entries other_entries = Merged(RandomEntries(random, random.Below(20000), style));
+  const Recipe old = Build(nodes, old_entries);
+  const Recipe other = Build(nodes, other_entries);
+  const Boundaries old_places(old_entries);
+  const Boundaries other_places(other_entries);
+  for (int round = 0; round < 8; ++round) {
+    INFO("count " << count << ", names " << static_cast<int>(names) << ", round " << round);
+    auto two = [&random](const Boundaries& places, bool whole) {
+      uint64_t a = places.At(random, random.Below(places.count() + 1));
+      uint64_t b = places.At(random, random.Below(places.count() + 1));
+      if (random.OneIn(3) || whole) a = 0;
+      if (random.OneIn(3) || whole) b = places.size();
+      return std::pair(std::min(a, b), std::max(a, b));
+    };
+    Transplant part;
+    std::tie(part.to, part.to_end) = two(old_places, round == 0);
+    std::tie(part.from, part.from_end) = two(other_places, round <= 1);
+    const Result<Recipe> result = Transplanted(nodes, old, other, part);
+    REQUIRE_OK(result);
+    MemoryNodeStore scratch;
+    const Entries inserted = Slice(other_entries, part.from, part.from_end);
+    REQUIRE(*result ==
+            Build(scratch, ModelSplice(old_entries, {{part.to, part.to_end, inserted}})));
+  }
+}
+
+TEST_CASE("a large part of another recipe is taken over by reading and writing a few nodes") {
+  MemoryNodeStore nodes;
+  const Recipe other = BuildLarge(nodes, 500000, std::nullopt, {});
+  Random random(31);
+  const Recipe old = Build(nodes, RandomEntries(random, 5000, {Names::kRandom, 0}));
+  nodes.ResetCounts();
+  const Result<Recipe> whole = Transplanted(nodes, old, other, {0, old.size(), 0, other.size()});
+  REQUIRE_OK(whole);
+  CHECK(*whole == other);
+  CHECK(nodes.gets + nodes.puts == 0);
+
+  const Transplant part{old.size(), old.size(), 8192 * 100'003ULL, 8192 * 400'001ULL};
+  nodes.ResetCounts();
+  const Result<Recipe> appended = Transplanted(nodes, old, other, part);
+  REQUIRE_OK(appended);
+  CHECK(appended->size() == old.size() + 8192 * 299'998ULL);
+  CHECK(nodes.gets <= 40);
+  CHECK(nodes.puts <= 20);
+}
+
+TEST_CASE("parts of another recipe in disorder, beyond the end or inside a chunk are refused") {
+  MemoryNodeStore nodes;
+  const Recipe other = Build(nodes, Entries(200, RecipeEntry::Chunk(NameFrom(1), 100)));
+  const Recipe empty;
+  REQUIRE_CODE(Transplanted(nodes, empty, other, {0, 0, 50, 200}), kInvalidArgument);
+  REQUIRE_CODE(Transplanted(nodes, empty, other, {0, 0, 100, 250}), kInvalidArgument);
+  REQUIRE_CODE(Transplanted(nodes, empty, other, {0, 0, 200, 100}), kInvalidArgument);
+  REQUIRE_CODE(Transplanted(nodes, empty, other, {0, 0, 0, 20100}), kInvalidArgument);
 }
 
 }  // namespace
