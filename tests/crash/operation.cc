@@ -18,10 +18,10 @@ using Kind = Operation::Kind;
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",  "open",     "overwrite",   "write",    "append", "truncate",
-    "close",   "rename",   "rename-new",  "exchange", "link",   "unlink",
-    "mkdir",   "rmdir",    "symlink",     "mknod",    "chmod",  "chown",
-    "utimens", "setxattr", "removexattr", "fsync",    "sync",   "reopen"};
+    "create",   "open",       "overwrite",   "write",   "append",     "truncate", "punch-hole",
+    "allocate", "copy-range", "close",       "rename",  "rename-new", "exchange", "link",
+    "unlink",   "mkdir",      "rmdir",       "symlink", "mknod",      "chmod",    "chown",
+    "utimens",  "setxattr",   "removexattr", "fsync",   "sync",       "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
@@ -64,6 +64,9 @@ bool ActsOnSlot(Kind kind) {
     case Kind::kWrite:
     case Kind::kAppend:
     case Kind::kTruncate:
+    case Kind::kPunchHole:
+    case Kind::kAllocate:
+    case Kind::kCopyRange:
     case Kind::kClose:
     case Kind::kFsync:
       return true;
@@ -192,11 +195,12 @@ void OperationGenerator::Plan() {
 
 Operation OperationGenerator::Simple() {
   static constexpr Kind kKinds[] = {
-      Kind::kTruncate, Kind::kClose,         Kind::kRename,  Kind::kRenameNew,
-      Kind::kExchange, Kind::kLink,          Kind::kUnlink,  Kind::kUnlink,
-      Kind::kSymlink,  Kind::kMakeDirectory, Kind::kSetMode, Kind::kRemoveDirectory,
-      Kind::kSetXattr, Kind::kRemoveXattr,   Kind::kWrite,   Kind::kMakeDirectory,
-      Kind::kMakeNode, Kind::kSetOwner,      Kind::kSetTimes};
+      Kind::kTruncate,  Kind::kPunchHole,     Kind::kAllocate, Kind::kCopyRange,
+      Kind::kCopyRange, Kind::kClose,         Kind::kRename,   Kind::kRenameNew,
+      Kind::kExchange,  Kind::kLink,          Kind::kUnlink,   Kind::kUnlink,
+      Kind::kSymlink,   Kind::kMakeDirectory, Kind::kSetMode,  Kind::kRemoveDirectory,
+      Kind::kSetXattr,  Kind::kRemoveXattr,   Kind::kWrite,    Kind::kMakeDirectory,
+      Kind::kMakeNode,  Kind::kSetOwner,      Kind::kSetTimes};
   Operation operation = Data(kKinds[random_.Below(std::size(kKinds))]);
   operation.directory = Directory();
   operation.name = Name();
@@ -306,12 +310,34 @@ std::string Stepper::StepOnSlot(const Operation& operation) {
       change.size = operation.offset;
       return Answer(fs_.SetAttributes(inode, change).status());
     }
+    case Kind::kPunchHole:
+      return Answer(fs_.Allocate(inode, AllocateMode::kZero, operation.offset, operation.size,
+                                 operation.data_seed % 2 == 0));
+    case Kind::kAllocate:
+      return Answer(fs_.Allocate(inode, AllocateMode::kReserve, operation.offset, operation.size,
+                                 operation.data_seed % 4 == 0));
+    case Kind::kCopyRange:
+      return CopyRange(operation);
     case Kind::kFsync:
       return Answer(fs_.Fsync(inode));
     default:
       Close(operation.slot);
       return Answer(Status::Ok());
   }
+}
+
+std::string Stepper::CopyRange(const Operation& operation) {
+  const InodeNumber target = slots_.at(operation.slot);
+  const InodeNumber source = slots_.at((operation.slot + 1) % kSlots);
+  if (source == 0) return "nothing to copy open";
+  touched_.push_back(source);  // it may be folded
+  auto attributes = fs_.GetAttributes(source);
+  if (!attributes.ok()) return Answer(attributes.status());
+  // All of it, or what lies behind some place.
+  const uint64_t begin = operation.data_seed % 3 == 0 ? 0 : operation.offset / 2;
+  const uint64_t length = operation.data_seed % 3 == 0 ? attributes->size : operation.size;
+  const uint64_t to = operation.data_seed % 2 == 0 ? begin : operation.offset;
+  return Answer(fs_.CopyRange(source, begin, target, to, length).status());
 }
 
 std::string Stepper::StepOnName(const Operation& operation, InodeNumber directory,

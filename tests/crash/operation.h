@@ -25,6 +25,9 @@ struct Operation {
     kWrite,      // at `offset` of what is open in the slot
     kAppend,     // at its end
     kTruncate,   // what is open in the slot, to `offset`
+    kPunchHole,  // in what is open in the slot
+    kAllocate,   // the same, to the end of a range
+    kCopyRange,  // from what is open in the next slot into what is open in this one
     kClose,      // the slot
     kRename,     // replaces
     kRenameNew,  // replaces nothing
@@ -112,6 +115,7 @@ class Stepper {
   std::string Answer(const Result<Attributes>& result);
   std::string AnswerMade(const Result<Attributes>& result);
   std::string StepOnSlot(const Operation& operation);
+  std::string CopyRange(const Operation& operation);
   std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
   std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
   Result<InodeNumber> Find(const std::string& directory, const std::string& name);

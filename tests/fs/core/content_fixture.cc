@@ -62,6 +62,7 @@ TestFile::TestFile(ChunkStoreFixture& store)
 
 void TestFile::Write(uint64_t offset, ByteView data) {
   REQUIRE_OK(content_.Write(record_, overlay_, offset, data));
+  record_.has_overlay = !overlay_.empty();
   if (expected_.size() < offset + data.size()) expected_.resize(offset + data.size());
   std::copy(data.begin(), data.end(), expected_.begin() + static_cast<ptrdiff_t>(offset));
   REQUIRE(record_.size == expected_.size());
@@ -70,11 +71,46 @@ void TestFile::Write(uint64_t offset, ByteView data) {
 
 void TestFile::Truncate(uint64_t size) {
   REQUIRE_OK(content_.Truncate(record_, overlay_, size));
+  record_.has_overlay = !overlay_.empty();
   expected_.resize(size);
+}
+
+void TestFile::PunchHole(uint64_t offset, uint64_t length) {
+  FileContent::PunchHole(record_, overlay_, offset, length);
+  record_.has_overlay = !overlay_.empty();
+  const uint64_t begin = std::min<uint64_t>(offset, expected_.size());
+  const uint64_t end = std::min<uint64_t>(offset + length, expected_.size());
+  std::fill(expected_.begin() + static_cast<ptrdiff_t>(begin),
+            expected_.begin() + static_cast<ptrdiff_t>(end), uint8_t{0});
+}
+
+void TestFile::Clone(TestFile& source, const CloneRange& range) {
+  source.Fold();
+  REQUIRE_OK(content_.Clone(source.record_, range, record_, overlay_));
+  const auto from = source.expected_.begin() + static_cast<ptrdiff_t>(range.source_offset);
+  const Bytes copied(from, from + static_cast<ptrdiff_t>(range.length));
+  expected_.resize(std::max<uint64_t>(expected_.size(), range.target_offset + range.length));
+  std::copy(copied.begin(), copied.end(),
+            expected_.begin() + static_cast<ptrdiff_t>(range.target_offset));
+  // As the inode's record is kept when it is saved.
+  record_.has_overlay = !overlay_.empty();
+}
+
+uint64_t TestFile::FindData(uint64_t offset) const {
+  auto found = content_.FindData(record_, overlay_, offset);
+  REQUIRE_OK(found);
+  return *found;
+}
+
+uint64_t TestFile::FindHole(uint64_t offset) const {
+  auto found = content_.FindHole(record_, overlay_, offset);
+  REQUIRE_OK(found);
+  return *found;
 }
 
 void TestFile::Fold(FileContent::FoldMode mode) {
   REQUIRE_OK(content_.Fold(record_, overlay_, mode));
+  record_.has_overlay = !overlay_.empty();
 }
 
 void TestFile::FoldAndCheck(FileContent::FoldMode mode) {

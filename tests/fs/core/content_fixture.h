@@ -39,6 +39,9 @@ class TestFile {
 
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
+  void PunchHole(uint64_t offset, uint64_t length);
+  // Folds `source`, which may be this file, first.
+  void Clone(TestFile& source, const CloneRange& range);
   void Fold(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
   // The same, and requires that the content is what it was and the recipe is well-formed.
   void FoldAndCheck(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
@@ -47,6 +50,8 @@ class TestFile {
   // All of it is what was written.
   void RequireContent() const;
   std::vector<RecipeEntry> Entries() const;
+  uint64_t FindData(uint64_t offset) const;
+  uint64_t FindHole(uint64_t offset) const;
 
   const Bytes& expected() const { return expected_; }
   const InodeRecord& record() const { return record_; }

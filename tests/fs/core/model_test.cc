@@ -21,6 +21,7 @@ struct Operation {
   uint64_t offset = 0;
   Bytes data;
   uint64_t number = 0;
+  uint64_t length = 0;
 };
 
 std::string DirectoryName(uint64_t i) { return i == 0 ? "" : fmt::format("d{}", i); }
@@ -31,7 +32,7 @@ class Generator {
 
   Operation Next() {
     Operation op;
-    op.kind = random_.Below(100);
+    op.kind = random_.Below(110);
     op.directory = DirectoryName(random_.Below(kDirectories));
     op.other_directory = DirectoryName(random_.Below(kDirectories));
     op.name = fmt::format("n{}", random_.Below(kNames));
@@ -39,6 +40,7 @@ class Generator {
     op.offset = random_.Below(4) == 0 ? random_.Below(2'000'000) : random_.Below(200'000);
     op.number = random_.Next();
     if (op.kind < 50) op.data = Data();
+    op.length = 1 + random_.Below(random_.OneIn(2) ? 10'000 : 1'000'000);
     return op;
   }
 
@@ -63,6 +65,31 @@ class Generator {
   Random random_;
   Bytes pool_;
 };
+
+std::string NameOf(const Status& status) { return std::string(StatusCodeName(status.code())); }
+
+// Allocates in, zeroes or clones from the file (0: there is none), which is then closed.
+std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, InodeNumber other) {
+  if (file == 0) return "none";
+  if (op.kind < 104) {
+    const auto mode = op.kind < 102 ? AllocateMode::kZero : AllocateMode::kReserve;
+    REQUIRE_OK(fs.OpenFile(file, false));
+    Status allocated = fs.Allocate(file, mode, op.offset, op.length, op.number % 2 == 0);
+    fs.ReleaseFile(file);
+    return NameOf(allocated);
+  }
+  auto target = fs.Lookup(other, op.other_name);
+  if (!target.ok()) return "no target";
+  fs.Forget(target->inode, 1);
+  if ((target->mode & 0170000) != 0100000) return "no file";
+  const uint64_t begin = op.number % 3 == 0 ? 0 : op.offset / 2;
+  const uint64_t to = op.number % 5 < 2 ? begin : op.offset;
+  const uint64_t length = op.number % 3 == 0 ? uint64_t{3} << 20 : op.length;
+  REQUIRE_OK(fs.OpenFile(target->inode, false));
+  auto copied = fs.CopyRange(file, begin, target->inode, to, length);
+  if (op.number % 7 > 0) fs.ReleaseFile(target->inode);  // else it stays open for good
+  return copied.ok() ? std::to_string(*copied) : NameOf(copied.status());
+}
 
 // Applies the operation; what it answers in words.
 std::string Run(FileSystem& fs, const Operation& op) {
@@ -138,7 +165,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   }
   if (op.kind < 99)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";
-  return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
+  if (op.kind < 100) return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
+  return RunOnRange(fs, op, is_file ? target->inode : 0, *other);
 }
 
 std::string Describe(FileSystem& fs, InodeNumber inode, const std::string& path) {

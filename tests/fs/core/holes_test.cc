@@ -1,0 +1,120 @@
+// Where a file has data and where holes.
+#include <algorithm>
+
+#include "store/base/random.h"
+#include "tests/fs/core/content_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kMiB = 1u << 20;
+
+Bytes RandomBytes(uint64_t seed, size_t size) {
+  Bytes bytes(size);
+  Random(seed).Fill(bytes);
+  return bytes;
+}
+
+// Byte by byte, by another way than the search takes.
+std::vector<bool> HolesOf(const TestFile& file) {
+  std::vector<bool> hole(file.record().size, true);
+  uint64_t at = 0;
+  auto mark = [&hole](uint64_t begin, uint64_t end, bool value) {
+    end = std::min<uint64_t>(end, hole.size());
+    for (uint64_t i = begin; i < end; ++i) hole[i] = value;
+  };
+  for (const RecipeEntry& entry : file.Entries()) {
+    mark(at, std::min(at + entry.length, file.record().recipe_limit), entry.is_hole());
+    at += entry.length;
+  }
+  file.overlay().Visit(0, file.record().size, [&](const OverlayPiece& piece) {
+    if (piece.kind != OverlayPiece::Kind::kAbsent)
+      mark(piece.offset, piece.offset + piece.length, piece.kind == OverlayPiece::Kind::kHole);
+    return true;
+  });
+  return hole;
+}
+
+uint64_t Next(const std::vector<bool>& hole, uint64_t offset, bool wanted) {
+  const auto from = hole.begin() + static_cast<ptrdiff_t>(offset);
+  return static_cast<uint64_t>(std::find(from, hole.end(), wanted) - hole.begin());
+}
+
+}  // namespace
+
+TEST_CASE("data and holes are found where they are") {
+  const uint64_t seed = GENERATE(range(1, 13));
+  INFO("seed " << seed);
+  Random random(seed);
+  ChunkStoreFixture store;
+  TestFile file(store);
+  for (int step = 0; step < 25; ++step) {
+    INFO("step " << step);
+    const uint64_t offset = random.Below(700'000);
+    const uint64_t length = 1 + random.Below(random.OneIn(2) ? 3'000 : 150'000);
+    switch (random.Below(6)) {
+      case 0:
+        file.PunchHole(offset, length);
+        break;
+      case 1:
+        file.Truncate(offset + length);
+        break;
+      case 2:
+        file.Fold();
+        break;
+      case 3:
+        file.Write(offset, Bytes(length, 0));
+        break;
+      default:
+        file.Write(offset, RandomBytes(random.Next(), length));
+    }
+    const uint64_t size = file.record().size;
+    if (size == 0) continue;
+    const std::vector<bool> hole = HolesOf(file);
+    for (int probe = 0; probe < 30; ++probe) {
+      const uint64_t from = random.Below(size);
+      REQUIRE(file.FindHole(from) == Next(hole, from, true));
+      REQUIRE(file.FindData(from) == Next(hole, from, false));
+    }
+    for (uint64_t from = 0; from < size;) {  // and at each border
+      const uint64_t next = hole[from] ? file.FindData(from) : file.FindHole(from);
+      REQUIRE(next == Next(hole, from, !hole[from]));
+      from = next;
+    }
+    file.RequireContent();
+  }
+}
+
+TEST_CASE("a search passes over what holds no holes without reading it") {
+  ChunkStoreFixture store(0);
+  TestFile file(store);
+  file.Write(0, RandomBytes(1, 30 * kMiB));
+  file.Write(40 * kMiB, RandomBytes(2, 10 * kMiB));
+  file.FoldAndCheck();
+  const uint64_t reads = store.Reads();
+  const uint64_t begin = file.FindHole(0);
+  CHECK(begin == 30 * kMiB);
+  CHECK(file.FindData(begin) == 40 * kMiB);
+  CHECK(file.FindHole(40 * kMiB) == 50 * kMiB);
+  CHECK(store.Reads() - reads < 15);
+}
+
+TEST_CASE("a hole takes its chunks out of the file, and nothing behind the end comes in") {
+  ChunkStoreFixture store;
+  TestFile file(store);
+  file.Write(0, RandomBytes(3, 2 * kMiB));
+  file.FoldAndCheck();
+  file.PunchHole(500'000, kMiB);
+  file.RequireContent();
+  file.FoldAndCheck();
+  CHECK(FileContent::AllocatedBytes(file.record()) == kMiB);
+  file.PunchHole(2 * kMiB - 10, kMiB);
+  CHECK(file.record().size == 2 * kMiB);
+  file.PunchHole(5 * kMiB, kMiB);
+  file.RequireContent();
+  file.FoldAndCheck();
+  CHECK(FileContent::AllocatedBytes(file.record()) == kMiB - 10);
+}
+
+}  // namespace siltfs::testing
