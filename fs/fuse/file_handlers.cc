@@ -16,30 +16,47 @@ namespace {
 // The reply has 32 bits for how much was copied.
 constexpr size_t kMaxCopyBytes = 0xffff'f000;
 
+// What a file's handle tells when it is released.
+enum class Access : uint64_t { kRead = 0, kWrite = 1 };
+
+// Called before the answer that the file is open: the kernel may then write at once.
+void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) {
+  const bool writes = (file.flags & O_ACCMODE) != O_RDONLY;
+  file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
+  if (writes) context.open_for_writing.Add(inode);
+  file.keep_cache = 1;
+}
+
+void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_info& file) {
+  if (file.fh == static_cast<uint64_t>(Access::kWrite)) context.open_for_writing.Remove(inode);
+  context.file_system.ReleaseFile(inode);
+}
+
 void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
                 fuse_file_info* file) {
-  FileSystem& file_system = FileSystemOf(request);
-  const Result<Attributes> created = file_system.CreateFile(parent, name, mode, CallerOf(request));
+  HandlerContext& context = ContextOf(request);
+  const Result<Attributes> created =
+      context.file_system.CreateFile(parent, name, mode, CallerOf(request));
   if (!created.ok()) return ReplyError(request, created.status());
-  file->keep_cache = 1;
+  NoteOpen(context, created->inode, *file);
   const fuse_entry_param entry = ToEntry(*created);
   if (fuse_reply_create(request, &entry, file) !=
       0) {  // the caller is gone: no RELEASE and no FORGET will come
-    file_system.ReleaseFile(created->inode);
-    file_system.Forget(created->inode, 1);
+    NoteRelease(context, created->inode, *file);
+    context.file_system.Forget(created->inode, 1);
   }
 }
 
 void OpenFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
-  FileSystem& file_system = FileSystemOf(request);
-  const Status status = file_system.OpenFile(inode, (file->flags & O_TRUNC) != 0);
+  HandlerContext& context = ContextOf(request);
+  const Status status = context.file_system.OpenFile(inode, (file->flags & O_TRUNC) != 0);
   if (!status.ok()) return ReplyError(request, status);
-  file->keep_cache = 1;
-  if (fuse_reply_open(request, file) != 0) file_system.ReleaseFile(inode);
+  NoteOpen(context, inode, *file);
+  if (fuse_reply_open(request, file) != 0) NoteRelease(context, inode, *file);
 }
 
-void ReleaseFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*/) {
-  FileSystemOf(request).ReleaseFile(inode);
+void ReleaseFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
+  NoteRelease(ContextOf(request), inode, *file);
   fuse_reply_err(request, 0);
 }
 
@@ -89,21 +106,32 @@ void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_
                                                        static_cast<uint64_t>(length), keep_size));
 }
 
-void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
-          fuse_file_info* /*file*/) {
-  if (whence != SEEK_DATA && whence != SEEK_HOLE) {
-    fuse_reply_err(request, EINVAL);
-    return;
-  }
-  const auto found =
-      FileSystemOf(request).Seek(inode, static_cast<uint64_t>(offset),
-                                 whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole);
+void AnswerSeek(fuse_req_t request, InodeNumber inode, uint64_t offset, SeekTarget target) {
+  const auto found = FileSystemOf(request).Seek(inode, offset, target);
   if (!found.ok()) return ReplyError(request, found.status());
   if (!*found) {
     fuse_reply_err(request, ENXIO);
     return;
   }
   fuse_reply_lseek(request, static_cast<off_t>(**found));
+}
+
+void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
+          fuse_file_info* /*file*/) {
+  if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+    fuse_reply_err(request, EINVAL);
+    return;
+  }
+  HandlerContext& context = ContextOf(request);
+  const auto from = static_cast<uint64_t>(offset);
+  const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
+  if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
+  context.tasks.Add([request, inode, from, target, &context] {
+    const Status status = WriteBack(context.options.mountpoint, inode);
+    if (status.ok()) return AnswerSeek(request, inode, from, target);
+    // Better not to know than to call data a hole: whoever looks for holes then copies everything.
+    fuse_reply_err(request, EINVAL);
+  });
 }
 
 void CopyRange(fuse_req_t request, fuse_ino_t source, off_t source_offset,

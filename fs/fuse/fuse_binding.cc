@@ -75,7 +75,9 @@ class Session final : public FuseBinding {
             .file_system = file_system,
             .options = std::move(options),
             .read_buffers = {},
-            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
+            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }},
+            .open_for_writing = {},
+            .tasks = {}} {}
 
   ~Session() override {
     if (mounted_) fuse_session_unmount(session_.get());

@@ -10,6 +10,7 @@
 #include "fs/fuse/failure_log.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_binding.h"
+#include "fs/fuse/writeback.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
@@ -38,6 +39,8 @@ struct HandlerContext {
   const FuseBindingOptions options;
   ReadBuffers read_buffers;
   FailureLog failure_log;
+  FilesOpenForWriting open_for_writing;
+  BackgroundTasks tasks;                 // each of them answers a request
   bool opendir_may_be_declined = false;  // set at INIT, before any other request
 };
 

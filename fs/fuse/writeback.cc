@@ -1,0 +1,152 @@
+#include "fs/fuse/writeback.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace siltfs::fuse {
+namespace {
+
+// A file handle as the kernel makes it for FUSE: node id (high word first) and generation.
+constexpr int kNodeHandle = 0x81;  // FILEID_INO64_GEN
+constexpr size_t kNodeHandleBytes = 12;
+
+class NodeHandle {
+ public:
+  using Words = std::array<uint32_t, 3>;
+  static_assert(sizeof(Words) == kNodeHandleBytes);
+
+  explicit NodeHandle(InodeNumber inode = 0) {
+    header().handle_bytes = kNodeHandleBytes;
+    header().handle_type = kNodeHandle;
+    const Words words = {static_cast<uint32_t>(inode >> 32), static_cast<uint32_t>(inode), 0};
+    std::memcpy(bytes_.data() + sizeof(file_handle), words.data(), kNodeHandleBytes);
+  }
+  file_handle& header() { return *reinterpret_cast<file_handle*>(bytes_.data()); }
+  bool operator==(const NodeHandle&) const = default;
+
+ private:
+  alignas(file_handle) std::array<uint8_t, sizeof(file_handle) + kNodeHandleBytes> bytes_ = {};
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status Failed(const char* what) {
+  return {StatusCode::kUnsupported, std::string(what) + ": " + std::strerror(errno)};
+}
+
+// Handles of this mount look as expected.
+bool KnowsHandles(int root) {
+  struct statfs about = {};
+  if (fstatfs(root, &about) != 0 || about.f_type != FUSE_SUPER_MAGIC) return false;
+  NodeHandle handle;
+  int mount_id = 0;
+  if (name_to_handle_at(root, "", &handle.header(), &mount_id, AT_EMPTY_PATH) != 0) return false;
+  return handle == NodeHandle(kRootInode);
+}
+
+Status SyncRange(const std::string& mountpoint, InodeNumber inode) {
+  const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return Failed("the mountpoint cannot be opened");
+  if (!KnowsHandles(root.get())) return Failed("files of this mount have no handles");
+  NodeHandle handle(inode);
+  const Descriptor file(open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Failed("the file cannot be opened by its handle");
+  // Not fsync: that would wait for the inode's lock, which the caller of lseek holds.
+  constexpr unsigned kWriteAndWait =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0) {
+    return Failed("the file cannot be written back");
+  }
+  return {};
+}
+
+}  // namespace
+
+// Waiting for the kernel here means waiting for this very process, and no signal ends that wait.
+// Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
+// open, and so wait for ever, and keep the store locked. Hence a thread without the process's
+// descriptors: once all other threads are gone the kernel ends the connection, and with it the
+// wait.
+Status WriteBack(const std::string& mountpoint, InodeNumber inode) {
+  Status outcome;
+  outcome.IgnoreError("no outcome yet");
+  std::thread waiting([&] {
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
+      outcome = Failed("descriptors cannot be kept apart");
+    } else {
+      outcome = SyncRange(mountpoint, inode);
+    }
+  });
+  waiting.join();
+  return outcome;
+}
+
+void FilesOpenForWriting::Add(InodeNumber inode) {
+  const MutexLock lock(mutex_);
+  ++counts_[inode];
+}
+
+void FilesOpenForWriting::Remove(InodeNumber inode) {
+  const MutexLock lock(mutex_);
+  const auto found = counts_.find(inode);
+  if (found != counts_.end() && --found->second == 0) counts_.erase(found);
+}
+
+bool FilesOpenForWriting::Contains(InodeNumber inode) const {
+  const MutexLock lock(mutex_);
+  return counts_.contains(inode);
+}
+
+BackgroundTasks::~BackgroundTasks() {
+  std::thread thread;
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+    changed_.NotifyAll();
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void BackgroundTasks::Add(std::function<void()> task) {
+  const MutexLock lock(mutex_);
+  tasks_.push_back(std::move(task));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  changed_.NotifyAll();
+}
+
+void BackgroundTasks::Run() {
+  for (;;) {
+    std::function<void()> task;
+    {
+      const MutexLock lock(mutex_);
+      while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
+      if (tasks_.empty()) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+}
+
+}  // namespace siltfs::fuse
