@@ -18,6 +18,11 @@ constexpr uint64_t kMaxWaitingBytes = 4u << 20;
 // When an overlay is folded although its file is in use.
 constexpr uint64_t kMaxOverlaySlices = 8192;
 constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
+constexpr uint64_t kMaxOverlayExtents = 16384;
+// What is folded at once while others wait: each range costs about two chunks read and three
+// written, each plain byte that it is cut and named.
+constexpr size_t kFoldRanges = 64;
+constexpr uint64_t kFoldPlainBytes = 1u << 20;
 // Chunks named, tagged and looked up together.
 constexpr size_t kPutBatch = 64;
 
@@ -43,7 +48,8 @@ bool FileContent::IsSettled(const InodeRecord& record) {
 }
 
 bool FileContent::NeedsFold(const Overlay& overlay) {
-  return overlay.slices() > kMaxOverlaySlices || overlay.plain_bytes() > kMaxOverlayPlainBytes;
+  return overlay.slices() > kMaxOverlaySlices || overlay.plain_bytes() > kMaxOverlayPlainBytes ||
+         overlay.extents() > kMaxOverlayExtents;
 }
 
 Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
@@ -256,18 +262,35 @@ Result<uint64_t> FileContent::FindHole(const InodeRecord& record, const Overlay&
   return Find(record, overlay, offset, true);
 }
 
-Status FileContent::Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
-  uint64_t end = record.size;
-  if (mode == FoldMode::kKeepTail && end > 0) {
-    const Overlay::Range tail = overlay.PlainRunAt(end - 1);
-    if (tail.end == end && tail.size() < kMaxWaitingBytes) end = tail.begin;
+Status FileContent::FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::Range window,
+                               FoldMode mode) const {
+  uint64_t end = record.recipe_limit;
+  if (window.end >= record.recipe_limit) {  // all that lies behind the recipe, too
+    end = record.size;
+    if (mode == FoldMode::kKeepTail && end > 0) {
+      const Overlay::Range tail = overlay.PlainRunAt(end - 1);
+      if (tail.end == end && tail.size() < kMaxWaitingBytes) end = tail.begin;
+    }
+    window = {std::min(window.begin, record.recipe_limit), end};
   }
   SILTFS_ASSIGN_OR_RETURN(Recipe recipe,
-                          FoldToRecipe(chunks_, *tables_, *this, record, overlay, end));
+                          FoldToRecipe(chunks_, *tables_, *this, record, overlay, window, end));
   record.recipe = std::move(recipe);
   record.recipe_limit = end;
-  overlay.Erase(0, end);
+  if (window.begin < window.end) overlay.Erase(window.begin, window.end);
   return Status::Ok();
+}
+
+Result<uint64_t> FileContent::FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
+                                       FoldMode mode) const {
+  Overlay::Range window = overlay.StretchFrom(from, kFoldRanges, kFoldPlainBytes);
+  if (window.size() == 0) window = overlay.StretchFrom(0, kFoldRanges, kFoldPlainBytes);
+  SILTFS_RETURN_IF_ERROR(FoldWindow(record, overlay, window, mode));
+  return window.end;
+}
+
+bool FileContent::FoldsAtOnce(const Overlay& overlay) {
+  return overlay.StretchFrom(0, kFoldRanges, kFoldPlainBytes).end >= overlay.end();
 }
 
 }  // namespace siltfs

@@ -55,7 +55,16 @@ class FileContent {
     kAll,
     kKeepTail,  // leaves plain bytes at the end of the file to whoever goes on writing there
   };
-  Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const;
+  Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
+    return FoldWindow(record, overlay, {0, record.size}, mode);
+  }
+  // Folds as much as can be done without keeping others waiting (some 64 changed places or a
+  // megabyte of plain bytes), of what begins at or behind `from`, or anywhere if nothing does.
+  // Where to go on from.
+  Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
+                            FoldMode mode) const;
+  // There is no more than FoldSome would fold.
+  static bool FoldsAtOnce(const Overlay& overlay);
   // The recipe is all that the file holds, and reaches to its end: there is nothing to fold. What
   // the caller has not saved does not count.
   static bool IsSettled(const InodeRecord& record);
@@ -82,6 +91,8 @@ class FileContent {
   bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;
   Result<uint64_t> Find(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                         bool hole) const;
+  Status FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::Range window,
+                    FoldMode mode) const;
   Status ReadRecipe(const InodeRecord& record, uint64_t offset, MutableByteView out) const;
 
   ChunkStore& chunks_;

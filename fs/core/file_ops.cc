@@ -71,7 +71,7 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before) {
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
   if (!fold_for_room && !FileContent::NeedsFold(inode.overlay)) return Status::Ok();
   // The change is accepted; should the fold fail, the overlay goes on holding what it holds.
-  Status folded = FoldLocked(inode, FileContent::FoldMode::kKeepTail);
+  Status folded = FoldSomeLocked(inode, FileContent::FoldMode::kKeepTail);
   return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
 }
 
@@ -174,18 +174,45 @@ Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {
   return Apply(change);
 }
 
+Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) {
+  SILTFS_RETURN_IF_ERROR(LoadOverlay(inode));
+  if (!inode.record.IsRegular() || FileContent::IsSettled(inode.record)) return Status::Ok();
+  const Tally before(inode.record);
+  SILTFS_ASSIGN_OR_RETURN(inode.fold_from,
+                          content_.FoldSome(inode.record, inode.overlay, inode.fold_from, mode));
+  Change change;
+  SaveContent(inode, before, change);
+  return Apply(change);
+}
+
 // What is about to go is not worth it.
 bool FileSystemImpl::NeedsFold(const InodeRecord& record) {
   return record.IsRegular() && record.links > 0 && !FileContent::IsSettled(record);
 }
 
+Result<bool> FileSystemImpl::FoldStep(InodeNumber number) {
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  InodePtr inode = inodes_.Get(number);
+  InodeLock lock(inode, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
+  if (FileContent::FoldsAtOnce(inode->overlay)) {
+    SILTFS_RETURN_IF_ERROR(FoldLocked(*inode, FileContent::FoldMode::kAll));
+    return true;
+  }
+  SILTFS_RETURN_IF_ERROR(FoldSomeLocked(*inode, FileContent::FoldMode::kAll));
+  return false;
+}
+
 void FileSystemImpl::FoldAndLog(InodeNumber number) {
   if (options_.read_only) return;
-  Status status = metadata_->WaitForRoom();
-  if (status.ok()) {
-    InodePtr inode = inodes_.Get(number);
-    InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    status = FoldLocked(*inode, FileContent::FoldMode::kAll);
+  // As many steps as the largest overlay takes; who keeps writing meanwhile folds for himself.
+  constexpr int kMaxSteps = 512;
+  Status status;
+  bool done = false;
+  for (int step = 0; status.ok() && !done && step < kMaxSteps; ++step) {
+    auto stepped = FoldStep(number);
+    done = stepped.ok() && *stepped;
+    status = stepped.status();
   }
   // The file still holds everything; only the space for it is used less well.
   if (!status.ok() && !status.Is(StatusCode::kStale) && options_.report) {

@@ -195,6 +195,10 @@ class FileSystemImpl final : public FileSystem {
   // Saves a change of content that was made in memory, and folds what has grown too large.
   Status ApplyContent(Inode& inode, const Tally& before);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
+  // A part of it, so that whoever waits for the inode does not wait long.
+  Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
+  // Folds a part of a file; true if nothing is left to fold.
+  Result<bool> FoldStep(InodeNumber number);
   // Folds a file that nobody writes to; reports what fails.
   void FoldAndLog(InodeNumber number);
   void FoldLeftovers();

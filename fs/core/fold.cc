@@ -13,18 +13,19 @@
 namespace siltfs {
 namespace {
 
-// How much of a changed stretch is read and cut at once.
+// How much of a changed stretch is read and cut at once, about.
 constexpr uint64_t kReadAheadBytes = 1u << 20;
 
 class Folder {
  public:
   Folder(ChunkStore& chunks, const ChunkerTables& tables, const FileContent& content,
-         const InodeRecord& record, const Overlay& overlay, uint64_t end)
+         const InodeRecord& record, const Overlay& overlay, Overlay::Range window, uint64_t end)
       : chunks_(chunks),
         tables_(tables),
         content_(content),
         record_(record),
         overlay_(overlay),
+        window_(window),
         end_(end),
         base_end_(std::min(record.recipe_limit, end)),
         base_size_(record.recipe.size()),
@@ -61,6 +62,8 @@ class Folder {
   Result<Layout> LayoutAt(uint64_t position);
   // Appends entries from `position` on, at least one; returns where they end.
   Result<uint64_t> Step(uint64_t position, uint64_t region_end, std::vector<RecipeEntry>& entries);
+  Result<bool> ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer);
+  Result<bool> MayTakeOver(uint64_t position, uint64_t region_end);
   Result<uint64_t> CutBytes(uint64_t position, uint64_t region_end,
                             std::vector<RecipeEntry>& entries);
 
@@ -69,6 +72,7 @@ class Folder {
   const FileContent& content_;
   const InodeRecord& record_;
   const Overlay& overlay_;
+  const Overlay::Range window_;
   const uint64_t end_;        // of the new recipe
   const uint64_t base_end_;   // the base counts up to here
   const uint64_t base_size_;  // of the old recipe
@@ -98,7 +102,8 @@ Result<uint64_t> Folder::StartOf(uint64_t begin) {
 Result<std::vector<Folder::Region>> Folder::FindRegions() {
   std::vector<Overlay::Range> changed;
   for (Overlay::Range range : overlay_.CoveredRanges()) {
-    range.end = std::min(range.end, base_end_);
+    range.begin = std::max(range.begin, window_.begin);
+    range.end = std::min({range.end, window_.end, base_end_});
     if (range.begin < range.end) changed.push_back(range);
   }
   // Whatever lies behind the base, and the place where the base was cut off.
@@ -158,70 +163,72 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
   return Layout{Layout::Kind::kBytes, length, {}};
 }
 
+// Appends to `buffer` what lies at `at`: to the end of the region, or one piece. False, and nothing
+// appended, where there are no bytes: a hole or the end of the file.
+Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
+  const uint64_t wanted = std::max(at + 1, std::min(region_end, at + kReadAheadBytes));
+  uint64_t stop = at;
+  while (stop < std::min(wanted, end_)) {
+    SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(stop));
+    if (layout.kind == Layout::Kind::kHole) break;
+    stop += layout.length;
+  }
+  if (stop == at) return false;
+  const size_t before = buffer.size();
+  buffer.resize(before + (stop - at));
+  SILTFS_ASSIGN_OR_RETURN(
+      size_t got, content_.Read(record_, overlay_, at, MutableByteView(buffer).subspan(before)));
+  if (got != stop - at)
+    return Status(StatusCode::kCorruption, "the file is shorter than its inode says");
+  return true;
+}
+
+// Whether what lies at `position` need not be cut.
+Result<bool> Folder::MayTakeOver(uint64_t position, uint64_t region_end) {
+  if (position == end_) return true;
+  SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(position));
+  if (layout.kind != Layout::Kind::kBytes) return true;
+  if (position < region_end) return false;
+  return InStep(position);
+}
+
 Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
                                   std::vector<RecipeEntry>& entries) {
-  // How far the bytes go, and the first place on the way where existing chunks could be taken over.
-  const uint64_t max = tables_.parameters().max;
-  uint64_t bytes_end = position;
-  std::optional<uint64_t> takeover;
-  bool barrier = false;  // a hole or the end of the file follows
-  while (bytes_end < position + kReadAheadBytes && !(takeover && bytes_end >= *takeover + max)) {
-    if (bytes_end == end_) {
-      barrier = true;
-      break;
-    }
-    SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(bytes_end));
-    if (layout.kind == Layout::Kind::kHole) {
-      barrier = true;
-      break;
-    }
-    if (!takeover && bytes_end > position) {
-      bool possible = layout.kind == Layout::Kind::kChunk;
-      if (!possible && bytes_end >= region_end) {
-        SILTFS_ASSIGN_OR_RETURN(possible, InStep(bytes_end));
-      }
-      if (possible) takeover = bytes_end;
-    }
-    bytes_end += layout.length;
-  }
-  // Long plain extents and chunks make the end overshoot; a buffer has to hold one chunk at least.
-  const uint64_t bound = position + kReadAheadBytes + max;
-  if (bytes_end > bound) {
-    bytes_end = bound;
-    barrier = false;
-  }
-  Bytes buffer(bytes_end - position);
-  SILTFS_ASSIGN_OR_RETURN(size_t got, content_.Read(record_, overlay_, position, buffer));
-  if (got != buffer.size())
-    return Status(StatusCode::kCorruption, "the file is shorter than its inode says");
-
   struct Cut {
-    ByteView bytes;
+    size_t begin;
+    size_t length;
     bool hole;
   };
   std::vector<Cut> cuts;
-  std::vector<ByteView> to_put;
-  ByteView rest = buffer;
-  const uint64_t stop = takeover.value_or(bytes_end);
-  while (!rest.empty() && bytes_end - rest.size() < stop) {
-    std::optional<size_t> length = tables_.FindCut(rest);
-    if (!length) {
-      if (!barrier) break;
-      length = rest.size();
+  Bytes buffer;  // from `position` on, read as far as cutting needs
+  bool more = true;
+  size_t done = 0;
+  for (bool existing = false; !existing && done < kReadAheadBytes;) {
+    const ByteView rest = ByteView(buffer).subspan(done);
+    std::optional<size_t> length;
+    if (!rest.empty()) length = tables_.FindCut(rest);
+    if (!length && more) {
+      SILTFS_ASSIGN_OR_RETURN(more, ReadMore(position + buffer.size(), region_end, buffer));
+      continue;
     }
-    ByteView chunk = rest.first(*length);
-    cuts.push_back({chunk, IsAllZero(chunk)});
-    if (!cuts.back().hole) to_put.push_back(chunk);
-    rest = rest.subspan(*length);
+    if (!length) length = rest.size();  // what follows is no part of it
+    cuts.push_back({done, *length, IsAllZero(rest.first(*length))});
+    done += *length;
+    SILTFS_ASSIGN_OR_RETURN(existing, MayTakeOver(position + done, region_end));
+  }
+
+  std::vector<ByteView> to_put;
+  for (const Cut& cut : cuts) {
+    if (!cut.hole) to_put.push_back(ByteView(buffer).subspan(cut.begin, cut.length));
   }
   std::vector<ChunkName> names(to_put.size());
   SILTFS_RETURN_IF_ERROR(chunks_.Put(to_put, names));
   size_t next_name = 0;
   for (const Cut& cut : cuts) {
-    entries.push_back(cut.hole ? RecipeEntry::Hole(cut.bytes.size())
-                               : RecipeEntry::Chunk(names[next_name++], cut.bytes.size()));
+    entries.push_back(cut.hole ? RecipeEntry::Hole(cut.length)
+                               : RecipeEntry::Chunk(names[next_name++], cut.length));
   }
-  return bytes_end - rest.size();
+  return position + done;
 }
 
 Result<uint64_t> Folder::Step(uint64_t position, uint64_t region_end,
@@ -279,8 +286,8 @@ Result<Recipe> Folder::Run() {
 
 Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
                             const FileContent& content, const InodeRecord& record,
-                            const Overlay& overlay, uint64_t end) {
-  return Folder(chunks, tables, content, record, overlay, end).Run();
+                            const Overlay& overlay, Overlay::Range window, uint64_t end) {
+  return Folder(chunks, tables, content, record, overlay, window, end).Run();
 }
 
 }  // namespace siltfs

@@ -15,10 +15,12 @@
 
 namespace siltfs {
 
-// The recipe of the file's first `end` bytes; end <= record.size. New chunks and nodes are put;
+// The recipe of the file's first `end` bytes; end <= record.size. Of what the overlay holds at
+// least that within `window` is in it; where the rest lies it may be what was there before. What
+// lies behind record.recipe_limit and before `end` is always in it. New chunks and nodes are put;
 // nothing else changes.
 Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
                             const FileContent& content, const InodeRecord& record,
-                            const Overlay& overlay, uint64_t end);
+                            const Overlay& overlay, Overlay::Range window, uint64_t end);
 
 }  // namespace siltfs

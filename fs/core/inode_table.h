@@ -36,6 +36,7 @@ struct Inode {
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
   int64_t last_write = 0;  // monotonic nanoseconds
+  uint64_t fold_from = 0;  // where the next FoldSome goes on
 
   // What is in memory may not be what metadata has: load it again.
   void Invalidate() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "fs/meta/schema.h"
@@ -174,6 +175,26 @@ std::vector<Overlay::Range> Overlay::CoveredRanges() const {
     }
   }
   return ranges;
+}
+
+Overlay::Range Overlay::StretchFrom(uint64_t from, size_t max_ranges,
+                                    uint64_t max_plain_bytes) const {
+  auto at = extents_.lower_bound(from);
+  if (at == extents_.end()) return {from, from};
+  Range stretch{at->first, at->first};
+  size_t ranges = 0;
+  uint64_t plain_bytes = 0;
+  std::optional<Kind> kind;
+  for (; at != extents_.end(); ++at) {
+    const auto& [offset, extent] = *at;
+    if (offset != stretch.end || extent.kind != kind) ++ranges;
+    if (extent.kind == Kind::kPlain) plain_bytes += extent.length;
+    const bool full = ranges > max_ranges || plain_bytes > max_plain_bytes;
+    if (full && stretch.size() > 0) break;
+    kind = extent.kind;
+    stretch.end = offset + extent.length;
+  }
+  return stretch;
 }
 
 void Overlay::Erase(uint64_t begin, uint64_t end) {

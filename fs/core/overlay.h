@@ -44,6 +44,7 @@ class Overlay {
   void Load(uint64_t offset, OverlayExtent extent);
 
   bool empty() const { return extents_.empty(); }
+  uint64_t extents() const { return extents_.size(); }
   uint64_t slices() const { return slices_; }
   uint64_t plain_bytes() const { return plain_bytes_; }
   // Plain bytes and bytes of chunk slices.
@@ -68,6 +69,10 @@ class Overlay {
   bool BoundaryAt(uint64_t offset) const;
   // Maximal ranges covered by extents of any kind, in order.
   std::vector<Range> CoveredRanges() const;
+  // From the first extent that begins at or behind `from`, as far as there are no more than so many
+  // ranges, separate from each other or not of one kind, and plain bytes (but one extent at least).
+  // Empty if there is none.
+  Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_plain_bytes) const;
 
   // Each replaces whatever lies in the range.
   void PutPlain(uint64_t offset, ByteView bytes);

@@ -66,7 +66,7 @@ void TestFile::Write(uint64_t offset, ByteView data) {
   if (expected_.size() < offset + data.size()) expected_.resize(offset + data.size());
   std::copy(data.begin(), data.end(), expected_.begin() + static_cast<ptrdiff_t>(offset));
   REQUIRE(record_.size == expected_.size());
-  if (FileContent::NeedsFold(overlay_)) Fold(FileContent::FoldMode::kKeepTail);
+  if (FileContent::NeedsFold(overlay_)) FoldSome();
 }
 
 void TestFile::Truncate(uint64_t size) {
@@ -110,6 +110,13 @@ uint64_t TestFile::FindHole(uint64_t offset) const {
 
 void TestFile::Fold(FileContent::FoldMode mode) {
   REQUIRE_OK(content_.Fold(record_, overlay_, mode));
+  record_.has_overlay = !overlay_.empty();
+}
+
+void TestFile::FoldSome(FileContent::FoldMode mode) {
+  auto next = content_.FoldSome(record_, overlay_, fold_from_, mode);
+  REQUIRE_OK(next);
+  fold_from_ = *next;
   record_.has_overlay = !overlay_.empty();
 }
 

@@ -43,7 +43,9 @@ class TestFile {
   // Folds `source`, which may be this file, first.
   void Clone(TestFile& source, const CloneRange& range);
   void Fold(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
-  // The same, and requires that the content is what it was and the recipe is well-formed.
+  // A part of it, going on where the last one ended.
+  void FoldSome(FileContent::FoldMode mode = FileContent::FoldMode::kKeepTail);
+  // As Fold, and requires that the content is what it was and the recipe is well-formed.
   void FoldAndCheck(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
 
   Bytes Read(uint64_t offset, size_t size) const;
@@ -64,6 +66,7 @@ class TestFile {
   InodeRecord record_;
   Overlay overlay_;
   Bytes expected_;
+  uint64_t fold_from_ = 0;
 };
 
 }  // namespace siltfs::testing

@@ -74,7 +74,13 @@ TEST_CASE("a file reads as it was written, whatever folds come in between") {
     uint64_t offset = random.Below(900'000);
     if (random.OneIn(3)) offset = size;
     if (random.OneIn(4)) offset = offset / 4096 * 4096;
-    switch (random.Below(10)) {
+    switch (random.Below(12)) {
+      case 10:
+        file.FoldSome(FileContent::FoldMode::kAll);
+        break;
+      case 11:
+        file.FoldSome();
+        break;
       case 0:
         file.Truncate(random.OneIn(2) ? random.Below(size + 1) : random.Below(1'200'000));
         break;
@@ -362,6 +368,77 @@ TEST_CASE("a write beyond the largest file is refused and changes nothing") {
   REQUIRE_OK(content.Fold(record, overlay, FileContent::FoldMode::kAll));
   REQUIRE(record.recipe.size() == kMaxRecipeBytes);
   REQUIRE(FileContent::AllocatedBytes(record) == 1);
+}
+
+// Writes of 4 KiB all over a file, none of them next to another.
+void WriteScattered(TestFile& file, Random& random, size_t count) {
+  const uint64_t places = file.expected().size() / 8192;
+  for (size_t i = 0; i < count; ++i)
+    file.Write(random.Below(places) * 8192, RandomBytes(random.Next(), 4096));
+}
+
+TEST_CASE("folded part by part a file is what it is folded at once") {
+  const uint64_t seed = GENERATE(range(1, 5));
+  Random random(seed);
+  ChunkStoreFixture store;
+  TestFile parts(store);
+  TestFile whole(store);
+  const Bytes content = RandomBytes(seed, 12 * kMiB);
+  for (TestFile* file : {&parts, &whole}) {
+    file->Write(0, content);
+    file->FoldAndCheck();
+    Random same(seed + 50);
+    WriteScattered(*file, same, 600);
+    if (seed % 2 == 0) file->Write(12 * kMiB, RandomBytes(7, 500'000));
+  }
+  whole.FoldAndCheck();
+  REQUIRE_FALSE(FileContent::FoldsAtOnce(parts.overlay()));
+  int steps = 0;
+  for (; !parts.overlay().empty(); ++steps) {
+    REQUIRE(steps < 30);
+    parts.FoldSome(FileContent::FoldMode::kAll);
+    if (steps % 4 == 0) parts.RequireContent();
+  }
+  REQUIRE(steps >= 8);
+  REQUIRE((parts.recipe() == whole.recipe()));
+  parts.RequireContent();
+}
+
+TEST_CASE("a write into a file full of changes folds a part of them only") {
+  ChunkStoreFixture store(0);  // each chunk that is got is read
+  TestFile file(store);
+  file.Write(0, RandomBytes(1, 40 * kMiB));
+  file.FoldAndCheck();
+  Random random(2);
+  uint64_t most = 0;
+  bool folded = false;
+  for (int round = 0; round < 40; ++round) {
+    const uint64_t plain = file.overlay().plain_bytes();
+    for (int i = 0; i < 100; ++i) {
+      const uint64_t reads = store.Reads();
+      WriteScattered(file, random, 1);
+      most = std::max(most, store.Reads() - reads);
+    }
+    folded = folded || file.overlay().plain_bytes() < plain;
+  }
+  REQUIRE(folded);
+  // 64 places, two or three chunks and a node or two each.
+  CHECK(most > 64);
+  CHECK(most < 600);
+  file.RequireContent();
+}
+
+TEST_CASE("holes punched all over a file are folded before they are too many") {
+  ChunkStoreFixture store;
+  TestFile file(store);
+  file.Truncate(uint64_t{1} << 24);
+  Random random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    file.PunchHole(random.Below(1u << 16) * 256, 100);
+    if (FileContent::NeedsFold(file.overlay())) file.FoldSome();
+    REQUIRE(file.overlay().extents() < 17'000);
+  }
+  file.FoldAndCheck();
 }
 
 }  // namespace siltfs::testing
