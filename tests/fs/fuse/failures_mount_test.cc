@@ -64,21 +64,6 @@ TEST_CASE("A failed sync reaches the caller") {
   CHECK(Outcome(fsync(file.get())) == EIO);
 }
 
-TEST_CASE("What the file system does not offer is absent, not broken") {
-  MemoryFileSystem fs;
-  MountedFileSystem mount(fs);
-  REQUIRE(WriteFile(mount / "a", "0123456789") == 0);
-  const Descriptor file(mount / "a", O_RDWR);
-  CHECK(Outcome(fallocate(file.get(), FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 4)) ==
-        EOPNOTSUPP);
-  CHECK(lseek(file.get(), 0, SEEK_HOLE) == 10);
-  REQUIRE(lseek(file.get(), 0, SEEK_SET) == 0);
-  const Descriptor copy(mount / "b", O_RDWR | O_CREAT);
-  CHECK(copy_file_range(file.get(), nullptr, copy.get(), nullptr, 10, 0) == 10);
-  const Bytes bytes = ReadAt(copy.get(), 0, 10);
-  CHECK(AsText(bytes) == "0123456789");
-}
-
 TEST_CASE("A mountpoint that cannot be is refused with its path") {
   EnterPrivateMountNamespace();
   MemoryFileSystem fs;

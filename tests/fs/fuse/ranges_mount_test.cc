@@ -1,0 +1,136 @@
+// Holes, allocation and copies of ranges, through the kernel.
+#include <linux/falloc.h>
+#include <sys/wait.h>
+
+#include "store/base/random.h"
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr off_t kMiB = 1 << 20;
+
+Bytes RandomBytes(uint64_t seed, size_t size) {
+  Bytes bytes(size);
+  Random(seed).Fill(bytes);
+  return bytes;
+}
+
+struct Fixture {
+  MemoryFileSystem fs;
+  MountedFileSystem mount{fs};
+
+  std::string Path(const std::string& name) const { return mount / name; }
+};
+
+// What the program found, in a process of its own: this one answers the requests, and a file that
+// is open in it would be waited for.
+struct Found {
+  off_t data;
+  off_t hole;
+  off_t data_behind;
+  int error_behind;
+};
+
+Found SeekInFreshFile(const std::string& path) {
+  int results[2];
+  REQUIRE(pipe(results) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    static const char kBytes[8192] = {1};
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT, 0644);
+    if (pwrite(fd, kBytes, sizeof kBytes, kMiB) != sizeof kBytes) _exit(1);
+    if (ftruncate(fd, 3 * kMiB) != 0) _exit(1);
+    if (pwrite(fd, kBytes, sizeof kBytes, 2 * kMiB) != sizeof kBytes) _exit(1);
+    Found found = {};
+    found.data = lseek(fd, 0, SEEK_DATA);
+    found.hole = lseek(fd, kMiB, SEEK_HOLE);
+    found.data_behind = lseek(fd, 2 * kMiB + 8192, SEEK_DATA);
+    found.error_behind = errno;
+    _exit(write(results[1], &found, sizeof found) == sizeof found ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  Found found = {};
+  REQUIRE(read(results[0], &found, sizeof found) == sizeof found);
+  close(results[0]);
+  close(results[1]);
+  return found;
+}
+
+TEST_CASE_METHOD(Fixture, "Data is found though the kernel has not written it back") {
+  const Found found = SeekInFreshFile(Path("fresh"));
+  CHECK(found.data == kMiB);
+  CHECK(found.hole == kMiB + 8192);
+  CHECK(found.data_behind == -1);
+  CHECK(found.error_behind == ENXIO);
+}
+
+TEST_CASE_METHOD(Fixture, "Holes are found in a file that nobody writes to") {
+  REQUIRE(WriteFile(Path("a"), std::string(8192, 'x')) == 0);
+  REQUIRE(Outcome(truncate(Path("a").c_str(), kMiB)) == 0);
+  const Descriptor file(Path("a"));
+  CHECK(lseek(file.get(), 0, SEEK_HOLE) == 8192);
+  CHECK(lseek(file.get(), 100, SEEK_DATA) == 100);
+  CHECK(Outcome(lseek(file.get(), 8192, SEEK_DATA)) == ENXIO);
+  CHECK(Outcome(lseek(file.get(), kMiB, SEEK_HOLE)) == ENXIO);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "Who opened a file for writing is counted, and forgotten when he closes") {
+  for (int i = 0; i < 3; ++i) {
+    const Found found = SeekInFreshFile(Path("a"));
+    CHECK(found.data == kMiB);
+  }
+  const Descriptor reader(Path("a"));
+  CHECK(lseek(reader.get(), 0, SEEK_DATA) == kMiB);
+}
+
+TEST_CASE_METHOD(Fixture, "Ranges are allocated, zeroed and punched; other ways are refused") {
+  const Bytes data = RandomBytes(1, 20'000);
+  Descriptor file(Path("a"), O_RDWR | O_CREAT);
+  REQUIRE(WriteAt(file.get(), 0, data) == 0);
+  auto allocate = [&](int mode, off_t offset, off_t length) {
+    return Outcome(fallocate(file.get(), mode, offset, length));
+  };
+  CHECK(allocate(FALLOC_FL_KEEP_SIZE, 0, 50'000) == 0);
+  CHECK(StatOf(Path("a")).st_size == 20'000);
+  CHECK(allocate(0, 0, 50'000) == 0);
+  CHECK(StatOf(Path("a")).st_size == 50'000);
+  CHECK(allocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 8192) == 0);
+  CHECK(allocate(FALLOC_FL_ZERO_RANGE, 49'000, 2'000) == 0);
+  CHECK(StatOf(Path("a")).st_size == 51'000);
+  Bytes expected = data;
+  std::fill_n(expected.begin() + 4096, 8192, uint8_t{0});
+  expected.resize(51'000);
+  CHECK(ReadAt(file.get(), 0, 60'000) == expected);
+  CHECK(allocate(FALLOC_FL_COLLAPSE_RANGE, 0, 4096) == EOPNOTSUPP);
+  CHECK(allocate(FALLOC_FL_INSERT_RANGE, 0, 4096) == EOPNOTSUPP);
+  CHECK(allocate(0, off_t{1} << 44, 4096) == EFBIG);
+}
+
+TEST_CASE_METHOD(Fixture, "A range is copied as it was written last") {
+  const Bytes data = RandomBytes(2, 300'000);
+  Descriptor from(Path("a"), O_RDWR | O_CREAT);
+  Descriptor to(Path("b"), O_RDWR | O_CREAT);
+  REQUIRE(WriteAt(from.get(), 0, data) == 0);
+  REQUIRE(WriteAt(to.get(), 0, AsBytes("before")) == 0);
+  loff_t source = 1000;
+  loff_t target = 3;
+  REQUIRE(copy_file_range(from.get(), &source, to.get(), &target, 1'000'000, 0) == 299'000);
+  CHECK(source == 300'000);
+  CHECK(target == 299'003);
+  Bytes expected(data.begin() + 1000, data.end());
+  expected.insert(expected.begin(), {'b', 'e', 'f'});
+  CHECK(ReadAt(to.get(), 0, 400'000) == expected);
+  source = 0;
+  target = 100;
+  CHECK(Outcome(copy_file_range(from.get(), &source, from.get(), &target, 101, 0)) == EINVAL);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
