@@ -38,7 +38,9 @@ struct HandlerContext {
   const FuseBindingOptions options;
   ReadBuffers read_buffers;
   FailureLog failure_log;
-  bool opendir_may_be_declined = false;  // set at INIT, before any other request
+  // Set at INIT, before any other request.
+  bool opendir_may_be_declined = false;
+  bool acls = false;  // the kernel enforces access control lists
 };
 
 HandlerContext& ContextOf(fuse_req_t request);
