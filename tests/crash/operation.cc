@@ -8,7 +8,9 @@
 #include <map>
 #include <set>
 
+#include "fs/core/posix_acl.h"
 #include "store/base/coding.h"
+#include "tests/support/acl_text.h"
 
 namespace siltfs::testing {
 namespace {
@@ -18,10 +20,10 @@ using Kind = Operation::Kind;
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",  "open",     "overwrite",   "write",    "append", "truncate",
-    "close",   "rename",   "rename-new",  "exchange", "link",   "unlink",
-    "mkdir",   "rmdir",    "symlink",     "mknod",    "chmod",  "chown",
-    "utimens", "setxattr", "removexattr", "fsync",    "sync",   "reopen"};
+    "create",  "open",       "overwrite", "write", "append",  "truncate", "close",
+    "rename",  "rename-new", "exchange",  "link",  "unlink",  "mkdir",    "rmdir",
+    "symlink", "mknod",      "chmod",     "chown", "utimens", "setxattr", "removexattr",
+    "setfacl", "fsync",      "sync",      "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
@@ -48,6 +50,22 @@ std::string XattrValue(uint64_t seed) {
   Bytes value(seed % 200);
   Random(seed).Fill(value);
   return std::string(AsText(value));
+}
+
+bool IsDefaultAcl(uint64_t seed) { return seed % 2 == 0; }
+
+// Names up to two users; where it names none a mode says as much.
+std::string AclValue(uint64_t seed) {
+  const auto permissions = [&seed] {
+    seed /= 8;
+    return fmt::format("{}{}{}", seed & 4 ? "r" : "-", seed & 2 ? "w" : "-", seed & 1 ? "x" : "-");
+  };
+  const uint64_t named = seed % 3;
+  std::string text = "u::" + permissions();
+  for (uint64_t i = 1; i <= named; ++i) text += fmt::format(",u:{}:{}", i, permissions());
+  text += ",g::" + permissions();
+  if (named > 0) text += ",m::" + permissions();
+  return AclFromText(text + ",o::" + permissions());
 }
 
 uint32_t NodeMode(uint64_t seed) {
@@ -192,17 +210,18 @@ void OperationGenerator::Plan() {
 
 Operation OperationGenerator::Simple() {
   static constexpr Kind kKinds[] = {
-      Kind::kTruncate, Kind::kClose,         Kind::kRename,  Kind::kRenameNew,
-      Kind::kExchange, Kind::kLink,          Kind::kUnlink,  Kind::kUnlink,
-      Kind::kSymlink,  Kind::kMakeDirectory, Kind::kSetMode, Kind::kRemoveDirectory,
-      Kind::kSetXattr, Kind::kRemoveXattr,   Kind::kWrite,   Kind::kMakeDirectory,
-      Kind::kMakeNode, Kind::kSetOwner,      Kind::kSetTimes};
+      Kind::kTruncate, Kind::kClose,         Kind::kRename,   Kind::kRenameNew,
+      Kind::kExchange, Kind::kLink,          Kind::kUnlink,   Kind::kUnlink,
+      Kind::kSymlink,  Kind::kMakeDirectory, Kind::kSetMode,  Kind::kRemoveDirectory,
+      Kind::kSetXattr, Kind::kRemoveXattr,   Kind::kWrite,    Kind::kMakeDirectory,
+      Kind::kMakeNode, Kind::kSetOwner,      Kind::kSetTimes, Kind::kSetAcl};
   Operation operation = Data(kKinds[random_.Below(std::size(kKinds))]);
   operation.directory = Directory();
   operation.name = Name();
   operation.other_directory = Directory();
   operation.other_name = Name();
-  if (operation.kind == Kind::kMakeDirectory || operation.kind == Kind::kRemoveDirectory) {
+  if (operation.kind == Kind::kMakeDirectory || operation.kind == Kind::kRemoveDirectory ||
+      (operation.kind == Kind::kSetAcl && IsDefaultAcl(operation.data_seed))) {
     operation.directory.clear();
     operation.name = fmt::format("d{}", 2 + random_.Below(2));
   }
@@ -375,6 +394,13 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kSetXattr:
       return Answer(
           fs_.SetXattr(*target, attribute, XattrValue(operation.data_seed), XattrMode::kSet));
+    case Kind::kSetAcl: {
+      const uint64_t seed = operation.data_seed / 16;
+      const std::string_view list =
+          IsDefaultAcl(operation.data_seed) ? kDefaultAclName : kAccessAclName;
+      if (operation.data_seed % 16 < 2) return Answer(fs_.RemoveXattr(*target, list));
+      return Answer(fs_.SetXattr(*target, list, AclValue(seed), XattrMode::kSet));
+    }
     default:
       return Answer(fs_.RemoveXattr(*target, attribute));
   }
