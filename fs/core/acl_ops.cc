@@ -30,6 +30,8 @@ Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_v
   if (!access && !record.IsDirectory())
     return Status(StatusCode::kAccessDenied, "only a directory has a default access control list");
   SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(value));
+  const bool keep = !access || !acl.IsEquivalentToMode();
+  if (keep && !present) SILTFS_RETURN_IF_ERROR(CheckXattrList(inode, name));
 
   Change change;
   if (access) {
@@ -38,7 +40,7 @@ Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_v
   } else {
     inode.default_acl.reset();
   }
-  if (!access || !acl.IsEquivalentToMode()) {
+  if (keep) {
     change.Put(XattrKey(inode.number, name), acl.Encode());
     if (!present) ++record.xattrs;
   } else if (present) {

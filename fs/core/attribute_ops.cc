@@ -106,8 +106,8 @@ Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::
   if (present && mode == XattrMode::kCreate)
     return Status(StatusCode::kAlreadyExists, "the attribute is there");
   if (!present && mode == XattrMode::kReplace) return NoAttribute();
-  if (!present) SILTFS_RETURN_IF_ERROR(CheckXattrList(*inode, name));
   if (IsAclName(name)) return SetAcl(*inode, name, value, present.has_value(), mode);
+  if (!present) SILTFS_RETURN_IF_ERROR(CheckXattrList(*inode, name));
   Change change;
   change.Put(XattrKey(number, name), std::string(value));
   if (!present) ++inode->record.xattrs;

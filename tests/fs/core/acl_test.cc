@@ -329,6 +329,9 @@ TEST_CASE_METHOD(Fixture, "extended attributes' names fit a listing of 64 KiB") 
   for (int i = 0; i < 256; ++i) REQUIRE_OK(fs().SetXattr(file, name(i), "", XattrMode::kSet));
   REQUIRE_CODE(fs().SetXattr(file, "user.x", "", XattrMode::kSet), kNoSpace);
   REQUIRE_CODE(SetAccess(file, kShared), kNoSpace);
+  REQUIRE(Mode(file) == 0100644);
+  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // is not kept, so has no name
+  REQUIRE(Mode(file) == 0100700);
   REQUIRE_OK(fs().SetXattr(file, name(7), "replaced", XattrMode::kSet));
   REQUIRE_OK(fs().RemoveXattr(file, name(7)));
   REQUIRE_OK(fs().SetXattr(file, "user.x", "", XattrMode::kSet));
