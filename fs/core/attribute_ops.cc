@@ -1,5 +1,6 @@
 // Attributes and extended attributes.
 #include "fs/core/file_system_impl.h"
+#include "fs/core/posix_acl.h"
 #include "fs/meta/schema.h"
 
 namespace siltfs {
@@ -58,8 +59,10 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
     record.mtime = now;
     inode.last_write = env_.MonotonicNanoseconds();
   }
-  if (wanted.mode)
+  if (wanted.mode) {
     record.mode = (record.mode & ~kPermissionBits) | (*wanted.mode & kPermissionBits);
+    SILTFS_RETURN_IF_ERROR(AdaptAcl(inode, record.mode, change));
+  }
   if (wanted.uid) record.uid = *wanted.uid;
   if (wanted.gid) record.gid = *wanted.gid;
   if (wanted.atime) record.atime = *wanted.atime;
@@ -103,12 +106,29 @@ Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::
   if (present && mode == XattrMode::kCreate)
     return Status(StatusCode::kAlreadyExists, "the attribute is there");
   if (!present && mode == XattrMode::kReplace) return NoAttribute();
+  if (IsAclName(name)) return SetAcl(*inode, name, value, present.has_value(), mode);
+  if (!present) SILTFS_RETURN_IF_ERROR(CheckXattrList(*inode, name));
   Change change;
   change.Put(XattrKey(number, name), std::string(value));
   if (!present) ++inode->record.xattrs;
   inode->record.ctime = Now();
   Save(*inode, change);
   return Apply(change);
+}
+
+Status FileSystemImpl::CheckXattrList(const Inode& inode, std::string_view new_name) const {
+  constexpr size_t kMostOfOne = 255 + 1;
+  if (inode.record.xattrs < kMaxXattrListBytes / kMostOfOne) return Status::Ok();
+  size_t bytes = new_name.size() + 1;
+  const KeyRange range = RangeOf(Table::kXattr, inode.number);
+  SILTFS_RETURN_IF_ERROR(metadata_->Pin().Scan(range.begin, range.end,
+                                               [&bytes](std::string_view key, std::string_view) {
+                                                 if (auto name = ParseXattrName(key))
+                                                   bytes += name->size() + 1;
+                                                 return true;
+                                               }));
+  if (bytes <= kMaxXattrListBytes) return Status::Ok();
+  return Status(StatusCode::kNoSpace, "the attributes' names would not fit a listing");
 }
 
 Result<std::vector<std::string>> FileSystemImpl::ListXattrs(InodeNumber number) {
@@ -133,7 +153,9 @@ Status FileSystemImpl::RemoveXattr(InodeNumber number, std::string_view name) {
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(Load(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(XattrKey(number, name)));
-  if (!present) return NoAttribute();
+  // There is no list where there would be nothing to say, and so nothing to miss.
+  if (!present) return IsAclName(name) ? Status::Ok() : NoAttribute();
+  if (name == kDefaultAclName) inode->default_acl.reset();
   Change change;
   change.Delete(XattrKey(number, name));
   --inode->record.xattrs;

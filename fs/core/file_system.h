@@ -31,6 +31,7 @@ inline constexpr InodeNumber kRootInode = 1;
 inline constexpr size_t kMaxNameBytes = 255;
 inline constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;  // 16 TiB
 inline constexpr size_t kMaxXattrValueBytes = 65536;
+inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with a zero behind it
 inline constexpr uint32_t kMaxLinks = 1000000;
 
 // Whether a directory may have an entry of this name.
@@ -72,6 +73,9 @@ struct Caller {
   // Permission bits to leave out, unless the directory's default access control list says what
   // there is to leave out.
   uint32_t umask = 0;
+  // Whether such lists are enforced. Else directories' default lists count for nothing: the group's
+  // permission bits, which would then hold the list's mask, would let the whole group in.
+  bool acls = true;
 };
 
 struct DirectoryRecord {
@@ -90,7 +94,12 @@ struct SpaceInfo {
 };
 
 enum class RenameMode : uint8_t { kReplace, kNoReplace, kExchange };
-enum class XattrMode : uint8_t { kSet, kCreate, kReplace };
+enum class XattrMode : uint8_t {
+  kSet,
+  kCreate,
+  kReplace,
+  kSetWithoutSetGid,  // as kSet; the set-group-ID bit goes with a new access control list
+};
 enum class AllocateMode : uint8_t {
   kReserve,  // nothing is set aside; but the file grows, and more than the disk has is refused
   kZero,     // the range becomes a hole
@@ -140,6 +149,12 @@ class FileSystem {
   // --- attributes
   virtual Result<Attributes> GetAttributes(InodeNumber inode) = 0;
   virtual Result<Attributes> SetAttributes(InodeNumber inode, const AttributeChange& change) = 0;
+  // Names are in the namespaces of xattr(7). Of "system." there are the access control lists
+  // (posix_acl.h): setting the access list sets the permission bits, changing these changes the
+  // list, and a list that says no more than they do is not kept. A directory's default list goes to
+  // what is made in it, where it takes the umask's place. kInvalidArgument for a malformed list,
+  // kAccessDenied for a default list of what is no directory, kNoSpace where the names would no
+  // longer fit a listing.
   virtual Result<std::string> GetXattr(InodeNumber inode, std::string_view name) = 0;
   virtual Status SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
                           XattrMode mode) = 0;

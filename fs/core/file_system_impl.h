@@ -133,6 +133,19 @@ class FileSystemImpl final : public FileSystem {
   static Attributes AttributesOf(const Inode& inode);
   // --- attribute_ops.cc
   Result<Attributes> ChangeAttributes(Inode& inode, const AttributeChange& wanted);
+  // kNoSpace if there is no room for another attribute's name; inode loaded.
+  Status CheckXattrList(const Inode& inode, std::string_view new_name) const;
+
+  // --- acl_ops.cc; locks held exclusively, inodes loaded
+  Status SetAcl(Inode& inode, std::string_view name, std::string_view value, bool present,
+                XattrMode mode);
+  // Adds to the change what new permission bits do to the access list.
+  Status AdaptAcl(Inode& inode, uint32_t mode, Change& change) const;
+  Result<std::shared_ptr<const PosixAcl>> DefaultAclOf(Inode& directory) const;
+  // Takes from a new inode's mode what `inherited`, or else the umask, does not grant, and adds the
+  // lists that it inherits.
+  static void SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
+                           uint32_t umask, Change& change);
 
   // --- inode_ops.cc
   // Adds the inode's record to the change.

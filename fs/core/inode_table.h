@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "fs/core/file_system.h"
 #include "fs/core/overlay.h"
+#include "fs/core/posix_acl.h"
 #include "fs/meta/inode_record.h"
 #include "store/base/thread_annotations.h"
 
@@ -32,6 +34,9 @@ struct Inode {
   bool overlay_loaded = false;  // the overlay, too
   InodeRecord record;
   Overlay overlay;
+  // Of a directory that has extended attributes: null if it has no default list; empty until
+  // someone asked.
+  std::optional<std::shared_ptr<const PosixAcl>> default_acl;
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
@@ -41,6 +46,7 @@ struct Inode {
   // What is in memory may not be what metadata has: load it again.
   void Invalidate() {
     loaded = false;
+    default_acl.reset();
     DropOverlay();
   }
   // Overlays are kept in memory for speed only; metadata has them.

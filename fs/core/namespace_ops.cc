@@ -96,6 +96,10 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   SILTFS_RETURN_IF_ERROR(CheckDirectory(*directory));
   SILTFS_ASSIGN_OR_RETURN(auto taken, FindName(parent, name));
   if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
+  std::shared_ptr<const PosixAcl> inherited;
+  if (wanted.caller.acls) {
+    SILTFS_ASSIGN_OR_RETURN(inherited, DefaultAclOf(*directory));
+  }
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = Now();
@@ -127,6 +131,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   inode->loaded = inode->overlay_loaded = true;
   inode->overlay = Overlay(&overlay_plain_bytes_);
   if (wanted.open) inode->open_count = 1;
+  if (!record.IsSymlink()) SetFirstMode(*inode, inherited, wanted.caller.umask, change);
 
   AddName(*directory, name, *inode, change);
   directory->record.mtime = directory->record.ctime = now;

@@ -49,6 +49,11 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   // `find -size`.
   Ask(connection, FUSE_CAP_READDIRPLUS);
   Ask(connection, FUSE_CAP_READDIRPLUS_AUTO);
+  // What a directory hands down may take the umask's place, so it is not applied before that is
+  // known.
+  Ask(connection, FUSE_CAP_DONT_MASK);
+  // The kernel then enforces access control lists, which it reads as extended attributes.
+  context.acls = !context.options.mount.no_xattrs && Ask(connection, FUSE_CAP_POSIX_ACL);
   context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
 
   // Truncation at open then arrives as SETATTR, where the kernel also drops set-user-id bits;

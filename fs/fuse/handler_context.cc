@@ -30,7 +30,10 @@ FileSystem& FileSystemOf(fuse_req_t request) { return ContextOf(request).file_sy
 
 Caller CallerOf(fuse_req_t request) {
   const fuse_ctx* caller = fuse_req_ctx(request);
-  return {.uid = caller->uid, .gid = caller->gid};
+  return {.uid = caller->uid,
+          .gid = caller->gid,
+          .umask = caller->umask,
+          .acls = ContextOf(request).acls};
 }
 
 void ReplyError(fuse_req_t request, const Status& status) {

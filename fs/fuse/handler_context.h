@@ -40,8 +40,10 @@ struct HandlerContext {
   ReadBuffers read_buffers;
   FailureLog failure_log;
   FilesOpenForWriting open_for_writing;
-  BackgroundTasks tasks;                 // each of them answers a request
-  bool opendir_may_be_declined = false;  // set at INIT, before any other request
+  BackgroundTasks tasks;  // each of them answers a request
+  // Set at INIT, before any other request.
+  bool opendir_may_be_declined = false;
+  bool acls = false;  // the kernel enforces access control lists
 };
 
 HandlerContext& ContextOf(fuse_req_t request);

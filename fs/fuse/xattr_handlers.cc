@@ -1,16 +1,59 @@
-// Handlers of requests about extended attributes.
+// Handlers of requests about extended attributes, which live in the namespaces of xattr(7):
+// "user.", "trusted." and "security.", and of "system." the access control lists.
 //
-// Access control lists (system.posix_acl_*) are refused rather than stored: the kernel would not
-// enforce them here, and a list that is kept but not obeyed is worse than none. So is everything
-// else under "system.".
+// The kernel decides who may read and write which name; what it does not do is hide names in
+// "trusted." from a listing. It tells a caller's user but not its capabilities: user 0 stands for
+// CAP_SYS_ADMIN here.
+//
+// Where the kernel does not enforce access control lists they are refused rather than stored: a
+// list that is kept but not obeyed is worse than none.
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include <algorithm>
+#include <array>
+
+#include "fs/core/posix_acl.h"
 #include "fs/fuse/handler_context.h"
 
 namespace siltfs::fuse {
 namespace {
 
-bool IsRefused(std::string_view name) { return name.starts_with("system."); }
+constexpr std::string_view kTrusted = "trusted.";
+constexpr std::array<std::string_view, 3> kNamespaces = {"user.", kTrusted, "security."};
+
+// 0, or the errno why there can be no such attribute, with which the request is to be answered.
+int Refusal(fuse_req_t request, std::string_view name) {
+  if (IsAclName(name)) return ContextOf(request).acls ? 0 : EOPNOTSUPP;
+  const auto found =
+      std::find_if(kNamespaces.begin(), kNamespaces.end(),
+                   [name](std::string_view space) { return name.starts_with(space); });
+  if (found == kNamespaces.end()) return EOPNOTSUPP;
+  return name.size() == found->size() ? EINVAL : 0;
+}
+
+// Supplementary groups are read from /proc, since the kernel sends none: whoever is gone already,
+// or lives in another namespace of processes, is taken for a member of none.
+bool IsInGroup(fuse_req_t request, gid_t group) {
+  if (fuse_req_ctx(request)->gid == group) return true;
+  std::vector<gid_t> groups(64);
+  int count = fuse_req_getgroups(request, static_cast<int>(groups.size()), groups.data());
+  if (count > static_cast<int>(groups.size())) {
+    groups.resize(static_cast<size_t>(count));
+    count = std::min(count, fuse_req_getgroups(request, count, groups.data()));
+  }
+  if (count < 0) return false;
+  return std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
+}
+
+// Whether the caller may set the set-group-ID bit of this file, and so does not take it away with a
+// new access control list. (The kernel knows, but libfuse does not pass FUSE_SETXATTR_ACL_KILL_SGID
+// on. User 0 stands for CAP_FSETID.) The kernel lets nothing else change the inode meanwhile.
+Result<bool> KeepsSetGid(fuse_req_t request, InodeNumber inode) {
+  if (fuse_req_ctx(request)->uid == 0) return true;
+  SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, FileSystemOf(request).GetAttributes(inode));
+  return (attributes.mode & S_ISGID) == 0 || IsInGroup(request, attributes.gid);
+}
 
 // `size` is what the caller has room for; 0 asks how much is needed.
 void ReplyValue(fuse_req_t request, std::string_view value, size_t size) {
@@ -24,8 +67,8 @@ void ReplyValue(fuse_req_t request, std::string_view value, size_t size) {
 }
 
 void GetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, size_t size) {
-  if (IsRefused(name)) {
-    fuse_reply_err(request, EOPNOTSUPP);
+  if (const int refusal = Refusal(request, name); refusal != 0) {
+    fuse_reply_err(request, refusal);
     return;
   }
   const Result<std::string> value = FileSystemOf(request).GetXattr(inode, name);
@@ -35,8 +78,8 @@ void GetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, size_t siz
 
 void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char* value,
               size_t size, int flags) {
-  if (IsRefused(name)) {
-    fuse_reply_err(request, EOPNOTSUPP);
+  if (const int refusal = Refusal(request, name); refusal != 0) {
+    fuse_reply_err(request, refusal);
     return;
   }
   XattrMode mode = XattrMode::kSet;
@@ -53,6 +96,11 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
       fuse_reply_err(request, EINVAL);
       return;
   }
+  if (name == kAccessAclName) {
+    const Result<bool> keeps_set_gid = KeepsSetGid(request, inode);
+    if (!keeps_set_gid.ok()) return ReplyError(request, keeps_set_gid.status());
+    if (!*keeps_set_gid) mode = XattrMode::kSetWithoutSetGid;
+  }
   ReplyOutcome(request, FileSystemOf(request).SetXattr(inode, name, {value, size}, mode));
 }
 
@@ -60,13 +108,16 @@ void ListXattrs(fuse_req_t request, fuse_ino_t inode, size_t size) {
   const Result<std::vector<std::string>> names = FileSystemOf(request).ListXattrs(inode);
   if (!names.ok()) return ReplyError(request, names.status());
   std::string list;  // each name with a zero behind it
-  for (const std::string& name : *names) list.append(name.c_str(), name.size() + 1);
+  const bool shows_trusted = fuse_req_ctx(request)->uid == 0;
+  for (const std::string& name : *names) {
+    if (shows_trusted || !name.starts_with(kTrusted)) list.append(name.c_str(), name.size() + 1);
+  }
   ReplyValue(request, list, size);
 }
 
 void RemoveXattr(fuse_req_t request, fuse_ino_t inode, const char* name) {
-  if (IsRefused(name)) {
-    fuse_reply_err(request, EOPNOTSUPP);
+  if (const int refusal = Refusal(request, name); refusal != 0) {
+    fuse_reply_err(request, refusal);
     return;
   }
   ReplyOutcome(request, FileSystemOf(request).RemoveXattr(inode, name));

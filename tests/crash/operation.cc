@@ -8,7 +8,9 @@
 #include <map>
 #include <set>
 
+#include "fs/core/posix_acl.h"
 #include "store/base/coding.h"
+#include "tests/support/acl_text.h"
 
 namespace siltfs::testing {
 namespace {
@@ -21,7 +23,7 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "create",   "open",       "overwrite",   "write",   "append",     "truncate", "punch-hole",
     "allocate", "copy-range", "close",       "rename",  "rename-new", "exchange", "link",
     "unlink",   "mkdir",      "rmdir",       "symlink", "mknod",      "chmod",    "chown",
-    "utimens",  "setxattr",   "removexattr", "fsync",   "sync",       "reopen"};
+    "utimens",  "setxattr",   "removexattr", "setfacl", "fsync",      "sync",     "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
@@ -48,6 +50,22 @@ std::string XattrValue(uint64_t seed) {
   Bytes value(seed % 200);
   Random(seed).Fill(value);
   return std::string(AsText(value));
+}
+
+bool IsDefaultAcl(uint64_t seed) { return seed % 2 == 0; }
+
+// Names up to two users; where it names none a mode says as much.
+std::string AclValue(uint64_t seed) {
+  const auto permissions = [&seed] {
+    seed /= 8;
+    return fmt::format("{}{}{}", seed & 4 ? "r" : "-", seed & 2 ? "w" : "-", seed & 1 ? "x" : "-");
+  };
+  const uint64_t named = seed % 3;
+  std::string text = "u::" + permissions();
+  for (uint64_t i = 1; i <= named; ++i) text += fmt::format(",u:{}:{}", i, permissions());
+  text += ",g::" + permissions();
+  if (named > 0) text += ",m::" + permissions();
+  return AclFromText(text + ",o::" + permissions());
 }
 
 uint32_t NodeMode(uint64_t seed) {
@@ -200,13 +218,14 @@ Operation OperationGenerator::Simple() {
       Kind::kExchange,  Kind::kLink,          Kind::kUnlink,   Kind::kUnlink,
       Kind::kSymlink,   Kind::kMakeDirectory, Kind::kSetMode,  Kind::kRemoveDirectory,
       Kind::kSetXattr,  Kind::kRemoveXattr,   Kind::kWrite,    Kind::kMakeDirectory,
-      Kind::kMakeNode,  Kind::kSetOwner,      Kind::kSetTimes};
+      Kind::kMakeNode,  Kind::kSetOwner,      Kind::kSetTimes, Kind::kSetAcl};
   Operation operation = Data(kKinds[random_.Below(std::size(kKinds))]);
   operation.directory = Directory();
   operation.name = Name();
   operation.other_directory = Directory();
   operation.other_name = Name();
-  if (operation.kind == Kind::kMakeDirectory || operation.kind == Kind::kRemoveDirectory) {
+  if (operation.kind == Kind::kMakeDirectory || operation.kind == Kind::kRemoveDirectory ||
+      (operation.kind == Kind::kSetAcl && IsDefaultAcl(operation.data_seed))) {
     operation.directory.clear();
     operation.name = fmt::format("d{}", 2 + random_.Below(2));
   }
@@ -401,6 +420,13 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
     case Kind::kSetXattr:
       return Answer(
           fs_.SetXattr(*target, attribute, XattrValue(operation.data_seed), XattrMode::kSet));
+    case Kind::kSetAcl: {
+      const uint64_t seed = operation.data_seed / 16;
+      const std::string_view list =
+          IsDefaultAcl(operation.data_seed) ? kDefaultAclName : kAccessAclName;
+      if (operation.data_seed % 16 < 2) return Answer(fs_.RemoveXattr(*target, list));
+      return Answer(fs_.SetXattr(*target, list, AclValue(seed), XattrMode::kSet));
+    }
     default:
       return Answer(fs_.RemoveXattr(*target, attribute));
   }

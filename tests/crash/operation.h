@@ -43,6 +43,7 @@ struct Operation {
     kSetTimes,
     kSetXattr,
     kRemoveXattr,
+    kSetAcl,   // or removes one
     kFsync,    // what is open in the slot
     kSyncAll,  //
     kReopen,   // everything open is forgotten: the store was closed, or crashed

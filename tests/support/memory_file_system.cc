@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "fs/core/posix_acl.h"
+
 namespace siltfs::testing {
 namespace {
 
 constexpr uint32_t kPermissionBits = 07777;
+constexpr uint32_t kAccessBits = 0777;
 
 bool IsDirectory(const Attributes& attributes) { return S_ISDIR(attributes.mode); }
 
@@ -120,6 +123,7 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
     caller.gid = directory->attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
+  if (!S_ISLNK(mode)) mode = Inherit(*directory, inode, mode, caller);
   const int64_t now = clock_();
   inode.attributes = {.inode = number,
                       .mode = mode,
@@ -139,6 +143,17 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
   inode.lookups = 1;
   AddEntry(*directory, name, number);
   return &inode;
+}
+
+uint32_t MemoryFileSystem::Inherit(const Inode& directory, Inode& inode, uint32_t mode,
+                                   const Caller& caller) {
+  const auto inherited = directory.xattrs.find(kDefaultAclName);
+  if (inherited == directory.xattrs.end() || !caller.acls) return mode & ~caller.umask;
+  PosixAcl acl = *PosixAcl::Decode(inherited->second);
+  acl.LimitTo(mode);
+  if (!acl.IsEquivalentToMode()) inode.xattrs.emplace(kAccessAclName, acl.Encode());
+  if (S_ISDIR(mode)) inode.xattrs.emplace(*inherited);
+  return (mode & ~kAccessBits) | acl.PermissionBits();
 }
 
 Result<Attributes> MemoryFileSystem::MakeNode(InodeNumber parent, std::string_view name,
@@ -362,7 +377,14 @@ Result<Attributes> MemoryFileSystem::SetAttributes(InodeNumber inode,
     Resize(*file, *change.size);
     attributes.mtime = clock_();
   }
-  if (change.mode) attributes.mode = (attributes.mode & S_IFMT) | (*change.mode & kPermissionBits);
+  if (change.mode) {
+    attributes.mode = (attributes.mode & S_IFMT) | (*change.mode & kPermissionBits);
+    if (const auto list = found->xattrs.find(kAccessAclName); list != found->xattrs.end()) {
+      PosixAcl acl = *PosixAcl::Decode(list->second);
+      acl.SetPermissionBits(attributes.mode);
+      list->second = acl.Encode();
+    }
+  }
   if (change.uid) attributes.uid = *change.uid;
   if (change.gid) attributes.gid = *change.gid;
   if (change.atime) attributes.atime = *change.atime;
@@ -394,8 +416,29 @@ Status MemoryFileSystem::SetXattr(InodeNumber inode, std::string_view name, std:
   if (mode == XattrMode::kReplace && !exists) {
     return Failed(StatusCode::kNoAttribute, "no such extended attribute", inode);
   }
+  if (IsAclName(name)) return SetAcl(*found, name, value, mode);
   found->xattrs.insert_or_assign(std::string(name), std::string(value));
   found->attributes.ctime = clock_();
+  return {};
+}
+
+Status MemoryFileSystem::SetAcl(Inode& inode, std::string_view name, std::string_view value,
+                                XattrMode mode) {
+  Attributes& attributes = inode.attributes;
+  if (S_ISLNK(attributes.mode))
+    return Failed(StatusCode::kUnsupported, "a symbolic link", attributes.inode);
+  const bool access = name == kAccessAclName;
+  if (!access && !IsDirectory(attributes))
+    return Failed(StatusCode::kAccessDenied, "not a directory", attributes.inode);
+  SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(value));
+  if (access) attributes.mode = (attributes.mode & ~kAccessBits) | acl.PermissionBits();
+  if (access && mode == XattrMode::kSetWithoutSetGid) attributes.mode &= ~uint32_t{S_ISGID};
+  if (access && acl.IsEquivalentToMode()) {
+    inode.xattrs.erase(std::string(name));
+  } else {
+    inode.xattrs.insert_or_assign(std::string(name), acl.Encode());
+  }
+  attributes.ctime = clock_();
   return {};
 }
 
@@ -411,6 +454,7 @@ Status MemoryFileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * found, Find(inode));
   const auto xattr = found->xattrs.find(name);
+  if (xattr == found->xattrs.end() && IsAclName(name)) return {};
   if (xattr == found->xattrs.end())
     return Failed(StatusCode::kNoAttribute, "no such extended attribute", inode);
   found->xattrs.erase(xattr);

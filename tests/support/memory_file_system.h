@@ -107,6 +107,11 @@ class MemoryFileSystem : public FileSystem {
   // A new inode under a name that was free; looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
                       Caller caller) SILTFS_REQUIRES(mutex_);
+  // What is left of a new inode's mode; gives it the access control lists it inherits.
+  static uint32_t Inherit(const Inode& directory, Inode& inode, uint32_t mode,
+                          const Caller& caller);
+  Status SetAcl(Inode& inode, std::string_view name, std::string_view value, XattrMode mode)
+      SILTFS_REQUIRES(mutex_);
   void AddEntry(Inode& directory, std::string_view name, InodeNumber inode) SILTFS_REQUIRES(mutex_);
   void RemoveEntry(Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
   // Takes a name's link from the inode, and the inode itself if nothing holds it any more.

@@ -2,9 +2,13 @@
 // remounts and crashes.
 #include <fmt/format.h>
 
+#include <array>
+
+#include "fs/core/posix_acl.h"
 #include "store/base/random.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
+#include "tests/support/acl_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
 
@@ -32,7 +36,7 @@ class Generator {
 
   Operation Next() {
     Operation op;
-    op.kind = random_.Below(110);
+    op.kind = random_.Below(114);
     op.directory = DirectoryName(random_.Below(kDirectories));
     op.other_directory = DirectoryName(random_.Below(kDirectories));
     op.name = fmt::format("n{}", random_.Below(kNames));
@@ -71,8 +75,8 @@ std::string NameOf(const Status& status) { return std::string(StatusCodeName(sta
 // Allocates in, zeroes or clones from the file (0: there is none), which is then closed.
 std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, InodeNumber other) {
   if (file == 0) return "none";
-  if (op.kind < 104) {
-    const auto mode = op.kind < 102 ? AllocateMode::kZero : AllocateMode::kReserve;
+  if (op.kind < 108) {
+    const auto mode = op.kind < 106 ? AllocateMode::kZero : AllocateMode::kReserve;
     REQUIRE_OK(fs.OpenFile(file, false));
     Status allocated = fs.Allocate(file, mode, op.offset, op.length, op.number % 2 == 0);
     fs.ReleaseFile(file);
@@ -158,14 +162,25 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 88) return made(fs.MakeSymlink(*directory, op.name, op.other_name, kCaller));
   if (op.kind < 91) return made(fs.MakeDirectory(*directory, op.name, 0750, kCaller));
   if (op.kind < 94) return name_of(fs.RemoveDirectory(*directory, op.name));
-  if (op.kind < 97) {
+  if (op.kind < 98) {
+    if (!target.ok()) return "none";
+    const InodeNumber inode = op.number % 3 == 0 ? *directory : target->inode;
+    static constexpr std::array kLists = {
+        "u::rwx,g::r-x,o::---", "u::rwx,u:1:rw-,g::r--,m::rw-,o::r--",
+        "u::rwx,u:1:rw-,g::rwx,m::r--,o::rw-", "u::rwx,u:1:rwx,g::---,o::---"};
+    const std::string_view name = op.number % 2 == 0 ? kAccessAclName : kDefaultAclName;
+    if (op.number % 10 < 2) return name_of(fs.RemoveXattr(inode, name));
+    return name_of(fs.SetXattr(
+        inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
+  }
+  if (op.kind < 101) {
     if (!target.ok()) return "none";
     const std::string value(op.number % 300, 'v');
     return name_of(fs.SetXattr(target->inode, "user." + op.other_name, value, XattrMode::kSet));
   }
-  if (op.kind < 99)
+  if (op.kind < 103)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";
-  if (op.kind < 100) return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
+  if (op.kind < 104) return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
   return RunOnRange(fs, op, is_file ? target->inode : 0, *other);
 }
 
@@ -182,7 +197,7 @@ std::string Describe(FileSystem& fs, InodeNumber inode, const std::string& path)
   for (const std::string& name : *names) {
     auto value = fs.GetXattr(inode, name);
     REQUIRE_OK(value);
-    text += fmt::format(" {}={}", name, value->size());
+    text += fmt::format(" {}={}", name, IsAclName(name) ? AclToText(*value) : *value);
   }
   if ((attributes->mode & 0170000) == 0120000) text += " -> " + *fs.ReadLink(inode);
   return text;

@@ -1,4 +1,6 @@
 // Extended attributes through the kernel.
+#include <string.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 
 #include <set>
@@ -80,15 +82,56 @@ TEST_CASE_METHOD(Fixture, "A name may be 255 bytes long") {
   CHECK(Set(longest + "n", "x") == ERANGE);
 }
 
-TEST_CASE_METHOD(Fixture, "Access control lists are refused, since nobody would enforce them") {
-  // Version 2; owner rwx, user 1 rwx, group r-x, mask rwx, other r-x.
-  const std::string acl(
-      "\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x07\0\x01\0\0\0\x04\0\x05\0\xff\xff\xff\xff"
-      "\x10\0\x07\0\xff\xff\xff\xff\x20\0\x05\0\xff\xff\xff\xff",
-      44);
-  CHECK(Set("system.posix_acl_access", acl) == EOPNOTSUPP);
-  const ssize_t size = listxattr(path.c_str(), nullptr, 0);
-  CHECK(size == 0);
+TEST_CASE_METHOD(Fixture, "There are the namespaces of xattr(7) and no others") {
+  for (const char* name : {"user.a", "trusted.a", "security.a"}) {
+    INFO(name);
+    CHECK(Set(name, "1") == 0);
+    CHECK(Get(name) == "1");
+    CHECK(Outcome(removexattr(path.c_str(), name)) == 0);
+  }
+  for (const char* name :
+       {"system.a", "system.posix_acl", "system.posix_acl_access2", "other.a", "user", "a"}) {
+    INFO(name);
+    CHECK(Set(name, "1") == EOPNOTSUPP);
+    CHECK(Outcome(getxattr(path.c_str(), name, nullptr, 0)) == EOPNOTSUPP);
+    CHECK(Outcome(removexattr(path.c_str(), name)) == EOPNOTSUPP);
+  }
+  for (const char* name : {"user.", "trusted.", "security."}) {
+    INFO(name);
+    CHECK(Set(name, "1") == EINVAL);
+  }
+  CHECK(listxattr(path.c_str(), nullptr, 0) == 0);
+}
+
+TEST_CASE("Trusted attributes are root's, and root's alone to see") {
+  MemoryFileSystem fs;
+  MountOptions options;
+  options.allow_other = true;
+  MountedFileSystem mount(fs, options);
+  const std::string path = mount / "file";
+  REQUIRE(WriteFile(path, "") == 0);
+  REQUIRE(Outcome(chmod(path.c_str(), 0666)) == 0);
+  for (const char* name : {"user.a", "trusted.b", "security.c", "user.trusted.d"})
+    REQUIRE(Outcome(setxattr(path.c_str(), name, "1", 1, 0)) == 0);
+  const ssize_t all = static_cast<ssize_t>(sizeof "user.a" + sizeof "trusted.b" +
+                                           sizeof "security.c" + sizeof "user.trusted.d");
+  CHECK(listxattr(path.c_str(), nullptr, 0) == all);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(1);
+    char list[256];
+    const ssize_t size = listxattr(path.c_str(), list, sizeof list);
+    const ssize_t rest = all - static_cast<ssize_t>(sizeof "trusted.b");
+    if (size != rest || listxattr(path.c_str(), nullptr, 0) != rest) _exit(2);
+    if (memmem(list, static_cast<size_t>(size), "trusted.b", 9) != nullptr) _exit(3);
+    if (getxattr(path.c_str(), "trusted.b", nullptr, 0) >= 0 || errno != ENODATA) _exit(4);
+    if (setxattr(path.c_str(), "trusted.b", "2", 1, 0) == 0 || errno != EPERM) _exit(5);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("A mount without extended attributes has none") {

@@ -1,0 +1,100 @@
+// Access control lists: what they do to modes, and what modes do to them.
+//
+// The kernel enforces the lists and reads them as extended attributes; keeping them in step with
+// the permission bits, and handing a directory's default list down, is the file system's part.
+#include "fs/core/file_system_impl.h"
+#include "fs/core/posix_acl.h"
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint32_t kAccessBits = 0777;
+constexpr uint32_t kSetGidBit = 02000;
+
+// What was checked when it was set can only be damaged.
+Result<PosixAcl> DecodeStored(std::string_view value) {
+  auto acl = PosixAcl::Decode(value);
+  if (acl.ok()) return acl;
+  return Status(StatusCode::kCorruption, std::string(acl.status().cause()));
+}
+
+}  // namespace
+
+Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_view value,
+                              bool present, XattrMode mode) {
+  InodeRecord& record = inode.record;
+  if (record.IsSymlink())
+    return Status(StatusCode::kUnsupported, "a symbolic link has no access control list");
+  const bool access = name == kAccessAclName;
+  if (!access && !record.IsDirectory())
+    return Status(StatusCode::kAccessDenied, "only a directory has a default access control list");
+  SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(value));
+  const bool keep = !access || !acl.IsEquivalentToMode();
+  if (keep && !present) SILTFS_RETURN_IF_ERROR(CheckXattrList(inode, name));
+
+  Change change;
+  if (access) {
+    record.mode = (record.mode & ~kAccessBits) | acl.PermissionBits();
+    if (mode == XattrMode::kSetWithoutSetGid) record.mode &= ~kSetGidBit;
+  } else {
+    inode.default_acl.reset();
+  }
+  if (keep) {
+    change.Put(XattrKey(inode.number, name), acl.Encode());
+    if (!present) ++record.xattrs;
+  } else if (present) {
+    change.Delete(XattrKey(inode.number, name));
+    --record.xattrs;
+  }
+  record.ctime = Now();
+  Save(inode, change);
+  return Apply(change);
+}
+
+Status FileSystemImpl::AdaptAcl(Inode& inode, uint32_t mode, Change& change) const {
+  change.inodes.push_back(&inode);  // whose mode has changed already
+  if (inode.record.xattrs == 0) return Status::Ok();
+  const std::string key = XattrKey(inode.number, kAccessAclName);
+  SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(key));
+  if (!value) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(PosixAcl acl, DecodeStored(*value));
+  acl.SetPermissionBits(mode);
+  change.Put(key, acl.Encode());
+  return Status::Ok();
+}
+
+Result<std::shared_ptr<const PosixAcl>> FileSystemImpl::DefaultAclOf(Inode& directory) const {
+  if (directory.record.xattrs == 0) return std::shared_ptr<const PosixAcl>();
+  if (directory.default_acl) return *directory.default_acl;
+  SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(XattrKey(directory.number, kDefaultAclName)));
+  std::shared_ptr<const PosixAcl> acl;
+  if (value) {
+    SILTFS_ASSIGN_OR_RETURN(PosixAcl decoded, DecodeStored(*value));
+    acl = std::make_shared<const PosixAcl>(std::move(decoded));
+  }
+  directory.default_acl = acl;
+  return acl;
+}
+
+void FileSystemImpl::SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
+                                  uint32_t umask, Change& change) {
+  InodeRecord& record = inode.record;
+  if (!inherited) {
+    record.mode &= ~(umask & kAccessBits);
+    return;
+  }
+  PosixAcl access = *inherited;
+  access.LimitTo(record.mode);
+  record.mode = (record.mode & ~kAccessBits) | access.PermissionBits();
+  if (!access.IsEquivalentToMode()) {
+    change.Put(XattrKey(inode.number, kAccessAclName), access.Encode());
+    ++record.xattrs;
+  }
+  if (!record.IsDirectory()) return;
+  change.Put(XattrKey(inode.number, kDefaultAclName), inherited->Encode());
+  ++record.xattrs;
+  inode.default_acl = inherited;
+}
+
+}  // namespace siltfs

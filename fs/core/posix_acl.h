@@ -1,0 +1,83 @@
+// POSIX access control lists: who, besides owner, group and others, may do what with a file, and
+// what a directory hands down to what is made in it. From POSIX.1e draft 17, section 23, as Linux
+// has it (acl(5)); the kernel enforces them, this computes what a file system owes it.
+//
+// The form is that of the extended attributes system.posix_acl_access and system.posix_acl_default:
+// little-endian, a 32-bit version (2), then entries of tag (16 bits), permissions (16) and user or
+// group id (32).
+//
+// A plain value; thread-safety as such.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/result.h"
+
+namespace siltfs {
+
+inline constexpr std::string_view kAccessAclName = "system.posix_acl_access";
+inline constexpr std::string_view kDefaultAclName = "system.posix_acl_default";
+
+inline bool IsAclName(std::string_view name) {
+  return name == kAccessAclName || name == kDefaultAclName;
+}
+
+class PosixAcl {
+ public:
+  enum class Tag : uint16_t {  // in the order in which entries stand
+    kUserObj = 0x01,           // the owner
+    kUser = 0x02,              // a named user
+    kGroupObj = 0x04,          // the owning group
+    kGroup = 0x08,             // a named group
+    kMask = 0x10,              // the most that a named user or any group gets
+    kOther = 0x20,
+  };
+  static constexpr uint32_t kNoId = 0xffffffff;
+
+  struct Entry {
+    Tag tag = Tag::kOther;
+    uint32_t permissions = 0;  // read 4, write 2, execute 1
+    uint32_t id = kNoId;       // of kUser and kGroup
+    bool operator==(const Entry&) const = default;
+  };
+
+  // What the kernel reads at once on machines with small pages; a longer list would be stored and
+  // then keep everyone out.
+  static constexpr size_t kMaxBytes = 4096;
+
+  // kInvalidArgument unless the kernel would take the list: one entry each for owner, owning group
+  // and others, named users behind the owner, named groups behind the owning group, a mask if
+  // anyone is named. Ids may come in any order, and repeat: the first that fits counts.
+  static Result<PosixAcl> Decode(std::string_view value);
+  std::string Encode() const;
+
+  // The permission bits (0777) of a file with this access list. The group's are the mask's if there
+  // is one.
+  uint32_t PermissionBits() const;
+  // Says no more than PermissionBits.
+  bool IsEquivalentToMode() const { return entries_.size() == 3; }
+  // The file's permission bits become those of `mode` (chmod).
+  void SetPermissionBits(uint32_t mode);
+  // Turns a directory's default list into the access list of what is made in it with `mode`: nobody
+  // gets more than either grants.
+  void LimitTo(uint32_t mode);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool operator==(const PosixAcl&) const = default;
+
+ private:
+  explicit PosixAcl(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+
+  uint32_t PermissionsOf(Tag tag) const;
+  Entry& Find(Tag tag);
+  // The entry that the group's permission bits stand for.
+  Entry& GroupClass();
+  bool HasMask() const;
+
+  std::vector<Entry> entries_;  // valid, always
+};
+
+}  // namespace siltfs

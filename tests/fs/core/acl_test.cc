@@ -1,0 +1,343 @@
+// Access control lists and permission bits keep in step, over remounts and crashes.
+#include <fmt/format.h>
+
+#include "fs/core/posix_acl.h"
+#include "fs/core/store_layout.h"
+#include "fs/meta/inode_record.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/schema.h"
+#include "tests/fs/core/recount_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/acl_text.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr Caller kMasked{.uid = 1000, .gid = 1000, .umask = 027};
+// Of a directory whose group shares everything; its mask leaves out nothing.
+constexpr const char* kShared = "u::rwx,u:1001:rwx,g::r-x,m::rwx,o::---";
+
+struct Fixture {
+  StoreFixture store;
+  InodeNumber directory = 0;
+  InodeNumber file = 0;
+
+  Fixture() {
+    store.env().SetClock(100);
+    store.Open();
+    directory = MakeDir(fs(), kRootInode, "d");
+    file = MakeFile(fs(), kRootInode, "f");
+    store.env().SetClock(200);
+  }
+  FileSystem& fs() { return store.fs(); }
+
+  Status Set(InodeNumber inode, std::string_view name, std::string_view text,
+             XattrMode mode = XattrMode::kSet) {
+    return fs().SetXattr(inode, name, AclFromText(text), mode);
+  }
+  Status SetAccess(InodeNumber inode, std::string_view text) {
+    return Set(inode, kAccessAclName, text);
+  }
+  Status SetDefault(InodeNumber inode, std::string_view text) {
+    return Set(inode, kDefaultAclName, text);
+  }
+  // "none" if there is none.
+  std::string Get(InodeNumber inode, std::string_view name) {
+    auto value = fs().GetXattr(inode, name);
+    if (value.status().Is(StatusCode::kNoAttribute)) return "none";
+    REQUIRE_OK(value);
+    return AclToText(*value);
+  }
+  std::string Access(InodeNumber inode) { return Get(inode, kAccessAclName); }
+  std::string Default(InodeNumber inode) { return Get(inode, kDefaultAclName); }
+  uint32_t Mode(InodeNumber inode) {
+    auto attributes = fs().GetAttributes(inode);
+    REQUIRE_OK(attributes);
+    return attributes->mode;
+  }
+  void ChangeMode(InodeNumber inode, uint32_t mode) {
+    AttributeChange change;
+    change.mode = mode;
+    REQUIRE_OK(fs().SetAttributes(inode, change));
+  }
+  InodeNumber Made(const Result<Attributes>& made) {
+    REQUIRE_OK(made);
+    fs().Forget(made->inode, 1);
+    return made->inode;
+  }
+  InodeNumber Create(std::string_view name, uint32_t mode, Caller caller = kMasked) {
+    const InodeNumber inode = Made(fs().CreateFile(directory, name, mode, caller));
+    fs().ReleaseFile(inode);
+    return inode;
+  }
+  InodeNumber MakeSubdirectory(std::string_view name, uint32_t mode) {
+    return Made(fs().MakeDirectory(directory, name, mode, kMasked));
+  }
+  uint64_t CountedXattrs() {
+    store.Close();
+    const uint64_t xattrs = RecountStore(store.path()).xattrs;  // checks each inode's count, too
+    store.Open();
+    return xattrs;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "setting an access list sets the permission bits with it") {
+  ChangeMode(file, 04600);
+  REQUIRE_OK(SetAccess(file, "u::rw-,u:1001:rwx,g::---,m::r-x,o::--x"));
+  REQUIRE(Mode(file) == 0104651);
+  REQUIRE(fs().GetAttributes(file)->ctime == 200);
+  REQUIRE(fs().GetAttributes(file)->mtime == 100);
+  REQUIRE(CountedXattrs() == 1);
+  REQUIRE(Mode(file) == 0104651);
+  REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::---,m::r-x,o::--x");
+  REQUIRE(*fs().ListXattrs(file) == std::vector<std::string>{std::string(kAccessAclName)});
+  REQUIRE_OK(SetAccess(file, "u::r--,g::r--,m::r--,o::r--"));  // replaces
+  REQUIRE(Mode(file) == 0104444);
+  REQUIRE(CountedXattrs() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a list and its permission bits reach the disk together or not at all") {
+  REQUIRE_OK(fs().SyncAll());
+  REQUIRE_OK(SetAccess(file, kShared));
+  bool kept = GENERATE(false, true);
+  if (kept) REQUIRE_OK(fs().Fsync(file));
+  store.Crash();
+  store.Open();
+  REQUIRE(Access(file) == (kept ? kShared : "none"));
+  REQUIRE(Mode(file) == (kept ? 0100770 : 0100644));
+}
+
+TEST_CASE_METHOD(Fixture, "an access list that says no more than permission bits is not kept") {
+  REQUIRE_OK(SetAccess(file, "u::rwx,g::r-x,o::---"));
+  REQUIRE(Mode(file) == 0100750);
+  REQUIRE(Access(file) == "none");
+  REQUIRE(CountedXattrs() == 0);
+  REQUIRE_OK(SetAccess(file, kShared));
+  REQUIRE(CountedXattrs() == 1);
+  REQUIRE_OK(SetAccess(file, "u::rw-,g::r--,o::r--"));
+  REQUIRE(Mode(file) == 0100644);
+  REQUIRE(Access(file) == "none");
+  REQUIRE(CountedXattrs() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "removing an access list leaves the permission bits; none is no error") {
+  REQUIRE_OK(SetAccess(file, kShared));
+  REQUIRE_OK(fs().RemoveXattr(file, kAccessAclName));
+  REQUIRE(Mode(file) == 0100770);
+  REQUIRE(Access(file) == "none");
+  REQUIRE_OK(fs().RemoveXattr(file, kAccessAclName));
+  REQUIRE_OK(fs().RemoveXattr(directory, kDefaultAclName));
+  REQUIRE(CountedXattrs() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "a malformed list changes nothing") {
+  REQUIRE_OK(SetAccess(file, kShared));
+  REQUIRE_CODE(SetAccess(file, "u::---,u:1:rwx,g::---,o::---"), kInvalidArgument);
+  REQUIRE_CODE(fs().SetXattr(file, kAccessAclName, "", XattrMode::kSet), kInvalidArgument);
+  REQUIRE_CODE(SetDefault(directory, "u::rwx"), kInvalidArgument);
+  REQUIRE(Access(file) == kShared);
+  REQUIRE(Mode(file) == 0100770);
+  REQUIRE(Default(directory) == "none");
+  REQUIRE(CountedXattrs() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "only directories have default lists, and links have none at all") {
+  REQUIRE_CODE(SetDefault(file, kShared), kAccessDenied);
+  const InodeNumber link = Made(fs().MakeSymlink(kRootInode, "l", "f", kMasked));
+  REQUIRE_CODE(SetAccess(link, kShared), kUnsupported);
+  REQUIRE_CODE(SetDefault(link, kShared), kUnsupported);
+  REQUIRE(Mode(link) == 0120777);
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::r-x,o::---"));  // kept though a mode could say it
+  REQUIRE(Default(directory) == "u::rwx,g::r-x,o::---");
+  REQUIRE(Mode(directory) == 040755);
+}
+
+TEST_CASE_METHOD(Fixture, "the set-group-ID bit goes with a list only if that was asked for") {
+  ChangeMode(file, 02755);
+  REQUIRE_OK(SetAccess(file, kShared));
+  REQUIRE(Mode(file) == 0102770);
+  SECTION("with a list that is kept") {
+    REQUIRE_OK(Set(file, kAccessAclName, kShared, XattrMode::kSetWithoutSetGid));
+    REQUIRE(Mode(file) == 0100770);
+  }
+  SECTION("with one that is not") {
+    REQUIRE_OK(Set(file, kAccessAclName, "u::rwx,g::r-x,o::---", XattrMode::kSetWithoutSetGid));
+    REQUIRE(Mode(file) == 0100750);
+  }
+  SECTION("not with a default list") {
+    ChangeMode(directory, 02755);
+    REQUIRE_OK(Set(directory, kDefaultAclName, kShared, XattrMode::kSetWithoutSetGid));
+    REQUIRE(Mode(directory) == 042755);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "changing permission bits changes the access list with them") {
+  REQUIRE_OK(SetAccess(file, "u::rwx,u:1001:rwx,g::r-x,g:7:r--,m::rwx,o::---"));
+  REQUIRE_OK(fs().SyncAll());
+  ChangeMode(file, 04641);
+  REQUIRE(Mode(file) == 0104641);
+  REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
+  REQUIRE(CountedXattrs() == 1);
+  REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
+  ChangeMode(file, 0777);
+  store.Crash();  // neither mode nor list
+  store.Open();
+  REQUIRE(Mode(file) == 0104641);
+  REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
+  AttributeChange owner;
+  owner.uid = 5;
+  REQUIRE_OK(fs().SetAttributes(file, owner));
+  REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
+}
+
+TEST_CASE_METHOD(Fixture, "a default list is not touched by permission bits") {
+  REQUIRE_OK(SetDefault(directory, kShared));
+  ChangeMode(directory, 0700);
+  REQUIRE(Default(directory) == kShared);
+  REQUIRE(Access(directory) == "none");
+}
+
+TEST_CASE_METHOD(Fixture, "without a default list the umask is left out") {
+  if (GENERATE(false, true)) {
+    REQUIRE_OK(fs().SetXattr(directory, "user.other", "", XattrMode::kSet));
+  }
+  REQUIRE(Mode(Create("a", 0666)) == 0100640);
+  REQUIRE(Mode(MakeSubdirectory("s", 01777)) == 041750);
+  REQUIRE(Mode(Made(fs().MakeNode(directory, "p", 0010666, 0, kMasked))) == 0010640);
+  REQUIRE(Mode(Made(fs().MakeSymlink(directory, "l", "a", kMasked))) == 0120777);
+  REQUIRE(Access(Made(fs().Lookup(directory, "a"))) == "none");
+}
+
+TEST_CASE_METHOD(Fixture, "a default list takes the umask's place and goes to what is made") {
+  REQUIRE_OK(SetDefault(directory, kShared));
+  if (GENERATE(false, true)) store.Reopen();
+  const InodeNumber made = Create("a", 0666);
+  REQUIRE(Mode(made) == 0100660);
+  REQUIRE(Access(made) == "u::rw-,u:1001:rwx,g::r-x,m::rw-,o::---");
+  REQUIRE(Default(made) == "none");
+
+  const InodeNumber node = Made(fs().MakeNode(directory, "p", 0010664, 0, kMasked));
+  REQUIRE(Mode(node) == 0010660);
+  REQUIRE(Access(node) == "u::rw-,u:1001:rwx,g::r-x,m::rw-,o::---");
+
+  const InodeNumber sub = MakeSubdirectory("s", 01755);
+  REQUIRE(Mode(sub) == 041750);
+  REQUIRE(Access(sub) == "u::rwx,u:1001:rwx,g::r-x,m::r-x,o::---");
+  REQUIRE(Default(sub) == kShared);
+
+  const InodeNumber link = Made(fs().MakeSymlink(directory, "l", "a", kMasked));
+  REQUIRE(Mode(link) == 0120777);
+  REQUIRE(Access(link) == "none");
+
+  // And so on below, before and after it was loaded anew.
+  const InodeNumber below = Made(fs().MakeDirectory(sub, "t", 0777, kMasked));
+  REQUIRE(Default(below) == kShared);
+  REQUIRE(CountedXattrs() == 1 + 1 + 1 + 2 + 2);
+  REQUIRE(Access(sub) == "u::rwx,u:1001:rwx,g::r-x,m::r-x,o::---");
+  REQUIRE(Mode(Made(fs().MakeDirectory(below, "v", 0777, kMasked))) == 040770);
+}
+
+TEST_CASE_METHOD(Fixture, "what is made keeps no list that its permission bits say") {
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::rwx,o::---"));
+  const InodeNumber made = Create("a", 0664);
+  REQUIRE(Mode(made) == 0100660);
+  REQUIRE(Access(made) == "none");
+  const InodeNumber sub = MakeSubdirectory("s", 0777);
+  REQUIRE(Mode(sub) == 040770);
+  REQUIRE(Access(sub) == "none");
+  REQUIRE(Default(sub) == "u::rwx,g::rwx,o::---");
+  REQUIRE(CountedXattrs() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "what is made obeys the default list of the moment") {
+  REQUIRE(Mode(Create("none yet", 0666)) == 0100640);
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::rwx,o::rwx"));
+  REQUIRE(Mode(Create("first", 0666)) == 0100666);
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::---,o::---"));
+  REQUIRE(Mode(Create("second", 0666)) == 0100600);
+  REQUIRE_OK(fs().RemoveXattr(directory, kDefaultAclName));
+  REQUIRE(Mode(Create("none any more", 0666)) == 0100640);
+  REQUIRE_OK(fs().SetXattr(directory, "user.other", "", XattrMode::kSet));
+  REQUIRE(Mode(Create("known to have none", 0666)) == 0100640);
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::rwx,o::rwx"));
+  REQUIRE(Mode(Create("last", 0666)) == 0100666);
+}
+
+TEST_CASE_METHOD(Fixture, "where lists are not enforced a default list counts for nothing") {
+  REQUIRE_OK(SetDefault(directory, kShared));
+  Caller caller = kMasked;
+  caller.acls = false;
+  const InodeNumber made = Create("a", 0666, caller);
+  REQUIRE(Mode(made) == 0100640);
+  REQUIRE(Access(made) == "none");
+}
+
+TEST_CASE_METHOD(Fixture, "set-group-ID directories hand group and bit down beside the list") {
+  ChangeMode(directory, 02777);
+  AttributeChange owner;
+  owner.gid = 77;
+  REQUIRE_OK(fs().SetAttributes(directory, owner));
+  REQUIRE_OK(SetDefault(directory, kShared));
+  const InodeNumber sub = MakeSubdirectory("s", 0777);
+  REQUIRE(Mode(sub) == 042770);
+  REQUIRE(fs().GetAttributes(sub)->gid == 77);
+}
+
+namespace {
+
+// Changes the closed store's metadata by hand.
+void WriteByHand(StoreFixture& store, const std::vector<Mutation>& mutations) {
+  store.Close();
+  auto kv = OpenRocksDbStore(
+      store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
+  REQUIRE_OK(kv);
+  REQUIRE_OK((*kv)->Write(mutations));
+  REQUIRE_OK((*kv)->CloseCleanly());
+  store.Open();
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a directory without extended attributes is not searched for a list") {
+  // What no sound store has: a list that the inode does not count.
+  WriteByHand(store, {{XattrKey(directory, kDefaultAclName), AclFromText(kShared)}});
+  REQUIRE(Mode(Create("a", 0666)) == 0100640);
+}
+
+TEST_CASE_METHOD(Fixture, "a damaged list is reported as such, and nothing is made or changed") {
+  REQUIRE_OK(SetDefault(directory, kShared));
+  REQUIRE_OK(SetAccess(file, kShared));
+  WriteByHand(store, {{XattrKey(directory, kDefaultAclName), "damaged"},
+                      {XattrKey(file, kAccessAclName), "damaged"}});
+  REQUIRE_CODE(fs().CreateFile(directory, "a", 0644, kCaller), kCorruption);
+  REQUIRE_CODE(fs().Lookup(directory, "a"), kNotFound);
+  AttributeChange change;
+  change.mode = 0600;
+  REQUIRE_CODE(fs().SetAttributes(file, change), kCorruption);
+  REQUIRE(Mode(file) == 0100770);
+  REQUIRE_OK(SetAccess(file, "u::rw-,g::---,o::---"));  // whoever sets a new one mends it
+  REQUIRE_OK(SetDefault(directory, kShared));
+  REQUIRE(Mode(file) == 0100600);
+  REQUIRE(Mode(Create("a", 0666)) == 0100660);
+}
+
+TEST_CASE_METHOD(Fixture, "extended attributes' names fit a listing of 64 KiB") {
+  const auto name = [](int i) { return fmt::format("user.{:0>250}", i); };  // 255 bytes
+  for (int i = 0; i < 256; ++i) REQUIRE_OK(fs().SetXattr(file, name(i), "", XattrMode::kSet));
+  REQUIRE_CODE(fs().SetXattr(file, "user.x", "", XattrMode::kSet), kNoSpace);
+  REQUIRE_CODE(SetAccess(file, kShared), kNoSpace);
+  REQUIRE(Mode(file) == 0100644);
+  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // is not kept, so has no name
+  REQUIRE(Mode(file) == 0100700);
+  REQUIRE_OK(fs().SetXattr(file, name(7), "replaced", XattrMode::kSet));
+  REQUIRE_OK(fs().RemoveXattr(file, name(7)));
+  REQUIRE_OK(fs().SetXattr(file, "user.x", "", XattrMode::kSet));
+  REQUIRE(fs().ListXattrs(file)->size() == 256);
+  for (int i = 0; i < 300; ++i)
+    REQUIRE_OK(fs().SetXattr(directory, fmt::format("user.{}", i), "", XattrMode::kSet));
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,61 @@
+// What is asked of kernels that can less than others.
+#include "fs/fuse/capabilities.h"
+
+#include <spdlog/sinks/null_sink.h>
+
+#include "store/env/posix_env.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct Negotiation {
+  uint64_t wanted = 0;  // FUSE_CAP_...
+  bool acls = false;
+};
+
+Negotiation NegotiateWith(uint64_t capable, bool no_xattrs) {
+  const std::unique_ptr<Env> env = NewPosixEnv();
+  MemoryFileSystem fs;
+  FuseBindingOptions options;
+  options.mount.no_xattrs = no_xattrs;
+  fuse::HandlerContext context{
+      .env = *env,
+      .file_system = fs,
+      .options = std::move(options),
+      .read_buffers = {},
+      .failure_log = {
+          std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::null_sink_mt>()),
+          [] { return int64_t{0}; }}};
+  fuse_conn_info connection = {};
+  connection.capable = static_cast<unsigned>(capable);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+  connection.capable_ext = capable;
+#endif
+  fuse::Negotiate(context, connection);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+  return {connection.want_ext, context.acls};
+#else
+  return {connection.want, context.acls};
+#endif
+}
+
+constexpr uint64_t kAll = 0xffffffff;
+constexpr uint64_t kAcl = FUSE_CAP_POSIX_ACL;
+
+TEST_CASE("Access control lists are asked for where kernel and mount have them") {
+  const Negotiation both = NegotiateWith(kAll, /*no_xattrs=*/false);
+  CHECK(both.acls);
+  CHECK((both.wanted & kAcl) != 0);
+  CHECK((both.wanted & FUSE_CAP_DONT_MASK) != 0);
+  const Negotiation old_kernel = NegotiateWith(kAll & ~kAcl, /*no_xattrs=*/false);
+  CHECK_FALSE(old_kernel.acls);
+  CHECK((old_kernel.wanted & kAcl) == 0);
+  const Negotiation no_xattrs = NegotiateWith(kAll, /*no_xattrs=*/true);
+  CHECK_FALSE(no_xattrs.acls);
+  CHECK((no_xattrs.wanted & kAcl) == 0);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
