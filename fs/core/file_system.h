@@ -115,6 +115,10 @@ class FileSystem {
   // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
   // adds one to the inode's lookup count, which Forget takes back: an inode without names lives on
   // while it is looked up or open.
+  //
+  // "." is `parent` itself, of whatever type, and kStale once it has no name left; ".." the
+  // directory above a directory (above the root: the root). Both serve those who come with a number
+  // they kept: numbers are never reused, so it is the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.

@@ -150,6 +150,8 @@ class FileSystemImpl final : public FileSystem {
     std::string_view target;
     bool open = false;
   };
+  Result<Attributes> LookupSelf(InodeNumber number);
+  Result<Attributes> LookupParent(InodeNumber directory);
   Result<Attributes> MakeInode(InodeNumber parent, std::string_view name, const NewInode& wanted);
   static Status CheckName(std::string_view name);
   Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;

@@ -65,6 +65,8 @@ void FileSystemImpl::DropName(Inode& directory, std::string_view name, const Nam
 Result<Attributes> FileSystemImpl::Lookup(InodeNumber parent, std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return Status(StatusCode::kNameTooLong, "the name is longer than 255 bytes");
+  if (name == ".") return LookupSelf(parent);
+  if (name == "..") return LookupParent(parent);
   InodeNumber child = 0;
   SILTFS_RETURN_IF_ERROR(WithLoaded(parent, false, [&](const Inode& directory) -> Status {
     if (!directory.record.IsDirectory())
@@ -78,6 +80,33 @@ Result<Attributes> FileSystemImpl::Lookup(InodeNumber parent, std::string_view n
   }));
   auto attributes = GetAttributes(child);
   if (!attributes.ok()) Forget(child, 1);
+  return attributes;
+}
+
+Result<Attributes> FileSystemImpl::LookupSelf(InodeNumber number) {
+  Attributes attributes;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(number, false, [&](const Inode& inode) {
+    if (inode.record.links == 0)
+      return Status(StatusCode::kStale, fmt::format("inode {} was removed", number));
+    attributes = AttributesOf(inode);
+    lookups_.Add(number);  // while it is locked, and so still there
+    return Status::Ok();
+  }));
+  return attributes;
+}
+
+Result<Attributes> FileSystemImpl::LookupParent(InodeNumber directory) {
+  InodeNumber parent = 0;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(directory, false, [&](const Inode& inode) {
+    Status usable = CheckDirectory(inode);
+    if (!usable.ok()) return usable;
+    parent = inode.record.parent;
+    // While the directory is locked it stays where it is, so what holds it is not empty and stays.
+    lookups_.Add(parent);
+    return usable;
+  }));
+  auto attributes = GetAttributes(parent);
+  if (!attributes.ok()) Forget(parent, 1);
   return attributes;
 }
 

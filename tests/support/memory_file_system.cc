@@ -89,9 +89,21 @@ Result<MemoryFileSystem::Entry> MemoryFileSystem::FindEntry(const Inode& directo
 
 Result<Attributes> MemoryFileSystem::Lookup(InodeNumber parent, std::string_view name) {
   const MutexLock lock(mutex_);
+  if (name == ".") {
+    SILTFS_ASSIGN_OR_RETURN(Inode * self, Find(parent));
+    if (self->attributes.links == 0) return Failed(StatusCode::kStale, "was removed", parent);
+    ++self->lookups;
+    return self->attributes;
+  }
   SILTFS_ASSIGN_OR_RETURN(const Inode* directory, FindDirectory(parent));
-  SILTFS_ASSIGN_OR_RETURN(const Entry entry, FindEntry(*directory, name));
-  Inode& inode = inodes_[entry.inode];
+  InodeNumber found = directory->parent;
+  if (name != "..") {
+    SILTFS_ASSIGN_OR_RETURN(const Entry entry, FindEntry(*directory, name));
+    found = entry.inode;
+  } else if (directory->attributes.links == 0) {
+    return Failed(StatusCode::kNotFound, "the directory was removed", parent);
+  }
+  Inode& inode = inodes_[found];
   ++inode.lookups;
   return inode.attributes;
 }
