@@ -52,7 +52,8 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
   return count;
 }
 
-Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data) {
+Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
+                             Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
@@ -67,6 +68,7 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data)
   record.mtime = record.ctime = Now();
   inode->last_write = env_.MonotonicNanoseconds();
   Change change;
+  SILTFS_RETURN_IF_ERROR(DropPrivileges(*inode, privileges, change));
   SaveContent(*inode, before, change);
   SILTFS_RETURN_IF_ERROR(Apply(change));
   const bool pressure = UnderPressure();

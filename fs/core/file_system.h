@@ -63,6 +63,16 @@ struct AttributeChange {
   std::optional<int64_t> atime;
   std::optional<int64_t> mtime;
   std::optional<int64_t> ctime;  // else: now
+  // Set-user-id goes, and set-group-id where the group may execute. A capability goes with every
+  // new size, owner or group. Neither from directories.
+  bool kill_privileges = false;
+};
+
+// What a write takes from a file that gives those who run it more rights than they have.
+enum class Privileges : uint8_t {
+  kKeep,
+  kDropCapability,  // the extended attribute security.capability
+  kDropAll,         // and set-user-id, and set-group-id where the group may execute
 };
 
 // Who makes something new.
@@ -159,7 +169,8 @@ class FileSystem {
   // The number of bytes read: fewer than asked for only at the end of the file.
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
-  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data) = 0;
+  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
+                       Privileges privileges = Privileges::kKeep) = 0;
   virtual Status Fsync(InodeNumber inode) = 0;
 
   // --- the whole

@@ -78,7 +78,7 @@ class FileSystemImpl final : public FileSystem {
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -127,6 +127,8 @@ class FileSystemImpl final : public FileSystem {
   static Attributes AttributesOf(const Inode& inode);
   // --- attribute_ops.cc
   Result<Attributes> ChangeAttributes(Inode& inode, const AttributeChange& wanted);
+  // Takes what `privileges` says from the inode, which the caller saves in the same change.
+  Status DropPrivileges(Inode& inode, Privileges privileges, Change& change) const;
 
   // --- inode_ops.cc
   // Adds the inode's record to the change.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -36,10 +37,14 @@ struct Inode {
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
   int64_t last_write = 0;  // monotonic nanoseconds
+  // Whether it has security.capability among its extended attributes; empty until someone asked.
+  std::optional<bool> has_capability;
+  bool linkable = false;  // made without a name, which it may still be given while it is open
 
   // What is in memory may not be what metadata has: load it again.
   void Invalidate() {
     loaded = false;
+    has_capability.reset();
     DropOverlay();
   }
   // Overlays are kept in memory for speed only; metadata has them.

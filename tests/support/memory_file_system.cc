@@ -377,10 +377,22 @@ Result<Attributes> MemoryFileSystem::SetAttributes(InodeNumber inode,
   if (change.mode) attributes.mode = (attributes.mode & S_IFMT) | (*change.mode & kPermissionBits);
   if (change.uid) attributes.uid = *change.uid;
   if (change.gid) attributes.gid = *change.gid;
+  if (change.kill_privileges || change.size || change.uid || change.gid) {
+    DropPrivileges(*found,
+                   change.kill_privileges ? Privileges::kDropAll : Privileges::kDropCapability);
+  }
   if (change.atime) attributes.atime = *change.atime;
   if (change.mtime) attributes.mtime = *change.mtime;
   attributes.ctime = change.ctime ? *change.ctime : clock_();
   return attributes;
+}
+
+void MemoryFileSystem::DropPrivileges(Inode& inode, Privileges privileges) {
+  if (privileges == Privileges::kKeep || IsDirectory(inode.attributes)) return;
+  inode.xattrs.erase("security.capability");
+  if (privileges == Privileges::kDropCapability) return;
+  uint32_t& mode = inode.attributes.mode;
+  mode &= ~static_cast<uint32_t>((mode & S_IXGRP) != 0 ? S_ISUID | S_ISGID : S_ISUID);
 }
 
 Result<std::string> MemoryFileSystem::GetXattr(InodeNumber inode, std::string_view name) {
@@ -511,7 +523,8 @@ Result<size_t> MemoryFileSystem::Read(InodeNumber inode, uint64_t offset, Mutabl
   return count;
 }
 
-Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data) {
+Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
+                               Privileges privileges) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
   if (offset > kMaxFileBytes || data.size() > kMaxFileBytes - offset) {
@@ -529,6 +542,7 @@ Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data
   }
   file->attributes.size = std::max(file->attributes.size, offset + data.size());
   UpdateAllocation(*file);
+  DropPrivileges(*file, privileges);
   Touch(*file);
   return {};
 }

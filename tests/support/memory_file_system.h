@@ -59,7 +59,8 @@ class MemoryFileSystem : public FileSystem {
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data,
+               Privileges privileges = Privileges::kKeep) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -111,6 +112,7 @@ class MemoryFileSystem : public FileSystem {
   // Makes the entry called `name` in `directory` lead to `inode`, whose ".." follows if it is a
   // directory.
   void Repoint(Inode& directory, std::string_view name, Inode& inode) SILTFS_REQUIRES(mutex_);
+  static void DropPrivileges(Inode& inode, Privileges privileges);
   Status Exchange(Inode& from, std::string_view name, Inode& to, std::string_view new_name)
       SILTFS_REQUIRES(mutex_);
   void Touch(Inode& inode) SILTFS_REQUIRES(mutex_);  // contents changed

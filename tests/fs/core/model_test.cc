@@ -96,7 +96,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 50) {
     if (!is_file) return "none";
     const uint64_t offset = op.kind < 30 ? target->size : op.offset;
-    Status written = fs.Write(target->inode, offset, op.data);
+    const auto privileges = static_cast<Privileges>(op.number % 3);
+    Status written = fs.Write(target->inode, offset, op.data, privileges);
     if (op.number % 2 == 0) {
       REQUIRE_OK(fs.OpenFile(target->inode, false));
       fs.ReleaseFile(target->inode);  // folds
@@ -116,6 +117,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
     change.mode = static_cast<uint32_t>(op.number & 07777);
     change.uid = static_cast<uint32_t>(op.number >> 20);
     change.mtime = static_cast<int64_t>(op.number >> 8);
+    change.kill_privileges = op.number % 5 == 0;
     auto changed = fs.SetAttributes(target->inode, change);
     return name_of(changed.status());
   }
@@ -134,7 +136,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 97) {
     if (!target.ok()) return "none";
     const std::string value(op.number % 300, 'v');
-    return name_of(fs.SetXattr(target->inode, "user." + op.other_name, value, XattrMode::kSet));
+    const std::string name = op.number % 4 == 0 ? "security.capability" : "user." + op.other_name;
+    return name_of(fs.SetXattr(target->inode, name, value, XattrMode::kSet));
   }
   if (op.kind < 99)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";

@@ -22,7 +22,7 @@ class FailingFileSystem : public MemoryFileSystem {
     if (failure != StatusCode::kOk) return Status(failure, "made to fail");
     return MemoryFileSystem::Read(inode, offset, out);
   }
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override {
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override {
     if (failure != StatusCode::kOk) return {failure, "made to fail"};
     return MemoryFileSystem::Write(inode, offset, data);
   }
