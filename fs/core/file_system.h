@@ -138,6 +138,7 @@ class FileSystem {
                                            Caller caller) = 0;
   virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
                                          std::string_view target, Caller caller) = 0;
+  // kNotFound for a file that has lost its last name; a temporary one gets its first.
   virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                                   std::string_view new_name) = 0;
   virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
@@ -161,9 +162,13 @@ class FileSystem {
   virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
                                const std::function<bool(const DirectoryRecord&)>& visit) = 0;
 
-  // --- files. Each OpenFile or CreateFile is paired with one ReleaseFile.
+  // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                         Caller caller) = 0;
+  // A regular file without a name that would be entered in `directory`: open and looked up once, as
+  // if created; gone once neither, or after a crash, unless Link named it while it was open.
+  virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                               Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
   // The number of bytes read: fewer than asked for only at the end of the file.

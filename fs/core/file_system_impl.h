@@ -75,6 +75,8 @@ class FileSystemImpl final : public FileSystem {
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                 Caller caller) override;
+  Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                       Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
@@ -151,6 +153,7 @@ class FileSystemImpl final : public FileSystem {
     Caller caller;
     std::string_view target;
     bool open = false;
+    bool temporary = false;  // without a name
   };
   Result<Attributes> LookupSelf(InodeNumber number);
   Result<Attributes> LookupParent(InodeNumber directory);

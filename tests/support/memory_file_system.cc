@@ -126,16 +126,28 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
   if (directory->entries.contains(name)) {
     return Failed(StatusCode::kAlreadyExists, fmt::format("there is a \"{}\"", name), parent);
   }
+  Inode& inode = MakeUnnamed(*directory, mode, device, caller);
+  inode.attributes.links = 1;
+  if (S_ISDIR(mode)) {
+    inode.attributes.links = 2;
+    inode.parent = parent;
+    ++directory->attributes.links;
+  }
+  AddEntry(*directory, name, inode.attributes.inode);
+  return &inode;
+}
+
+MemoryFileSystem::Inode& MemoryFileSystem::MakeUnnamed(const Inode& directory, uint32_t mode,
+                                                       uint64_t device, Caller caller) {
   const InodeNumber number = next_inode_++;
   Inode& inode = inodes_[number];
-  if (directory->attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
-    caller.gid = directory->attributes.gid;
+  if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
+    caller.gid = directory.attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
   const int64_t now = clock_();
   inode.attributes = {.inode = number,
                       .mode = mode,
-                      .links = 1,
                       .uid = caller.uid,
                       .gid = caller.gid,
                       .device = device,
@@ -143,14 +155,8 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
                       .mtime = now,
                       .ctime = now,
                       .btime = now};
-  if (S_ISDIR(mode)) {
-    inode.attributes.links = 2;
-    inode.parent = parent;
-    ++directory->attributes.links;
-  }
   inode.lookups = 1;
-  AddEntry(*directory, name, number);
-  return &inode;
+  return inode;
 }
 
 Result<Attributes> MemoryFileSystem::MakeNode(InodeNumber parent, std::string_view name,
@@ -189,7 +195,8 @@ Result<Attributes> MemoryFileSystem::Link(InodeNumber inode, InodeNumber new_par
   SILTFS_ASSIGN_OR_RETURN(Inode * directory, FindDirectory(new_parent));
   if (IsDirectory(source->attributes))
     return Failed(StatusCode::kNotPermitted, "is a directory", inode);
-  if (source->attributes.links == 0 || directory->attributes.links == 0) {
+  const bool nameable = source->attributes.links > 0 || (source->linkable && source->opens > 0);
+  if (!nameable || directory->attributes.links == 0) {
     return Failed(StatusCode::kNotFound, "was removed", inode);
   }
   if (directory->entries.contains(new_name)) {
@@ -199,6 +206,7 @@ Result<Attributes> MemoryFileSystem::Link(InodeNumber inode, InodeNumber new_par
   if (source->attributes.links >= kMaxLinks)
     return Failed(StatusCode::kTooManyLinks, "too many links", inode);
   AddEntry(*directory, new_name, inode);
+  source->linkable = false;
   ++source->attributes.links;
   ++source->lookups;
   source->attributes.ctime = clock_();
@@ -480,6 +488,18 @@ Result<Attributes> MemoryFileSystem::CreateFile(InodeNumber parent, std::string_
                           Make(parent, name, S_IFREG | (mode & kPermissionBits), 0, caller));
   inode->opens = 1;
   return inode->attributes;
+}
+
+Result<Attributes> MemoryFileSystem::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                                       Caller caller) {
+  const MutexLock lock(mutex_);
+  SILTFS_ASSIGN_OR_RETURN(const Inode* found, FindDirectory(directory));
+  if (found->attributes.links == 0)
+    return Failed(StatusCode::kNotFound, "the directory was removed", directory);
+  Inode& inode = MakeUnnamed(*found, S_IFREG | (mode & kPermissionBits), 0, caller);
+  inode.opens = 1;
+  inode.linkable = true;
+  return inode.attributes;
 }
 
 Status MemoryFileSystem::OpenFile(InodeNumber inode, bool truncate) {

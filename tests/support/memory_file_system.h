@@ -56,6 +56,8 @@ class MemoryFileSystem : public FileSystem {
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                 Caller caller) override;
+  Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                       Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
@@ -92,6 +94,7 @@ class MemoryFileSystem : public FileSystem {
     std::map<std::string, std::string, std::less<>> xattrs;
     uint64_t lookups = 0;
     uint64_t opens = 0;
+    bool linkable = false;  // without a name from the beginning
   };
 
   Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);
@@ -99,6 +102,9 @@ class MemoryFileSystem : public FileSystem {
   // A regular file.
   Result<Inode*> FindFile(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
+  // A new inode as it would be in `directory`, without a name or links; looked up once.
+  Inode& MakeUnnamed(const Inode& directory, uint32_t mode, uint64_t device, Caller caller)
+      SILTFS_REQUIRES(mutex_);
   // A new inode under a name that was free; looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
                       Caller caller) SILTFS_REQUIRES(mutex_);

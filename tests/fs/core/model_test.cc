@@ -127,6 +127,15 @@ std::string Run(FileSystem& fs, const Operation& op) {
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kExchange));
   if (op.kind < 74)
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kNoReplace));
+  if (op.kind < 75) {  // write a file first, and give it a name then
+    auto temporary = fs.MakeTemporaryFile(*directory, 0600, kCaller);
+    REQUIRE_OK(temporary);
+    REQUIRE_OK(fs.Write(temporary->inode, 0, RandomBytes(op.number, op.number % 100'000)));
+    const std::string linked = made(fs.Link(temporary->inode, *other, op.other_name));
+    if (op.number % 3 != 0) fs.ReleaseFile(temporary->inode);
+    fs.Forget(temporary->inode, 1);
+    return linked;
+  }
   if (op.kind < 79)
     return target.ok() ? made(fs.Link(target->inode, *other, op.other_name)) : "none";
   if (op.kind < 85) return name_of(fs.Unlink(*directory, op.name));
