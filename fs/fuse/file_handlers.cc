@@ -9,6 +9,7 @@
 
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/fuse/kernel_extensions.h"
 
 namespace siltfs::fuse {
 namespace {
@@ -16,7 +17,10 @@ namespace {
 void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
                 fuse_file_info* file) {
   FileSystem& file_system = FileSystemOf(request);
-  const Result<Attributes> created = file_system.CreateFile(parent, name, mode, CallerOf(request));
+  const Result<Attributes> created =
+      CurrentRequest().temporary_file
+          ? file_system.MakeTemporaryFile(parent, mode, CallerOf(request))
+          : file_system.CreateFile(parent, name, mode, CallerOf(request));
   if (!created.ok()) return ReplyError(request, created.status());
   file->keep_cache = 1;
   const fuse_entry_param entry = ToEntry(*created);
@@ -58,7 +62,8 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
 void Write(fuse_req_t request, fuse_ino_t inode, const char* data, size_t size, off_t offset,
            fuse_file_info* /*file*/) {
   const Status status = FileSystemOf(request).Write(inode, static_cast<uint64_t>(offset),
-                                                    AsBytes(std::string_view(data, size)));
+                                                    AsBytes(std::string_view(data, size)),
+                                                    CurrentRequest().privileges);
   if (!status.ok()) return ReplyError(request, status);
   fuse_reply_write(request, size);
 }

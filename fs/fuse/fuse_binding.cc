@@ -9,6 +9,7 @@
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_log_capture.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/fuse/kernel_extensions.h"
 
 namespace siltfs {
 namespace {
@@ -95,6 +96,7 @@ class Session final : public FuseBinding {
       return Failure("cannot be mounted", log);
     }
     mounted_ = true;
+    if (!fuse::ListenToKernel(session_.get())) return Failure("cannot be mounted", log);
     return {};
   }
 
