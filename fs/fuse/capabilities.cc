@@ -45,6 +45,10 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
+  // File handles (open_by_handle_at, NFS) then outlive the kernel's memory of the inode: it looks
+  // up "." of its number. Numbers are never used again, so the generation that tells one user of a
+  // number from the next is 0 for all.
+  Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
   // Attributes come with a listing where the kernel sees that they are used, as by `ls -l` and
   // `find -size`.
   Ask(connection, FUSE_CAP_READDIRPLUS);
