@@ -7,6 +7,10 @@ namespace siltfs {
 namespace {
 
 constexpr uint32_t kPermissionBits = 07777;
+constexpr uint32_t kSetUserId = 04000;
+constexpr uint32_t kSetGroupId = 02000;
+constexpr uint32_t kGroupExecute = 00010;
+constexpr std::string_view kCapability = "security.capability";
 
 Status CheckXattrName(std::string_view name) {
   if (name.empty())
@@ -14,6 +18,12 @@ Status CheckXattrName(std::string_view name) {
   if (name.size() > 255)
     return Status(StatusCode::kBufferTooSmall, "the attribute's name is longer than 255 bytes");
   return Status::Ok();
+}
+
+// Without group-execute set-group-id means nothing to those who run the file, and stays.
+uint32_t WithoutSetId(uint32_t mode) {
+  mode &= ~kSetUserId;
+  return (mode & kGroupExecute) != 0 ? mode & ~kSetGroupId : mode;
 }
 
 Status NoAttribute() { return Status(StatusCode::kNoAttribute, "has no such extended attribute"); }
@@ -65,6 +75,11 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   }
   if (wanted.uid) record.uid = *wanted.uid;
   if (wanted.gid) record.gid = *wanted.gid;
+  if (wanted.kill_privileges || wanted.size || wanted.uid || wanted.gid) {
+    SILTFS_RETURN_IF_ERROR(DropPrivileges(
+        inode, wanted.kill_privileges ? Privileges::kDropAll : Privileges::kDropCapability,
+        change));
+  }
   if (wanted.atime) record.atime = *wanted.atime;
   if (wanted.mtime) record.mtime = *wanted.mtime;
   record.ctime = wanted.ctime.value_or(now);
@@ -76,6 +91,24 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   const Attributes attributes = AttributesOf(inode);
   SILTFS_RETURN_IF_ERROR(Apply(change));
   return attributes;
+}
+
+Status FileSystemImpl::DropPrivileges(Inode& inode, Privileges privileges, Change& change) const {
+  InodeRecord& record = inode.record;
+  if (privileges == Privileges::kKeep || record.IsDirectory()) return Status::Ok();
+  change.inodes.push_back(&inode);
+  if (privileges == Privileges::kDropAll) record.mode = WithoutSetId(record.mode);
+  if (record.xattrs == 0) return Status::Ok();
+  const std::string key = XattrKey(inode.number, kCapability);
+  if (!inode.has_capability) {
+    SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(key));
+    inode.has_capability = present.has_value();
+  }
+  if (!*inode.has_capability) return Status::Ok();
+  change.Delete(key);
+  --record.xattrs;
+  inode.has_capability = false;
+  return Status::Ok();
 }
 
 Result<std::string> FileSystemImpl::GetXattr(InodeNumber number, std::string_view name) {
@@ -111,6 +144,7 @@ Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::
   Change change;
   change.Put(XattrKey(number, name), std::string(value));
   if (!present) ++inode->record.xattrs;
+  if (name == kCapability) inode->has_capability.reset();
   inode->record.ctime = Now();
   Save(*inode, change);
   return Apply(change);
@@ -159,6 +193,7 @@ Status FileSystemImpl::RemoveXattr(InodeNumber number, std::string_view name) {
   Change change;
   change.Delete(XattrKey(number, name));
   --inode->record.xattrs;
+  if (name == kCapability) inode->has_capability.reset();
   inode->record.ctime = Now();
   Save(*inode, change);
   return Apply(change);

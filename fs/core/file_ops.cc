@@ -60,10 +60,11 @@ Status FileSystemImpl::CheckRegular(const InodeRecord& record) {
   return Status::Ok();
 }
 
-Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before) {
+Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privileges privileges) {
   inode.record.mtime = inode.record.ctime = Now();
   inode.last_write = env_.MonotonicNanoseconds();
   Change change;
+  SILTFS_RETURN_IF_ERROR(DropPrivileges(inode, privileges, change));
   SaveContent(inode, before, change);
   SILTFS_RETURN_IF_ERROR(Apply(change));
   const bool pressure = UnderPressure();
@@ -75,7 +76,8 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before) {
   return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
 }
 
-Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data) {
+Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
+                             Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
@@ -85,11 +87,11 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data)
   if (data.empty()) return Status::Ok();
   const Tally before(inode->record);
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
-  return ApplyContent(*inode, before);
+  return ApplyContent(*inode, before, privileges);
 }
 
 Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset,
-                                uint64_t length, bool keep_size) {
+                                uint64_t length, bool keep_size, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (length == 0) return Status(StatusCode::kInvalidArgument, "there is nothing to allocate");
   if (offset > kMaxFileBytes || length > kMaxFileBytes - offset)
@@ -110,7 +112,7 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
   if (mode == AllocateMode::kZero) FileContent::PunchHole(record, inode->overlay, offset, length);
   if (!keep_size && end > record.size)
     SILTFS_RETURN_IF_ERROR(content_.Truncate(record, inode->overlay, end));
-  return ApplyContent(*inode, before);
+  return ApplyContent(*inode, before, privileges);
 }
 
 Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_t offset,
@@ -133,7 +135,7 @@ Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_
 
 Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t source_offset,
                                            InodeNumber target_number, uint64_t target_offset,
-                                           uint64_t length) {
+                                           uint64_t length, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr source = inodes_.Get(source_number);
@@ -160,7 +162,7 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
       source->record,
       {.source_offset = source_offset, .target_offset = target_offset, .length = length},
       target->record, target->overlay));
-  SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before));
+  SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before, privileges));
   return length;
 }
 

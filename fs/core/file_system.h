@@ -64,6 +64,16 @@ struct AttributeChange {
   std::optional<int64_t> atime;
   std::optional<int64_t> mtime;
   std::optional<int64_t> ctime;  // else: now
+  // Set-user-id goes, and set-group-id where the group may execute. A capability goes with every
+  // new size, owner or group. Neither from directories.
+  bool kill_privileges = false;
+};
+
+// What a write takes from a file that gives those who run it more rights than they have.
+enum class Privileges : uint8_t {
+  kKeep,
+  kDropCapability,  // the extended attribute security.capability
+  kDropAll,         // and set-user-id, and set-group-id where the group may execute
 };
 
 // Who makes something new.
@@ -129,6 +139,10 @@ class FileSystem {
   // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
   // adds one to the inode's lookup count, which Forget takes back: an inode without names lives on
   // while it is looked up or open.
+  //
+  // "." is `parent` itself, of whatever type, and kStale once it has no name left; ".." the
+  // directory above a directory (above the root: the root). Both serve those who come with a number
+  // they kept: numbers are never reused, so it is the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
@@ -138,6 +152,7 @@ class FileSystem {
                                            Caller caller) = 0;
   virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
                                          std::string_view target, Caller caller) = 0;
+  // kNotFound for a file that has lost its last name; a temporary one gets its first.
   virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                                   std::string_view new_name) = 0;
   virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
@@ -167,18 +182,23 @@ class FileSystem {
   virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
                                const std::function<bool(const DirectoryRecord&)>& visit) = 0;
 
-  // --- files. Each OpenFile or CreateFile is paired with one ReleaseFile.
+  // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                         Caller caller) = 0;
+  // A regular file without a name that would be entered in `directory`: open and looked up once, as
+  // if created; gone once neither, or after a crash, unless Link named it while it was open.
+  virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                               Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
   // The number of bytes read: fewer than asked for only at the end of the file.
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
-  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data) = 0;
+  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
+                       Privileges privileges = Privileges::kKeep) = 0;
   // As fallocate(2). The file grows to the end of the range unless `keep_size`. length > 0.
   virtual Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
-                          bool keep_size) = 0;
+                          bool keep_size, Privileges privileges = Privileges::kKeep) = 0;
   // As lseek(2) with SEEK_DATA and SEEK_HOLE (the end of the file is a hole); nothing where those
   // answer ENXIO.
   virtual Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
@@ -186,7 +206,8 @@ class FileSystem {
   // Copies as copy_file_range(2), without copying any bytes; how many, fewer than asked for only at
   // the source's end. kInvalidArgument for ranges of one file that overlap.
   virtual Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
-                                     uint64_t target_offset, uint64_t length) = 0;
+                                     uint64_t target_offset, uint64_t length,
+                                     Privileges privileges = Privileges::kKeep) = 0;
   virtual Status Fsync(InodeNumber inode) = 0;
 
   // --- the whole

@@ -75,16 +75,19 @@ class FileSystemImpl final : public FileSystem {
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                 Caller caller) override;
+  Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                       Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override;
   Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
-                  bool keep_size) override;
+                  bool keep_size, Privileges privileges) override;
   Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
                                        SeekTarget target) override;
   Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
-                             uint64_t target_offset, uint64_t length) override;
+                             uint64_t target_offset, uint64_t length,
+                             Privileges privileges) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -146,6 +149,8 @@ class FileSystemImpl final : public FileSystem {
   // lists that it inherits.
   static void SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
                            uint32_t umask, Change& change);
+  // Takes what `privileges` says from the inode, which the caller saves in the same change.
+  Status DropPrivileges(Inode& inode, Privileges privileges, Change& change) const;
 
   // --- inode_ops.cc
   // Adds the inode's record to the change.
@@ -168,7 +173,10 @@ class FileSystemImpl final : public FileSystem {
     Caller caller;
     std::string_view target;
     bool open = false;
+    bool temporary = false;  // without a name
   };
+  Result<Attributes> LookupSelf(InodeNumber number);
+  Result<Attributes> LookupParent(InodeNumber directory);
   Result<Attributes> MakeInode(InodeNumber parent, std::string_view name, const NewInode& wanted);
   static Status CheckName(std::string_view name);
   Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;
@@ -206,7 +214,7 @@ class FileSystemImpl final : public FileSystem {
   static bool NeedsFold(const InodeRecord& record);
   static Status CheckRegular(const InodeRecord& record);
   // Saves a change of content that was made in memory, and folds what has grown too large.
-  Status ApplyContent(Inode& inode, const Tally& before);
+  Status ApplyContent(Inode& inode, const Tally& before, Privileges privileges);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
   // A part of it, so that whoever waits for the inode does not wait long.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);

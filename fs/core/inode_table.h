@@ -42,11 +42,15 @@ struct Inode {
       0;  // number of the commit that carries the last change made through this object
   int64_t last_write = 0;  // monotonic nanoseconds
   uint64_t fold_from = 0;  // where the next FoldSome goes on
+  // Whether it has security.capability among its extended attributes; empty until someone asked.
+  std::optional<bool> has_capability;
+  bool linkable = false;  // made without a name, which it may still be given while it is open
 
   // What is in memory may not be what metadata has: load it again.
   void Invalidate() {
     loaded = false;
     default_acl.reset();
+    has_capability.reset();
     DropOverlay();
   }
   // Overlays are kept in memory for speed only; metadata has them.

@@ -65,6 +65,8 @@ void FileSystemImpl::DropName(Inode& directory, std::string_view name, const Nam
 Result<Attributes> FileSystemImpl::Lookup(InodeNumber parent, std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return Status(StatusCode::kNameTooLong, "the name is longer than 255 bytes");
+  if (name == ".") return LookupSelf(parent);
+  if (name == "..") return LookupParent(parent);
   InodeNumber child = 0;
   SILTFS_RETURN_IF_ERROR(WithLoaded(parent, false, [&](const Inode& directory) -> Status {
     if (!directory.record.IsDirectory())
@@ -81,6 +83,33 @@ Result<Attributes> FileSystemImpl::Lookup(InodeNumber parent, std::string_view n
   return attributes;
 }
 
+Result<Attributes> FileSystemImpl::LookupSelf(InodeNumber number) {
+  Attributes attributes;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(number, false, [&](const Inode& inode) {
+    if (inode.record.links == 0)
+      return Status(StatusCode::kStale, fmt::format("inode {} was removed", number));
+    attributes = AttributesOf(inode);
+    lookups_.Add(number);  // while it is locked, and so still there
+    return Status::Ok();
+  }));
+  return attributes;
+}
+
+Result<Attributes> FileSystemImpl::LookupParent(InodeNumber directory) {
+  InodeNumber parent = 0;
+  SILTFS_RETURN_IF_ERROR(WithLoaded(directory, false, [&](const Inode& inode) {
+    Status usable = CheckDirectory(inode);
+    if (!usable.ok()) return usable;
+    parent = inode.record.parent;
+    // While the directory is locked it stays where it is, so what holds it is not empty and stays.
+    lookups_.Add(parent);
+    return usable;
+  }));
+  auto attributes = GetAttributes(parent);
+  if (!attributes.ok()) Forget(parent, 1);
+  return attributes;
+}
+
 void FileSystemImpl::Forget(InodeNumber inode, uint64_t lookups) {
   if (lookups_.Remove(inode, lookups) == 0) RemoveIfUnused(inode);
 }
@@ -88,14 +117,16 @@ void FileSystemImpl::Forget(InodeNumber inode, uint64_t lookups) {
 Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_view name,
                                              const NewInode& wanted) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
-  SILTFS_RETURN_IF_ERROR(CheckName(name));
+  if (!wanted.temporary) SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr directory = inodes_.Get(parent);
   InodeLock lock(directory, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(Load(*directory));
   SILTFS_RETURN_IF_ERROR(CheckDirectory(*directory));
-  SILTFS_ASSIGN_OR_RETURN(auto taken, FindName(parent, name));
-  if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
+  if (!wanted.temporary) {
+    SILTFS_ASSIGN_OR_RETURN(auto taken, FindName(parent, name));
+    if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
+  }
   std::shared_ptr<const PosixAcl> inherited;
   if (wanted.caller.acls) {
     SILTFS_ASSIGN_OR_RETURN(inherited, DefaultAclOf(*directory));
@@ -108,7 +139,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   InodeLock inode_lock(inode, InodeLock::Mode::kExclusive);
   InodeRecord& record = inode->record;
   record.mode = wanted.mode;
-  record.links = 1;
+  record.links = wanted.temporary ? 0 : 1;
   record.uid = wanted.caller.uid;
   record.gid = wanted.caller.gid;
   record.device = wanted.device;
@@ -133,10 +164,16 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   if (wanted.open) inode->open_count = 1;
   if (!record.IsSymlink()) SetFirstMode(*inode, inherited, wanted.caller.umask, change);
 
-  AddName(*directory, name, *inode, change);
-  directory->record.mtime = directory->record.ctime = now;
   Save(*inode, change);
-  Save(*directory, change);
+  if (wanted.temporary) {
+    inode->linkable = true;
+    change.Put(OrphanKey(number), "");
+    SetOrphan(number, true);
+  } else {
+    AddName(*directory, name, *inode, change);
+    directory->record.mtime = directory->record.ctime = now;
+    Save(*directory, change);
+  }
   change.Count(is_directory ? Counter::kDirectories : Counter::kFiles, 1);
   lookups_.Add(number);
   const Attributes attributes = AttributesOf(*inode);
@@ -144,6 +181,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   if (!applied.ok()) {
     lookups_.Remove(number, 1);
     inode->open_count = 0;
+    SetOrphan(number, false);
     inodes_.Erase(number);
     return applied;
   }
@@ -157,14 +195,24 @@ Result<Attributes> FileSystemImpl::MakeNode(InodeNumber parent, std::string_view
     return Status(StatusCode::kInvalidArgument, "directories and links are not made as nodes");
   }
   return MakeInode(parent, name,
-                   {.mode = mode, .device = device, .caller = caller, .target = {}, .open = false});
+                   {.mode = mode,
+                    .device = device,
+                    .caller = caller,
+                    .target = {},
+                    .open = false,
+                    .temporary = false});
 }
 
 Result<Attributes> FileSystemImpl::MakeDirectory(InodeNumber parent, std::string_view name,
                                                  uint32_t mode, Caller caller) {
   mode = (mode & ~kTypeMask) | kDirectoryType;
   return MakeInode(parent, name,
-                   {.mode = mode, .device = 0, .caller = caller, .target = {}, .open = false});
+                   {.mode = mode,
+                    .device = 0,
+                    .caller = caller,
+                    .target = {},
+                    .open = false,
+                    .temporary = false});
 }
 
 Result<Attributes> FileSystemImpl::MakeSymlink(InodeNumber parent, std::string_view name,
@@ -177,14 +225,28 @@ Result<Attributes> FileSystemImpl::MakeSymlink(InodeNumber parent, std::string_v
                     .device = 0,
                     .caller = caller,
                     .target = target,
-                    .open = false});
+                    .open = false,
+                    .temporary = false});
 }
 
 Result<Attributes> FileSystemImpl::CreateFile(InodeNumber parent, std::string_view name,
                                               uint32_t mode, Caller caller) {
   mode = (mode & ~kTypeMask) | kRegularType;
   return MakeInode(parent, name,
-                   {.mode = mode, .device = 0, .caller = caller, .target = {}, .open = true});
+                   {.mode = mode,
+                    .device = 0,
+                    .caller = caller,
+                    .target = {},
+                    .open = true,
+                    .temporary = false});
+}
+
+Result<Attributes> FileSystemImpl::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                                     Caller caller) {
+  mode = (mode & ~kTypeMask) | kRegularType;
+  return MakeInode(
+      directory, {},
+      {.mode = mode, .device = 0, .caller = caller, .target = {}, .open = true, .temporary = true});
 }
 
 Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_parent,
@@ -201,7 +263,9 @@ Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_pare
   InodeRecord& record = inode->record;
   if (record.IsDirectory())
     return Status(StatusCode::kNotPermitted, "a directory has one name only");
-  if (record.links == 0) return Status(StatusCode::kNotFound, "the file was removed");
+  const bool first_name = record.links == 0;
+  if (first_name && !(inode->linkable && inode->open_count > 0))
+    return Status(StatusCode::kNotFound, "the file was removed");
   if (record.links >= kMaxLinks)
     return Status(StatusCode::kTooManyLinks, "the file has too many names");
   SILTFS_ASSIGN_OR_RETURN(auto taken, FindName(new_parent, new_name));
@@ -211,6 +275,7 @@ Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_pare
   ++record.links;
   record.ctime = directory->record.mtime = directory->record.ctime = Now();
   AddName(*directory, new_name, *inode, change);
+  if (first_name) change.Delete(OrphanKey(number));
   Save(*inode, change);
   Save(*directory, change);
   lookups_.Add(number);
@@ -219,6 +284,10 @@ Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_pare
   if (!applied.ok()) {
     lookups_.Remove(number, 1);
     return applied;
+  }
+  if (first_name) {
+    inode->linkable = false;
+    SetOrphan(number, false);
   }
   return attributes;
 }

@@ -1,12 +1,18 @@
 // Handlers of requests about attributes and about the whole file system.
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/fuse/kernel_extensions.h"
 
 namespace siltfs::fuse {
 namespace {
 
 void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*/) {
-  ReplyAttributes(request, FileSystemOf(request).GetAttributes(inode));
+  const Result<Attributes> attributes = FileSystemOf(request).GetAttributes(inode);
+  if (!attributes.ok() || !CurrentRequest().wants_statx) {
+    return ReplyAttributes(request, attributes);
+  }
+  const StatxReply reply = ToStatx(*attributes);
+  fuse_reply_buf(request, reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
 void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which,

@@ -1,5 +1,8 @@
 #include "fs/fuse/attribute_translation.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include "fs/fuse/handler_context.h"
 
 namespace siltfs::fuse {
@@ -18,6 +21,12 @@ timespec ToTimespec(int64_t nanoseconds) {
     rest += kNanosecondsPerSecond;
   }
   return {.tv_sec = seconds, .tv_nsec = rest};
+}
+
+StatxTime ToStatxTime(int64_t nanoseconds) {
+  const timespec time = ToTimespec(nanoseconds);
+  return {
+      .seconds = time.tv_sec, .nanoseconds = static_cast<uint32_t>(time.tv_nsec), .reserved = 0};
 }
 
 // Beyond what fits (the years 1677 to 2262) the nearest time that does.
@@ -47,6 +56,28 @@ struct stat ToStat(const Attributes& attributes) {
   return stat;
 }
 
+StatxReply ToStatx(const Attributes& attributes) {
+  const struct stat stat = ToStat(attributes);
+  StatxReply reply = {};
+  reply.valid_seconds = static_cast<uint64_t>(kForever);
+  reply.mask = STATX_BASIC_STATS | STATX_BTIME;
+  reply.block_size = kBlockSize;
+  reply.links = attributes.links;
+  reply.uid = attributes.uid;
+  reply.gid = attributes.gid;
+  reply.mode = static_cast<uint16_t>(attributes.mode);
+  reply.inode = attributes.inode;
+  reply.size = attributes.size;
+  reply.blocks = static_cast<uint64_t>(stat.st_blocks);
+  reply.atime = ToStatxTime(attributes.atime);
+  reply.btime = ToStatxTime(attributes.btime);
+  reply.ctime = ToStatxTime(attributes.ctime);
+  reply.mtime = ToStatxTime(attributes.mtime);
+  reply.device_major = major(stat.st_rdev);
+  reply.device_minor = minor(stat.st_rdev);
+  return reply;
+}
+
 fuse_entry_param ToEntry(const Attributes& attributes) {
   fuse_entry_param entry = {};
   entry.ino = attributes.inode;
@@ -65,6 +96,8 @@ AttributeChange ToChange(const struct stat& wanted, int which, int64_t now) {
   if (which & FUSE_SET_ATTR_ATIME) change.atime = FromTimespec(wanted.st_atim);
   if (which & FUSE_SET_ATTR_MTIME) change.mtime = FromTimespec(wanted.st_mtim);
   if (which & FUSE_SET_ATTR_CTIME) change.ctime = FromTimespec(wanted.st_ctim);
+  // FATTR_KILL_SUIDGID under the name libfuse gave its number before there was one.
+  if (which & FUSE_SET_ATTR_KILL_SUID) change.kill_privileges = true;
   if (which & FUSE_SET_ATTR_ATIME_NOW) change.atime = now;
   if (which & FUSE_SET_ATTR_MTIME_NOW) change.mtime = now;
   return change;

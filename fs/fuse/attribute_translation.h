@@ -3,10 +3,14 @@
 
 #include "fs/core/file_system.h"
 #include "fs/fuse/fuse_api.h"
+#include "fs/fuse/kernel_messages.h"
 
 namespace siltfs::fuse {
 
 struct stat ToStat(const Attributes& attributes);
+
+// Valid for a day; with the birth time.
+StatxReply ToStatx(const Attributes& attributes);
 
 // Valid for a day, under the inode's number as node id.
 fuse_entry_param ToEntry(const Attributes& attributes);

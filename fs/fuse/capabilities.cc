@@ -45,6 +45,10 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
+  // File handles (open_by_handle_at, NFS) then outlive the kernel's memory of the inode: it looks
+  // up "." of its number. Numbers are never used again, so the generation that tells one user of a
+  // number from the next is 0 for all.
+  Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
   // Attributes come with a listing where the kernel sees that they are used, as by `ls -l` and
   // `find -size`.
   Ask(connection, FUSE_CAP_READDIRPLUS);
@@ -56,10 +60,13 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   context.acls = !context.options.mount.no_xattrs && Ask(connection, FUSE_CAP_POSIX_ACL);
   context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
 
-  // Truncation at open then arrives as SETATTR, where the kernel also drops set-user-id bits;
-  // within OPEN it does not.
+  // Truncation at open then arrives as SETATTR, so what a truncation takes away is dealt with in
+  // one place.
   Decline(connection, FUSE_CAP_ATOMIC_O_TRUNC);
-  // The kernel clears set-id bits and capabilities on write, with the caller's rights in view.
+  // Set-id bits and capabilities: its successor, FUSE_HANDLE_KILLPRIV_V2, is accepted
+  // (kernel_extensions.cc, since libfuse knows it from 3.17 on only). Then the kernel says in each
+  // request what to take away, with the caller's rights in view, and need not ask for
+  // security.capability before each write.
   Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
   // Nothing changes behind the kernel's back.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);

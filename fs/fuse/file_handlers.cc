@@ -9,6 +9,7 @@
 
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/fuse/kernel_extensions.h"
 
 namespace siltfs::fuse {
 namespace {
@@ -35,8 +36,11 @@ void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_inf
 void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
                 fuse_file_info* file) {
   HandlerContext& context = ContextOf(request);
+  FileSystem& file_system = context.file_system;
   const Result<Attributes> created =
-      context.file_system.CreateFile(parent, name, mode, CallerOf(request));
+      CurrentRequest().temporary_file
+          ? file_system.MakeTemporaryFile(parent, mode, CallerOf(request))
+          : file_system.CreateFile(parent, name, mode, CallerOf(request));
   if (!created.ok()) return ReplyError(request, created.status());
   NoteOpen(context, created->inode, *file);
   const fuse_entry_param entry = ToEntry(*created);
@@ -78,13 +82,20 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
 void Write(fuse_req_t request, fuse_ino_t inode, const char* data, size_t size, off_t offset,
            fuse_file_info* /*file*/) {
   const Status status = FileSystemOf(request).Write(inode, static_cast<uint64_t>(offset),
-                                                    AsBytes(std::string_view(data, size)));
+                                                    AsBytes(std::string_view(data, size)),
+                                                    CurrentRequest().privileges);
   if (!status.ok()) return ReplyError(request, status);
   fuse_reply_write(request, size);
 }
 
 void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file_info* /*file*/) {
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
+}
+
+// What a change of content takes whose request does not say so: what a write by the same caller
+// does, user 0 standing for those who may keep set-id bits.
+Privileges PrivilegesTakenBy(fuse_req_t request) {
+  return CallerOf(request).uid == 0 ? Privileges::kDropCapability : Privileges::kDropAll;
 }
 
 void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_t length,
@@ -103,7 +114,8 @@ void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_
       return;
   }
   ReplyOutcome(request, FileSystemOf(request).Allocate(inode, wanted, static_cast<uint64_t>(offset),
-                                                       static_cast<uint64_t>(length), keep_size));
+                                                       static_cast<uint64_t>(length), keep_size,
+                                                       PrivilegesTakenBy(request)));
 }
 
 void AnswerSeek(fuse_req_t request, InodeNumber inode, uint64_t offset, SeekTarget target) {
@@ -143,7 +155,7 @@ void CopyRange(fuse_req_t request, fuse_ino_t source, off_t source_offset,
   }
   const Result<uint64_t> copied = FileSystemOf(request).CopyRange(
       source, static_cast<uint64_t>(source_offset), target, static_cast<uint64_t>(target_offset),
-      std::min(length, kMaxCopyBytes));
+      std::min(length, kMaxCopyBytes), PrivilegesTakenBy(request));
   if (!copied.ok()) return ReplyError(request, copied.status());
   fuse_reply_write(request, *copied);
 }

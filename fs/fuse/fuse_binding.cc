@@ -9,6 +9,7 @@
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_log_capture.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/fuse/kernel_extensions.h"
 
 namespace siltfs {
 namespace {
@@ -75,9 +76,7 @@ class Session final : public FuseBinding {
             .file_system = file_system,
             .options = std::move(options),
             .read_buffers = {},
-            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }},
-            .open_for_writing = {},
-            .tasks = {}} {}
+            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
 
   ~Session() override {
     if (mounted_) fuse_session_unmount(session_.get());
@@ -97,6 +96,7 @@ class Session final : public FuseBinding {
       return Failure("cannot be mounted", log);
     }
     mounted_ = true;
+    if (!fuse::ListenToKernel(session_.get())) return Failure("cannot be mounted", log);
     return {};
   }
 

@@ -39,8 +39,8 @@ struct HandlerContext {
   const FuseBindingOptions options;
   ReadBuffers read_buffers;
   FailureLog failure_log;
-  FilesOpenForWriting open_for_writing;
-  BackgroundTasks tasks;  // each of them answers a request
+  FilesOpenForWriting open_for_writing = {};
+  BackgroundTasks tasks = {};  // each of them answers a request
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;
   bool acls = false;  // the kernel enforces access control lists

@@ -92,9 +92,21 @@ Result<MemoryFileSystem::Entry> MemoryFileSystem::FindEntry(const Inode& directo
 
 Result<Attributes> MemoryFileSystem::Lookup(InodeNumber parent, std::string_view name) {
   const MutexLock lock(mutex_);
+  if (name == ".") {
+    SILTFS_ASSIGN_OR_RETURN(Inode * self, Find(parent));
+    if (self->attributes.links == 0) return Failed(StatusCode::kStale, "was removed", parent);
+    ++self->lookups;
+    return self->attributes;
+  }
   SILTFS_ASSIGN_OR_RETURN(const Inode* directory, FindDirectory(parent));
-  SILTFS_ASSIGN_OR_RETURN(const Entry entry, FindEntry(*directory, name));
-  Inode& inode = inodes_[entry.inode];
+  InodeNumber found = directory->parent;
+  if (name != "..") {
+    SILTFS_ASSIGN_OR_RETURN(const Entry entry, FindEntry(*directory, name));
+    found = entry.inode;
+  } else if (directory->attributes.links == 0) {
+    return Failed(StatusCode::kNotFound, "the directory was removed", parent);
+  }
+  Inode& inode = inodes_[found];
   ++inode.lookups;
   return inode.attributes;
 }
@@ -117,17 +129,29 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
   if (directory->entries.contains(name)) {
     return Failed(StatusCode::kAlreadyExists, fmt::format("there is a \"{}\"", name), parent);
   }
+  Inode& inode = MakeUnnamed(*directory, mode, device, caller);
+  inode.attributes.links = 1;
+  if (S_ISDIR(mode)) {
+    inode.attributes.links = 2;
+    inode.parent = parent;
+    ++directory->attributes.links;
+  }
+  AddEntry(*directory, name, inode.attributes.inode);
+  return &inode;
+}
+
+MemoryFileSystem::Inode& MemoryFileSystem::MakeUnnamed(const Inode& directory, uint32_t mode,
+                                                       uint64_t device, Caller caller) {
   const InodeNumber number = next_inode_++;
   Inode& inode = inodes_[number];
-  if (directory->attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
-    caller.gid = directory->attributes.gid;
+  if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
+    caller.gid = directory.attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
-  if (!S_ISLNK(mode)) mode = Inherit(*directory, inode, mode, caller);
+  if (!S_ISLNK(mode)) mode = Inherit(directory, inode, mode, caller);
   const int64_t now = clock_();
   inode.attributes = {.inode = number,
                       .mode = mode,
-                      .links = 1,
                       .uid = caller.uid,
                       .gid = caller.gid,
                       .device = device,
@@ -135,14 +159,8 @@ Result<MemoryFileSystem::Inode*> MemoryFileSystem::Make(InodeNumber parent, std:
                       .mtime = now,
                       .ctime = now,
                       .btime = now};
-  if (S_ISDIR(mode)) {
-    inode.attributes.links = 2;
-    inode.parent = parent;
-    ++directory->attributes.links;
-  }
   inode.lookups = 1;
-  AddEntry(*directory, name, number);
-  return &inode;
+  return inode;
 }
 
 uint32_t MemoryFileSystem::Inherit(const Inode& directory, Inode& inode, uint32_t mode,
@@ -192,7 +210,8 @@ Result<Attributes> MemoryFileSystem::Link(InodeNumber inode, InodeNumber new_par
   SILTFS_ASSIGN_OR_RETURN(Inode * directory, FindDirectory(new_parent));
   if (IsDirectory(source->attributes))
     return Failed(StatusCode::kNotPermitted, "is a directory", inode);
-  if (source->attributes.links == 0 || directory->attributes.links == 0) {
+  const bool nameable = source->attributes.links > 0 || (source->linkable && source->opens > 0);
+  if (!nameable || directory->attributes.links == 0) {
     return Failed(StatusCode::kNotFound, "was removed", inode);
   }
   if (directory->entries.contains(new_name)) {
@@ -202,6 +221,7 @@ Result<Attributes> MemoryFileSystem::Link(InodeNumber inode, InodeNumber new_par
   if (source->attributes.links >= kMaxLinks)
     return Failed(StatusCode::kTooManyLinks, "too many links", inode);
   AddEntry(*directory, new_name, inode);
+  source->linkable = false;
   ++source->attributes.links;
   ++source->lookups;
   source->attributes.ctime = clock_();
@@ -387,10 +407,22 @@ Result<Attributes> MemoryFileSystem::SetAttributes(InodeNumber inode,
   }
   if (change.uid) attributes.uid = *change.uid;
   if (change.gid) attributes.gid = *change.gid;
+  if (change.kill_privileges || change.size || change.uid || change.gid) {
+    DropPrivileges(*found,
+                   change.kill_privileges ? Privileges::kDropAll : Privileges::kDropCapability);
+  }
   if (change.atime) attributes.atime = *change.atime;
   if (change.mtime) attributes.mtime = *change.mtime;
   attributes.ctime = change.ctime ? *change.ctime : clock_();
   return attributes;
+}
+
+void MemoryFileSystem::DropPrivileges(Inode& inode, Privileges privileges) {
+  if (privileges == Privileges::kKeep || IsDirectory(inode.attributes)) return;
+  inode.xattrs.erase("security.capability");
+  if (privileges == Privileges::kDropCapability) return;
+  uint32_t& mode = inode.attributes.mode;
+  mode &= ~static_cast<uint32_t>((mode & S_IXGRP) != 0 ? S_ISUID | S_ISGID : S_ISUID);
 }
 
 Result<std::string> MemoryFileSystem::GetXattr(InodeNumber inode, std::string_view name) {
@@ -502,6 +534,18 @@ Result<Attributes> MemoryFileSystem::CreateFile(InodeNumber parent, std::string_
   return inode->attributes;
 }
 
+Result<Attributes> MemoryFileSystem::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                                       Caller caller) {
+  const MutexLock lock(mutex_);
+  SILTFS_ASSIGN_OR_RETURN(const Inode* found, FindDirectory(directory));
+  if (found->attributes.links == 0)
+    return Failed(StatusCode::kNotFound, "the directory was removed", directory);
+  Inode& inode = MakeUnnamed(*found, S_IFREG | (mode & kPermissionBits), 0, caller);
+  inode.opens = 1;
+  inode.linkable = true;
+  return inode.attributes;
+}
+
 Status MemoryFileSystem::OpenFile(InodeNumber inode, bool truncate) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
@@ -543,7 +587,8 @@ Result<size_t> MemoryFileSystem::Read(InodeNumber inode, uint64_t offset, Mutabl
   return count;
 }
 
-Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data) {
+Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
+                               Privileges privileges) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
   if (offset > kMaxFileBytes || data.size() > kMaxFileBytes - offset) {
@@ -561,6 +606,7 @@ Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data
   }
   file->attributes.size = std::max(file->attributes.size, offset + data.size());
   UpdateAllocation(*file);
+  DropPrivileges(*file, privileges);
   Touch(*file);
   return {};
 }
@@ -604,7 +650,7 @@ void MemoryFileSystem::UpdateAllocation(Inode& file) {
 }
 
 Status MemoryFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset,
-                                  uint64_t length, bool keep_size) {
+                                  uint64_t length, bool keep_size, Privileges privileges) {
   const MutexLock lock(mutex_);
   if (length == 0) return Failed(StatusCode::kInvalidArgument, "nothing to allocate", inode);
   SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
@@ -614,6 +660,7 @@ Status MemoryFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t
   if (mode == AllocateMode::kZero) Zero(*file, offset, offset + length);
   if (!keep_size && offset + length > file->attributes.size) Resize(*file, offset + length);
   UpdateAllocation(*file);
+  DropPrivileges(*file, privileges);
   Touch(*file);
   return {};
 }
@@ -634,7 +681,7 @@ Result<std::optional<uint64_t>> MemoryFileSystem::Seek(InodeNumber inode, uint64
 
 Result<uint64_t> MemoryFileSystem::CopyRange(InodeNumber source, uint64_t source_offset,
                                              InodeNumber target, uint64_t target_offset,
-                                             uint64_t length) {
+                                             uint64_t length, Privileges privileges) {
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, GetAttributes(source));
   if (source_offset >= attributes.size) return uint64_t{0};
   length = std::min(length, attributes.size - source_offset);
@@ -644,7 +691,7 @@ Result<uint64_t> MemoryFileSystem::CopyRange(InodeNumber source, uint64_t source
   }
   Bytes bytes(length);
   SILTFS_RETURN_IF_ERROR(Read(source, source_offset, bytes).status());
-  SILTFS_RETURN_IF_ERROR(Write(target, target_offset, bytes));
+  SILTFS_RETURN_IF_ERROR(Write(target, target_offset, bytes, privileges));
   return length;
 }
 

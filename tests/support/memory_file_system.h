@@ -56,16 +56,20 @@ class MemoryFileSystem : public FileSystem {
 
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                 Caller caller) override;
+  Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                       Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data,
+               Privileges privileges = Privileges::kKeep) override;
   Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
-                  bool keep_size) override;
+                  bool keep_size, Privileges privileges = Privileges::kKeep) override;
   Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
                                        SeekTarget target) override;
   Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
-                             uint64_t target_offset, uint64_t length) override;
+                             uint64_t target_offset, uint64_t length,
+                             Privileges privileges = Privileges::kKeep) override;
   Status Fsync(InodeNumber inode) override;
 
   Status SyncAll() override;
@@ -97,6 +101,7 @@ class MemoryFileSystem : public FileSystem {
     std::map<std::string, std::string, std::less<>> xattrs;
     uint64_t lookups = 0;
     uint64_t opens = 0;
+    bool linkable = false;  // without a name from the beginning
   };
 
   Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);
@@ -104,6 +109,9 @@ class MemoryFileSystem : public FileSystem {
   // A regular file.
   Result<Inode*> FindFile(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
+  // A new inode as it would be in `directory`, without a name or links; looked up once.
+  Inode& MakeUnnamed(const Inode& directory, uint32_t mode, uint64_t device, Caller caller)
+      SILTFS_REQUIRES(mutex_);
   // A new inode under a name that was free; looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
                       Caller caller) SILTFS_REQUIRES(mutex_);
@@ -122,6 +130,7 @@ class MemoryFileSystem : public FileSystem {
   // Makes the entry called `name` in `directory` lead to `inode`, whose ".." follows if it is a
   // directory.
   void Repoint(Inode& directory, std::string_view name, Inode& inode) SILTFS_REQUIRES(mutex_);
+  static void DropPrivileges(Inode& inode, Privileges privileges);
   Status Exchange(Inode& from, std::string_view name, Inode& to, std::string_view new_name)
       SILTFS_REQUIRES(mutex_);
   void Touch(Inode& inode) SILTFS_REQUIRES(mutex_);  // contents changed

@@ -69,6 +69,11 @@ class RandomWork {
       case 10:
         // An orphan until the crash: nobody forgets it.
         if (fs.Lookup(kRootInode, name).ok()) fs.Unlink(kRootInode, name).IgnoreError("as above");
+        if (auto made = fs.MakeTemporaryFile(kRootInode, 0600, kCaller); made.ok()) {
+          fs.Write(made->inode, 0, RandomBytes(inode.ok() ? *inode : 0, 20'000))
+              .IgnoreError("as above");
+          if (fs.Link(made->inode, kRootInode, other).ok()) fs.Forget(made->inode, 1);
+        }
         break;
       default:
         REQUIRE_OK(fs.SyncAll());

@@ -81,6 +81,12 @@ TEST_CASE("what a crash leaves is no finding") {
   REQUIRE_OK(orphan);
   REQUIRE_OK(store.fs().Write(orphan->inode, 0, RandomBytes(9, 10'000)));
   REQUIRE_OK(store.fs().Unlink(kRootInode, "orphan"));
+  auto temporary = store.fs().MakeTemporaryFile(kRootInode, 0644, kCaller);
+  REQUIRE_OK(temporary);
+  REQUIRE_OK(store.fs().Write(temporary->inode, 0, RandomBytes(12, 10'000)));
+  auto named = store.fs().MakeTemporaryFile(kRootInode, 0644, kCaller);
+  REQUIRE_OK(named);
+  REQUIRE_OK(store.fs().Link(named->inode, kRootInode, "named"));
   REQUIRE_OK(store.fs().SyncAll());
   WriteFile(store.fs(), "lost", RandomBytes(10, 700'000));
   store.fixture().Crash();
@@ -88,7 +94,7 @@ TEST_CASE("what a crash leaves is no finding") {
   CheckOutcome outcome = store.Check(data);
   RequireNoFinding(outcome);
   REQUIRE(outcome.report.clean_shutdown == std::optional(false));
-  REQUIRE(outcome.report.orphans == 1);
+  REQUIRE(outcome.report.orphans == 2);
   REQUIRE(outcome.report.overlay_extents > 0);
 
   // And after recovery, and a crash of that.

@@ -127,7 +127,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 50) {
     if (!is_file) return "none";
     const uint64_t offset = op.kind < 30 ? target->size : op.offset;
-    Status written = fs.Write(target->inode, offset, op.data);
+    const auto privileges = static_cast<Privileges>(op.number % 3);
+    Status written = fs.Write(target->inode, offset, op.data, privileges);
     if (op.number % 2 == 0) {
       REQUIRE_OK(fs.OpenFile(target->inode, false));
       fs.ReleaseFile(target->inode);  // folds
@@ -147,6 +148,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
     change.mode = static_cast<uint32_t>(op.number & 07777);
     change.uid = static_cast<uint32_t>(op.number >> 20);
     change.mtime = static_cast<int64_t>(op.number >> 8);
+    change.kill_privileges = op.number % 5 == 0;
     auto changed = fs.SetAttributes(target->inode, change);
     return name_of(changed.status());
   }
@@ -156,6 +158,15 @@ std::string Run(FileSystem& fs, const Operation& op) {
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kExchange));
   if (op.kind < 74)
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kNoReplace));
+  if (op.kind < 75) {  // write a file first, and give it a name then
+    auto temporary = fs.MakeTemporaryFile(*directory, 0600, kCaller);
+    REQUIRE_OK(temporary);
+    REQUIRE_OK(fs.Write(temporary->inode, 0, RandomBytes(op.number, op.number % 100'000)));
+    const std::string linked = made(fs.Link(temporary->inode, *other, op.other_name));
+    if (op.number % 3 != 0) fs.ReleaseFile(temporary->inode);
+    fs.Forget(temporary->inode, 1);
+    return linked;
+  }
   if (op.kind < 79)
     return target.ok() ? made(fs.Link(target->inode, *other, op.other_name)) : "none";
   if (op.kind < 85) return name_of(fs.Unlink(*directory, op.name));
@@ -176,7 +187,8 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 101) {
     if (!target.ok()) return "none";
     const std::string value(op.number % 300, 'v');
-    return name_of(fs.SetXattr(target->inode, "user." + op.other_name, value, XattrMode::kSet));
+    const std::string name = op.number % 4 == 0 ? "security.capability" : "user." + op.other_name;
+    return name_of(fs.SetXattr(target->inode, name, value, XattrMode::kSet));
   }
   if (op.kind < 103)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";

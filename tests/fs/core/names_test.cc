@@ -65,6 +65,51 @@ TEST_CASE("a name is taken until it is removed") {
   REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // numbers are never used again
 }
 
+TEST_CASE(
+    "who kept a number finds its inode and the directory above it, or learns that it is gone") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber outer = MakeDir(fs, kRootInode, "outer");
+  const InodeNumber inner = MakeDir(fs, outer, "inner");
+  const InodeNumber file = MakeFile(fs, inner, "file");
+  for (const InodeNumber number : {kRootInode, inner, file}) {
+    REQUIRE(fs.Lookup(number, ".")->inode == number);
+    fs.Forget(number, 1);
+  }
+  REQUIRE(fs.Lookup(inner, "..")->inode == outer);
+  REQUIRE(fs.Lookup(outer, "..")->inode == kRootInode);
+  REQUIRE(fs.Lookup(kRootInode, "..")->inode == kRootInode);
+  fs.Forget(outer, 1);
+  fs.Forget(kRootInode, 2);
+  REQUIRE_CODE(fs.Lookup(file, ".."), kNotADirectory);
+  REQUIRE_OK(fs.Rename(outer, "inner", kRootInode, "moved", RenameMode::kReplace));
+  REQUIRE(fs.Lookup(inner, "..")->inode == kRootInode);
+  fs.Forget(kRootInode, 1);
+
+  // Each counts as a lookup: what was found so lives on.
+  REQUIRE_OK(fs.Lookup(file, "."));
+  REQUIRE_OK(fs.Unlink(inner, "file"));
+  REQUIRE(Stat(fs, file).links == 0);
+  REQUIRE_CODE(fs.Lookup(file, "."), kStale);  // though it is still there for who holds it
+  fs.Forget(file, 1);
+  REQUIRE_CODE(fs.Lookup(file, "."), kStale);
+  auto removed = fs.Lookup(inner, ".");
+  REQUIRE_OK(removed);
+  REQUIRE_OK(fs.RemoveDirectory(kRootInode, "moved"));
+  REQUIRE_CODE(fs.Lookup(inner, "."), kStale);
+  REQUIRE_CODE(fs.Lookup(inner, ".."), kNotFound);
+  fs.Forget(inner, 1);
+  const InodeNumber parent = MakeDir(fs, outer, "p");
+  REQUIRE_OK(fs.Lookup(MakeDir(fs, parent, "q"), ".."));
+  REQUIRE_OK(fs.RemoveDirectory(parent, "q"));
+  REQUIRE_OK(fs.RemoveDirectory(outer, "p"));
+  REQUIRE(Stat(fs, parent).links == 0);
+  fs.Forget(parent, 1);
+  REQUIRE_CODE(fs.GetAttributes(parent), kStale);
+  store.Close();
+  REQUIRE(RecountStore(store.path()).orphans == 0);
+}
+
 TEST_CASE("a directory goes only when it is empty, and nothing can be made in it afterwards") {
   StoreFixture store;
   FileSystem& fs = store.Open();

@@ -1,5 +1,6 @@
 // Attributes through the kernel: modes, owners, times, space.
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "tests/fs/fuse/mounted_file_system.h"
@@ -127,6 +128,55 @@ TEST_CASE_METHOD(Fixture, "A new owner takes set-user-id away") {
   REQUIRE(Outcome(chmod(Path("suid").c_str(), 06755)) == 0);
   REQUIRE(Outcome(chown(Path("suid").c_str(), 1, 1)) == 0);
   CHECK(StatOf(Path("suid")).st_mode == (S_IFREG | 0755));
+}
+
+// The birth time, too.
+struct statx StatxOf(const std::string& path, unsigned mask = STATX_BASIC_STATS | STATX_BTIME) {
+  struct statx statx = {};
+  REQUIRE(::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, mask, &statx) == 0);
+  return statx;
+}
+
+TEST_CASE_METHOD(Fixture, "The birth time is told, and stays whatever becomes of the file") {
+  REQUIRE(WriteFile(Path("a"), "x") == 0);
+  const int64_t born = fs.GetAttributes(StatOf(Path("a")).st_ino)->btime;
+  REQUIRE(born > 0);
+  const timespec times[2] = {{.tv_sec = 5, .tv_nsec = 6}, {.tv_sec = -7, .tv_nsec = 8}};
+  REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), times, 0)) == 0);
+  REQUIRE(Outcome(rename(Path("a").c_str(), Path("b").c_str())) == 0);
+  const bool forgotten = GENERATE(false, true);
+  if (forgotten) mount.DropCaches();
+  const struct statx told = StatxOf(Path("b"));
+  CHECK((told.stx_mask & STATX_BTIME) != 0);
+  CHECK(told.stx_btime.tv_sec * 1'000'000'000 + told.stx_btime.tv_nsec == born);
+  CHECK(told.stx_mtime.tv_sec == -7);
+  CHECK(told.stx_mtime.tv_nsec == 8);
+}
+
+TEST_CASE_METHOD(Fixture, "What is told beside the birth time is what is told without") {
+  REQUIRE(WriteFile(Path("file"), std::string(5000, 'x')) == 0);
+  REQUIRE(Outcome(chown(Path("file").c_str(), 12, 34)) == 0);
+  REQUIRE(Outcome(mknod(Path("device").c_str(), S_IFCHR | 0640, makedev(300, 70000))) == 0);
+  REQUIRE(Outcome(symlink("file", Path("link").c_str())) == 0);
+  for (const char* name : {"file", "device", "link", "."}) {
+    INFO(name);
+    mount.DropCaches();
+    const struct statx told = StatxOf(Path(name));
+    mount.DropCaches();
+    const struct stat stat = StatOf(Path(name));
+    CHECK(told.stx_ino == stat.st_ino);
+    CHECK(told.stx_mode == stat.st_mode);
+    CHECK(told.stx_nlink == stat.st_nlink);
+    CHECK(told.stx_uid == stat.st_uid);
+    CHECK(told.stx_gid == stat.st_gid);
+    CHECK(told.stx_size == static_cast<uint64_t>(stat.st_size));
+    CHECK(told.stx_blocks == static_cast<uint64_t>(stat.st_blocks));
+    CHECK(told.stx_blksize == static_cast<uint32_t>(stat.st_blksize));
+    CHECK(makedev(told.stx_rdev_major, told.stx_rdev_minor) == stat.st_rdev);
+    CHECK(told.stx_atime.tv_sec == stat.st_atim.tv_sec);
+    CHECK(told.stx_ctime.tv_nsec == stat.st_ctim.tv_nsec);
+    CHECK(told.stx_mtime.tv_nsec == stat.st_mtim.tv_nsec);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "Free space is what the file system says") {

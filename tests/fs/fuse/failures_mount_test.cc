@@ -18,13 +18,17 @@ class FailingFileSystem : public MemoryFileSystem {
  public:
   std::atomic<StatusCode> failure = StatusCode::kOk;
 
+  Result<Attributes> GetAttributes(InodeNumber inode) override {
+    if (failure != StatusCode::kOk) return Status(failure, "made to fail");
+    return MemoryFileSystem::GetAttributes(inode);
+  }
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override {
     if (failure != StatusCode::kOk) return Status(failure, "made to fail");
     return MemoryFileSystem::Read(inode, offset, out);
   }
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data) override {
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override {
     if (failure != StatusCode::kOk) return {failure, "made to fail"};
-    return MemoryFileSystem::Write(inode, offset, data);
+    return MemoryFileSystem::Write(inode, offset, data, privileges);
   }
   Status Fsync(InodeNumber inode) override {
     if (failure != StatusCode::kOk) return {failure, "made to fail"};
@@ -44,6 +48,21 @@ TEST_CASE("Damage below is an I/O error for the reader, and nothing else suffers
   fs.failure = StatusCode::kOk;
   CHECK(Outcome(pread(file.get(), &byte, 1, 0)) == 0);
   CHECK(byte == 'x');
+}
+
+TEST_CASE("Attributes that cannot be read are an I/O error, the birth time among them") {
+  FailingFileSystem fs;
+  MountedFileSystem mount(fs);
+  REQUIRE(WriteFile(mount / "a", "x") == 0);
+  const Descriptor file(mount / "a");
+  fs.failure = StatusCode::kCorruption;
+  struct statx told = {};
+  const auto ask = [&] {
+    return Outcome(statx(file.get(), "", AT_EMPTY_PATH, STATX_BTIME, &told));
+  };
+  CHECK(ask() == EIO);
+  fs.failure = StatusCode::kOk;
+  CHECK(ask() == 0);
 }
 
 TEST_CASE("A full disk is reported by fsync though the kernel had accepted the data") {

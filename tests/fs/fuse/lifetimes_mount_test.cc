@@ -125,6 +125,17 @@ TEST_CASE("What the kernel was told it believes, and does not ask again") {
   CHECK(fs.lookups == lookups);
   CHECK(fs.attribute_reads == attribute_reads);
 
+  // The birth time is asked for once.
+  struct statx born = {};
+  const auto ask = [&] {
+    return statx(AT_FDCWD, file.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &born);
+  };
+  REQUIRE(ask() == 0);
+  attribute_reads = fs.attribute_reads;
+  for (int i = 0; i < 10; ++i) REQUIRE(ask() == 0);
+  CHECK((born.stx_mask & STATX_BTIME) != 0);
+  CHECK(fs.attribute_reads == attribute_reads);
+
   static_cast<void>(StatOf(mount.path()));  // the root is never looked up
   attribute_reads = fs.attribute_reads;
   for (int i = 0; i < 10; ++i) static_cast<void>(StatOf(mount.path()));

@@ -112,6 +112,50 @@ TEST_CASE_METHOD(Fixture, "Holes take no space") {
   REQUIRE_CODE(fs.Write(inode, kMaxFileBytes, Bytes(1, 1)), kFileTooLarge);
 }
 
+TEST_CASE_METHOD(Fixture, "A temporary file lives while it is open unless it is given a name") {
+  const auto lost = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
+  const auto kept = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
+  REQUIRE_OK(lost);
+  REQUIRE_OK(kept);
+  CHECK(kept->links == 0);
+  CHECK(fs.Link(kept->inode, kRootInode, "a")->links == 1);
+  for (const InodeNumber inode : {lost->inode, kept->inode}) {
+    fs.ReleaseFile(inode);
+    fs.Forget(inode, 2);
+  }
+  CHECK(fs.InodeCount() == 2);
+  CHECK(fs.Lookup(kRootInode, "a")->inode == kept->inode);
+  const auto closed = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
+  fs.ReleaseFile(closed->inode);
+  REQUIRE_CODE(fs.Link(closed->inode, kRootInode, "b"), kNotFound);
+}
+
+TEST_CASE_METHOD(Fixture, "A number is looked up as \".\", and the directory above as \"..\"") {
+  const InodeNumber directory = Directory(kRootInode, "d");
+  const InodeNumber inode = File("a");
+  CHECK(fs.Lookup(inode, ".")->inode == inode);
+  CHECK(fs.LookupCount(inode) == 2);
+  CHECK(fs.Lookup(directory, "..")->inode == kRootInode);
+  REQUIRE_CODE(fs.Lookup(inode, ".."), kNotADirectory);
+  REQUIRE_OK(fs.Unlink(kRootInode, "a"));
+  REQUIRE_CODE(fs.Lookup(inode, "."), kStale);
+}
+
+TEST_CASE_METHOD(Fixture, "Privileges go as asked") {
+  const InodeNumber inode = File("a");
+  AttributeChange change;
+  change.mode = 06755;
+  REQUIRE_OK(fs.SetAttributes(inode, change));
+  REQUIRE_OK(fs.SetXattr(inode, "security.capability", "x", XattrMode::kSet));
+  REQUIRE_OK(fs.Write(inode, 0, Bytes(1), Privileges::kKeep));
+  REQUIRE_OK(fs.GetXattr(inode, "security.capability"));
+  REQUIRE_OK(fs.Write(inode, 0, Bytes(1), Privileges::kDropCapability));
+  REQUIRE_CODE(fs.GetXattr(inode, "security.capability"), kNoAttribute);
+  CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 06755));
+  REQUIRE_OK(fs.Write(inode, 0, Bytes(1), Privileges::kDropAll));
+  CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 0755));
+}
+
 TEST_CASE_METHOD(Fixture, "A set-group-id directory hands its group down") {
   auto directory = fs.MakeDirectory(kRootInode, "shared", 02775, {.uid = 1, .gid = 77});
   REQUIRE_OK(directory);

@@ -1,0 +1,86 @@
+#include "fs/fuse/kernel_messages.h"
+
+#include <linux/fuse.h>
+
+#include <cstddef>
+#include <cstring>
+
+namespace siltfs::fuse {
+namespace {
+
+// Protocol 7.39; not in every <linux/fuse.h> yet.
+constexpr uint32_t kStatx = 52;
+struct StatxArguments {
+  uint32_t getattr_flags;  // up to and with the handle as in GETATTR
+  uint32_t reserved;
+  uint64_t handle;
+  uint32_t flags;
+  uint32_t mask;
+};
+static_assert(sizeof(StatxArguments) == 24);
+static_assert(offsetof(StatxArguments, handle) == offsetof(fuse_getattr_in, fh));
+
+constexpr size_t kFlagsEnd = offsetof(fuse_init_in, flags) + sizeof(fuse_init_in::flags);
+
+template <typename T>
+T ReadAt(ByteView bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+void SetOpcode(MutableByteView message, uint32_t opcode) {
+  std::memcpy(message.data() + offsetof(fuse_in_header, opcode), &opcode, sizeof opcode);
+}
+
+Privileges PrivilegesOf(uint32_t write_flags) {
+  if ((write_flags & FUSE_WRITE_KILL_SUIDGID) != 0) return Privileges::kDropAll;
+  // What was gathered in the kernel's cache: the kernel took the capability when the caller wrote,
+  // and the file may since have been given one anew.
+  if ((write_flags & FUSE_WRITE_CACHE) != 0) return Privileges::kKeep;
+  return Privileges::kDropCapability;
+}
+
+}  // namespace
+
+RequestNotes TranslateRequest(MutableByteView message) {
+  RequestNotes notes;
+  constexpr size_t kHeader = sizeof(fuse_in_header);
+  if (message.size() < kHeader) return notes;
+  const MutableByteView arguments = message.subspan(kHeader);
+  switch (ReadAt<uint32_t>(message, offsetof(fuse_in_header, opcode))) {
+    case FUSE_INIT:
+      if (arguments.size() < kFlagsEnd) break;
+      notes.offers_kill_privileges = (ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags)) &
+                                      FUSE_HANDLE_KILLPRIV_V2) != 0;
+      break;
+    case FUSE_WRITE:
+      if (arguments.size() < sizeof(fuse_write_in)) break;
+      notes.privileges =
+          PrivilegesOf(ReadAt<uint32_t>(arguments, offsetof(fuse_write_in, write_flags)));
+      break;
+    case FUSE_TMPFILE:
+      // A name follows, if only to be ignored, and ends with a zero.
+      if (arguments.size() <= sizeof(fuse_create_in) || arguments.back() != 0) break;
+      SetOpcode(message, FUSE_CREATE);
+      notes.temporary_file = true;
+      break;
+    case kStatx:
+      if (arguments.size() < sizeof(StatxArguments)) break;
+      SetOpcode(message, FUSE_GETATTR);
+      notes.wants_statx = true;
+      break;
+    default:
+      break;
+  }
+  return notes;
+}
+
+void AcceptKillPrivileges(MutableByteView init_reply) {
+  constexpr size_t kAt = offsetof(fuse_init_out, flags);
+  if (init_reply.size() < kAt + sizeof(uint32_t)) return;
+  const uint32_t flags = ReadAt<uint32_t>(init_reply, kAt) | FUSE_HANDLE_KILLPRIV_V2;
+  std::memcpy(init_reply.data() + kAt, &flags, sizeof flags);
+}
+
+}  // namespace siltfs::fuse

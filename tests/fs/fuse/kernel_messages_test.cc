@@ -1,0 +1,134 @@
+// Requests as the kernel sends them, whole, cut short and strange.
+#include "fs/fuse/kernel_messages.h"
+
+#include <linux/fuse.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "store/base/random.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+using fuse::AcceptKillPrivileges;
+using fuse::RequestNotes;
+using fuse::TranslateRequest;
+
+constexpr uint32_t kStatx = 52;
+constexpr size_t kStatxArgumentBytes = 24;
+
+Bytes Message(uint32_t opcode, const std::string& arguments) {
+  fuse_in_header header = {};
+  header.opcode = opcode;
+  header.unique = 77;
+  const std::string text =
+      std::string(reinterpret_cast<const char*>(&header), sizeof header) + arguments;
+  return Bytes(text.begin(), text.end());
+}
+
+template <typename Arguments>
+Bytes Request(uint32_t opcode, const Arguments& arguments, const std::string& rest = {}) {
+  return Message(opcode,
+                 std::string(reinterpret_cast<const char*>(&arguments), sizeof arguments) + rest);
+}
+
+uint32_t OpcodeOf(const Bytes& message) {
+  fuse_in_header header;
+  std::memcpy(&header, message.data(), sizeof header);
+  REQUIRE(header.unique == 77);
+  return header.opcode;
+}
+
+Privileges WritePrivileges(uint32_t flags) {
+  fuse_write_in arguments = {};
+  arguments.write_flags = flags;
+  Bytes message = Request(FUSE_WRITE, arguments, "data");
+  return TranslateRequest(message).privileges;
+}
+
+bool Offers(uint32_t flags) {
+  fuse_init_in arguments = {};
+  arguments.flags = flags;
+  Bytes message = Request(FUSE_INIT, arguments);
+  return TranslateRequest(message).offers_kill_privileges;
+}
+
+}  // namespace
+
+TEST_CASE("STATX becomes GETATTR, and is remembered as what it was") {
+  Bytes message = Message(kStatx, std::string(kStatxArgumentBytes, '\0'));
+  Bytes cut(message.begin(), message.end() - 1);
+  CHECK(TranslateRequest(message).wants_statx);
+  CHECK(OpcodeOf(message) == FUSE_GETATTR);
+  CHECK_FALSE(TranslateRequest(cut).wants_statx);
+  CHECK(OpcodeOf(cut) == kStatx);
+}
+
+TEST_CASE("TMPFILE becomes CREATE if a name follows that ends") {
+  Bytes message = Request(FUSE_TMPFILE, fuse_create_in{}, std::string("/\0", 2));
+  CHECK(TranslateRequest(message).temporary_file);
+  CHECK(OpcodeOf(message) == FUSE_CREATE);
+  Bytes nameless = Request(FUSE_TMPFILE, fuse_create_in{});
+  CHECK_FALSE(TranslateRequest(nameless).temporary_file);
+  CHECK(OpcodeOf(nameless) == FUSE_TMPFILE);
+  Bytes endless = Request(FUSE_TMPFILE, fuse_create_in{}, "name");
+  CHECK_FALSE(TranslateRequest(endless).temporary_file);
+  CHECK(OpcodeOf(endless) == FUSE_TMPFILE);
+}
+
+TEST_CASE("What a write takes away depends on who wrote, and when") {
+  CHECK(WritePrivileges(0) == Privileges::kDropCapability);
+  CHECK(WritePrivileges(FUSE_WRITE_KILL_SUIDGID) == Privileges::kDropAll);
+  CHECK(WritePrivileges(FUSE_WRITE_CACHE) == Privileges::kKeep);
+  CHECK(WritePrivileges(FUSE_WRITE_CACHE | FUSE_WRITE_KILL_SUIDGID) == Privileges::kDropAll);
+  CHECK(WritePrivileges(FUSE_WRITE_LOCKOWNER) == Privileges::kDropCapability);
+}
+
+TEST_CASE("An offer to take away privileges is accepted where it was made") {
+  CHECK(Offers(FUSE_HANDLE_KILLPRIV_V2));
+  CHECK_FALSE(Offers(~static_cast<uint32_t>(FUSE_HANDLE_KILLPRIV_V2)));
+  fuse_init_out reply = {};
+  reply.flags = FUSE_WRITEBACK_CACHE;
+  reply.max_write = 4096;
+  AcceptKillPrivileges({reinterpret_cast<uint8_t*>(&reply), sizeof reply});
+  CHECK(reply.flags == (FUSE_WRITEBACK_CACHE | FUSE_HANDLE_KILLPRIV_V2));
+  CHECK(reply.max_write == 4096);
+  fuse_init_out cut = {};
+  AcceptKillPrivileges({reinterpret_cast<uint8_t*>(&cut), offsetof(fuse_init_out, flags) + 3});
+  CHECK(cut.flags == 0);
+}
+
+TEST_CASE("Other requests are left alone") {
+  Bytes message = Request(FUSE_LOOKUP, uint64_t{0}, std::string("name\0", 5));
+  const Bytes before = message;
+  const RequestNotes notes = TranslateRequest(message);
+  CHECK(message == before);
+  CHECK_FALSE((notes.wants_statx || notes.temporary_file || notes.offers_kill_privileges));
+  CHECK(notes.privileges == Privileges::kKeep);
+}
+
+TEST_CASE("Requests cut short anywhere, and any bytes at all, are read within their bounds") {
+  for (const uint32_t opcode : {uint32_t{FUSE_INIT}, uint32_t{FUSE_WRITE}, uint32_t{FUSE_TMPFILE},
+                                kStatx, uint32_t{0xffffffff}}) {
+    Bytes whole(200, 0xff);
+    std::memcpy(whole.data() + offsetof(fuse_in_header, opcode), &opcode, sizeof opcode);
+    for (size_t size = 0; size <= whole.size(); ++size) {
+      Bytes message(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+      message.shrink_to_fit();  // so that a sanitizer sees a byte too far
+      TranslateRequest(message);
+      CHECK(message.size() == size);
+    }
+  }
+  Random random(1);
+  for (int i = 0; i < 2000; ++i) {
+    Bytes message(random.Below(120));
+    for (uint8_t& byte : message) byte = static_cast<uint8_t>(random.Next());
+    TranslateRequest(message);
+    AcceptKillPrivileges(message);
+  }
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,177 @@
+// What makes a program stronger than its caller goes when its file is changed: set-id bits and
+// capabilities, through the kernel.
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+#include <atomic>
+
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+constexpr const char* kCapability = "security.capability";
+
+// Counts what the kernel asks for.
+class CountingFileSystem final : public MemoryFileSystem {
+ public:
+  Result<std::string> GetXattr(InodeNumber inode, std::string_view name) override {
+    ++xattr_reads;
+    return MemoryFileSystem::GetXattr(inode, name);
+  }
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override {
+    ++writes;
+    return MemoryFileSystem::Write(inode, offset, data, privileges);
+  }
+  std::atomic<int> xattr_reads{0};
+  std::atomic<int> writes{0};
+};
+
+struct Fixture {
+  CountingFileSystem fs;
+  MountOptions options = [] {
+    MountOptions made;
+    made.allow_other = true;
+    return made;
+  }();
+  MountedFileSystem mount{fs, options};
+  std::string path = mount / "program";
+
+  void Make(mode_t mode) const {
+    REQUIRE(WriteFile(path, "program") == 0);
+    REQUIRE(Outcome(chmod(path.c_str(), mode)) == 0);
+  }
+  mode_t Mode() const { return StatOf(path).st_mode & 07777; }
+  // As setcap(8) does: cap_net_raw, permitted and effective (linux/capability.h, revision 2).
+  void GiveCapability() const {
+    const std::string value("\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+    REQUIRE(Outcome(setxattr(path.c_str(), kCapability, value.data(), value.size(), 0)) == 0);
+    REQUIRE(HasCapability());
+  }
+  bool HasCapability() const { return getxattr(path.c_str(), kCapability, nullptr, 0) > 0; }
+};
+
+// Runs `act` as a user without rights; what it returned (0 to 255). Only system calls may happen in
+// it.
+template <typename Action>
+int AsNobody(Action act) {
+  const pid_t child = fork();
+  if (child == 0) _exit(setgid(kNobody) == 0 && setuid(kNobody) == 0 ? act() : 255);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "A stranger's write takes set-group-id only if the group may execute") {
+  const char* const name = path.c_str();
+  const auto write_to_it = [name] { return write(open(name, O_WRONLY), "x", 1) == 1 ? 0 : errno; };
+  Make(06776);
+  CHECK(AsNobody(write_to_it) == 0);
+  CHECK(Mode() == 0776);
+  Make(06766);
+  CHECK(AsNobody(write_to_it) == 0);
+  CHECK(Mode() == 02766);
+  Make(06766);
+  CHECK(AsNobody([name] { return truncate(name, 1) == 0 ? 0 : errno; }) == 0);
+  CHECK(Mode() == 02766);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "A stranger's write that others still have open is seen by them at once") {
+  Make(04777);
+  const Descriptor file(path);
+  struct stat stat = {};
+  REQUIRE(fstat(file.get(), &stat) == 0);
+  REQUIRE((stat.st_mode & 07777) == 04777);
+  const char* const name = path.c_str();
+  REQUIRE(AsNobody([name] { return write(open(name, O_WRONLY), "x", 1) == 1 ? 0 : errno; }) == 0);
+  REQUIRE(fstat(file.get(), &stat) == 0);
+  CHECK((stat.st_mode & 07777) == 0777);
+  CHECK(fs.GetAttributes(stat.st_ino)->mode == (S_IFREG | 0777));
+}
+
+TEST_CASE_METHOD(Fixture, "Who may set the bits may write without losing them") {
+  Make(06755);
+  REQUIRE(WriteFile(path, "another program") == 0);
+  CHECK(Mode() == 06755);
+  REQUIRE(Outcome(truncate(path.c_str(), 3)) == 0);
+  CHECK(Mode() == 06755);
+  mount.DropCaches();
+  CHECK(Mode() == 06755);
+}
+
+TEST_CASE_METHOD(Fixture, "A new owner takes set-group-id unless the group may not execute") {
+  Make(06755);
+  REQUIRE(Outcome(chown(path.c_str(), 1, 1)) == 0);
+  CHECK(Mode() == 0755);
+  Make(06745);
+  REQUIRE(Outcome(chown(path.c_str(), 2, 2)) == 0);
+  CHECK(Mode() == 02745);
+  const std::string directory = mount / "d";
+  REQUIRE(Outcome(mkdir(directory.c_str(), 0755)) == 0);
+  REQUIRE(Outcome(chmod(directory.c_str(), 02755)) == 0);
+  REQUIRE(Outcome(chown(directory.c_str(), 1, 1)) == 0);
+  CHECK((StatOf(directory).st_mode & 07777) == 02755);
+}
+
+TEST_CASE_METHOD(Fixture, "A capability goes with a write, a new size and a new owner") {
+  Make(0755);
+  GiveCapability();
+  SECTION("a write, before it is written back") {
+    const Descriptor file(path, O_WRONLY);
+    REQUIRE(WriteAt(file.get(), 0, AsBytes("x")) == 0);
+    CHECK_FALSE(HasCapability());
+  }
+  SECTION("a write past the cache") {
+    const Descriptor file(path, O_WRONLY | O_DIRECT);
+    alignas(4096) static const uint8_t page[4096] = {};
+    REQUIRE(WriteAt(file.get(), 0, page) == 0);
+  }
+  SECTION("a truncation") { REQUIRE(Outcome(truncate(path.c_str(), 1)) == 0); }
+  SECTION("opening for truncation") { REQUIRE(WriteFile(path, "") == 0); }
+  SECTION("an owner") { REQUIRE(Outcome(chown(path.c_str(), 1, 1)) == 0); }
+  SECTION("a group") { REQUIRE(Outcome(chown(path.c_str(), static_cast<uid_t>(-1), 1)) == 0); }
+  CHECK_FALSE(HasCapability());
+  mount.DropCaches();
+  CHECK_FALSE(HasCapability());
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "A capability given after the last write outlives its being written back") {
+  Make(0755);
+  Descriptor file(path, O_WRONLY);
+  REQUIRE(WriteAt(file.get(), 0, AsBytes("a new program")) == 0);
+  const int before = fs.writes;
+  GiveCapability();
+  REQUIRE(fs.writes == before);  // else this tests nothing
+  REQUIRE(Outcome(fsync(file.get())) == 0);
+  REQUIRE(fs.writes > before);
+  CHECK(HasCapability());
+  REQUIRE(file.Close() == 0);
+  mount.DropCaches();
+  CHECK(HasCapability());
+  CHECK(ReadFile(path) == "a new program");
+}
+
+TEST_CASE_METHOD(Fixture, "Writing asks once about a file's capability, not with every write") {
+  Descriptor file(path, O_WRONLY | O_CREAT);
+  const std::string page(4096, 'x');
+  for (uint64_t i = 0; i < 100; ++i) {
+    REQUIRE(WriteAt(file.get(), i * page.size(), AsBytes(page)) == 0);
+  }
+  CHECK(fs.xattr_reads == 1);
+  REQUIRE(Outcome(fsync(file.get())) == 0);
+  for (uint64_t i = 0; i < 100; ++i) {
+    REQUIRE(WriteAt(file.get(), i * page.size(), AsBytes(page)) == 0);
+  }
+  CHECK(fs.xattr_reads == 1);
+}
+
+}  // namespace siltfs::testing
