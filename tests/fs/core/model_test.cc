@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kDirectories = 4;
 constexpr size_t kNames = 12;
+constexpr uint64_t kSetAcl = 1000;  // a kind of operation beside the numbered ones
 
 // One random operation, decided beforehand so that both file systems get the same.
 struct Operation {
@@ -35,7 +36,7 @@ class Generator {
 
   Operation Next() {
     Operation op;
-    op.kind = random_.Below(104);
+    op.kind = random_.OneIn(25) ? kSetAcl : random_.Below(100);
     op.directory = DirectoryName(random_.Below(kDirectories));
     op.other_directory = DirectoryName(random_.Below(kDirectories));
     op.name = fmt::format("n{}", random_.Below(kNames));
@@ -83,6 +84,17 @@ std::string Run(FileSystem& fs, const Operation& op) {
   auto target = fs.Lookup(*directory, op.name);
   if (target.ok()) fs.Forget(target->inode, 1);
   const bool is_file = target.ok() && (target->mode & 0170000) == 0100000;
+  if (op.kind == kSetAcl) {
+    if (!target.ok()) return "none";
+    const InodeNumber inode = op.number % 3 == 0 ? *directory : target->inode;
+    static constexpr std::array kLists = {
+        "u::rwx,g::r-x,o::---", "u::rwx,u:1:rw-,g::r--,m::rw-,o::r--",
+        "u::rwx,u:1:rw-,g::rwx,m::r--,o::rw-", "u::rwx,u:1:rwx,g::---,o::---"};
+    const std::string_view name = op.number % 2 == 0 ? kAccessAclName : kDefaultAclName;
+    if (op.number % 10 < 2) return name_of(fs.RemoveXattr(inode, name));
+    return name_of(fs.SetXattr(
+        inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
+  }
   if (op.kind < 15) {  // create and write, or write to what is there
     InodeNumber inode = is_file ? target->inode : 0;
     if (is_file) {
@@ -135,23 +147,12 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 88) return made(fs.MakeSymlink(*directory, op.name, op.other_name, kCaller));
   if (op.kind < 91) return made(fs.MakeDirectory(*directory, op.name, 0750, kCaller));
   if (op.kind < 94) return name_of(fs.RemoveDirectory(*directory, op.name));
-  if (op.kind < 98) {
-    if (!target.ok()) return "none";
-    const InodeNumber inode = op.number % 3 == 0 ? *directory : target->inode;
-    static constexpr std::array kLists = {
-        "u::rwx,g::r-x,o::---", "u::rwx,u:1:rw-,g::r--,m::rw-,o::r--",
-        "u::rwx,u:1:rw-,g::rwx,m::r--,o::rw-", "u::rwx,u:1:rwx,g::---,o::---"};
-    const std::string_view name = op.number % 2 == 0 ? kAccessAclName : kDefaultAclName;
-    if (op.number % 10 < 2) return name_of(fs.RemoveXattr(inode, name));
-    return name_of(fs.SetXattr(
-        inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
-  }
-  if (op.kind < 101) {
+  if (op.kind < 97) {
     if (!target.ok()) return "none";
     const std::string value(op.number % 300, 'v');
     return name_of(fs.SetXattr(target->inode, "user." + op.other_name, value, XattrMode::kSet));
   }
-  if (op.kind < 103)
+  if (op.kind < 99)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";
   return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
 }
