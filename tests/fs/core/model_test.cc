@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kDirectories = 4;
 constexpr size_t kNames = 12;
+constexpr uint64_t kSetAcl = 1000;  // a kind of operation beside the numbered ones
 
 // One random operation, decided beforehand so that both file systems get the same.
 struct Operation {
@@ -36,7 +37,7 @@ class Generator {
 
   Operation Next() {
     Operation op;
-    op.kind = random_.Below(114);
+    op.kind = random_.OneIn(25) ? kSetAcl : random_.Below(110);
     op.directory = DirectoryName(random_.Below(kDirectories));
     op.other_directory = DirectoryName(random_.Below(kDirectories));
     op.name = fmt::format("n{}", random_.Below(kNames));
@@ -75,8 +76,8 @@ std::string NameOf(const Status& status) { return std::string(StatusCodeName(sta
 // Allocates in, zeroes or clones from the file (0: there is none), which is then closed.
 std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, InodeNumber other) {
   if (file == 0) return "none";
-  if (op.kind < 108) {
-    const auto mode = op.kind < 106 ? AllocateMode::kZero : AllocateMode::kReserve;
+  if (op.kind < 104) {
+    const auto mode = op.kind < 102 ? AllocateMode::kZero : AllocateMode::kReserve;
     REQUIRE_OK(fs.OpenFile(file, false));
     Status allocated = fs.Allocate(file, mode, op.offset, op.length, op.number % 2 == 0);
     fs.ReleaseFile(file);
@@ -110,6 +111,17 @@ std::string Run(FileSystem& fs, const Operation& op) {
   auto target = fs.Lookup(*directory, op.name);
   if (target.ok()) fs.Forget(target->inode, 1);
   const bool is_file = target.ok() && (target->mode & 0170000) == 0100000;
+  if (op.kind == kSetAcl) {
+    if (!target.ok()) return "none";
+    const InodeNumber inode = op.number % 3 == 0 ? *directory : target->inode;
+    static constexpr std::array kLists = {
+        "u::rwx,g::r-x,o::---", "u::rwx,u:1:rw-,g::r--,m::rw-,o::r--",
+        "u::rwx,u:1:rw-,g::rwx,m::r--,o::rw-", "u::rwx,u:1:rwx,g::---,o::---"};
+    const std::string_view name = op.number % 2 == 0 ? kAccessAclName : kDefaultAclName;
+    if (op.number % 10 < 2) return name_of(fs.RemoveXattr(inode, name));
+    return name_of(fs.SetXattr(
+        inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
+  }
   if (op.kind < 15) {  // create and write, or write to what is there
     InodeNumber inode = is_file ? target->inode : 0;
     if (is_file) {
@@ -173,26 +185,15 @@ std::string Run(FileSystem& fs, const Operation& op) {
   if (op.kind < 88) return made(fs.MakeSymlink(*directory, op.name, op.other_name, kCaller));
   if (op.kind < 91) return made(fs.MakeDirectory(*directory, op.name, 0750, kCaller));
   if (op.kind < 94) return name_of(fs.RemoveDirectory(*directory, op.name));
-  if (op.kind < 98) {
-    if (!target.ok()) return "none";
-    const InodeNumber inode = op.number % 3 == 0 ? *directory : target->inode;
-    static constexpr std::array kLists = {
-        "u::rwx,g::r-x,o::---", "u::rwx,u:1:rw-,g::r--,m::rw-,o::r--",
-        "u::rwx,u:1:rw-,g::rwx,m::r--,o::rw-", "u::rwx,u:1:rwx,g::---,o::---"};
-    const std::string_view name = op.number % 2 == 0 ? kAccessAclName : kDefaultAclName;
-    if (op.number % 10 < 2) return name_of(fs.RemoveXattr(inode, name));
-    return name_of(fs.SetXattr(
-        inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
-  }
-  if (op.kind < 101) {
+  if (op.kind < 97) {
     if (!target.ok()) return "none";
     const std::string value(op.number % 300, 'v');
     const std::string name = op.number % 4 == 0 ? "security.capability" : "user." + op.other_name;
     return name_of(fs.SetXattr(target->inode, name, value, XattrMode::kSet));
   }
-  if (op.kind < 103)
+  if (op.kind < 99)
     return target.ok() ? name_of(fs.RemoveXattr(target->inode, "user." + op.other_name)) : "none";
-  if (op.kind < 104) return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
+  if (op.kind < 100) return made(fs.MakeNode(*directory, op.name, 0010644, 0, kCaller));
   return RunOnRange(fs, op, is_file ? target->inode : 0, *other);
 }
 
