@@ -264,4 +264,17 @@ cmp "$src/random" "$mnt/synced" || fail "a synced file is damaged"
 same "$src" "$mnt/rsync"
 expect 0 "$siltfs" umount "$mnt"
 
+step "what nobody synced file by file is committed by the clock"
+expect 0 "$siltfs" mount "$store" "$mnt" -o commit=1
+cp -a "$src" "$mnt/unsynced"
+sync --file-system "$mnt" # the kernel sends the data, but no request to make them durable
+before=$(figure last_commit)
+while (($(figure last_commit) < before + 2)); do sleep 0.1; touch "$mnt/tick"; done
+kill -KILL "$(figure pid)"
+while stat --file-system "$mnt" &>/dev/null; do :; done
+expect 0 "$siltfs" umount "$mnt"
+expect 0 mount_it
+same "$src" "$mnt/unsynced"
+expect 0 "$siltfs" umount "$mnt"
+
 echo "all well"
