@@ -98,16 +98,14 @@ Status FileSystemImpl::DropPrivileges(Inode& inode, Privileges privileges, Chang
   if (privileges == Privileges::kKeep || record.IsDirectory()) return Status::Ok();
   change.inodes.push_back(&inode);
   if (privileges == Privileges::kDropAll) record.mode = WithoutSetId(record.mode);
-  if (record.xattrs == 0) return Status::Ok();
+  if (record.xattrs == 0 || inode.no_capability) return Status::Ok();
   const std::string key = XattrKey(inode.number, kCapability);
-  if (!inode.has_capability) {
-    SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(key));
-    inode.has_capability = present.has_value();
+  SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(key));
+  if (present) {
+    change.Delete(key);
+    --record.xattrs;
   }
-  if (!*inode.has_capability) return Status::Ok();
-  change.Delete(key);
-  --record.xattrs;
-  inode.has_capability = false;
+  inode.no_capability = true;
   return Status::Ok();
 }
 
@@ -144,7 +142,7 @@ Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::
   Change change;
   change.Put(XattrKey(number, name), std::string(value));
   if (!present) ++inode->record.xattrs;
-  if (name == kCapability) inode->has_capability.reset();
+  if (name == kCapability) inode->no_capability = false;
   inode->record.ctime = Now();
   Save(*inode, change);
   return Apply(change);
@@ -193,7 +191,6 @@ Status FileSystemImpl::RemoveXattr(InodeNumber number, std::string_view name) {
   Change change;
   change.Delete(XattrKey(number, name));
   --inode->record.xattrs;
-  if (name == kCapability) inode->has_capability.reset();
   inode->record.ctime = Now();
   Save(*inode, change);
   return Apply(change);

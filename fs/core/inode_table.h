@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -40,17 +39,16 @@ struct Inode {
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
-  int64_t last_write = 0;  // monotonic nanoseconds
-  uint64_t fold_from = 0;  // where the next FoldSome goes on
-  // Whether it has security.capability among its extended attributes; empty until someone asked.
-  std::optional<bool> has_capability;
-  bool linkable = false;  // made without a name, which it may still be given while it is open
+  int64_t last_write = 0;      // monotonic nanoseconds
+  uint64_t fold_from = 0;      // where the next FoldSome goes on
+  bool no_capability = false;  // known to have no security.capability among its xattrs
+  bool linkable = false;       // made without a name, which it may still be given while it is open
 
   // What is in memory may not be what metadata has: load it again.
   void Invalidate() {
     loaded = false;
     default_acl.reset();
-    has_capability.reset();
+    no_capability = false;
     DropOverlay();
   }
   // Overlays are kept in memory for speed only; metadata has them.

@@ -4,6 +4,8 @@
 #include <sys/statvfs.h>
 #include <csignal>
 #include <functional>
+#include <string_view>
+#include <thread>
 
 #include "store/base/thread_annotations.h"
 #include "tests/fs/fuse/mounted_file_system.h"
@@ -14,69 +16,67 @@
 namespace siltfs::testing {
 namespace {
 
-// Holds requests back, once closed, until it is opened.
+// Holds requests of one kind back, once closed, until it is opened.
 class Gate {
  public:
-  void Close() {
+  void Close(std::string_view kind) {
     const MutexLock lock(mutex_);
-    open_ = false;
+    closed_to_ = kind;
     waiting_ = 0;
   }
   void Open() {
     const MutexLock lock(mutex_);
-    open_ = true;
+    closed_to_ = {};
     changed_.NotifyAll();
   }
-  void Pass() {
+  void Pass(std::string_view kind) {
     const MutexLock lock(mutex_);
-    ++waiting_;
-    changed_.NotifyAll();
-    while (!open_) changed_.Wait(mutex_);
+    if (kind == closed_to_) ++waiting_;
+    while (kind == closed_to_) changed_.Wait(mutex_);
   }
-  // Until a request stands before it.
-  void AwaitRequest() {
+  bool HasRequest() {
     const MutexLock lock(mutex_);
-    while (waiting_ == 0) changed_.Wait(mutex_);
+    return waiting_ > 0;
   }
 
  private:
   Mutex mutex_;
   CondVar changed_;
-  bool open_ SILTFS_GUARDED_BY(mutex_) = true;
+  std::string_view closed_to_ SILTFS_GUARDED_BY(mutex_);
   int waiting_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
 class SlowFileSystem final : public MemoryFileSystem {
  public:
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {
-    if (name == "slow") gate.Pass();
+    if (name == "slow") gate.Pass("looking up");
     return MemoryFileSystem::Lookup(parent, name);
   }
   Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
                                    Caller caller) override {
-    gate.Pass();
+    gate.Pass("making a directory");
     return MemoryFileSystem::MakeDirectory(parent, name, mode, caller);
   }
   Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                 Caller caller) override {
-    gate.Pass();
+    gate.Pass("creating");
     return MemoryFileSystem::CreateFile(parent, name, mode, caller);
   }
   Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                        Caller caller) override {
-    gate.Pass();
+    gate.Pass("making a temporary file");
     return MemoryFileSystem::MakeTemporaryFile(directory, mode, caller);
   }
   Status OpenFile(InodeNumber inode, bool truncate) override {
-    gate.Pass();
+    gate.Pass("opening");
     return MemoryFileSystem::OpenFile(inode, truncate);
   }
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override {
-    gate.Pass();
+    gate.Pass("reading");
     return MemoryFileSystem::Read(inode, offset, out);
   }
   Status Fsync(InodeNumber inode) override {
-    gate.Pass();
+    gate.Pass("syncing");
     return MemoryFileSystem::Fsync(inode);
   }
   Gate gate;
@@ -113,6 +113,17 @@ int StatusOf(pid_t child) {
   return status;
 }
 
+// Until a request stands before the gate; false if the child ended without one.
+bool AwaitRequest(Gate& gate, pid_t child) {
+  while (!gate.HasRequest()) {
+    siginfo_t ended = {};
+    REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0);
+    if (ended.si_pid == child) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 void OnSignal(int /*number*/) {}
 
 }  // namespace
@@ -124,28 +135,35 @@ TEST_CASE_METHOD(Fixture,
   const char* const file_name = file.c_str();
   const char* const slow_name = slow.c_str();
   const char* const directory = mount.path().c_str();
+  std::string_view kind;
   std::function<int()> act;
   SECTION("looking up") {
+    kind = "looking up";
     act = [slow_name] { return access(slow_name, F_OK); };
   }
   SECTION("making a directory") {
+    kind = "making a directory";
     act = [slow_name] { return mkdir(slow_name, 0755); };
   }
   SECTION("creating") {
+    kind = "creating";
     act = [slow_name] { return open(slow_name, O_RDWR | O_CREAT, 0644); };
   }
   SECTION("making a temporary file") {
+    kind = "making a temporary file";
     act = [directory] { return open(directory, O_TMPFILE | O_RDWR, 0644); };
   }
   SECTION("opening") {
+    kind = "opening";
     act = [file_name] { return open(file_name, O_RDONLY); };
   }
   SECTION("syncing") {
+    kind = "syncing";
     act = [file_name] { return fsync(open(file_name, O_RDWR)); };
   }
-  fs.gate.Close();
+  fs.gate.Close(kind);
   const pid_t child = StartChild(act);
-  fs.gate.AwaitRequest();
+  REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGKILL)) == 0);
   // Others are served meanwhile.
   struct statvfs space = {};
@@ -162,11 +180,14 @@ TEST_CASE_METHOD(Fixture, "A signal does not make a sync or a read in progress f
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
   const char* const name = file.c_str();
+  std::string_view kind;
   std::function<int()> act;
   SECTION("a sync") {
+    kind = "syncing";
     act = [name] { return fsync(open(name, O_RDWR)) == 0 ? 0 : 1; };
   }
   SECTION("a read") {
+    kind = "reading";
     act = [name] {
       char byte = 0;
       return read(open(name, O_RDONLY), &byte, 1) == 1 && byte == 'c' ? 0 : 1;
@@ -176,12 +197,13 @@ TEST_CASE_METHOD(Fixture, "A signal does not make a sync or a read in progress f
   action.sa_handler = OnSignal;  // and no SA_RESTART: what can be interrupted is
   struct sigaction before = {};
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
-  fs.gate.Close();
+  fs.gate.Close(kind);
   const pid_t child = StartChild(act);
-  fs.gate.AwaitRequest();
+  REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGUSR1)) == 0);
+  // The kernel tells of the signal meanwhile; each turn is a round trip.
   struct statvfs space = {};
-  CHECK(statvfs(mount.path().c_str(), &space) == 0);
+  for (int turn = 0; turn < 100; ++turn) CHECK(statvfs(mount.path().c_str(), &space) == 0);
   fs.gate.Open();
   const int status = StatusOf(child);
   REQUIRE(sigaction(SIGUSR1, &before, nullptr) == 0);
