@@ -15,7 +15,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 takes the inactive side of std::optional for uninitialised use and sees overflows in atomics behind a
   # shared_ptr that cannot be; clang and the sanitizers
   # look for the real thing.
-  target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
+  target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(SILTFS_CHECK_STATUS)
   target_compile_definitions(siltfs_options INTERFACE SILTFS_CHECK_STATUS=1)

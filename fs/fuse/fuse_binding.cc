@@ -106,6 +106,7 @@ class Session final : public FuseBinding {
     // Threads that end when idle would be made anew with the next burst of requests.
     fuse_loop_cfg_set_idle_threads(config.get(), kMaxThreads);
     const int outcome = fuse_session_loop_mt(session_.get(), config.get());
+    context_.tasks.Finish();
     if (outcome >= 0) return {};
     return Status(StatusCode::kIoError,
                   fmt::format("the connection to the kernel failed: {}", std::strerror(-outcome)))

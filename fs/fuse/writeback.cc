@@ -117,7 +117,7 @@ bool FilesOpenForWriting::Contains(InodeNumber inode) const {
   return counts_.contains(inode);
 }
 
-BackgroundTasks::~BackgroundTasks() {
+void BackgroundTasks::Finish() {
   std::thread thread;
   {
     const MutexLock lock(mutex_);

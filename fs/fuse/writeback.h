@@ -39,15 +39,17 @@ class FilesOpenForWriting {
 
 // A thread, started with the first task, for what may not hold up the threads that answer requests.
 //
-// Thread-safety: every call from any thread, destruction excepted, which waits for all tasks.
+// Thread-safety: every call from any thread.
 class BackgroundTasks {
  public:
   BackgroundTasks() = default;
-  ~BackgroundTasks();
+  ~BackgroundTasks() { Finish(); }
   BackgroundTasks(const BackgroundTasks&) = delete;
   BackgroundTasks& operator=(const BackgroundTasks&) = delete;
 
   void Add(std::function<void()> task);
+  // Returns when all that was added is done. No Add may follow.
+  void Finish();
 
  private:
   void Run();
