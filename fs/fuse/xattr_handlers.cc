@@ -2,7 +2,7 @@
 //
 // Access control lists (system.posix_acl_*) are refused rather than stored: the kernel would not
 // enforce them here, and a list that is kept but not obeyed is worse than none. So is everything
-// else under "system.".
+// else under "system.", and what belongs to no namespace: the kernel hands on every name.
 #include <sys/xattr.h>
 
 #include "fs/fuse/handler_context.h"
@@ -10,7 +10,10 @@
 namespace siltfs::fuse {
 namespace {
 
-bool IsRefused(std::string_view name) { return name.starts_with("system."); }
+bool IsRefused(std::string_view name) {
+  return !name.starts_with("user.") && !name.starts_with("trusted.") &&
+         !name.starts_with("security.");
+}
 
 // `size` is what the caller has room for; 0 asks how much is needed.
 void ReplyValue(fuse_req_t request, std::string_view value, size_t size) {
