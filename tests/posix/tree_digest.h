@@ -1,0 +1,24 @@
+// A whole tree, looked at through system calls alone: is it sound, and is it still the same?
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace siltfs::testing {
+
+class UnsoundTree : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct TreeDigest {
+  uint64_t entries = 0;
+  uint64_t bytes = 0;   // of files' contents
+  uint64_t digest = 0;  // of names, attributes (access times excepted), contents and holes' zeros
+};
+
+// Throws UnsoundTree, with all that is wrong, if a file cannot be read, an entry's type or number
+// is not what stat says, or a link count is not the number of names.
+TreeDigest DigestTree(const std::string& root);
+
+}  // namespace siltfs::testing
