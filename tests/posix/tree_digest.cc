@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -53,7 +54,6 @@ class TreeWalk {
       }
     }
     if (!complaints_.empty()) throw UnsoundTree("the tree is unsound:" + complaints_);
-    result_.digest = digest_.value();
     return result_;
   }
 
@@ -109,7 +109,6 @@ class TreeWalk {
   // Whether it is a directory.
   bool Visit(const std::string& absolute, const std::string& path, const Entry& entry,
              const struct stat& parent) {
-    ++result_.entries;
     struct stat stat = {};
     if (lstat(absolute.c_str(), &stat) != 0) {
       ComplainOfCall(path, "is listed; lstat");
@@ -117,8 +116,11 @@ class TreeWalk {
     }
     if (stat.st_ino != entry.inode) Complain(path, "is listed with another number");
     if (IFTODT(stat.st_mode) != entry.type) Complain(path, "is listed with another type");
-    AddAttributes(path, stat);
+    digest_ = Digest();
     AddXattrs(absolute, path);
+    if (S_ISREG(stat.st_mode)) AddContent(absolute, path, stat);
+    if (S_ISLNK(stat.st_mode)) AddTarget(absolute, path, stat);
+    AddLine(path, stat);
     if (S_ISDIR(stat.st_mode)) {
       struct stat above = {};
       if (lstat((absolute + "/..").c_str(), &above) != 0 || above.st_ino != parent.st_ino) {
@@ -131,21 +133,21 @@ class TreeWalk {
     names.one = path;
     names.expected = stat.st_nlink;
     ++names.found;
-    if (S_ISREG(stat.st_mode)) AddContent(absolute, path, stat);
-    if (S_ISLNK(stat.st_mode)) AddTarget(absolute, path, stat);
     return false;
   }
 
-  void AddAttributes(const std::string& path, const struct stat& stat) {
-    digest_.Add(path);
-    for (const auto number :
-         {uint64_t{stat.st_ino}, uint64_t{stat.st_mode}, uint64_t{stat.st_nlink},
-          uint64_t{stat.st_uid}, uint64_t{stat.st_gid}, uint64_t{stat.st_rdev},
-          static_cast<uint64_t>(stat.st_size), static_cast<uint64_t>(stat.st_mtim.tv_sec),
-          static_cast<uint64_t>(stat.st_mtim.tv_nsec), static_cast<uint64_t>(stat.st_ctim.tv_sec),
-          static_cast<uint64_t>(stat.st_ctim.tv_nsec)}) {
-      digest_.AddNumber(number);
-    }
+  void AddLine(const std::string& path, const struct stat& stat) {
+    char text[300];
+    std::snprintf(text, sizeof text,
+                  " inode %llu mode %o links %llu owner %u:%u device %llx size %lld modified "
+                  "%lld.%09ld changed %lld.%09ld content %016llx",
+                  static_cast<unsigned long long>(stat.st_ino), stat.st_mode,
+                  static_cast<unsigned long long>(stat.st_nlink), stat.st_uid, stat.st_gid,
+                  static_cast<unsigned long long>(stat.st_rdev),
+                  static_cast<long long>(stat.st_size), static_cast<long long>(stat.st_mtim.tv_sec),
+                  stat.st_mtim.tv_nsec, static_cast<long long>(stat.st_ctim.tv_sec),
+                  stat.st_ctim.tv_nsec, static_cast<unsigned long long>(digest_.value()));
+    result_.lines.push_back("/" + path + text);
   }
 
   void AddXattrs(const std::string& absolute, const std::string& path) {
@@ -188,7 +190,7 @@ class TreeWalk {
   }
 
   TreeDigest result_;
-  Digest digest_;
+  Digest digest_;  // of the entry that is visited
   std::map<ino_t, Names> names_;
   std::string complaints_;
 };

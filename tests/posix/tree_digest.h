@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace siltfs::testing {
 
@@ -12,9 +13,10 @@ class UnsoundTree : public std::runtime_error {
 };
 
 struct TreeDigest {
-  uint64_t entries = 0;
-  uint64_t bytes = 0;   // of files' contents
-  uint64_t digest = 0;  // of names, attributes (access times excepted), contents and holes' zeros
+  uint64_t bytes = 0;  // of files' contents
+  // One of each entry, in order of their paths: attributes (access times excepted), and a digest of
+  // extended attributes and content.
+  std::vector<std::string> lines;
 };
 
 // Throws UnsoundTree, with all that is wrong, if a file cannot be read, an entry's type or number

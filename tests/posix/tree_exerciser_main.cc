@@ -1,5 +1,5 @@
-// tree_exerciser: several processes at work in one tree, and a look at what comes of it. Prints the
-// digest of the tree. See tree_exerciser.h and tree_digest.h.
+// tree_exerciser: several processes at work in one tree, and a look at what comes of it. Prints a
+// line for each entry. See tree_exerciser.h and tree_digest.h.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -47,9 +47,9 @@ bool ExerciseTogether(const std::string& root, uint64_t first_seed, uint64_t pro
 bool PrintDigest(const std::string& root) {
   try {
     const TreeDigest tree = DigestTree(root);
-    std::printf(
-        "%llu entries, %llu bytes, %016llx\n", static_cast<unsigned long long>(tree.entries),
-        static_cast<unsigned long long>(tree.bytes), static_cast<unsigned long long>(tree.digest));
+    for (const std::string& line : tree.lines) std::printf("%s\n", line.c_str());
+    std::fprintf(stderr, "%zu entries, %llu bytes\n", tree.lines.size(),
+                 static_cast<unsigned long long>(tree.bytes));
     return true;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "FAILED: %s\n", failure.what());
