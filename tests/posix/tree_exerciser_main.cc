@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   uint64_t processes = 4;
   uint64_t operations = 4000;
   app.add_option("directory", root, "the tree; made if there is none")->required();
-  app.add_option("--seed", seed, "of the first process; each has the next one");
+  app.add_option("--seed", seed, "of the first process; each has the next one")->take_last();
   app.add_option("--processes", processes, "at work at a time");
   app.add_option("--operations", operations, "of each process; 0: only look at the tree");
   CLI11_PARSE(app, argc, argv);
