@@ -1,4 +1,5 @@
 // rename(2) and renameat2(2).
+#include <dirent.h>
 #include <linux/fs.h>
 #include <stdio.h>
 
@@ -22,6 +23,17 @@ struct Renames : OnTheFileSystem {
     return lstat(Path(name).c_str(), &stat) == 0;
   }
   ino_t Inode(const std::string& name) const { return StatOf(Path(name)).st_ino; }
+  // As the file system lists it; stat of ".." is answered by the kernel's own tree.
+  ino_t Parent(const std::string& name) const {
+    DIR* stream = opendir(Path(name).c_str());
+    REQUIRE(stream != nullptr);
+    ino_t parent = 0;
+    while (const dirent* entry = readdir(stream)) {
+      if (std::string(entry->d_name) == "..") parent = entry->d_ino;
+    }
+    closedir(stream);
+    return parent;
+  }
 };
 
 TEST_CASE_METHOD(Renames, "A rename replaces a file of another directory") {
@@ -94,9 +106,9 @@ TEST_CASE_METHOD(Renames, "A moved directory's parent is the new one") {
   MakeDirectory("a/b");
   MakeDirectory("c");
   REQUIRE(Rename("a/b", "c/b") == 0);
-  CHECK(Inode("c/b/..") == Inode("c"));
+  CHECK(Parent("c/b") == Inode("c"));
   DropCaches();
-  CHECK(Inode("c/b/..") == Inode("c"));
+  CHECK(Parent("c/b") == Inode("c"));
   CHECK(StatOf(Path("a")).st_nlink == 2);
   CHECK(StatOf(Path("c")).st_nlink == 3);
 }
@@ -138,8 +150,8 @@ TEST_CASE_METHOD(Renames, "EXCHANGE swaps full directories across parents") {
   CHECK(ReadFile(Path("p/one/file")) == "two");
   CHECK(ReadFile(Path("q/two/file")) == "one");
   CHECK(Exists("q/two/sub"));
-  CHECK(Inode("p/one/..") == Inode("p"));
-  CHECK(Inode("q/two/..") == Inode("q"));
+  CHECK(Parent("p/one") == Inode("p"));
+  CHECK(Parent("q/two") == Inode("q"));
   CHECK(StatOf(Path("p")).st_nlink == 3);
   CHECK(StatOf(Path("q")).st_nlink == 3);
 }

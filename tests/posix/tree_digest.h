@@ -21,6 +21,9 @@ struct TreeDigest {
 
 // Throws UnsoundTree, with all that is wrong, if a file cannot be read, an entry's type or number
 // is not what stat says, or a link count is not the number of names.
-TreeDigest DigestTree(const std::string& root);
+//
+// `fresh`: the kernel holds no listing from before a directory moved (it keeps the old ".." in
+// one), so the parents that are listed are checked, too.
+TreeDigest DigestTree(const std::string& root, bool fresh);
 
 }  // namespace siltfs::testing
