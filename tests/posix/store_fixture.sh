@@ -27,8 +27,10 @@ clean_up() {
   local code=$?
   cd /
   while grep -q " $work" /proc/self/mounts; do umount --lazy "$(awk -v w="$work" '$2 ~ w {print $2}' /proc/self/mounts | tail -1)"; done
+  # The first process of a namespace has started all others in it; none may write any more while its files go.
+  if (($$ == 1)) && kill -KILL -- -1 2>/dev/null; then wait; fi
   if ((code != 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log" >&2; fi
-  rm -rf --one-file-system "$work"
+  rm -rf --one-file-system "$work" || rm -rf --one-file-system "$work"
   exit $code
 }
 trap clean_up EXIT
