@@ -1,0 +1,31 @@
+#!/bin/bash
+# Runs a program on a freshly made and mounted store, unmounts and checks the store.
+#
+#   on_a_mount.sh [--disk SIZE] SILTFS COMMAND...
+#
+# --disk puts the store on a disk of its own (in memory) of this size, where nobody else takes or gives back space.
+#
+# COMMAND finds the mountpoint in SILTFS_POSIX_DIRECTORY, and the program siltfs in SILTFS_PROGRAM. It may be run without
+# this script and with SILTFS_POSIX_DIRECTORY alone, to see what another file system does; what only siltfs promises is
+# tagged [siltfs].
+set -euo pipefail
+
+size=
+arguments=("$@")
+if [[ $1 == --disk ]]; then
+  size=$2
+  shift 2
+fi
+siltfs=$1
+command=("${@:2}")
+set -- "${arguments[@]}"
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+[[ -z $size ]] || mount -t tmpfs -o "size=$size,mode=755" siltfs-test "$disk"
+make_and_mount
+code=0
+SILTFS_POSIX_DIRECTORY=$mnt SILTFS_PROGRAM=$siltfs "${command[@]}" || code=$?
+unmount_and_check
+if ((code == 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log"; fi
+exit $code
