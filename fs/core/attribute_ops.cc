@@ -83,6 +83,7 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   if (wanted.atime) record.atime = *wanted.atime;
   if (wanted.mtime) record.mtime = *wanted.mtime;
   record.ctime = wanted.ctime.value_or(now);
+  if (wanted.mtime && wanted.ctime) inode.times_told = inode.open_count > 0;
   if (wanted.size) {
     SaveContent(inode, before, change);
   } else {

@@ -38,6 +38,7 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (inode->open_count > 0) --inode->open_count;
+    if (inode->open_count == 0) inode->times_told = false;
     fold = inode->open_count == 0 && inode->loaded && NeedsFold(inode->record);
   }
   if (fold) FoldAndLog(number);
@@ -60,8 +61,10 @@ Status FileSystemImpl::CheckRegular(const InodeRecord& record) {
   return Status::Ok();
 }
 
-Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privileges privileges) {
-  inode.record.mtime = inode.record.ctime = Now();
+Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privileges privileges,
+                                    WriteTimes times) {
+  if (times == WriteTimes::kNow || !inode.times_told)
+    inode.record.mtime = inode.record.ctime = Now();
   inode.last_write = env_.MonotonicNanoseconds();
   Change change;
   SILTFS_RETURN_IF_ERROR(DropPrivileges(inode, privileges, change));
@@ -77,7 +80,7 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privilege
 }
 
 Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
-                             Privileges privileges) {
+                             Privileges privileges, WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
@@ -87,7 +90,7 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   if (data.empty()) return Status::Ok();
   const Tally before(inode->record);
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
-  return ApplyContent(*inode, before, privileges);
+  return ApplyContent(*inode, before, privileges, times);
 }
 
 Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset,

@@ -76,6 +76,13 @@ enum class Privileges : uint8_t {
   kDropAll,         // and set-user-id, and set-group-id where the group may execute
 };
 
+// Who tells when a file was changed.
+enum class WriteTimes : uint8_t {
+  kNow,      // the write is the change
+  kMayKeep,  // it was made earlier, and comes from a cache that tells the times by SetAttributes,
+             // perhaps before this write; until it has told any, as kNow
+};
+
 // Who makes something new.
 struct Caller {
   uint32_t uid = 0;
@@ -195,7 +202,8 @@ class FileSystem {
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
   virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
-                       Privileges privileges = Privileges::kKeep) = 0;
+                       Privileges privileges = Privileges::kKeep,
+                       WriteTimes times = WriteTimes::kNow) = 0;
   // As fallocate(2). The file grows to the end of the range unless `keep_size`. length > 0.
   virtual Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
                           bool keep_size, Privileges privileges = Privileges::kKeep) = 0;

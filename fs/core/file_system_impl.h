@@ -80,7 +80,8 @@ class FileSystemImpl final : public FileSystem {
   Status OpenFile(InodeNumber inode, bool truncate) override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override;
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges,
+               WriteTimes times) override;
   Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
                   bool keep_size, Privileges privileges) override;
   Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
@@ -214,7 +215,8 @@ class FileSystemImpl final : public FileSystem {
   static bool NeedsFold(const InodeRecord& record);
   static Status CheckRegular(const InodeRecord& record);
   // Saves a change of content that was made in memory, and folds what has grown too large.
-  Status ApplyContent(Inode& inode, const Tally& before, Privileges privileges);
+  Status ApplyContent(Inode& inode, const Tally& before, Privileges privileges,
+                      WriteTimes times = WriteTimes::kNow);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
   // A part of it, so that whoever waits for the inode does not wait long.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);

@@ -42,6 +42,7 @@ struct Inode {
   int64_t last_write = 0;      // monotonic nanoseconds
   uint64_t fold_from = 0;      // where the next FoldSome goes on
   bool no_capability = false;  // known to have no security.capability among its xattrs
+  bool times_told = false;     // by who writes from a cache, since the file was opened
   bool linkable = false;       // made without a name, which it may still be given while it is open
 
   // What is in memory may not be what metadata has: load it again.

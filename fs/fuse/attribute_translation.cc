@@ -56,10 +56,11 @@ struct stat ToStat(const Attributes& attributes) {
   return stat;
 }
 
-StatxReply ToStatx(const Attributes& attributes) {
+StatxReply ToStatx(const ToldAttributes& told) {
+  const Attributes& attributes = told.attributes;
   const struct stat stat = ToStat(attributes);
   StatxReply reply = {};
-  reply.valid_seconds = static_cast<uint64_t>(kForever);
+  reply.valid_seconds = told.valid_seconds;
   reply.mask = STATX_BASIC_STATS | STATX_BTIME;
   reply.block_size = kBlockSize;
   reply.links = attributes.links;
@@ -78,11 +79,11 @@ StatxReply ToStatx(const Attributes& attributes) {
   return reply;
 }
 
-fuse_entry_param ToEntry(const Attributes& attributes) {
+fuse_entry_param ToEntry(const ToldAttributes& told) {
   fuse_entry_param entry = {};
-  entry.ino = attributes.inode;
-  entry.attr = ToStat(attributes);
-  entry.attr_timeout = kForever;
+  entry.ino = told.attributes.inode;
+  entry.attr = ToStat(told.attributes);
+  entry.attr_timeout = told.valid_seconds;
   entry.entry_timeout = kForever;
   return entry;
 }

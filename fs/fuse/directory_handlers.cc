@@ -111,7 +111,7 @@ void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, of
     if (record.name != "." && record.name != "..") {
       const Result<Attributes> found = file_system.Lookup(directory, record.name);
       if (found.ok()) {
-        entry = ToEntry(*found);
+        entry = ToEntry(WhatToTell(ContextOf(request), *found));
         counted.push_back(found->inode);
       } else if (found.status().Is(StatusCode::kNotFound)) {
         continue;  // removed meanwhile

@@ -43,7 +43,7 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
           : file_system.CreateFile(parent, name, mode, CallerOf(request));
   if (!created.ok()) return ReplyError(request, created.status());
   NoteOpen(context, created->inode, *file);
-  const fuse_entry_param entry = ToEntry(*created);
+  const fuse_entry_param entry = ToEntry(WhatToTell(context, *created));
   if (fuse_reply_create(request, &entry, file) !=
       0) {  // the caller is gone: no RELEASE and no FORGET will come
     NoteRelease(context, created->inode, *file);
@@ -81,9 +81,9 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
 
 void Write(fuse_req_t request, fuse_ino_t inode, const char* data, size_t size, off_t offset,
            fuse_file_info* /*file*/) {
-  const Status status = FileSystemOf(request).Write(inode, static_cast<uint64_t>(offset),
-                                                    AsBytes(std::string_view(data, size)),
-                                                    CurrentRequest().privileges);
+  const Status status = FileSystemOf(request).Write(
+      inode, static_cast<uint64_t>(offset), AsBytes(std::string_view(data, size)),
+      CurrentRequest().privileges, CurrentRequest().times);
   if (!status.ok()) return ReplyError(request, status);
   fuse_reply_write(request, size);
 }

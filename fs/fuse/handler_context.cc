@@ -1,5 +1,7 @@
 #include "fs/fuse/handler_context.h"
 
+#include <sys/stat.h>
+
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/errno_map.h"
 
@@ -36,6 +38,17 @@ Caller CallerOf(fuse_req_t request) {
           .acls = ContextOf(request).acls};
 }
 
+ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes) {
+  ToldAttributes told{attributes, kForever};
+  if (!S_ISREG(attributes.mode) || attributes.allocated_bytes > 0) return told;
+  if (context.open_for_writing.Contains(attributes.inode)) {
+    told.attributes.allocated_bytes = 1;
+  } else {
+    told.valid_seconds = 0;
+  }
+  return told;
+}
+
 void ReplyError(fuse_req_t request, const Status& status) {
   ContextOf(request).failure_log.Add(status);
   fuse_reply_err(request, ErrnoOf(status.code()));
@@ -49,14 +62,15 @@ void ReplyOutcome(fuse_req_t request, const Status& status) {
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry) {
   if (!entry.ok()) return ReplyError(request, entry.status());
   FileSystem& file_system = FileSystemOf(request);  // the request is gone after the reply
-  const fuse_entry_param parameters = ToEntry(*entry);
+  const fuse_entry_param parameters = ToEntry(WhatToTell(ContextOf(request), *entry));
   if (fuse_reply_entry(request, &parameters) != 0) file_system.Forget(entry->inode, 1);
 }
 
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes) {
   if (!attributes.ok()) return ReplyError(request, attributes.status());
-  const struct stat stat = ToStat(*attributes);
-  fuse_reply_attr(request, &stat, kForever);
+  const ToldAttributes told = WhatToTell(ContextOf(request), *attributes);
+  const struct stat stat = ToStat(told.attributes);
+  fuse_reply_attr(request, &stat, told.valid_seconds);
 }
 
 }  // namespace siltfs::fuse

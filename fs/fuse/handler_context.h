@@ -16,7 +16,7 @@
 namespace siltfs::fuse {
 
 // How long the kernel may believe what it was told, in seconds: nobody else changes anything.
-inline constexpr double kForever = 86400;
+inline constexpr uint32_t kForever = 86400;
 
 // Reply buffers for READ, kept for the next one: a fresh megabyte would be mapped and zeroed page
 // by page every time.
@@ -47,6 +47,16 @@ struct HandlerContext {
 };
 
 HandlerContext& ContextOf(fuse_req_t request);
+
+// What the kernel is told of an inode.
+//
+// It asks for a file's blocks anew only when the file was closed. A file that is open for writing
+// may have data that the kernel has not sent, so it never has 0 blocks, by which programs know a
+// file that is one hole (tar --sparse reads no byte of it); and 0 blocks of any other file are not
+// to be remembered, as it may be opened for writing next.
+struct ToldAttributes;
+ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes);
+
 FileSystem& FileSystemOf(fuse_req_t request);
 Caller CallerOf(fuse_req_t request);
 

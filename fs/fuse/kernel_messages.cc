@@ -54,11 +54,14 @@ RequestNotes TranslateRequest(MutableByteView message) {
       notes.offers_kill_privileges = (ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags)) &
                                       FUSE_HANDLE_KILLPRIV_V2) != 0;
       break;
-    case FUSE_WRITE:
+    case FUSE_WRITE: {
       if (arguments.size() < sizeof(fuse_write_in)) break;
-      notes.privileges =
-          PrivilegesOf(ReadAt<uint32_t>(arguments, offsetof(fuse_write_in, write_flags)));
+      const auto flags = ReadAt<uint32_t>(arguments, offsetof(fuse_write_in, write_flags));
+      notes.privileges = PrivilegesOf(flags);
+      // The kernel keeps the times of what it gathers, and tells them on its own.
+      if ((flags & FUSE_WRITE_CACHE) != 0) notes.times = WriteTimes::kMayKeep;
       break;
+    }
     case FUSE_TMPFILE:
       // A name follows, if only to be ignored, and ends with a zero.
       if (arguments.size() <= sizeof(fuse_create_in) || arguments.back() != 0) break;

@@ -23,6 +23,7 @@ struct RequestNotes {
   bool wants_statx = false;             // GETATTR: it was STATX, and is answered by StatxReply
   bool temporary_file = false;          // CREATE: it was TMPFILE; the name means nothing
   Privileges privileges = Privileges::kKeep;  // WRITE: what it takes from the file
+  WriteTimes times = WriteTimes::kNow;        // WRITE: whether it comes from the kernel's cache
 };
 
 // Reads a request and turns STATX into GETATTR and TMPFILE into CREATE.

@@ -414,6 +414,7 @@ Result<Attributes> MemoryFileSystem::SetAttributes(InodeNumber inode,
   if (change.atime) attributes.atime = *change.atime;
   if (change.mtime) attributes.mtime = *change.mtime;
   attributes.ctime = change.ctime ? *change.ctime : clock_();
+  if (change.mtime && change.ctime) found->times_told = found->opens > 0;
   return attributes;
 }
 
@@ -562,6 +563,7 @@ void MemoryFileSystem::ReleaseFile(InodeNumber inode) {
   const auto found = inodes_.find(inode);
   if (found == inodes_.end() || found->second.opens == 0) return;
   --found->second.opens;
+  if (found->second.opens == 0) found->second.times_told = false;
   EraseIfUnused(inode);
 }
 
@@ -588,7 +590,7 @@ Result<size_t> MemoryFileSystem::Read(InodeNumber inode, uint64_t offset, Mutabl
 }
 
 Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
-                               Privileges privileges) {
+                               Privileges privileges, WriteTimes times) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(Inode * file, FindFile(inode));
   if (offset > kMaxFileBytes || data.size() > kMaxFileBytes - offset) {
@@ -607,7 +609,7 @@ Status MemoryFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data
   file->attributes.size = std::max(file->attributes.size, offset + data.size());
   UpdateAllocation(*file);
   DropPrivileges(*file, privileges);
-  Touch(*file);
+  if (times == WriteTimes::kNow || !file->times_told) Touch(*file);
   return {};
 }
 

@@ -62,7 +62,8 @@ class MemoryFileSystem : public FileSystem {
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data,
-               Privileges privileges = Privileges::kKeep) override;
+               Privileges privileges = Privileges::kKeep,
+               WriteTimes times = WriteTimes::kNow) override;
   Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
                   bool keep_size, Privileges privileges = Privileges::kKeep) override;
   Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
@@ -101,7 +102,8 @@ class MemoryFileSystem : public FileSystem {
     std::map<std::string, std::string, std::less<>> xattrs;
     uint64_t lookups = 0;
     uint64_t opens = 0;
-    bool linkable = false;  // without a name from the beginning
+    bool times_told = false;  // see WriteTimes
+    bool linkable = false;    // without a name from the beginning
   };
 
   Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);

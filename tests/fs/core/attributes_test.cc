@@ -307,4 +307,34 @@ TEST_CASE("a file has so many names and no more") {
   REQUIRE_CODE(store.fs().Link(file, kRootInode, "c"), kTooManyLinks);
 }
 
+TEST_CASE("what comes late from a cache that tells the times changes none") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = MakeFile(fs, kRootInode, "a");
+  const Bytes data = RandomBytes(1, 100);
+  const auto write = [&](int64_t clock, WriteTimes times) {
+    store.env().SetClock(clock);
+    REQUIRE_OK(fs.Write(file, 0, data, Privileges::kKeep, times));
+    return Stat(fs, file);
+  };
+  REQUIRE_OK(fs.OpenFile(file, false));
+  CHECK(write(1000, WriteTimes::kMayKeep).mtime == 1000);  // no times were told yet
+  AttributeChange told;
+  told.mtime = told.ctime = 900;
+  REQUIRE_OK(fs.SetAttributes(file, told));
+  const Attributes late = write(1100, WriteTimes::kMayKeep);
+  CHECK(late.mtime == 900);
+  CHECK(late.ctime == 900);
+  CHECK(write(1200, WriteTimes::kNow).mtime == 1200);
+  fs.ReleaseFile(file);
+  REQUIRE_OK(fs.OpenFile(file, false));  // by someone else, who has told nothing
+  CHECK(write(1300, WriteTimes::kMayKeep).ctime == 1300);
+  AttributeChange access;
+  access.atime = 5;
+  access.ctime = 1350;
+  REQUIRE_OK(fs.SetAttributes(file, access));
+  CHECK(write(1400, WriteTimes::kMayKeep).mtime == 1400);
+  fs.ReleaseFile(file);
+}
+
 }  // namespace siltfs::testing

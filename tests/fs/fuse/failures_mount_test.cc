@@ -26,9 +26,10 @@ class FailingFileSystem : public MemoryFileSystem {
     if (failure != StatusCode::kOk) return Status(failure, "made to fail");
     return MemoryFileSystem::Read(inode, offset, out);
   }
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override {
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges,
+               WriteTimes times) override {
     if (failure != StatusCode::kOk) return {failure, "made to fail"};
-    return MemoryFileSystem::Write(inode, offset, data, privileges);
+    return MemoryFileSystem::Write(inode, offset, data, privileges, times);
   }
   Status Fsync(InodeNumber inode) override {
     if (failure != StatusCode::kOk) return {failure, "made to fail"};

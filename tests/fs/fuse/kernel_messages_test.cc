@@ -49,6 +49,13 @@ Privileges WritePrivileges(uint32_t flags) {
   return TranslateRequest(message).privileges;
 }
 
+WriteTimes TimesOfWrite(uint32_t flags) {
+  fuse_write_in arguments = {};
+  arguments.write_flags = flags;
+  Bytes message = Request(FUSE_WRITE, arguments, "data");
+  return TranslateRequest(message).times;
+}
+
 bool Offers(uint32_t flags) {
   fuse_init_in arguments = {};
   arguments.flags = flags;
@@ -85,6 +92,9 @@ TEST_CASE("What a write takes away depends on who wrote, and when") {
   CHECK(WritePrivileges(FUSE_WRITE_CACHE) == Privileges::kKeep);
   CHECK(WritePrivileges(FUSE_WRITE_CACHE | FUSE_WRITE_KILL_SUIDGID) == Privileges::kDropAll);
   CHECK(WritePrivileges(FUSE_WRITE_LOCKOWNER) == Privileges::kDropCapability);
+  CHECK(TimesOfWrite(0) == WriteTimes::kNow);
+  CHECK(TimesOfWrite(FUSE_WRITE_KILL_SUIDGID) == WriteTimes::kNow);
+  CHECK(TimesOfWrite(FUSE_WRITE_CACHE) == WriteTimes::kMayKeep);
 }
 
 TEST_CASE("An offer to take away privileges is accepted where it was made") {

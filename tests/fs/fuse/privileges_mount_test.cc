@@ -23,9 +23,10 @@ class CountingFileSystem final : public MemoryFileSystem {
     ++xattr_reads;
     return MemoryFileSystem::GetXattr(inode, name);
   }
-  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges) override {
+  Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges,
+               WriteTimes times) override {
     ++writes;
-    return MemoryFileSystem::Write(inode, offset, data, privileges);
+    return MemoryFileSystem::Write(inode, offset, data, privileges, times);
   }
   std::atomic<int> xattr_reads{0};
   std::atomic<int> writes{0};

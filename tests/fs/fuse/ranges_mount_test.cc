@@ -90,6 +90,23 @@ TEST_CASE_METHOD(Fixture,
   CHECK(lseek(reader.get(), 0, SEEK_DATA) == kMiB);
 }
 
+TEST_CASE_METHOD(Fixture, "A file that is written to is never said to be one hole") {
+  Descriptor fresh(Path("fresh"), O_RDWR | O_CREAT);
+  REQUIRE(WriteAt(fresh.get(), 0, RandomBytes(3, 100'000)) == 0);
+  CHECK(StatOf(Path("fresh")).st_blocks > 0);
+  REQUIRE(Outcome(fsync(fresh.get())) == 0);
+  CHECK(StatOf(Path("fresh")).st_blocks > 0);
+
+  REQUIRE(WriteFile(Path("empty"), "") == 0);
+  REQUIRE(Outcome(truncate(Path("empty").c_str(), kMiB)) == 0);
+  CHECK(StatOf(Path("empty")).st_blocks == 0);
+  Descriptor filled(Path("empty"), O_RDWR);
+  REQUIRE(WriteAt(filled.get(), 0, AsBytes("data")) == 0);
+  CHECK(StatOf(Path("empty")).st_blocks > 0);
+  REQUIRE(filled.Close() == 0);
+  CHECK(StatOf(Path("empty")).st_blocks == 8);
+}
+
 TEST_CASE_METHOD(Fixture, "Ranges are allocated, zeroed and punched; other ways are refused") {
   const Bytes data = RandomBytes(1, 20'000);
   Descriptor file(Path("a"), O_RDWR | O_CREAT);
