@@ -39,6 +39,8 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   connection.max_background = kMaxBackgroundRequests;
   connection.congestion_threshold = kMaxBackgroundRequests / 4 * 3;
 
+  context.writeback_can_be_awaited = connection.proto_minor >= kFirstProtocolToAwait;
+
   Ask(connection, FUSE_CAP_ASYNC_READ);
   Ask(connection, FUSE_CAP_ASYNC_DIO);
   Ask(connection, FUSE_CAP_WRITEBACK_CACHE);

@@ -138,11 +138,16 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
   const auto from = static_cast<uint64_t>(offset);
   const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
   if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
-  context.tasks.Add([request, inode, from, target, &context] {
-    const Status status = WriteBack(context.options.mountpoint, inode);
-    if (status.ok()) return AnswerSeek(request, inode, from, target);
-    // Better not to know than to call data a hole: whoever looks for holes then copies everything.
+  // Better not to know than to call data a hole: whoever looks for holes then copies everything.
+  if (!context.writeback_can_be_awaited) {
     fuse_reply_err(request, EINVAL);
+    return;
+  }
+  context.tasks.Add([request, inode, from, target, &context] {
+    WriteBack(context.options.mountpoint, context.device, inode, [&](const Status& status) {
+      if (status.ok()) return AnswerSeek(request, inode, from, target);
+      fuse_reply_err(request, EINVAL);
+    });
   });
 }
 

@@ -43,7 +43,9 @@ struct HandlerContext {
   BackgroundTasks tasks = {};  // each of them answers a request
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;
-  bool acls = false;  // the kernel enforces access control lists
+  bool acls = false;                      // the kernel enforces access control lists
+  bool writeback_can_be_awaited = false;  // see kFirstProtocolToAwait
+  uint64_t device = 0;                    // of the mount, see DeviceOf; set before it is served
 };
 
 HandlerContext& ContextOf(fuse_req_t request);

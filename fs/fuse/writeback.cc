@@ -1,14 +1,15 @@
 #include "fs/fuse/writeback.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <future>
 #include <utility>
 
 namespace siltfs::fuse {
@@ -54,51 +55,65 @@ Status Failed(const char* what) {
   return {StatusCode::kUnsupported, std::string(what) + ": " + std::strerror(errno)};
 }
 
-// Handles of this mount look as expected.
-bool KnowsHandles(int root) {
-  struct statfs about = {};
-  if (fstatfs(root, &about) != 0 || about.f_type != FUSE_SUPER_MAGIC) return false;
+uint64_t DeviceNumber(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
+
+// This is the root of the mount, and its files' handles look as expected.
+bool KnowsHandles(int root, uint64_t device) {
+  struct stat about = {};
+  if (fstat(root, &about) != 0 || DeviceNumber(major(about.st_dev), minor(about.st_dev)) != device)
+    return false;
   NodeHandle handle;
   int mount_id = 0;
   if (name_to_handle_at(root, "", &handle.header(), &mount_id, AT_EMPTY_PATH) != 0) return false;
   return handle == NodeHandle(kRootInode);
 }
 
-Status SyncRange(const std::string& mountpoint, InodeNumber inode) {
+void SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber inode,
+               const std::function<void(const Status&)>& then) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (root.get() < 0) return Failed("the mountpoint cannot be opened");
-  if (!KnowsHandles(root.get())) return Failed("files of this mount have no handles");
+  if (root.get() < 0) return then(Failed("the mountpoint cannot be opened"));
+  if (!KnowsHandles(root.get(), device)) return then(Failed("files of this mount have no handles"));
   NodeHandle handle(inode);
   const Descriptor file(open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return Failed("the file cannot be opened by its handle");
-  // Not fsync: that would wait for the inode's lock, which the caller of lseek holds.
+  if (file.get() < 0) return then(Failed("the file cannot be opened by its handle"));
+  // Not fsync: that would wait for the inode's lock.
   constexpr unsigned kWriteAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0) {
-    return Failed("the file cannot be written back");
-  }
-  return {};
+  if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0)
+    return then(Failed("the file cannot be written back"));
+  then(Status::Ok());
 }
 
 }  // namespace
+
+uint64_t DeviceOf(const std::string& mountpoint) {
+  struct statx about = {};
+  if (statx(AT_FDCWD, mountpoint.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &about) != 0)
+    return 0;
+  return DeviceNumber(about.stx_dev_major, about.stx_dev_minor);
+}
 
 // Waiting for the kernel here means waiting for this very process, and no signal ends that wait.
 // Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
 // open, and so wait for ever, and keep the store locked. Hence a thread without the process's
 // descriptors: once all other threads are gone the kernel ends the connection, and with it the
-// wait.
-Status WriteBack(const std::string& mountpoint, InodeNumber inode) {
-  Status outcome;
-  outcome.IgnoreError("no outcome yet");
+// wait. `then`, which answers a request, needs the descriptors and runs here.
+void WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode,
+               const std::function<void(const Status&)>& then) {
+  std::promise<Status> outcome;
+  std::promise<void> answered;
   std::thread waiting([&] {
-    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
-      outcome = Failed("descriptors cannot be kept apart");
-    } else {
-      outcome = SyncRange(mountpoint, inode);
-    }
+    const auto tell_and_wait = [&](const Status& status) {
+      outcome.set_value(status);
+      answered.get_future().wait();
+    };
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0)
+      return tell_and_wait(Failed("descriptors cannot be kept apart"));
+    SyncRange(mountpoint, device, inode, tell_and_wait);
   });
+  then(outcome.get_future().get());
+  answered.set_value();
   waiting.join();
-  return outcome;
 }
 
 void FilesOpenForWriting::Add(InodeNumber inode) {
@@ -118,20 +133,21 @@ bool FilesOpenForWriting::Contains(InodeNumber inode) const {
 }
 
 void BackgroundTasks::Finish() {
-  std::thread thread;
+  std::vector<std::thread> threads;
   {
     const MutexLock lock(mutex_);
     ending_ = true;
     changed_.NotifyAll();
-    thread = std::move(thread_);
+    threads.swap(threads_);
   }
-  if (thread.joinable()) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void BackgroundTasks::Add(std::function<void()> task) {
   const MutexLock lock(mutex_);
   tasks_.push_back(std::move(task));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  if (tasks_.size() > idle_ && threads_.size() < kMaxThreads)
+    threads_.emplace_back([this] { Run(); });
   changed_.NotifyAll();
 }
 
@@ -140,7 +156,9 @@ void BackgroundTasks::Run() {
     std::function<void()> task;
     {
       const MutexLock lock(mutex_);
+      ++idle_;
       while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
+      --idle_;
       if (tasks_.empty()) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();

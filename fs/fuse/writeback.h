@@ -1,9 +1,9 @@
 // Data that the kernel keeps in its writeback cache, and how to get at it.
 //
 // Most requests need no care: the kernel writes back before it sends FSYNC, COPY_FILE_RANGE,
-// FALLOCATE or the last close of a file. LSEEK (SEEK_DATA, SEEK_HOLE) it sends as things are (Linux
-// 6.18), so that freshly written data would be called a hole, and a copy by a program that looks
-// for holes would lose them.
+// FALLOCATE or the last close of a file. LSEEK (SEEK_DATA, SEEK_HOLE) it sends as things are (seen
+// in Linux 6.18), so that freshly written data would be called a hole, and a copy by a program that
+// looks for holes would lose them.
 #pragma once
 
 #include <deque>
@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "fs/core/file_system.h"
 #include "store/base/status.h"
@@ -18,10 +19,23 @@
 
 namespace siltfs::fuse {
 
-// Makes the kernel send what it has not written back of a file, and waits until that is answered:
-// so never call it on a thread that answers requests. Needs a mount whose owner may open files by
-// handle (the superuser); kUnsupported for others.
-Status WriteBack(const std::string& mountpoint, InodeNumber inode);
+// Kernels from this minor version of the protocol on (Linux 6.16) call a page written back when the
+// file system has answered. Older ones do when they have copied it, so that nobody can wait for the
+// answer.
+inline constexpr unsigned kFirstProtocolToAwait = 44;
+
+// Makes the kernel send what it has not written back of a file, waits until that is answered, and
+// calls `then` with the outcome. The file stays open meanwhile: whoever closes it waits for the
+// inode's lock, which the caller of lseek holds until he has his answer.
+//
+// Never on a thread that answers requests. `device` is the mount's own, lest the file be sought in
+// another one that lies over its mountpoint. Needs a mount whose owner may open files by handle
+// (the superuser); kUnsupported for others.
+void WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode,
+               const std::function<void(const Status&)>& then);
+
+// The device of what is mounted there, without asking it; 0 if that cannot be told.
+uint64_t DeviceOf(const std::string& mountpoint);
 
 // Which files are open for writing, so that the kernel may hold data of them.
 //
@@ -37,7 +51,8 @@ class FilesOpenForWriting {
   std::unordered_map<InodeNumber, uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// A thread, started with the first task, for what may not hold up the threads that answer requests.
+// Threads, started as they are needed, for what may not hold up those that answer requests, nor a
+// few of its kind each other.
 //
 // Thread-safety: every call from any thread.
 class BackgroundTasks {
@@ -54,11 +69,14 @@ class BackgroundTasks {
  private:
   void Run();
 
+  static constexpr size_t kMaxThreads = 8;
+
   Mutex mutex_;
   CondVar changed_;
   bool ending_ SILTFS_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> tasks_ SILTFS_GUARDED_BY(mutex_);
-  std::thread thread_ SILTFS_GUARDED_BY(mutex_);
+  size_t idle_ SILTFS_GUARDED_BY(mutex_) = 0;
+  std::vector<std::thread> threads_ SILTFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace siltfs::fuse
