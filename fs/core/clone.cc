@@ -191,7 +191,21 @@ Result<Recipe> Cloner::Splice() {
   return recipe;
 }
 
+constexpr int kFewParts = 32;
+
 }  // namespace
+
+Result<bool> HasFewParts(ChunkStore& chunks, const InodeRecord& source, uint64_t offset,
+                         uint64_t length) {
+  RecipeReader reader(chunks, source.recipe);
+  int parts = 0;
+  for (reader.Seek(offset); reader.Valid() && reader.entry_offset() < offset + length;
+       reader.Next()) {
+    if (++parts > kFewParts) return false;
+  }
+  SILTFS_RETURN_IF_ERROR(reader.status());
+  return true;
+}
 
 Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneRange& range,
                      InodeRecord& target, Overlay& target_overlay) {

@@ -21,9 +21,14 @@ struct CloneRange {
 };
 
 // The source must be settled (FileContent::IsSettled). The target need not: then every part goes
-// into its overlay, slice by slice, which is for short ranges. Source and target may be one file if
-// the ranges don't overlap. After a failure the target is what it was.
+// into its overlay, slice by slice, which is for ranges of few parts. Source and target may be one
+// file if the ranges don't overlap. After a failure the target is what it was.
 Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneRange& range,
                      InodeRecord& target, Overlay& target_overlay);
+
+// Whether the range, of a settled file, has so few chunks and holes that an overlay may take them
+// one by one.
+Result<bool> HasFewParts(ChunkStore& chunks, const InodeRecord& source, uint64_t offset,
+                         uint64_t length);
 
 }  // namespace siltfs

@@ -45,6 +45,9 @@ class FileContent {
                             uint64_t offset) const;
   Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
                             uint64_t offset) const;
+  Result<bool> HasFewParts(const InodeRecord& source, uint64_t offset, uint64_t length) const {
+    return siltfs::HasFewParts(chunks_, source, offset, length);
+  }
   // See CloneIntoFile.
   Status Clone(const InodeRecord& source, const CloneRange& range, InodeRecord& target,
                Overlay& target_overlay) const {
@@ -58,9 +61,9 @@ class FileContent {
   Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
     return FoldWindow(record, overlay, {0, record.size}, mode);
   }
-  // Folds as much as can be done without keeping others waiting (some 64 changed places or a
-  // megabyte of plain bytes), of what begins at or behind `from`, or anywhere if nothing does.
-  // Where to go on from.
+  // Folds as much as can be done without keeping others waiting (some 64 changed places, or a
+  // megabyte of plain bytes and parts of chunks), of what begins at or behind `from`, or anywhere
+  // if nothing does. Where to go on from.
   Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
                             FoldMode mode) const;
   // There is no more than FoldSome would fold.

@@ -136,10 +136,25 @@ Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_
   return found;
 }
 
+Status FileSystemImpl::FoldForCopy(InodeNumber number) {
+  bool regular = false;
+  Status known = WithLoaded(number, false, [&regular](const Inode& inode) {
+    regular = inode.record.IsRegular();
+    return Status::Ok();
+  });
+  SILTFS_RETURN_IF_ERROR(known);
+  if (!regular) return Status::Ok();  // is found out, and refused, under the lock
+  Status folded = FoldInSteps(number);
+  return folded.Is(StatusCode::kInUse) ? Status::Ok() : folded;
+}
+
 Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t source_offset,
                                            InodeNumber target_number, uint64_t target_offset,
                                            uint64_t length, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  // What takes long is done before both files are locked.
+  SILTFS_RETURN_IF_ERROR(FoldForCopy(source_number));
+  if (length >= kWorthFolding) SILTFS_RETURN_IF_ERROR(FoldForCopy(target_number));
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr source = inodes_.Get(source_number);
   InodePtr target = inodes_.Get(target_number);
@@ -158,7 +173,9 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
     return Status(StatusCode::kInvalidArgument, "the ranges overlap");
   }
   SILTFS_RETURN_IF_ERROR(FoldLocked(*source, FileContent::FoldMode::kAll));
-  if (length >= kWorthFolding)
+  SILTFS_ASSIGN_OR_RETURN(const bool few_parts,
+                          content_.HasFewParts(source->record, source_offset, length));
+  if (length >= kWorthFolding || !few_parts)
     SILTFS_RETURN_IF_ERROR(FoldLocked(*target, FileContent::FoldMode::kAll));
   const Tally before(target->record);
   SILTFS_RETURN_IF_ERROR(content_.Clone(
@@ -208,18 +225,26 @@ Result<bool> FileSystemImpl::FoldStep(InodeNumber number) {
   return false;
 }
 
+Status FileSystemImpl::FoldInSteps(InodeNumber number) {
+  constexpr uint64_t kLeastPerStep = 16;
+  uint64_t extents = 0;
+  Status loaded = WithLoaded(number, true, [&extents](const Inode& inode) {
+    extents = inode.overlay.extents();
+    return Status::Ok();
+  });
+  SILTFS_RETURN_IF_ERROR(loaded);
+  // Who keeps writing meanwhile would keep it from ending, and folds for himself.
+  for (uint64_t step = 0; step < 16 + extents / kLeastPerStep; ++step) {
+    SILTFS_ASSIGN_OR_RETURN(const bool done, FoldStep(number));
+    if (done) return Status::Ok();
+  }
+  return Status(StatusCode::kInUse, "it changes as fast as it is folded");
+}
+
 void FileSystemImpl::FoldAndLog(InodeNumber number) {
   if (options_.read_only) return;
-  // As many steps as the largest overlay takes; who keeps writing meanwhile folds for himself.
-  constexpr int kMaxSteps = 512;
-  Status status;
-  bool done = false;
-  for (int step = 0; status.ok() && !done && step < kMaxSteps; ++step) {
-    auto stepped = FoldStep(number);
-    done = stepped.ok() && *stepped;
-    status = stepped.status();
-  }
   // The file still holds everything; only the space for it is used less well.
+  Status status = FoldInSteps(number);
   if (!status.ok() && !status.Is(StatusCode::kStale) && options_.report) {
     options_.report(fmt::format("inode {} was not folded: {}", number, status.ToString()));
   }

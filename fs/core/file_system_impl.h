@@ -222,6 +222,9 @@ class FileSystemImpl final : public FileSystem {
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
   // Folds a part of a file; true if nothing is left to fold.
   Result<bool> FoldStep(InodeNumber number);
+  // Folds it part by part; kInUse if it is written to so fast that this does not end.
+  Status FoldInSteps(InodeNumber number);
+  Status FoldForCopy(InodeNumber number);
   // Folds a file that nobody writes to; reports what fails.
   void FoldAndLog(InodeNumber number);
   void FoldLeftovers();

@@ -100,12 +100,8 @@ Result<uint64_t> Folder::StartOf(uint64_t begin) {
 }
 
 Result<std::vector<Folder::Region>> Folder::FindRegions() {
-  std::vector<Overlay::Range> changed;
-  for (Overlay::Range range : overlay_.CoveredRanges()) {
-    range.begin = std::max(range.begin, window_.begin);
-    range.end = std::min({range.end, window_.end, base_end_});
-    if (range.begin < range.end) changed.push_back(range);
-  }
+  std::vector<Overlay::Range> changed =
+      overlay_.CoveredRanges({window_.begin, std::min(window_.end, base_end_)});
   // Whatever lies behind the base, and the place where the base was cut off.
   if (end_ > base_end_ || base_end_ < base_size_) {
     if (!changed.empty() && changed.back().end == base_end_) {

@@ -34,6 +34,14 @@ OverlayExtent Part(const OverlayExtent& extent, uint64_t from, uint64_t to) {
   return part;
 }
 
+// What a fold has to cut of it.
+uint64_t CutBytes(const OverlayExtent& extent) {
+  if (extent.kind == Kind::kPlain) return extent.length;
+  uint64_t bytes = 0;
+  for (const ChunkSlice& slice : extent.slices) bytes += slice.IsWhole() ? 0 : slice.length;
+  return bytes;
+}
+
 }  // namespace
 
 uint64_t Overlay::end() const {
@@ -165,31 +173,36 @@ bool Overlay::BoundaryAt(uint64_t offset) const {
   return false;
 }
 
-std::vector<Overlay::Range> Overlay::CoveredRanges() const {
+std::vector<Overlay::Range> Overlay::CoveredRanges(Range window) const {
   std::vector<Range> ranges;
-  for (const auto& [offset, extent] : extents_) {
-    if (!ranges.empty() && ranges.back().end == offset) {
-      ranges.back().end += extent.length;
+  auto at = AtOrBefore(window.begin);
+  if (at == extents_.end()) at = extents_.begin();
+  for (; at != extents_.end() && at->first < window.end; ++at) {
+    const uint64_t begin = std::max(at->first, window.begin);
+    const uint64_t end = std::min(at->first + at->second.length, window.end);
+    if (begin >= end) continue;
+    if (!ranges.empty() && ranges.back().end == begin) {
+      ranges.back().end = end;
     } else {
-      ranges.push_back({offset, offset + extent.length});
+      ranges.push_back({begin, end});
     }
   }
   return ranges;
 }
 
 Overlay::Range Overlay::StretchFrom(uint64_t from, size_t max_ranges,
-                                    uint64_t max_plain_bytes) const {
+                                    uint64_t max_cut_bytes) const {
   auto at = extents_.lower_bound(from);
   if (at == extents_.end()) return {from, from};
   Range stretch{at->first, at->first};
   size_t ranges = 0;
-  uint64_t plain_bytes = 0;
+  uint64_t cut_bytes = 0;
   std::optional<Kind> kind;
   for (; at != extents_.end(); ++at) {
     const auto& [offset, extent] = *at;
     if (offset != stretch.end || extent.kind != kind) ++ranges;
-    if (extent.kind == Kind::kPlain) plain_bytes += extent.length;
-    const bool full = ranges > max_ranges || plain_bytes > max_plain_bytes;
+    cut_bytes += CutBytes(extent);
+    const bool full = ranges > max_ranges || cut_bytes > max_cut_bytes;
     if (full && stretch.size() > 0) break;
     kind = extent.kind;
     stretch.end = offset + extent.length;

@@ -67,12 +67,12 @@ class Overlay {
   Range PlainRunAt(uint64_t offset) const;
   // Whether a whole chunk slice or a hole ends exactly at `offset`.
   bool BoundaryAt(uint64_t offset) const;
-  // Maximal ranges covered by extents of any kind, in order.
-  std::vector<Range> CoveredRanges() const;
+  // Maximal ranges within the window that are covered by extents of any kind, in order.
+  std::vector<Range> CoveredRanges(Range window) const;
   // From the first extent that begins at or behind `from`, as far as there are no more than so many
-  // ranges, separate from each other or not of one kind, and plain bytes (but one extent at least).
-  // Empty if there is none.
-  Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_plain_bytes) const;
+  // ranges, separate from each other or not of one kind, and bytes that a fold cuts, plain ones and
+  // parts of chunks (but one extent at least). Empty if there is none.
+  Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_cut_bytes) const;
 
   // Each replaces whatever lies in the range.
   void PutPlain(uint64_t offset, ByteView bytes);

@@ -220,7 +220,7 @@ TEST_CASE("an overlay counts its bytes and ends where its last byte does") {
     REQUIRE(subject.overlay.slices() == slices);
     REQUIRE(subject.overlay.end() == end);
     REQUIRE(subject.overlay.empty() == (end == 0));
-    REQUIRE((subject.overlay.CoveredRanges() == ranges));
+    REQUIRE((subject.overlay.CoveredRanges({0, ~uint64_t{0}}) == ranges));
   }
 }
 
@@ -305,7 +305,8 @@ TEST_CASE("what an overlay hands to metadata loads as the same overlay") {
     REQUIRE(loaded.plain_bytes() == subject.overlay.plain_bytes());
     REQUIRE(loaded.data_bytes() == subject.overlay.data_bytes());
     REQUIRE(loaded.slices() == subject.overlay.slices());
-    REQUIRE((loaded.CoveredRanges() == subject.overlay.CoveredRanges()));
+    REQUIRE((loaded.CoveredRanges({0, ~uint64_t{0}}) ==
+             subject.overlay.CoveredRanges({0, ~uint64_t{0}})));
     if (round % 5 == 0) {  // and goes on as well as the one it was loaded from
       subject.overlay = LoadFrom(subject.Table());
     }
@@ -357,6 +358,41 @@ TEST_CASE("a hole may be as long as the longest file") {
   overlay.TakeMutations(kInode, mutations);
   REQUIRE(mutations.size() == 3);
   for (const Mutation& mutation : mutations) REQUIRE_OK(OverlayExtent::Decode(*mutation.value));
+}
+
+TEST_CASE("covered ranges are cut to the window") {
+  Overlay overlay;
+  overlay.PutPlain(100, Bytes(50, 1));
+  overlay.PutHole(150, 50);
+  overlay.PutPlain(300, Bytes(100, 2));
+  using Ranges = std::vector<Overlay::Range>;
+  CHECK((overlay.CoveredRanges({0, 1000}) == Ranges{{100, 200}, {300, 400}}));
+  CHECK((overlay.CoveredRanges({120, 350}) == Ranges{{120, 200}, {300, 350}}));
+  CHECK((overlay.CoveredRanges({160, 170}) == Ranges{{160, 170}}));
+  CHECK(overlay.CoveredRanges({200, 300}).empty());
+  CHECK(overlay.CoveredRanges({400, 1000}).empty());
+  CHECK(overlay.CoveredRanges({130, 130}).empty());
+}
+
+TEST_CASE("a stretch ends where there would be too much to fold") {
+  Overlay overlay;
+  for (uint64_t i = 0; i < 10; ++i) overlay.PutPlain(i * 1000, Bytes(100, 1));
+  CHECK((overlay.StretchFrom(0, 3, 1u << 20) == Overlay::Range{0, 2100}));
+  CHECK((overlay.StretchFrom(1, 3, 1u << 20) == Overlay::Range{1000, 3100}));
+  CHECK((overlay.StretchFrom(0, 100, 250) == Overlay::Range{0, 1100}));
+  CHECK((overlay.StretchFrom(0, 100, 1) == Overlay::Range{0, 100}));  // one at least
+  CHECK((overlay.StretchFrom(8000, 100, 1u << 20) == Overlay::Range{8000, 9100}));
+  CHECK(overlay.StretchFrom(9001, 100, 1u << 20).size() == 0);
+
+  // Whole chunks are only named; parts of them are cut.
+  Overlay chunks;
+  const ChunkSlice whole{.name = {}, .chunk_length = 8000, .skip = 0, .length = 8000};
+  const ChunkSlice part{.name = {}, .chunk_length = 8000, .skip = 1, .length = 7000};
+  chunks.PutSlices(0, std::vector<ChunkSlice>(1000, whole));
+  CHECK(chunks.StretchFrom(0, 1, 100'000).end == chunks.end());
+  Overlay parts;
+  parts.PutSlices(0, std::vector<ChunkSlice>(1000, part));
+  CHECK(parts.StretchFrom(0, 1, 1'000'000).end < parts.end() / 2);
 }
 
 }  // namespace siltfs::testing

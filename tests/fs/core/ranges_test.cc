@@ -1,6 +1,7 @@
 // fallocate, lseek and copy_file_range, as callers of the core see them.
 #include <optional>
 
+#include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
@@ -152,6 +153,29 @@ TEST_CASE_METHOD(Fixture, "a copy ends with its source, and overlaps nothing") {
   REQUIRE_CODE(fs().CopyRange(source, 0, target, kMaxFileBytes - 10, 100), kFileTooLarge);
   REQUIRE_CODE(fs().CopyRange(source, 0, kRootInode, 0, 100), kIsADirectory);
   REQUIRE_CODE(fs().CopyRange(kRootInode, 0, target, 0, 100), kIsADirectory);
+}
+
+TEST_CASE_METHOD(Fixture, "copies of a source full of holes leave no overlay full of parts") {
+  constexpr uint64_t kSize = 64 * 1024 - 2;
+  const InodeNumber source = File("a", RandomBytes(14, kSize));
+  for (uint64_t i = 1; i < kSize; i += 2)
+    REQUIRE_OK(fs().Allocate(source, AllocateMode::kZero, i, 1, true));
+  const InodeNumber target = File("b", RandomBytes(15, 4 * kMiB));
+  Bytes expected = *ReadFile(fs(), target);
+  const Bytes copied = *ReadFile(fs(), source);
+  for (uint64_t k = 0; k < 4; ++k) {
+    REQUIRE_OK(fs().Write(target, 4 * kMiB - 1, Bytes{uint8_t{5}}));  // it is never settled
+    REQUIRE_OK(fs().CopyRange(source, 0, target, k * 300'000, kSize));
+    std::copy(copied.begin(), copied.end(), expected.begin() + static_cast<ptrdiff_t>(k * 300'000));
+  }
+  expected.back() = 5;
+  CHECK((*ReadFile(fs(), target) == expected));
+  REQUIRE_OK(fs().SyncAll());
+  store.Crash();
+  CHECK(RecountStore(store.path()).overlay_extents < 1000);
+  store.Open();
+  CHECK((*ReadFile(fs(), target) == expected));
+  CHECK(store.findings().empty());
 }
 
 }  // namespace siltfs::testing

@@ -13,9 +13,10 @@ namespace {
 struct Negotiation {
   uint64_t wanted = 0;  // FUSE_CAP_...
   bool acls = false;
+  bool writeback_can_be_awaited = false;
 };
 
-Negotiation NegotiateWith(uint64_t capable, bool no_xattrs) {
+Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 45) {
   const std::unique_ptr<Env> env = NewPosixEnv();
   MemoryFileSystem fs;
   FuseBindingOptions options;
@@ -29,15 +30,16 @@ Negotiation NegotiateWith(uint64_t capable, bool no_xattrs) {
           std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::null_sink_mt>()),
           [] { return int64_t{0}; }}};
   fuse_conn_info connection = {};
+  connection.proto_minor = protocol;
   connection.capable = static_cast<unsigned>(capable);
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
   connection.capable_ext = capable;
 #endif
   fuse::Negotiate(context, connection);
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
-  return {connection.want_ext, context.acls};
+  return {connection.want_ext, context.acls, context.writeback_can_be_awaited};
 #else
-  return {connection.want, context.acls};
+  return {connection.want, context.acls, context.writeback_can_be_awaited};
 #endif
 }
 
@@ -55,6 +57,12 @@ TEST_CASE("Access control lists are asked for where kernel and mount have them")
   const Negotiation no_xattrs = NegotiateWith(kAll, /*no_xattrs=*/true);
   CHECK_FALSE(no_xattrs.acls);
   CHECK((no_xattrs.wanted & kAcl) == 0);
+}
+
+TEST_CASE("The kernel's cache is waited for where the kernel can tell when it was answered") {
+  CHECK(NegotiateWith(kAll, false, 45).writeback_can_be_awaited);
+  CHECK(NegotiateWith(kAll, false, 44).writeback_can_be_awaited);
+  CHECK_FALSE(NegotiateWith(kAll, false, 43).writeback_can_be_awaited);
 }
 
 }  // namespace

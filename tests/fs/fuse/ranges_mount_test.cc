@@ -1,5 +1,6 @@
 // Holes, allocation and copies of ranges, through the kernel.
 #include <linux/falloc.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "store/base/random.h"
@@ -88,6 +89,19 @@ TEST_CASE_METHOD(Fixture,
   }
   const Descriptor reader(Path("a"));
   CHECK(lseek(reader.get(), 0, SEEK_DATA) == kMiB);
+}
+
+TEST_CASE_METHOD(Fixture, "With another mount over the mountpoint nothing is called a hole") {
+  MemoryFileSystem other_fs;
+  MountedFileSystem other(other_fs);
+  REQUIRE(WriteFile(other / "same number", "x") == 0);
+  Descriptor file(Path("fresh"), O_RDWR | O_CREAT);
+  REQUIRE(StatOf(Path("fresh")).st_ino == StatOf(other / "same number").st_ino);
+  REQUIRE(WriteAt(file.get(), kMiB, AsBytes("data")) == 0);
+  REQUIRE(::mount(other.path().c_str(), mount.path().c_str(), nullptr, MS_BIND, nullptr) == 0);
+  CHECK(Outcome(lseek(file.get(), 0, SEEK_DATA)) == EINVAL);
+  REQUIRE(umount(mount.path().c_str()) == 0);
+  CHECK(lseek(file.get(), 0, SEEK_DATA) == kMiB);
 }
 
 TEST_CASE_METHOD(Fixture, "A file that is written to is never said to be one hole") {
