@@ -58,7 +58,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A file grows and shrinks over four gigabytes"
   const Bytes cut = ReadAt(file.get(), kEdge - 5, 20);
   CHECK(AsText(cut) == "over t");
   REQUIRE(Outcome(ftruncate(file.get(), 0)) == 0);
-  CHECK(StatOf(Path("large")).st_blocks == 0);
+  CHECK(StatOf(Path("large")).st_blocks <= 1);  // one while it is open
 }
 
 }  // namespace
