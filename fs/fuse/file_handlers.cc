@@ -144,10 +144,9 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
     return;
   }
   context.tasks.Add([request, inode, from, target, &context] {
-    WriteBack(context.options.mountpoint, context.device, inode, [&](const Status& status) {
-      if (status.ok()) return AnswerSeek(request, inode, from, target);
-      fuse_reply_err(request, EINVAL);
-    });
+    const Status status = WriteBack(context.options.mountpoint, context.device, inode);
+    if (status.ok()) return AnswerSeek(request, inode, from, target);
+    fuse_reply_err(request, EINVAL);
   });
 }
 

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <future>
 #include <utility>
 
 namespace siltfs::fuse {
@@ -68,20 +67,19 @@ bool KnowsHandles(int root, uint64_t device) {
   return handle == NodeHandle(kRootInode);
 }
 
-void SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber inode,
-               const std::function<void(const Status&)>& then) {
+Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (root.get() < 0) return then(Failed("the mountpoint cannot be opened"));
-  if (!KnowsHandles(root.get(), device)) return then(Failed("files of this mount have no handles"));
+  if (root.get() < 0) return Failed("the mountpoint cannot be opened");
+  if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
   NodeHandle handle(inode);
   const Descriptor file(open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return then(Failed("the file cannot be opened by its handle"));
+  if (file.get() < 0) return Failed("the file cannot be opened by its handle");
   // Not fsync: that would wait for the inode's lock.
   constexpr unsigned kWriteAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0)
-    return then(Failed("the file cannot be written back"));
-  then(Status::Ok());
+    return Failed("the file cannot be written back");
+  return {};
 }
 
 }  // namespace
@@ -97,23 +95,19 @@ uint64_t DeviceOf(const std::string& mountpoint) {
 // Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
 // open, and so wait for ever, and keep the store locked. Hence a thread without the process's
 // descriptors: once all other threads are gone the kernel ends the connection, and with it the
-// wait. `then`, which answers a request, needs the descriptors and runs here.
-void WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode,
-               const std::function<void(const Status&)>& then) {
-  std::promise<Status> outcome;
-  std::promise<void> answered;
+// wait.
+Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
+  Status outcome;
+  outcome.IgnoreError("no outcome yet");
   std::thread waiting([&] {
-    const auto tell_and_wait = [&](const Status& status) {
-      outcome.set_value(status);
-      answered.get_future().wait();
-    };
-    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0)
-      return tell_and_wait(Failed("descriptors cannot be kept apart"));
-    SyncRange(mountpoint, device, inode, tell_and_wait);
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
+      outcome = Failed("descriptors cannot be kept apart");
+    } else {
+      outcome = SyncRange(mountpoint, device, inode);
+    }
   });
-  then(outcome.get_future().get());
-  answered.set_value();
   waiting.join();
+  return outcome;
 }
 
 void FilesOpenForWriting::Add(InodeNumber inode) {

@@ -21,18 +21,16 @@ namespace siltfs::fuse {
 
 // Kernels from this minor version of the protocol on (Linux 6.16) call a page written back when the
 // file system has answered. Older ones do when they have copied it, so that nobody can wait for the
-// answer.
+// answer, and closing a file there waits for the inode's lock, which the caller of lseek holds.
 inline constexpr unsigned kFirstProtocolToAwait = 44;
 
-// Makes the kernel send what it has not written back of a file, waits until that is answered, and
-// calls `then` with the outcome. The file stays open meanwhile: whoever closes it waits for the
-// inode's lock, which the caller of lseek holds until he has his answer.
+// Makes the kernel send what it has not written back of a file, and waits until that is answered;
+// nothing of the mount is open any more when it returns.
 //
 // Never on a thread that answers requests. `device` is the mount's own, lest the file be sought in
 // another one that lies over its mountpoint. Needs a mount whose owner may open files by handle
 // (the superuser); kUnsupported for others.
-void WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode,
-               const std::function<void(const Status&)>& then);
+Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
 
 // The device of what is mounted there, without asking it; 0 if that cannot be told.
 uint64_t DeviceOf(const std::string& mountpoint);
