@@ -97,14 +97,14 @@ Result<Attributes> FileSystemImpl::LookupSelf(InodeNumber number) {
 
 Result<Attributes> FileSystemImpl::LookupParent(InodeNumber directory) {
   InodeNumber parent = 0;
-  SILTFS_RETURN_IF_ERROR(WithLoaded(directory, false, [&](const Inode& inode) {
-    Status usable = CheckDirectory(inode);
-    if (!usable.ok()) return usable;
+  Status found = WithLoaded(directory, false, [&](const Inode& inode) -> Status {
+    SILTFS_RETURN_IF_ERROR(CheckDirectory(inode));
     parent = inode.record.parent;
     // While the directory is locked it stays where it is, so what holds it is not empty and stays.
     lookups_.Add(parent);
-    return usable;
-  }));
+    return Status::Ok();
+  });
+  SILTFS_RETURN_IF_ERROR(found);
   auto attributes = GetAttributes(parent);
   if (!attributes.ok()) Forget(parent, 1);
   return attributes;
