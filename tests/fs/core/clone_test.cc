@@ -155,4 +155,22 @@ TEST_CASE("a clone that cannot read the source's recipe leaves the target as it 
   REQUIRE(overlay.empty());
 }
 
+TEST_CASE("a chunk that the source's end had ended is cut again where the target goes on") {
+  ChunkStoreFixture store;
+  TestFile source(store);
+  source.Write(0, RandomBytes(8, 100'000));
+  TestFile target(store);
+  target.Write(0, RandomBytes(9, kMiB));
+  target.FoldAndCheck();
+  uint64_t boundary = 0;  // of the target's chunks, so that nothing else there is cut anew
+  for (const RecipeEntry& entry : target.Entries()) {
+    if (boundary >= 500'000) break;
+    boundary += entry.length;
+  }
+  target.Clone(source,
+               {.source_offset = 0, .target_offset = boundary - 100'000, .length = 100'000});
+  target.FoldAndCheck();
+  CHECK((target.recipe() == CanonicalRecipe(store, target.expected())));
+}
+
 }  // namespace siltfs::testing
