@@ -6,18 +6,13 @@
 
 #include "store/base/random.h"
 #include "tests/fs/core/content_fixture.h"
+#include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
-
-Bytes RandomBytes(uint64_t seed, size_t size) {
-  Bytes bytes(size);
-  Random(seed).Fill(bytes);
-  return bytes;
-}
 
 // The recipe of this content, written in one go. Where there are no zeros it is the only one.
 Recipe CanonicalRecipe(ChunkStoreFixture& store, const Bytes& content) {

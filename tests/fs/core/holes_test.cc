@@ -3,18 +3,13 @@
 
 #include "store/base/random.h"
 #include "tests/fs/core/content_fixture.h"
+#include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
-
-Bytes RandomBytes(uint64_t seed, size_t size) {
-  Bytes bytes(size);
-  Random(seed).Fill(bytes);
-  return bytes;
-}
 
 // Byte by byte, by another way than the search takes.
 std::vector<bool> HolesOf(const TestFile& file) {
