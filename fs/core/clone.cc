@@ -12,6 +12,9 @@
 namespace siltfs {
 namespace {
 
+// What an overlay takes one by one; a fold handles some 64 changed places at once.
+constexpr int kFewParts = 32;
+
 // An entry of a recipe and where it lies.
 struct PlacedEntry {
   RecipeEntry entry;
@@ -190,8 +193,6 @@ Result<Recipe> Cloner::Splice() {
   SILTFS_RETURN_IF_ERROR(Cover(target_, target_end(), kept_from, target_end()));
   return recipe;
 }
-
-constexpr int kFewParts = 32;
 
 }  // namespace
 
