@@ -3,42 +3,14 @@
 # compare, change, unmount, mount again, crash, recover.
 #
 #   first_light_test.sh SILTFS
-#
-# Runs in mount and process namespaces of its own, so that neither a mount nor a daemon is left behind whatever happens.
 set -euo pipefail
 
-siltfs=$(realpath "$1")
-if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
-  # In a chroot whose root is no mount point nothing can be made private.
-  propagation=private
-  unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
-  SILTFS_TEST_CONTAINED=1 exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc "$0" "$@"
-fi
-
-work=$(mktemp -d --tmpdir siltfs-first-light-XXXXXX)
-store=$work/store
-mnt=$work/mnt
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
 src=$work/src
-mkdir "$mnt" "$src"
+mkdir "$src"
 
-mounted() { grep -q " $mnt fuse.siltfs " /proc/self/mounts; }
-
-clean_up() {
-  local code=$?
-  cd /
-  # A crashed mount answers to nothing, so the table decides what may be removed.
-  while grep -q " $work" /proc/self/mounts; do umount --lazy "$(awk -v w="$work" '$2 ~ w {print $2}' /proc/self/mounts | tail -1)"; done
-  if ((code != 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log" >&2; fi
-  rm -rf --one-file-system "$work"
-  exit $code
-}
-trap clean_up EXIT
-
-step() { echo "--- $*"; }
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 # expect CODE COMMAND...: the command ends with just this code, and with one sentence on standard error unless it is 0.
 expect() {
   local want=$1 code=0
