@@ -18,21 +18,26 @@
 #include <optional>
 #include <vector>
 
-#include "chunker/kernel.h"
+#include "chunker/kernels.h"
+#include "chunker/match_map.h"
 #include "chunker/parameters.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 
 namespace siltfs {
 
-// What all chunkers of a store share: 4 KiB of tables. Thread-safety: immutable.
+// What all chunkers of a store share: 5 KiB of tables. Thread-safety: immutable.
 class ChunkerTables {
  public:
-  // kInvalidArgument as for ChunkerParameters::Validate.
+  // kInvalidArgument as for ChunkerParameters::Validate, and as for ChosenKernel unless a kernel is
+  // given, which RunnableKernels has.
   static Result<std::shared_ptr<const ChunkerTables>> Create(const ChunkerParameters& parameters);
+  static Result<std::shared_ptr<const ChunkerTables>> Create(const ChunkerParameters& parameters,
+                                                             const ChunkerKernel& kernel);
 
   const ChunkerParameters& parameters() const { return parameters_; }
   const CutCondition& condition() const { return condition_; }
+  const ChunkerKernel& kernel() const { return kernel_; }
 
   // The length of the chunk that begins at data[0]; nothing if it does not end within `data`. A
   // chunk that ends exactly with `data` does end within it.
@@ -45,14 +50,35 @@ class ChunkerTables {
   std::vector<uint32_t> CutAll(ByteView data) const;
 
  private:
-  explicit ChunkerTables(const ChunkerParameters& parameters);
+  ChunkerTables(const ChunkerParameters& parameters, const ChunkerKernel& kernel);
 
   const ChunkerParameters parameters_;
   const CutCondition condition_;
+  const ChunkerKernel& kernel_;
+};
+
+// Cuts contiguous data one chunk after another: the same as FindCut for the rest each time, but
+// several times as fast, as it looks ahead over as much data as lets a kernel run at its full
+// speed. Thread-safety: none. Borrows the tables and the data. Memory: 8.2 KB, in the object.
+class CutSequence {
+ public:
+  CutSequence(const ChunkerTables& tables, ByteView data) : tables_(tables), data_(data) {}
+
+  // The length of the next chunk; nothing if it does not end within the data.
+  std::optional<size_t> Next();
+
+ private:
+  std::optional<size_t> FindNext();
+
+  const ChunkerTables& tables_;
+  const ByteView data_;
+  size_t begin_ = 0;  // of the next chunk
+  MatchMap matches_;
+  size_t matches_begin_ = 0;
 };
 
 // Cuts a stream that comes in pieces. The cut points do not depend on how it is split. Copies no
-// data but the last 64 bytes of each piece; each call costs some 100 ns beside the scanning itself.
+// data but the last 64 bytes of each piece. Each call looks for one cut, so CutSequence is faster.
 // Thread-safety: none; one per stream.
 class Chunker {
  public:
@@ -71,7 +97,7 @@ class Chunker {
   void Reset() { pending_ = 0; }
 
  private:
-  size_t FindMatch(ByteView data) const;
+  size_t FindEnd(ByteView data) const;
   void Remember(ByteView data);
 
   std::shared_ptr<const ChunkerTables> tables_;

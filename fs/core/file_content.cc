@@ -137,11 +137,9 @@ Result<FileContent::CutOff> FileContent::CutChunks(ByteView data) const {
     batch.clear();
     return Status::Ok();
   };
-  for (;;) {
-    ByteView rest = data.subspan(off.bytes);
-    const std::optional<size_t> length = tables_->FindCut(rest);
-    if (!length) break;
-    ByteView chunk = rest.first(*length);
+  CutSequence cuts(*tables_, data);
+  while (const std::optional<size_t> length = cuts.Next()) {
+    const ByteView chunk = data.subspan(off.bytes, *length);
     if (IsAllZero(chunk)) {
       SILTFS_RETURN_IF_ERROR(put_batch());
       if (off.parts.empty() || off.parts.back().hole_bytes == 0) off.parts.emplace_back();

@@ -50,8 +50,8 @@ TEST_CASE("the fingerprint is linear: that of a sum is the sum of the fingerprin
 }
 
 TEST_CASE("the scalar kernel finds the first matching window of a range, both ends included") {
-  const CutCondition condition{.rabin = RabinTables(TestPolynomial()),
-                               .limit = (uint64_t{1} << 53) - (uint64_t{1} << 47)};
+  const CutCondition condition(RabinTables(TestPolynomial()),
+                               (uint64_t{1} << 53) - (uint64_t{1} << 47));
   const Bytes data = RandomBytes(5, 4096);
   std::vector<size_t> matches;
   for (size_t end = kWindowSize; end <= data.size(); ++end) {

@@ -1,0 +1,47 @@
+// The rolling fingerprint as a machine of bytes, for kernels that roll many windows side by side, a
+// byte of each in one vector register.
+//
+// A fingerprint F, of 53 bits, is kept as the 56 bits F x^3, so that its highest bit is the highest
+// of seven bytes s[0] ... s[6]. When the window moves on by a byte, the state moves up by one byte;
+// what leaves it at the top, what leaves the window and what comes in each add a linear map (over
+// GF(2)) of one byte to every byte of the state:
+//
+//     s'[i] = s[i - 1] ^ overflow[i](s[6]) ^ leave[i](out) ^ enter[i](in)      (s[-1] = 0)
+//
+// where enter[i] is 0 but for i = 0 and 1: (in x^3) has 11 bits.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "chunker/rabin.h"
+
+namespace siltfs {
+
+inline constexpr size_t kLaneStateBytes = 7;
+inline constexpr int kLaneStateShift = 8 * kLaneStateBytes - RabinPolynomial::kDegree;
+inline constexpr size_t kLaneEnterMaps = 2;
+
+// A linear map of a byte to a byte.
+struct ByteMap {
+  // The images of 0 ... 15 and of 0, 16, ... 240: one exclusive or makes the image of any byte.
+  alignas(16) std::array<uint8_t, 16> low;
+  alignas(16) std::array<uint8_t, 16> high;
+  // The 8 x 8 matrix as GF2P8AFFINEQB takes it: the byte 7 - i has the bits of the argument whose
+  // exclusive or is bit i of the image.
+  uint64_t matrix;
+
+  uint8_t Of(uint8_t byte) const { return static_cast<uint8_t>(low[byte & 15] ^ high[byte >> 4]); }
+};
+
+// Thread-safety: immutable after construction.
+struct LaneMaps {
+  explicit LaneMaps(const RabinTables& rabin);
+
+  std::array<ByteMap, kLaneStateBytes> overflow;
+  std::array<ByteMap, kLaneStateBytes> leave;
+  std::array<ByteMap, kLaneEnterMaps> enter;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,98 @@
+// How kernels that roll many windows side by side divide the work: each lane rolls a window over a
+// stretch of its own, and all stretches are equally long. Lanes overlap rather than leave a rest,
+// so a window may be marked twice.
+//
+// A kernel's file gives its `Lanes`, a class in an unnamed namespace, on which everything here
+// depends: so nothing that was compiled for one instruction set is linked into code for another.
+// For the same reason nothing here calls inline functions of the library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "chunker/kernel.h"
+
+namespace siltfs {
+
+// `Lanes` has
+//   kLanes, at most 64;
+//   Column, a byte of each lane;
+//   State, the fingerprint of each lane's window; one of empty windows unless said otherwise;
+//   Lanes(const CutCondition&);
+//   State Enter(State, Column in) const: every window is a byte longer;
+//   State Roll(State, Column out, Column in) const: every window moves on by a byte;
+//   uint64_t Matches(State) const: bit i is set if lane i's window matches;
+//   static void Transpose(const uint8_t* const (&rows)[kLanes], size_t offset,
+//                         Column (&columns)[64]): columns[i] is byte `offset + i` of every row.
+// A State is passed by value and has no arrays, lest it be kept in memory.
+template <typename Lanes>
+class LaneScan {
+ public:
+  // As ScanFunction says.
+  static void Run(const CutCondition& condition, const uint8_t* data, size_t windows,
+                  uint64_t* matches) {
+    LaneScan scan(condition, data, windows, matches);
+    for (size_t step = 0; step < scan.steps_; ++step) scan.Advance(step);
+  }
+
+ private:
+  using Column = typename Lanes::Column;
+  using State = typename Lanes::State;
+  static constexpr size_t kLanes = Lanes::kLanes;
+
+  LaneScan(const CutCondition& condition, const uint8_t* data, size_t windows, uint64_t* matches)
+      : steps_(StepsFor(windows)), matches_(matches), lanes_(condition) {
+    const size_t last_begin = windows - (steps_ * kWindowSize + 1);
+    for (size_t i = 0; i < kLanes; ++i) {
+      begins_[i] = last_begin * i / (kLanes - 1);
+      rows_[i] = data + begins_[i];
+    }
+    Lanes::Transpose(rows_, 0, columns_[0]);
+    for (const Column& in : columns_[0]) state_ = lanes_.Enter(state_, in);
+    Mark(0, lanes_.Matches(state_));
+  }
+
+  // A lane has 64 times so many windows, and one.
+  static size_t StepsFor(size_t windows) {
+    const size_t share = (windows + kLanes - 1) / kLanes;
+    const size_t steps = (share + kWindowSize - 2) / kWindowSize;
+    return steps == 0 ? 1 : steps;
+  }
+
+  // The 64 windows of each lane behind its first 64 * step + 1.
+  void Advance(size_t step) {
+    const Column(&out)[kWindowSize] = columns_[step % 2];
+    Column(&in)[kWindowSize] = columns_[(step + 1) % 2];
+    const size_t offset = (step + 1) * kWindowSize;
+    Lanes::Transpose(rows_, offset, in);
+    const Lanes lanes = lanes_;
+    State state = state_;
+    for (size_t i = 0; i < kWindowSize; ++i) {
+      state = lanes.Roll(state, out[i], in[i]);
+      const uint64_t found = lanes.Matches(state);
+      if (found != 0) [[unlikely]]
+        Mark(offset - kWindowSize + i + 1, found);
+    }
+    state_ = state;
+  }
+
+  // The windows that begin `offset` bytes into the stretch of each lane in `found`.
+  void Mark(size_t offset, uint64_t found) {
+    for (; found != 0; found &= found - 1) {
+      const auto lane = static_cast<size_t>(__builtin_ctzll(found));
+      const size_t window = begins_[lane] + offset;
+      matches_[window / 64] |= uint64_t{1} << (window % 64);
+    }
+  }
+
+  const size_t steps_;
+  uint64_t* const matches_;
+  const Lanes lanes_;
+  State state_ = {};
+  size_t begins_[kLanes];
+  const uint8_t* rows_[kLanes];
+  // What the windows are leaving, and what they are entering.
+  Column columns_[2][kWindowSize];
+};
+
+}  // namespace siltfs

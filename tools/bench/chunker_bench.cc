@@ -1,0 +1,146 @@
+// siltfs-bench chunker: cut points of data in memory by every kernel that runs here, and SHA-1 of
+// the chunks, on one thread.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chunker/chunk_namer.h"
+#include "chunker/chunker.h"
+#include "store/base/coding.h"
+#include "store/env/resources.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/bench_threads.h"
+#include "tools/bench/chunker_data.h"
+#include "tools/bench/rounds.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string file;
+  uint64_t random_bytes = 0;
+  uint64_t zero_bytes = 0;
+  uint32_t avg = 8192;
+  uint64_t polynomial = kBenchPolynomial;
+  unsigned rounds = 5;
+  uint64_t seed = 1;
+};
+
+constexpr uint64_t kDefaultBytes = 256U << 20;
+
+struct Measured {
+  std::string name;
+  std::shared_ptr<const ChunkerTables> tables;
+  std::vector<uint32_t> lengths;
+  std::vector<double> seconds;
+};
+
+Bytes MakeData(const Arguments& arguments) {
+  if (!arguments.file.empty()) return ReadForBench(arguments.file);
+  if (arguments.zero_bytes > 0) return Bytes(arguments.zero_bytes);
+  return RandomForBench(arguments.random_bytes > 0 ? arguments.random_bytes : kDefaultBytes,
+                        arguments.seed);
+}
+
+// Of the cut points as 64-bit little-endian numbers.
+std::string CutsSha1(ChunkNamer& namer, const std::vector<uint32_t>& lengths) {
+  Encoder cut_points;
+  uint64_t end = 0;
+  for (const uint32_t length : lengths) cut_points.U64(end += length);
+  return namer.NameOf(cut_points.view()).ToHex();
+}
+
+// The last byte of all names, so that none is computed in vain.
+uint8_t NameAll(ChunkNamer& namer, ByteView data, const std::vector<uint32_t>& lengths) {
+  uint8_t sum = 0;
+  for (const uint32_t length : lengths) {
+    sum ^= namer.NameOf(data.first(length)).bytes.back();
+    data = data.subspan(length);
+  }
+  return sum;
+}
+
+Json Run(const Arguments& arguments) {
+  const Bytes data = MakeData(arguments);
+  if (data.empty()) throw BenchFailure("chunker: there is nothing to cut");
+  const ChunkerParameters parameters = ParametersForBench(arguments.avg, arguments.polynomial);
+  const Result<const ChunkerKernel*> chosen = ChosenKernel();
+  Require(chosen.status());
+  auto namer = ChunkNamer::Create({});
+  Require(namer.status());
+
+  std::vector<Measured> kernels;
+  for (const ChunkerKernel& kernel : RunnableKernels()) {
+    auto tables = ChunkerTables::Create(parameters, kernel);
+    Require(tables.status());
+    kernels.push_back({kernel.name, *tables, {}, {}});
+  }
+  // Taken in turns, so that what else the machine does falls to all alike.
+  std::vector<double> sha1_seconds;
+  uint8_t names = 0;
+  for (unsigned round = 0; round < arguments.rounds; ++round) {
+    for (Measured& kernel : kernels) {
+      const Stopwatch cutting;
+      kernel.lengths = kernel.tables->CutAll(data);
+      kernel.seconds.push_back(cutting.seconds());
+    }
+    const Stopwatch naming;
+    names ^= NameAll(*namer, data, kernels.front().lengths);
+    sha1_seconds.push_back(naming.seconds());
+  }
+
+  const auto bytes = static_cast<double>(data.size());
+  const auto rate = [&](const std::vector<double>& seconds) { return bytes / Median(seconds); };
+  Json rates = Json::array();
+  for (const Measured& kernel : kernels) {
+    if (kernel.lengths != kernels.front().lengths)
+      throw BenchFailure("chunker: kernel " + kernel.name + " cuts otherwise than the scalar one");
+    rates.push_back({{"name", kernel.name},
+                     {"bytes_per_s", rate(kernel.seconds)},
+                     {"cuts_sha1", CutsSha1(*namer, kernel.lengths)}});
+  }
+  return {{"bytes", data.size()},
+          {"avg", parameters.avg},
+          {"min", parameters.min},
+          {"max", parameters.max},
+          {"chunks", kernels.front().lengths.size()},
+          {"rounds", arguments.rounds},
+          {"processor", ProcessorName()},
+          {"verified", true},
+          {"kernels", rates},
+          {"chosen", (*chosen)->name},
+          {"sha1_bytes_per_s", rate(sha1_seconds)},
+          {"names_parity", names}};
+}
+
+}  // namespace
+
+std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  const auto most = CLI::Range(uint64_t{1}, uint64_t{1} << 36);
+  CLI::Option* const file = app.add_option("--file", arguments->file, "Cut this file");
+  CLI::Option* const random =
+      app.add_option("--random", arguments->random_bytes, "Cut so many random bytes (256M)")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(most)
+          ->excludes(file);
+  app.add_option("--zero", arguments->zero_bytes, "Cut so many zeros")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(most)
+      ->excludes(file)
+      ->excludes(random);
+  app.add_option("--avg", arguments->avg, "Mean length of a chunk; min is a quarter, max 8 times")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--polynomial", arguments->polynomial, "Of the fingerprint")
+      ->capture_default_str();
+  app.add_option("--rounds", arguments->rounds, "Figures are medians of so many rounds")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Of the random bytes")->capture_default_str();
+  return [arguments] { return Run(*arguments); };
+}
+
+}  // namespace siltfs
