@@ -74,10 +74,10 @@ constexpr Sha1Kernel kKernels[] = {
     {"avx512-x16+sha-ni-x4",
      HasShaAndAvx512,
      2,
-     {{{16, 13, Sha1CompressAvx512x16}, kShaNi4, kShaNi2, kShaNi1}}},
+     {{{16, 8, Sha1CompressAvx512x16}, kShaNi4, kShaNi2, kShaNi1}}},
     {"sha-ni-x4", HasSha, 2, {{kShaNi4, kShaNi2, kShaNi1}}},
-    {"avx512-x16", HasAvx512, 8, {{{16, 3, Sha1CompressAvx512x16}, kPortable}}},
-    {"avx2-x8", HasAvx2, 8, {{{8, 3, Sha1CompressAvx2x8}, kPortable}}},
+    {"avx512-x16", HasAvx512, 8, {{{16, 2, Sha1CompressAvx512x16}, kPortable}}},
+    {"avx2-x8", HasAvx2, 16, {{{8, 2, Sha1CompressAvx2x8}, kPortable}}},
 #endif
     {"evp", Always, 0, {}},
     {"portable", Always, 0, {{kPortable}}},
