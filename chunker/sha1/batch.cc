@@ -29,6 +29,7 @@ struct Run {
   State state = kInitialState;
 };
 
+// Sees runs through to their ends, as many at once as the kernel takes. For one use.
 class Lanes {
  public:
   Lanes(const Sha1Kernel& kernel, std::vector<Run>& runs) : kernel_(kernel) {
