@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "chunker/sha1/kernels.h"
+
 namespace siltfs {
 
 namespace {
@@ -27,6 +29,7 @@ void ChunkNamer::FreeContext::operator()(evp_md_ctx_st* context) const { EVP_MD_
 
 ChunkNamer::ChunkNamer(const StoreUuid& store_uuid)
     : store_uuid_(store_uuid),
+      kernel_(&Sha1KernelInUse()),
       sha1_(EVP_MD_fetch(nullptr, "SHA1", nullptr)),
       context_(EVP_MD_CTX_new()) {}
 
@@ -47,6 +50,15 @@ Result<ChunkNamer> ChunkNamer::Create(const StoreUuid& store_uuid) {
 }
 
 ChunkName ChunkNamer::NameOf(ByteView plain) { return MustHash({}, plain); }
+
+void ChunkNamer::NamesOf(std::span<const ByteView> chunks, std::span<ChunkName> names) {
+  assert(chunks.size() == names.size());
+  if (kernel_->has_steps() && chunks.size() >= kernel_->batch_worth_from) {
+    Sha1Batch(*kernel_, chunks, names);
+    return;
+  }
+  for (size_t i = 0; i < chunks.size(); ++i) names[i] = NameOf(chunks[i]);
+}
 
 ChunkName ChunkNamer::SaltedNameOf(ByteView plain, uint8_t salt_number) {
   return MustHash(MakeSaltPrefix(store_uuid_, salt_number), plain);

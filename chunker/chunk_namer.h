@@ -22,6 +22,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "store/base/bytes.h"
 #include "store/base/chunk_name.h"
@@ -32,6 +33,8 @@ struct evp_md_st;
 
 namespace siltfs {
 
+struct Sha1Kernel;
+
 // Thread-safety: none, as it holds the state of a hash; make one per thread. Movable.
 class ChunkNamer {
  public:
@@ -40,7 +43,8 @@ class ChunkNamer {
   static constexpr size_t kSaltPrefixSize = 64;
   using SaltPrefix = std::array<uint8_t, kSaltPrefixSize>;
 
-  // kUnsupported if the machine's OpenSSL offers no SHA-1, or a wrong one.
+  // kUnsupported if the machine's OpenSSL offers no SHA-1, or a wrong one. (A kernel of our own
+  // that gives a wrong one is not used.)
   static Result<ChunkNamer> Create(const StoreUuid& store_uuid);
 
   ChunkNamer(ChunkNamer&&) noexcept;
@@ -48,6 +52,10 @@ class ChunkNamer {
   ~ChunkNamer();
 
   ChunkName NameOf(ByteView plain);
+  // names[i] becomes NameOf(chunks[i]), of several chunks at once where the machine can do that
+  // faster (chunker/sha1/kernels.h). The chunks are of any lengths and in any order, as many as
+  // there are names, and none overlaps the names.
+  void NamesOf(std::span<const ByteView> chunks, std::span<ChunkName> names);
   // salt_number is not 0, which stands for "not salted" where names are stored.
   ChunkName SaltedNameOf(ByteView plain, uint8_t salt_number);
 
@@ -67,6 +75,7 @@ class ChunkNamer {
   ChunkName MustHash(ByteView prefix, ByteView plain);
 
   StoreUuid store_uuid_;
+  const Sha1Kernel* kernel_;  // of NamesOf, all else is OpenSSL's
   // Fetched once, as looking an algorithm up takes a while (0.2 us).
   std::unique_ptr<evp_md_st, FreeDigest> sha1_;
   std::unique_ptr<evp_md_ctx_st, FreeContext> context_;

@@ -18,8 +18,8 @@
 #include <optional>
 #include <vector>
 
-#include "chunker/kernels.h"
-#include "chunker/match_map.h"
+#include "chunker/scan/kernels.h"
+#include "chunker/scan/match_map.h"
 #include "chunker/parameters.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"

@@ -336,10 +336,12 @@ Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chu
   for (ByteView chunk : chunks) total += chunk.size();
   SILTFS_RETURN_IF_ERROR(CheckSpace(total));
 
+  std::vector<ChunkName> plain_names(chunks.size());
+  namer.NamesOf(chunks, plain_names);
   std::vector<Candidate> candidates(chunks.size());
   for (size_t i = 0; i < chunks.size(); ++i) {
     candidates[i].bytes = chunks[i];
-    candidates[i].record = {namer.NameOf(chunks[i]), tag_key.TagOf(chunks[i]),
+    candidates[i].record = {plain_names[i], tag_key.TagOf(chunks[i]),
                             static_cast<uint32_t>(chunks[i].size()), 0};
   }
   SILTFS_RETURN_IF_ERROR(LookAll(candidates));

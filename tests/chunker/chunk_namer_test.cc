@@ -3,9 +3,9 @@
 #include <set>
 #include <string>
 
+#include "tests/chunker/collisions.h"
 #include "tests/chunker/reference.h"
 #include "tests/support/catch.h"
-#include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
 namespace {
@@ -18,27 +18,6 @@ ChunkNamer MakeNamer(const ChunkNamer::StoreUuid& uuid = kUuid) {
   return std::move(namer).value();
 }
 
-Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  }
-  return bytes;
-}
-
-struct Collision {
-  const char* what;
-  Bytes first, second;
-  const char* name;
-};
-
-std::vector<Collision> Collisions() {
-  return {{"SHAttered", FromHex(kShattered1), FromHex(kShattered2),
-           "f92d74e3874587aaf443d1db961d4e26dde13e9c"},
-          {"SHA-mbles", FromHex(kShambles1), FromHex(kShambles2),
-           "8ac60ba76f1999a1ab70223f225aefdc78d4ddc0"}};
-}
-
 }  // namespace
 
 TEST_CASE("names are SHA-1") {
@@ -48,6 +27,21 @@ TEST_CASE("names are SHA-1") {
   CHECK(namer.NameOf(AsBytes("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")).ToHex() ==
         "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
   CHECK(namer.NameOf(Bytes(1'000'000, 'a')).ToHex() == "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+}
+
+TEST_CASE("names of many chunks at once are those of each") {
+  ChunkNamer namer = MakeNamer();
+  Random random(7);
+  for (size_t count = 0; count <= 40; ++count) {
+    CAPTURE(count);
+    std::vector<Bytes> data;
+    for (size_t i = 0; i < count; ++i)
+      data.push_back(RandomBytes(random.Next(), random.Below(5000)));
+    const std::vector<ByteView> chunks(data.begin(), data.end());
+    std::vector<ChunkName> names(count);
+    namer.NamesOf(chunks, names);
+    for (size_t i = 0; i < count; ++i) REQUIRE(names[i] == namer.NameOf(chunks[i]));
+  }
 }
 
 TEST_CASE("a name does not depend on what was named before") {

@@ -1,6 +1,6 @@
 #include "chunker/rabin.h"
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 #include "tests/chunker/reference.h"
 #include "tests/support/catch.h"
 

@@ -1,10 +1,10 @@
-#include "chunker/kernels.h"
+#include "chunker/scan/kernels.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
-#include "chunker/match_map.h"
+#include "chunker/scan/match_map.h"
 
 namespace siltfs {
 namespace {

@@ -1,4 +1,4 @@
-#include "chunker/match_map.h"
+#include "chunker/scan/match_map.h"
 
 #include <algorithm>
 #include <bit>

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 #include "store/base/result.h"
 
 namespace siltfs {

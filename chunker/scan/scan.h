@@ -2,13 +2,13 @@
 //
 // A kernel is a pure function of contiguous bytes and carries no state from call to call, which
 // works because a fingerprint depends on nothing but its window. All kernels find the same windows
-// in the same bytes; kernel_scalar.cc is the reference the others are tested against.
+// in the same bytes; scan_scalar.cc is the reference the others are tested against.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "chunker/lane_maps.h"
+#include "chunker/scan/lane_maps.h"
 #include "chunker/rabin.h"
 
 namespace siltfs {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 
 namespace siltfs {
 

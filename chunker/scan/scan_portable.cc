@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 
 namespace siltfs {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 
 namespace siltfs {
 

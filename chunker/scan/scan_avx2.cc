@@ -2,7 +2,7 @@
 // take all 32 through a linear map (lane_maps.h), half a byte each.
 #include <immintrin.h>
 
-#include "chunker/lanes.h"
+#include "chunker/scan/lanes.h"
 
 namespace siltfs {
 namespace {

@@ -1,4 +1,4 @@
-#include "chunker/lane_maps.h"
+#include "chunker/scan/lane_maps.h"
 
 namespace siltfs {
 namespace {

@@ -2,7 +2,7 @@
 // before.
 #include <cassert>
 
-#include "chunker/kernel.h"
+#include "chunker/scan/scan.h"
 
 namespace siltfs {
 

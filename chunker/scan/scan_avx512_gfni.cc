@@ -2,7 +2,7 @@
 // through a linear map (lane_maps.h) at once.
 #include <immintrin.h>
 
-#include "chunker/lanes.h"
+#include "chunker/scan/lanes.h"
 
 namespace siltfs {
 namespace {
