@@ -11,7 +11,7 @@ namespace siltfs {
 
 class MatchMap {
  public:
-  // One more than a multiple of 64 in each of 64 lanes (chunker/lanes.h).
+  // One more than a multiple of 64 in each of 64 lanes (lanes.h).
   static constexpr size_t kMaxWindows = 64 * (16 * 64 + 1);
 
   // Looks at the windows that begin at data[0] ... data[windows - 1], at most kMaxWindows, and
