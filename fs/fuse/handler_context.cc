@@ -23,6 +23,23 @@ Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
   return FileSystemOf(request).GetAttributes(found.inode);
 }
 
+// Makes the kernel apply no reply with attributes of this inode to a request sent until now, and
+// ask for them again. False if it could not be told.
+bool Invalidate(fuse_req_t request, InodeNumber inode) {
+  HandlerContext& context = ContextOf(request);
+  // A negative offset: attributes only. So the kernel waits for nothing, neither for pages nor for
+  // the inode's lock, which whoever waits for this request's answer may hold.
+  const int outcome = fuse_lowlevel_notify_inval_inode(context.session, inode, -1, 0);
+  if (outcome == 0 || outcome == -ENOENT) return true;  // ENOENT: it does not know the inode
+  const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN;  // so nothing is shown
+  if (!unmounted) {
+    context.failure_log.Add(Status(StatusCode::kIoError,
+                                   fmt::format("the kernel may show old attributes of inode {}: {}",
+                                               inode, std::strerror(-outcome))));
+  }
+  return false;
+}
+
 }  // namespace
 
 ReadBuffers::Buffer ReadBuffers::Take() {
@@ -69,18 +86,15 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode) {
 }
 
 void AnnounceChange(fuse_req_t request, InodeNumber directory) {
-  HandlerContext& context = ContextOf(request);
-  if (!context.told_directories.TakeOthers(directory, ThreadOf(request))) return;
-  // A negative offset: attributes only. So the kernel waits for nothing, neither pages nor the lock
-  // that the caller holds on the directory.
-  const int outcome = fuse_lowlevel_notify_inval_inode(context.session, directory, -1, 0);
-  if (outcome == 0 || outcome == -ENOENT) return;  // ENOENT: the kernel does not know the directory
-  context.told_directories.NoteTold(directory, ToldDirectories::kUnknownThread);
-  if (outcome == -ENODEV || outcome == -ENOTCONN)
-    return;  // the mount is gone, and what it believed
-  context.failure_log.Add(Status(
-      StatusCode::kIoError, fmt::format("the kernel may show old attributes of directory {}: {}",
-                                        directory, std::strerror(-outcome))));
+  ToldDirectories& told = ContextOf(request).told_directories;
+  if (!told.TakeOthers(directory, ThreadOf(request))) return;
+  if (!Invalidate(request, directory)) {
+    told.NoteTold(directory, ToldDirectories::kUnknownThread);
+  }
+}
+
+void AnnounceNewMode(fuse_req_t request, InodeNumber inode) {
+  static_cast<void>(Invalidate(request, inode));
 }
 
 ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes) {

@@ -75,6 +75,9 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 // To be called when `directory` has changed, before `request`, which asked for that, is answered:
 // sees to it that the kernel applies no late reply with what the directory was before.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
+// The same for the permission bits of `inode`, of whatever type, where the kernel does not see to
+// it: they change with an access control list. It asks for the attributes after that in any case.
+void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
 
 // Each answers `request`, once. What the core counted for an answer that did not arrive (the caller
 // was interrupted) is taken back.

@@ -1,18 +1,23 @@
 // Who may have a reply under way that tells a directory's attributes.
 //
 // The kernel believes what it was told for a day. But a reply is applied when the thread that asked
-// gets to run: after a change of the directory that another thread asked for later and was answered
-// earlier, and the old attributes are then believed. (A change marks the times as unknown in the
-// kernel, and the late reply says it knows them; links are told by replies alone.) What helps is a
-// notification that the inode's attributes are no longer valid: the kernel then applies no reply to
-// a request sent before it. It also makes the kernel ask again, so it is not sent with every change
-// but only where somebody else may have been told since the last one; a single program that fills a
-// directory costs none.
+// gets to run: perhaps after a change of the directory that another thread asked for later and was
+// answered earlier. The change marks what the kernel knows as old, the late reply marks it as known
+// again, and the old links and times are shown for a day. What helps is a notification that the
+// inode's attributes are no longer valid: the kernel then applies no reply to a request sent before
+// it. It also takes a system call and may make the kernel ask for more than it would have, so it is
+// not sent with every change but only where somebody else may have been told since the last one; a
+// single program that fills a directory causes none.
 //
 // Whoever reads attributes to tell them notes it first, and reads afterwards; whoever changes the
 // directory asks afterwards, and notifies before the change is answered. So either the reader is
 // found here, or it has read the new attributes. That a reader is noted between the question and
 // the notification is no harm: it had asked before the notification, too.
+//
+// What changes with a directory's entries is meant. Left out is the ctime of a directory that is
+// itself moved or given an extended attribute: a late reply may bring back its old ctime. Other
+// changes of an inode (SETATTR, LINK, the loss of a name) make the kernel refuse older replies by
+// themselves.
 //
 // The table has a fixed size and one directory a slot, so that it forgets; what is not known counts
 // as told to several. Memory: 64 KiB. Thread-safety: every call from any thread.

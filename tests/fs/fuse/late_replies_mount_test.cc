@@ -4,6 +4,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,14 +15,18 @@
 #include <string>
 #include <thread>
 
+#include "fs/fuse/told_directories.h"
 #include "store/base/thread_annotations.h"
 #include "tests/fs/fuse/mounted_file_system.h"
 #include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/acl_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
 
 namespace siltfs::testing {
 namespace {
+
+constexpr const char* kAccess = "system.posix_acl_access";
 
 // Holds back one reading of a directory's attributes, once it is done, until the gate is opened.
 class Gate {
@@ -181,6 +186,19 @@ TEST_CASE_METHOD(Fixture, "A late reply does not bring back what a directory was
   CheckShown("d");
 }
 
+TEST_CASE_METHOD(Fixture, "A late reply does not bring back the mode from before an access list") {
+  const Question question = GENERATE(kQuestions[0], kQuestions[1]);
+  INFO(question.name);
+  MakeDirectoryWithContent("d");
+  const std::string list = AclFromText("u::rwx,u:4002:rwx,g::---,m::rwx,o::---");
+  const std::string path = Path("d");
+  REQUIRE(StatOf(path).st_mode == (S_IFDIR | 0755));
+  ChangeWhileAsked(2, question, [&]() -> long {
+    return setxattr(path.c_str(), kAccess, list.data(), list.size(), 0);
+  });
+  CHECK(StatOf(path).st_mode == (S_IFDIR | 0770));
+}
+
 TEST_CASE_METHOD(Fixture, "A late reply of long ago does not either, nor after many changes") {
   MakeDirectoryWithContent("d");
   const Descriptor d(Path("d"), O_RDONLY | O_DIRECTORY);
@@ -232,6 +250,17 @@ MountOptions Debugging() {
   return options;
 }
 
+// The next inode number that has the slot of this one.
+InodeNumber RivalOf(InodeNumber directory) {
+  constexpr fuse::ToldDirectories::Thread kMaker = 1;
+  for (InodeNumber number = directory + 1;; ++number) {
+    const auto told = std::make_unique<fuse::ToldDirectories>();
+    told->NoteMade(directory, kMaker);
+    told->NoteMade(number, kMaker);
+    if (told->TakeOthers(directory, kMaker)) return number;
+  }
+}
+
 struct LoggedFixture {
   NotificationLog log;
   MemoryFileSystem fs;
@@ -250,6 +279,27 @@ TEST_CASE_METHOD(LoggedFixture, "Who changes directories alone has nothing notif
     REQUIRE(Outcome(unlink((name + "-link").c_str())) == 0);
     REQUIRE(Outcome(rmdir(name.c_str())) == 0);
     List(mount.path());
+  }
+  CHECK(log.CountUntilUnmounted(mount) == 0);
+}
+
+// The table forgets the parent for the new directory, but that is no reason to distrust what is
+// known of the new one.
+TEST_CASE_METHOD(LoggedFixture, "What is new was told to its maker alone, whatever is forgotten") {
+  REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
+  const InodeNumber rival = RivalOf(StatOf(Path("d")).st_ino);
+  for (InodeNumber made = 0; made + 1 < rival;) {
+    const auto skipped = fs.MakeNode(kRootInode, "skipped", S_IFREG | 0644, 0, {});
+    REQUIRE_OK(skipped);
+    made = skipped->inode;
+    fs.Forget(made, 1);
+    REQUIRE_OK(fs.Unlink(kRootInode, "skipped"));
+  }
+  REQUIRE(Outcome(mkdir(Path("new").c_str(), 0755)) == 0);
+  REQUIRE(StatOf(Path("new")).st_ino == rival);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(Outcome(mkdir(Path(fmt::format("new/{}", i)).c_str(), 0755)) == 0);
+    static_cast<void>(StatOf(Path("new")));
   }
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
