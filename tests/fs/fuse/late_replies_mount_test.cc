@@ -283,10 +283,11 @@ TEST_CASE_METHOD(LoggedFixture, "Who changes directories alone has nothing notif
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
 
-// The table forgets the parent for the new directory, but that is no reason to distrust what is
-// known of the new one.
+// The table forgets another directory for the new one, which is no reason to take that for told to
+// several.
 TEST_CASE_METHOD(LoggedFixture, "What is new was told to its maker alone, whatever is forgotten") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
+  AskFor(Path("d"), STATX_BASIC_STATS);
   const InodeNumber rival = RivalOf(StatOf(Path("d")).st_ino);
   for (InodeNumber made = 0; made + 1 < rival;) {
     const auto skipped = fs.MakeNode(kRootInode, "skipped", S_IFREG | 0644, 0, {});
