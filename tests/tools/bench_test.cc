@@ -5,12 +5,16 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "chunker/chunk_namer.h"
 #include "index/open_index.h"
+#include "store/base/coding.h"
+#include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -35,6 +39,13 @@ BenchOutcome Bench(std::vector<std::string> arguments) {
   std::ostringstream err;
   const int code = RunBench(arguments, out, err);
   return {.code = code, .out = out.str(), .err = err.str()};
+}
+
+// What bench chunker calls cuts_sha1, of data that is cut every `length` bytes.
+std::string CutsOfZeros(uint64_t bytes, uint64_t length) {
+  Encoder cut_points;
+  for (uint64_t end = length; end <= bytes; end += length) cut_points.U64(end);
+  return ChunkNamer::Create({}).value().NameOf(cut_points.view()).ToHex();
 }
 
 }  // namespace
@@ -110,6 +121,77 @@ TEST_CASE("bench trie measures the modes it is asked for") {
   CHECK(modes_of({"--exact"}) == "exact weak ");
   CHECK(modes_of({"--sparse"}) == "sparse_exact sparse_weak weak ");
   CHECK(modes_of({"--sparse", "--exact"}) == "sparse_exact weak ");
+}
+
+TEST_CASE("bench chunker tells the rate of every kernel, and that all cut alike") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "data";
+  std::ofstream(file) << std::string(300'000, 'x') << "and an end";
+  const std::vector<std::vector<std::string>> data = {
+      {"--random", "1M"}, {"--zero", "1M"}, {"--file", file}, {"--random", "1M", "--avg", "4K"}};
+  std::vector<std::string> cuts;
+  for (std::vector<std::string> arguments : data) {
+    arguments.insert(arguments.begin(), "chunker");
+    arguments.insert(arguments.end(), {"--rounds", "1", "--json"});
+    const BenchOutcome outcome = Bench(arguments);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const auto figures = nlohmann::json::parse(outcome.out);
+    CHECK(figures["verified"] == true);
+    CHECK(figures["sha1_bytes_per_s"] > 0);
+    const auto& kernels = figures["kernels"];
+    REQUIRE(kernels.size() >= 2);
+    CHECK(kernels[0]["name"] == "scalar");
+    CHECK(kernels[1]["name"] == "portable");
+    CHECK(figures["chosen"] == kernels.back()["name"]);
+    for (const auto& kernel : kernels) {
+      CHECK(kernel["bytes_per_s"] > 0);
+      CHECK(kernel["cuts_sha1"] == kernels[0]["cuts_sha1"]);
+    }
+    cuts.push_back(kernels[0]["cuts_sha1"]);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  CHECK(std::unique(cuts.begin(), cuts.end()) == cuts.end());
+  // 16 chunks of max: the ends 65536, 131072, ... as eight bytes each.
+  CHECK(std::count(cuts.begin(), cuts.end(), CutsOfZeros(1 << 20, 65536)) == 1);
+
+  CHECK(Bench({"chunker", "--file", directory / "absent"}).code == 1);
+  CHECK(Bench({"chunker", "--random", "1M", "--zero", "1M"}).code == 2);
+  CHECK(Bench({"chunker", "--random", "1M", "--avg", "100"}).code == 1);
+}
+
+TEST_CASE("bench chunks counts what each file adds") {
+  const TemporaryDirectory directory;
+  Bytes data(400'000);
+  Random(1).Fill(data);
+  const std::string first = directory / "first";
+  const std::string second = directory / "second";
+  std::ofstream(first) << AsText(data);
+  std::ofstream(second) << "before " << AsText(data);
+  const BenchOutcome outcome = Bench({"chunks", "--avg", "4K,16K", first, second, first, "--json"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto means = nlohmann::json::parse(outcome.out)["means"];
+  REQUIRE(means.size() == 2);
+  for (const auto& mean : means) {
+    CHECK(mean["bytes"] == 1'200'007);
+    const auto& files = mean["files"];
+    REQUIRE(files.size() == 3);
+    CHECK(files[0]["new_bytes"] == 400'000);
+    CHECK(files[1]["new_bytes"] > 7);
+    CHECK(files[1]["new_bytes"] < 150'000);
+    CHECK(files[2]["new_bytes"] == 0);
+    CHECK(files[2]["chunks"] == files[0]["chunks"]);
+    double shares = 0;
+    for (const double share : mean["share_by_bin"]) shares += share;
+    CHECK(shares == Approx(1));
+    CHECK(mean["percentile_10"] >= mean["min"]);
+    CHECK(mean["percentile_99"] <= mean["max"]);
+  }
+  CHECK(means[0]["chunks"] > means[1]["chunks"]);
+  CHECK(means[0]["avg"] == 4096);
+  CHECK(Bench({"chunks", directory / "absent"}).code == 1);
+  CHECK(Bench({"chunks", "--avg", "lots", first}).code == 1);
 }
 
 TEST_CASE("bench cuckoo tells speed and occupancy") {

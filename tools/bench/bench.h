@@ -21,6 +21,7 @@ class BenchFailure : public std::runtime_error {
 using ConfigureBench = std::function<nlohmann::ordered_json()> (*)(CLI::App& app);
 
 std::function<nlohmann::ordered_json()> ConfigureChunkerBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureChunksBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureIndexBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureOpenBench(CLI::App& app);

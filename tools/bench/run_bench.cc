@@ -24,6 +24,8 @@ struct Bench {
 constexpr std::array kBenches = {
     Bench{"chunker", "Cut points by every kernel that runs here, beside SHA-1 of the chunks",
           ConfigureChunkerBench},
+    Bench{"chunks", "Lengths of the chunks of files, and what of them is new, by mean length",
+          ConfigureChunksBench},
     Bench{"cuckoo", "A LogStore's table: inserts until it refuses, and lookups",
           ConfigureCuckooBench},
     Bench{"index", "A chunk index: puts, lookups, memory, beside the bare device's reads",
