@@ -31,6 +31,9 @@ class FileContent {
   Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                       MutableByteView out) const;
 
+  // What cuts the files.
+  const ChunkerKernel& kernel() const { return tables_->kernel(); }
+
   Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
   // Also makes a file longer; the new part reads as zeros.
   Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;

@@ -1,6 +1,7 @@
 // Opening, figures and closing of the FileSystem.
 #include "fs/core/file_system_impl.h"
 
+#include "chunker/sha1/kernels.h"
 #include "fs/meta/schema.h"
 #include "store/superblock/superblock.h"
 
@@ -66,6 +67,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.index = index_->stats();
   stats.index_bytes = stats.index.flash_bytes;
   stats.last_commit = metadata_->last_commit();
+  stats.chunker_kernel = content_.kernel().name;
+  stats.sha1_kernel = Sha1KernelName();
   Status failure = metadata_->failure();
   if (failure.ok()) failure = chunks_->failure();  // which metadata learns with the next commit
   stats.read_only = options_.read_only || !failure.ok();

@@ -22,6 +22,9 @@ struct FileSystemStats {
   uint64_t chunks_unique = 0;
   uint64_t sha1_collisions = 0;  // kept over mounts
   uint64_t last_commit = 0;
+  // How this process cuts files and names chunks (chunker/scan/kernels.h, chunker/sha1/kernels.h).
+  std::string chunker_kernel;
+  std::string sha1_kernel;
   bool read_only = false;
   std::string read_only_cause;  // empty unless a failure made it so
   IndexStats index;

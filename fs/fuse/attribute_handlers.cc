@@ -7,7 +7,7 @@ namespace siltfs::fuse {
 namespace {
 
 void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*/) {
-  const Result<Attributes> attributes = FileSystemOf(request).GetAttributes(inode);
+  const Result<Attributes> attributes = GetAttributesToTell(request, inode);
   if (!attributes.ok() || !CurrentRequest().wants_statx) {
     return ReplyAttributes(request, attributes);
   }

@@ -109,7 +109,7 @@ void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, of
     fuse_entry_param entry = {};  // node 0: a name without attributes
     entry.attr = StatOf(record.inode, record.type);
     if (record.name != "." && record.name != "..") {
-      const Result<Attributes> found = file_system.Lookup(directory, record.name);
+      const Result<Attributes> found = LookUpToTell(request, directory, record.name);
       if (found.ok()) {
         entry = ToEntry(WhatToTell(ContextOf(request), *found));
         counted.push_back(found->inode);

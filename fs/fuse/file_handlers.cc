@@ -37,11 +37,12 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
                 fuse_file_info* file) {
   HandlerContext& context = ContextOf(request);
   FileSystem& file_system = context.file_system;
+  const bool temporary = CurrentRequest().temporary_file;
   const Result<Attributes> created =
-      CurrentRequest().temporary_file
-          ? file_system.MakeTemporaryFile(parent, mode, CallerOf(request))
-          : file_system.CreateFile(parent, name, mode, CallerOf(request));
+      temporary ? file_system.MakeTemporaryFile(parent, mode, CallerOf(request))
+                : file_system.CreateFile(parent, name, mode, CallerOf(request));
   if (!created.ok()) return ReplyError(request, created.status());
+  if (!temporary) AnnounceChange(request, parent);
   NoteOpen(context, created->inode, *file);
   const fuse_entry_param entry = ToEntry(WhatToTell(context, *created));
   if (fuse_reply_create(request, &entry, file) !=

@@ -96,6 +96,7 @@ class Session final : public FuseBinding {
       return Failure("cannot be mounted", log);
     }
     mounted_ = true;
+    context_.session = session_.get();
     context_.device = fuse::DeviceOf(context_.options.mountpoint);
     if (!fuse::ListenToKernel(session_.get())) return Failure("cannot be mounted", log);
     return {};

@@ -3,7 +3,9 @@
 //
 // What the kernel is told. This daemon is the only writer, so names, attributes and "no such name"
 // stay valid for a day, file contents stay cached over opens, and writes are gathered in the
-// kernel's writeback cache: what was not fsynced may still be there when the machine dies.
+// kernel's writeback cache: what was not fsynced may still be there when the machine dies. Only
+// where a reply under way may tell what a directory was before somebody else's change is the kernel
+// told to believe it no longer (told_directories.h).
 // Permissions are checked by the kernel (default_permissions). Node ids are inode numbers, which
 // are never reused. FLUSH and OPENDIR are declined for good (ENOSYS), which saves a round trip for
 // every close and every directory.

@@ -1,11 +1,46 @@
 #include "fs/fuse/handler_context.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+
+#include <cstring>
 
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/errno_map.h"
 
 namespace siltfs::fuse {
+namespace {
+
+ToldDirectories::Thread ThreadOf(fuse_req_t request) { return fuse_req_ctx(request)->pid; }
+
+bool IsDirectory(const Attributes& attributes) { return S_ISDIR(attributes.mode); }
+
+// Only the core knows what is a directory, so a directory's attributes are read twice: what is told
+// must have been read after it was noted.
+Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
+  if (!IsDirectory(found)) return found;
+  ContextOf(request).told_directories.NoteTold(found.inode, ThreadOf(request));
+  return FileSystemOf(request).GetAttributes(found.inode);
+}
+
+// Makes the kernel apply no reply with attributes of this inode to a request sent until now, and
+// ask for them again. False if it could not be told.
+bool Invalidate(fuse_req_t request, InodeNumber inode) {
+  HandlerContext& context = ContextOf(request);
+  // A negative offset: attributes only. So the kernel waits for nothing, neither for pages nor for
+  // the inode's lock, which whoever waits for this request's answer may hold.
+  const int outcome = fuse_lowlevel_notify_inval_inode(context.session, inode, -1, 0);
+  if (outcome == 0 || outcome == -ENOENT) return true;  // ENOENT: it does not know the inode
+  const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN;  // so nothing is shown
+  if (!unmounted) {
+    context.failure_log.Add(Status(StatusCode::kIoError,
+                                   fmt::format("the kernel may show old attributes of inode {}: {}",
+                                               inode, std::strerror(-outcome))));
+  }
+  return false;
+}
+
+}  // namespace
 
 ReadBuffers::Buffer ReadBuffers::Take() {
   {
@@ -38,6 +73,30 @@ Caller CallerOf(fuse_req_t request) {
           .acls = ContextOf(request).acls};
 }
 
+Result<Attributes> LookUpToTell(fuse_req_t request, InodeNumber parent, std::string_view name) {
+  SILTFS_ASSIGN_OR_RETURN(const Attributes found, FileSystemOf(request).Lookup(parent, name));
+  Result<Attributes> read = ReadToTell(request, found);
+  if (!read.ok()) FileSystemOf(request).Forget(found.inode, 1);
+  return read;
+}
+
+Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode) {
+  SILTFS_ASSIGN_OR_RETURN(const Attributes found, FileSystemOf(request).GetAttributes(inode));
+  return ReadToTell(request, found);
+}
+
+void AnnounceChange(fuse_req_t request, InodeNumber directory) {
+  ToldDirectories& told = ContextOf(request).told_directories;
+  if (!told.TakeOthers(directory, ThreadOf(request))) return;
+  if (!Invalidate(request, directory)) {
+    told.NoteTold(directory, ToldDirectories::kUnknownThread);
+  }
+}
+
+void AnnounceNewMode(fuse_req_t request, InodeNumber inode) {
+  static_cast<void>(Invalidate(request, inode));
+}
+
 ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes) {
   ToldAttributes told{attributes, kForever};
   if (!S_ISREG(attributes.mode) || attributes.allocated_bytes > 0) return told;
@@ -64,6 +123,24 @@ void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry) {
   FileSystem& file_system = FileSystemOf(request);  // the request is gone after the reply
   const fuse_entry_param parameters = ToEntry(WhatToTell(ContextOf(request), *entry));
   if (fuse_reply_entry(request, &parameters) != 0) file_system.Forget(entry->inode, 1);
+}
+
+void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry) {
+  if (entry.ok()) {
+    if (IsDirectory(*entry)) {
+      ContextOf(request).told_directories.NoteMade(entry->inode, ThreadOf(request));
+    }
+    AnnounceChange(request, parent);
+  }
+  ReplyEntry(request, entry);
+}
+
+void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> directories,
+                 const Status& status) {
+  if (status.ok()) {
+    for (const InodeNumber directory : directories) AnnounceChange(request, directory);
+  }
+  ReplyOutcome(request, status);
 }
 
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes) {

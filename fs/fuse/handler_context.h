@@ -3,13 +3,16 @@
 // loop.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "fs/core/file_system.h"
 #include "fs/fuse/failure_log.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_binding.h"
+#include "fs/fuse/told_directories.h"
 #include "fs/fuse/writeback.h"
 #include "store/base/thread_annotations.h"
 
@@ -41,6 +44,8 @@ struct HandlerContext {
   FailureLog failure_log;
   FilesOpenForWriting open_for_writing = {};
   BackgroundTasks tasks = {};  // each of them answers a request
+  ToldDirectories told_directories = {};
+  fuse_session* session = nullptr;  // whose requests these are; set before it is served
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;
   bool acls = false;                      // the kernel enforces access control lists
@@ -62,12 +67,29 @@ ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attri
 FileSystem& FileSystemOf(fuse_req_t request);
 Caller CallerOf(fuse_req_t request);
 
+// Attributes to answer `request` with: a directory's are noted as told (told_directories.h), and
+// read once that is done.
+Result<Attributes> LookUpToTell(fuse_req_t request, InodeNumber parent, std::string_view name);
+Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
+
+// To be called when `directory` has changed, before `request`, which asked for that, is answered:
+// sees to it that the kernel applies no late reply with what the directory was before.
+void AnnounceChange(fuse_req_t request, InodeNumber directory);
+// The same for the permission bits of `inode`, of whatever type, where the kernel does not see to
+// it: they change with an access control list. It asks for the attributes after that in any case.
+void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
+
 // Each answers `request`, once. What the core counted for an answer that did not arrive (the caller
 // was interrupted) is taken back.
 void ReplyError(fuse_req_t request, const Status& status);
 void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or plain success
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes);
+
+// The same for a change of directories, which is announced if it was made.
+void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry);
+void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> directories,
+                 const Status& status);
 
 // The handlers, by what they deal with.
 void AddNameHandlers(fuse_lowlevel_ops& operations);

@@ -7,7 +7,7 @@ namespace siltfs::fuse {
 namespace {
 
 void LookupName(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  const Result<Attributes> entry = FileSystemOf(request).Lookup(parent, name);
+  const Result<Attributes> entry = LookUpToTell(request, parent, name);
   if (!entry.ok() && entry.status().Is(StatusCode::kNotFound)) {
     fuse_entry_param nothing = {};  // node 0: the kernel remembers that there is no such name
     nothing.entry_timeout = kForever;
@@ -29,28 +29,30 @@ void ForgetMany(fuse_req_t request, size_t count, fuse_forget_data* forgets) {
 }
 
 void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
-  ReplyEntry(request,
-             FileSystemOf(request).MakeNode(parent, name, mode, device, CallerOf(request)));
+  ReplyNewEntry(request, parent,
+                FileSystemOf(request).MakeNode(parent, name, mode, device, CallerOf(request)));
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
-  ReplyEntry(request, FileSystemOf(request).MakeDirectory(parent, name, mode, CallerOf(request)));
+  ReplyNewEntry(request, parent,
+                FileSystemOf(request).MakeDirectory(parent, name, mode, CallerOf(request)));
 }
 
 void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
-  ReplyEntry(request, FileSystemOf(request).MakeSymlink(parent, name, target, CallerOf(request)));
+  ReplyNewEntry(request, parent,
+                FileSystemOf(request).MakeSymlink(parent, name, target, CallerOf(request)));
 }
 
 void MakeLink(fuse_req_t request, fuse_ino_t inode, fuse_ino_t new_parent, const char* new_name) {
-  ReplyEntry(request, FileSystemOf(request).Link(inode, new_parent, new_name));
+  ReplyNewEntry(request, new_parent, FileSystemOf(request).Link(inode, new_parent, new_name));
 }
 
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  ReplyOutcome(request, FileSystemOf(request).Unlink(parent, name));
+  ReplyChange(request, {parent}, FileSystemOf(request).Unlink(parent, name));
 }
 
 void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  ReplyOutcome(request, FileSystemOf(request).RemoveDirectory(parent, name));
+  ReplyChange(request, {parent}, FileSystemOf(request).RemoveDirectory(parent, name));
 }
 
 void Rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t new_parent,
@@ -69,7 +71,8 @@ void Rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t 
       fuse_reply_err(request, EINVAL);
       return;  // whiteouts
   }
-  ReplyOutcome(request, FileSystemOf(request).Rename(parent, name, new_parent, new_name, mode));
+  ReplyChange(request, {parent, new_parent},
+              FileSystemOf(request).Rename(parent, name, new_parent, new_name, mode));
 }
 
 void ReadLink(fuse_req_t request, fuse_ino_t inode) {

@@ -101,7 +101,9 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
     if (!keeps_set_gid.ok()) return ReplyError(request, keeps_set_gid.status());
     if (!*keeps_set_gid) mode = XattrMode::kSetWithoutSetGid;
   }
-  ReplyOutcome(request, FileSystemOf(request).SetXattr(inode, name, {value, size}, mode));
+  const Status status = FileSystemOf(request).SetXattr(inode, name, {value, size}, mode);
+  if (status.ok() && name == kAccessAclName) AnnounceNewMode(request, inode);
+  ReplyOutcome(request, status);
 }
 
 void ListXattrs(fuse_req_t request, fuse_ino_t inode, size_t size) {

@@ -16,6 +16,8 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   stats.unique_bytes = uint64_t{1} << 30;
   stats.stored_bytes = uint64_t{1} << 29;
   stats.files = 1234567;
+  stats.chunker_kernel = "portable";
+  stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
   stats.index.stores.push_back({.kind = "sorted_store", .entries = 1000});
   const std::string report =
@@ -28,6 +30,8 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   CHECK(Has(report, "512.0 MiB"));
   CHECK(Has(report, "2.00 : 1  by compression"));
   CHECK(Has(report, "1,234,567"));
+  CHECK(Has(report, "files are cut by"));
+  CHECK(Has(report, "portable"));
   CHECK(Has(report, "Index (silt)"));
   CHECK(Has(report, "sorted_store"));
 }

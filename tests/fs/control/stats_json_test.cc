@@ -21,6 +21,8 @@ FileSystemStats SomeStats() {
   stats.chunks_logical = 40;
   stats.chunks_unique = 10;
   stats.sha1_collisions = 1;
+  stats.chunker_kernel = "portable";
+  stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
   stats.index.entries = 10;
   stats.index.memory_bytes = 25;
@@ -49,6 +51,8 @@ TEST_CASE("Every promised figure is there under its name") {
   CHECK(json.at("compression_ratio") == 2.0);
   CHECK(json.at("total_ratio") == 4.0);
   CHECK(json.at("sha1_collisions") == 1);
+  CHECK(json.at("chunker_kernel") == "portable");
+  CHECK(json.at("sha1_kernel") == "evp");
   CHECK(json.at("pid") == 17);
   CHECK(json.at("mountpoint") == "/mnt");
   const auto& index = json.at("index");
