@@ -11,7 +11,6 @@
 // where enter[i] is 0 but for i = 0 and 1: (in x^3) has 11 bits.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,11 +22,12 @@ inline constexpr size_t kLaneStateBytes = 7;
 inline constexpr int kLaneStateShift = 8 * kLaneStateBytes - RabinPolynomial::kDegree;
 inline constexpr size_t kLaneEnterMaps = 2;
 
-// A linear map of a byte to a byte.
+// A linear map of a byte to a byte. Plain arrays: kernels must not call inline functions of the
+// library (lanes.h).
 struct ByteMap {
   // The images of 0 ... 15 and of 0, 16, ... 240: one exclusive or makes the image of any byte.
-  alignas(16) std::array<uint8_t, 16> low;
-  alignas(16) std::array<uint8_t, 16> high;
+  alignas(16) uint8_t low[16];
+  alignas(16) uint8_t high[16];
   // The 8 x 8 matrix as GF2P8AFFINEQB takes it: the byte 7 - i has the bits of the argument whose
   // exclusive or is bit i of the image.
   uint64_t matrix;
@@ -39,9 +39,9 @@ struct ByteMap {
 struct LaneMaps {
   explicit LaneMaps(const RabinTables& rabin);
 
-  std::array<ByteMap, kLaneStateBytes> overflow;
-  std::array<ByteMap, kLaneStateBytes> leave;
-  std::array<ByteMap, kLaneEnterMaps> enter;
+  ByteMap overflow[kLaneStateBytes];
+  ByteMap leave[kLaneStateBytes];
+  ByteMap enter[kLaneEnterMaps];
 };
 
 }  // namespace siltfs

@@ -103,9 +103,8 @@ class Avx2Lanes {
       return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
     }
     static __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
-    template <typename Table>
-    static __m256i Map(const Table& table, __m256i nibbles) {
-      const auto* const bytes = reinterpret_cast<const __m128i*>(&table);
+    static __m256i Map(const uint8_t (&table)[16], __m256i nibbles) {
+      const auto* const bytes = reinterpret_cast<const __m128i*>(table);
       return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_load_si128(bytes)), nibbles);
     }
 

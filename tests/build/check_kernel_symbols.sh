@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# check_kernel_symbols.sh OBJECTS
+#
+# What was compiled for one instruction set must not be linked into code for another: of the object files (a list
+# separated by semicolons) that are kernels for an instruction set, each gives the others its own functions and nothing
+# else; above all no inline function or template of somebody else's, of which the linker keeps any one copy.
+set -u
+failures=0
+checked=0
+IFS=';' read -ra objects <<<"$1"
+for object in "${objects[@]}"; do
+  [[ $object =~ /(scan_avx|compress_avx|compress_sha)[a-z0-9_]*\.cc\.o$ ]] || continue
+  checked=$((checked + 1))
+  # Global symbols: T are functions of its own; weak ones (W, V, u) are shared. Sanitizers' own names start with "__".
+  strangers=$(nm --defined-only --extern-only "$object" | awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ {print $2, $3}')
+  functions=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
+  others=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -v -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
+  if [[ -n $strangers ]] || ((functions == 0 || others > 0)); then
+    printf '%s gives away more than its kernel:\n%s\n' "$object" "$(nm --demangle --defined-only --extern-only "$object")" >&2
+    failures=$((failures + 1))
+  fi
+done
+if ((checked == 0)) && [[ $(uname -m) == x86_64 ]]; then
+  printf 'no kernel among %s\n' "$1" >&2
+  failures=1
+fi
+((failures == 0))

@@ -1,0 +1,50 @@
+// A fuzzer's input, taken apart into what a target needs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "store/base/bytes.h"
+
+namespace siltfs::testing {
+
+class FuzzInput {
+ public:
+  FuzzInput(const uint8_t* data, size_t size) : rest_(data, size) {}
+
+  bool empty() const { return rest_.empty(); }
+  size_t remaining() const { return rest_.size(); }
+
+  // Little-endian; what is missing is 0.
+  uint64_t Number(size_t bytes) {
+    uint64_t number = 0;
+    const ByteView taken = Take(bytes);
+    for (size_t i = 0; i < taken.size(); ++i) number |= uint64_t{taken[i]} << (8 * i);
+    return number;
+  }
+  // In [low, high].
+  uint64_t Between(uint64_t low, uint64_t high, size_t bytes) {
+    return low + Number(bytes) % (high - low + 1);
+  }
+  ByteView Take(size_t most) {
+    const ByteView taken = rest_.first(std::min(most, rest_.size()));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
+
+ private:
+  ByteView rest_;
+};
+
+// Not assert: it must hold in every kind of build.
+inline void MustHold(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::abort();
+}
+
+}  // namespace siltfs::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
