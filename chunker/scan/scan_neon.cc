@@ -87,9 +87,8 @@ class NeonLanes {
    private:
     static uint8x16_t LowNibbles(uint8x16_t bytes) { return vandq_u8(bytes, vdupq_n_u8(15)); }
     static uint8x16_t HighNibbles(uint8x16_t bytes) { return vshrq_n_u8(bytes, 4); }
-    template <typename Table>
-    static uint8x16_t Map(const Table& table, uint8x16_t nibbles) {
-      return vqtbl1q_u8(vld1q_u8(reinterpret_cast<const uint8_t*>(&table)), nibbles);
+    static uint8x16_t Map(const uint8_t (&table)[16], uint8x16_t nibbles) {
+      return vqtbl1q_u8(vld1q_u8(table), nibbles);
     }
 
     const LaneMaps& maps_;
