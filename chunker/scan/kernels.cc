@@ -21,6 +21,9 @@ std::vector<ChunkerKernel> FindRunnableKernels() {
     kernels.push_back({"avx512-gfni", ScanAvx512Gfni});
   }
 #endif
+#if defined(__AARCH64EL__)
+  kernels.push_back({"neon", ScanNeon});  // part of the base architecture
+#endif
   return kernels;
 }
 

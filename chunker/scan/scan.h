@@ -51,5 +51,9 @@ void ScanAvx2(const CutCondition& condition, const uint8_t* data, size_t windows
 void ScanAvx512Gfni(const CutCondition& condition, const uint8_t* data, size_t windows,
                     uint64_t* matches);
 #endif
+#if defined(__AARCH64EL__)  // little-endian only
+void ScanNeon(const CutCondition& condition, const uint8_t* data, size_t windows,
+              uint64_t* matches);
+#endif
 
 }  // namespace siltfs

@@ -314,6 +314,9 @@ TEST_CASE("the kernels are named, the scalar one first") {
   REQUIRE(names.size() >= 2);
   CHECK(names[0] == "scalar");
   CHECK(names[1] == "portable");
+#if defined(__AARCH64EL__)
+  CHECK(names.back() == "neon");
+#endif
   for (const std::string& name : names) CHECK(FindKernel(name).value()->name == name);
   for (const char* name : {"", "Scalar", "avx", "scalar "}) {
     const auto found = FindKernel(name);
