@@ -27,9 +27,9 @@ constexpr ChunkName kNameOfAbc = {{0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x6
 void ChunkNamer::FreeDigest::operator()(evp_md_st* digest) const { EVP_MD_free(digest); }
 void ChunkNamer::FreeContext::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
-ChunkNamer::ChunkNamer(const StoreUuid& store_uuid)
+ChunkNamer::ChunkNamer(const StoreUuid& store_uuid, const Sha1Kernel& kernel)
     : store_uuid_(store_uuid),
-      kernel_(&Sha1KernelInUse()),
+      kernel_(&kernel),
       sha1_(EVP_MD_fetch(nullptr, "SHA1", nullptr)),
       context_(EVP_MD_CTX_new()) {}
 
@@ -38,7 +38,8 @@ ChunkNamer& ChunkNamer::operator=(ChunkNamer&&) noexcept = default;
 ChunkNamer::~ChunkNamer() = default;
 
 Result<ChunkNamer> ChunkNamer::Create(const StoreUuid& store_uuid) {
-  ChunkNamer namer(store_uuid);
+  SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* kernel, Sha1KernelInUse());
+  ChunkNamer namer(store_uuid, *kernel);
   ChunkName name;
   if (namer.sha1_ == nullptr || namer.context_ == nullptr ||
       !namer.Hash({}, AsBytes("abc"), name)) {

@@ -44,7 +44,7 @@ class ChunkNamer {
   using SaltPrefix = std::array<uint8_t, kSaltPrefixSize>;
 
   // kUnsupported if the machine's OpenSSL offers no SHA-1, or a wrong one. (A kernel of our own
-  // that gives a wrong one is not used.)
+  // that gives a wrong one is not used.) kInvalidArgument as for Sha1KernelInUse.
   static Result<ChunkNamer> Create(const StoreUuid& store_uuid);
 
   ChunkNamer(ChunkNamer&&) noexcept;
@@ -70,7 +70,7 @@ class ChunkNamer {
     void operator()(evp_md_ctx_st* context) const;
   };
 
-  explicit ChunkNamer(const StoreUuid& store_uuid);
+  ChunkNamer(const StoreUuid& store_uuid, const Sha1Kernel& kernel);
   bool Hash(ByteView prefix, ByteView plain, ChunkName& name);
   ChunkName MustHash(ByteView prefix, ByteView plain);
 

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -128,26 +129,35 @@ bool Sha1KernelWorks(const Sha1Kernel& kernel) {
   return true;
 }
 
-const Sha1Kernel& ChooseSha1Kernel(std::span<const Sha1Kernel> kernels, const char* forced) {
-  auto is_usable = [](const Sha1Kernel& kernel) {
-    return kernel.runs_here() && Sha1KernelWorks(kernel);
-  };
-  if (forced != nullptr) {
-    for (const Sha1Kernel& kernel : kernels) {
-      if (std::string_view(kernel.name) == forced && is_usable(kernel)) return kernel;
+Result<const Sha1Kernel*> ChooseSha1Kernel(std::span<const Sha1Kernel> kernels,
+                                           const char* forced) {
+  const bool any = forced == nullptr || *forced == '\0';
+  std::string names;
+  for (const Sha1Kernel& kernel : kernels) {
+    if (!any && std::string_view(kernel.name) != forced) {
+      if (kernel.runs_here()) names += (names.empty() ? "" : ", ") + std::string(kernel.name);
+    } else if (kernel.runs_here() && Sha1KernelWorks(kernel)) {
+      return &kernel;
     }
   }
-  for (const Sha1Kernel& kernel : kernels) {
-    if (is_usable(kernel)) return kernel;
-  }
-  std::abort();  // one without steps was to be among them
+  assert(!any);  // one without steps was to be among them
+  return Status(StatusCode::kInvalidArgument, "no SHA-1 kernel '" + std::string(any ? "" : forced) +
+                                                  "' runs here; there are " + names);
 }
 
-const Sha1Kernel& Sha1KernelInUse() {
-  static const Sha1Kernel& kernel = ChooseSha1Kernel(kKernels, std::getenv("SILTFS_SHA1_KERNEL"));
-  return kernel;
+Result<const Sha1Kernel*> Sha1KernelInUse() {
+  static constexpr const char* kVariable = "SILTFS_SHA1_KERNEL";
+  struct Choice {
+    const Sha1Kernel* kernel = nullptr;
+    std::string refusal;
+  };
+  static const Choice choice = [] {
+    const auto chosen = ChooseSha1Kernel(kKernels, std::getenv(kVariable));
+    return chosen.ok() ? Choice{*chosen, {}}
+                       : Choice{nullptr, std::string(chosen.status().cause())};
+  }();
+  if (choice.kernel != nullptr) return choice.kernel;
+  return Status(StatusCode::kInvalidArgument, choice.refusal).At(kVariable);
 }
-
-const char* Sha1KernelName() { return Sha1KernelInUse().name; }
 
 }  // namespace siltfs

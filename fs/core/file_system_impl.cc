@@ -68,7 +68,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.index_bytes = stats.index.flash_bytes;
   stats.last_commit = metadata_->last_commit();
   stats.chunker_kernel = content_.kernel().name;
-  stats.sha1_kernel = Sha1KernelName();
+  SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
+  stats.sha1_kernel = sha1_kernel->name;
   Status failure = metadata_->failure();
   if (failure.ok()) failure = chunks_->failure();  // which metadata learns with the next commit
   stats.read_only = options_.read_only || !failure.ok();

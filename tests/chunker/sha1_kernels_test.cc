@@ -228,7 +228,7 @@ TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step does not pass", 
 
 TEST_CASE("the first SHA-1 kernel that runs here and works is chosen", "[sha1]") {
   auto chosen = [](std::vector<Sha1Kernel> kernels) {
-    return std::string(ChooseSha1Kernel(kernels, nullptr).name);
+    return std::string(ChooseSha1Kernel(kernels, nullptr).value()->name);
   };
   CHECK(chosen({kFour, kRight, kNone}) == "four");
   CHECK(chosen({kNotHere, kRight, kNone}) == "right");
@@ -239,27 +239,37 @@ TEST_CASE("the first SHA-1 kernel that runs here and works is chosen", "[sha1]")
 TEST_CASE("a SHA-1 kernel can be forced, if it is known, runs here and works", "[sha1]") {
   auto chosen = [](const char* forced) {
     const Sha1Kernel kernels[] = {kNotHere, kFour, kNone, kRight, kWrong};
-    return std::string(ChooseSha1Kernel(kernels, forced).name);
+    const auto kernel = ChooseSha1Kernel(kernels, forced);
+    return kernel.ok() ? std::string((*kernel)->name) : std::string(kernel.status().cause());
   };
   CHECK(chosen("right") == "right");
   CHECK(chosen("none") == "none");
-  CHECK(chosen("not-here") == "four");
-  CHECK(chosen("wrong") == "four");
-  CHECK(chosen("no-such-kernel") == "four");
   CHECK(chosen("") == "four");
+  for (const std::string name : {"not-here", "wrong", "no-such-kernel"}) {
+    CHECK(chosen(name.c_str())
+              .starts_with("no SHA-1 kernel '" + name + "' runs here; there are four"));
+  }
 }
 
-// ctest runs this with SILTFS_SHA1_KERNEL set to each name, too.
+// ctest runs this with SILTFS_SHA1_KERNEL set to each name, too, one that is none included.
 TEST_CASE("the SHA-1 kernel that the environment asks for is in use", "[sha1]") {
   const char* const forced = std::getenv("SILTFS_SHA1_KERNEL");
   std::string expected;
   for (const Sha1Kernel& kernel : Sha1Kernels()) {
-    if (expected.empty() && kernel.runs_here()) expected = kernel.name;
+    if (!kernel.runs_here() || !expected.empty()) continue;
+    if (forced == nullptr || std::strcmp(kernel.name, forced) == 0) expected = kernel.name;
   }
-  for (const Sha1Kernel& kernel : Sha1Kernels()) {
-    if (forced && std::strcmp(kernel.name, forced) == 0 && kernel.runs_here()) expected = forced;
+  const auto kernel = Sha1KernelInUse();
+  const auto namer = ChunkNamer::Create({});
+  if (expected.empty()) {
+    REQUIRE_FALSE(kernel.ok());
+    CHECK(kernel.status().ToString().find("SILTFS_SHA1_KERNEL") != std::string::npos);
+    REQUIRE_FALSE(namer.ok());
+    CHECK(namer.status().Is(StatusCode::kInvalidArgument));
+  } else {
+    CHECK((*kernel)->name == expected);
+    CHECK(namer.ok());
   }
-  CHECK(Sha1KernelName() == expected);
 }
 
 TEST_CASE("names of SHA-1 kernels are distinct, and OpenSSL is one that is always there",

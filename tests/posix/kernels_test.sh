@@ -49,6 +49,8 @@ code=0
 SILTFS_CHUNKER_KERNEL=abacus "$siltfs" stat "$store" >"$work/out" 2>&1 || code=$?
 ((code == 2)) || fail "exit code $code"
 grep -q "SILTFS_CHUNKER_KERNEL.*abacus.*scalar, portable" "$work/out" || fail "$(cat "$work/out")"
+SILTFS_SHA1_KERNEL=quill "$siltfs" stat "$store" >"$work/out" 2>&1 && fail "a SHA-1 kernel that there is not is used"
+grep -q "SILTFS_SHA1_KERNEL.*quill.*evp" "$work/out" || fail "$(cat "$work/out")"
 SILTFS_CHUNKER_KERNEL=abacus "$siltfs" mount "$store" "$mnt" >"$work/out" 2>&1 && fail "mounted"
 grep -q "abacus" "$work/out" || fail "$(cat "$work/out")"
 ! mounted || fail "mounted"
