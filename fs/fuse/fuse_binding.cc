@@ -70,13 +70,12 @@ struct LoopConfigDestroyer {
 
 class Session final : public FuseBinding {
  public:
-  Session(Env& env, FileSystem& file_system, FuseBindingOptions options)
-      : context_{
-            .env = env,
-            .file_system = file_system,
-            .options = std::move(options),
-            .read_buffers = {},
-            .failure_log = {context_.options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
+  Session(Env& env, FileSystem& file_system, const FuseBindingOptions& options)
+      : context_{.env = env,
+                 .file_system = file_system,
+                 .options = options,
+                 .read_buffers = {},
+                 .failure_log = {options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
 
   ~Session() override {
     if (mounted_) fuse_session_unmount(session_.get());
@@ -131,7 +130,7 @@ class Session final : public FuseBinding {
 
 Result<std::unique_ptr<FuseBinding>> FuseBinding::Mount(Env& env, FileSystem& file_system,
                                                         FuseBindingOptions options) {
-  auto session = std::make_unique<Session>(env, file_system, std::move(options));
+  auto session = std::make_unique<Session>(env, file_system, options);
   SILTFS_RETURN_IF_ERROR(session->Mount());
   return std::unique_ptr<FuseBinding>(std::move(session));
 }
