@@ -54,7 +54,7 @@ ChunkName ChunkNamer::NameOf(ByteView plain) { return MustHash({}, plain); }
 
 void ChunkNamer::NamesOf(std::span<const ByteView> chunks, std::span<ChunkName> names) {
   assert(chunks.size() == names.size());
-  if (kernel_->has_steps() && chunks.size() >= kernel_->batch_worth_from) {
+  if (kernel_->IsWorth(chunks)) {
     Sha1Batch(*kernel_, chunks, names);
     return;
   }

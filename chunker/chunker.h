@@ -5,8 +5,8 @@
 // A chunk that begins at byte s of the stream ends after the smallest length L such that
 //     L >= min and the fingerprint of the last 64 bytes, [s + L - 64, s + L), is at least the
 //     limit, or L == max,
-// or where the stream ends. docs/chunker.md defines it to the bit. As min exceeds the window, a
-// fingerprint never reaches before the start of its chunk: where a chunk ends depends on its own
+// or where the stream ends. docs/chunker.md defines it to the bit. As min is at least the window,
+// a fingerprint never reaches before the start of its chunk: where a chunk ends depends on its own
 // bytes alone. Hence whoever knows one cut point can go on from it, and the bytes up to min - 64 of
 // each chunk are never looked at.
 #pragma once
@@ -18,9 +18,9 @@
 #include <optional>
 #include <vector>
 
+#include "chunker/parameters.h"
 #include "chunker/scan/kernels.h"
 #include "chunker/scan/match_map.h"
-#include "chunker/parameters.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 

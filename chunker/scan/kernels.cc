@@ -5,11 +5,34 @@
 #include <vector>
 
 #include "chunker/scan/match_map.h"
+#include "store/base/random.h"
 
 namespace siltfs {
 namespace {
 
 constexpr const char* kVariable = "SILTFS_CHUNKER_KERNEL";
+
+// Whether it finds what the scalar kernel finds. One that was compiled wrongly would cut otherwise,
+// and no duplicate would be found any more.
+bool Works(const ChunkerKernel& kernel) {
+  constexpr size_t kWindows = 9000;
+  constexpr uint64_t kPolynomial = 0x3DA3358B4DC173;
+  const Result<RabinPolynomial> polynomial = RabinPolynomial::Parse(kPolynomial);
+  if (!polynomial.ok()) return false;
+  const CutCondition condition(RabinTables(*polynomial), (uint64_t{1} << 53) - (uint64_t{1} << 46));
+  Bytes data(kWindows + kWindowSize - 1);
+  Random(1).Fill(data);
+  MatchMap matches;
+  matches.Scan(kernel.scan, condition, data.data(), kWindows);
+  for (size_t next = 0; next < kWindows;) {
+    const size_t end = FindMatchScalar(condition, data.data(), next + kWindowSize, data.size());
+    const size_t expected = end == kNoMatch ? kNoMatch : end - kWindowSize;
+    if (matches.FirstFrom(next) != expected) return false;
+    if (expected == kNoMatch) return true;
+    next = expected + 1;
+  }
+  return true;
+}
 
 std::vector<ChunkerKernel> FindRunnableKernels() {
   std::vector<ChunkerKernel> kernels = {{"scalar", nullptr}, {"portable", ScanPortable}};
@@ -24,6 +47,9 @@ std::vector<ChunkerKernel> FindRunnableKernels() {
 #if defined(__AARCH64EL__)
   kernels.push_back({"neon", ScanNeon});  // part of the base architecture
 #endif
+  std::erase_if(kernels, [](const ChunkerKernel& kernel) {
+    return kernel.scan != nullptr && !Works(kernel);
+  });
   return kernels;
 }
 
@@ -57,12 +83,17 @@ Result<const ChunkerKernel*> ChosenKernel() {
 
 size_t FindMatch(const ChunkerKernel& kernel, const CutCondition& condition, const uint8_t* data,
                  size_t first, size_t last) {
-  if (kernel.scan == nullptr) return FindMatchScalar(condition, data, first, last);
-  // Not much further than the match is likely to be.
-  constexpr size_t kWindowsAtATime = 8192;
+  // Of so many windows one matches. Not much further than that is worth looking; and where matches
+  // are so near, setting out side by side takes longer than finding them one after the other.
+  constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
+  constexpr uint64_t kNear = 1024;
+  const uint64_t distance = kFingerprints / (kFingerprints - condition.limit);
+  if (kernel.scan == nullptr || distance < kNear)
+    return FindMatchScalar(condition, data, first, last);
+  const size_t at_a_time = std::min<size_t>(distance + distance / 4, MatchMap::kMaxWindows);
   MatchMap matches;
-  for (size_t begin = first; begin <= last; begin += kWindowsAtATime) {
-    const size_t windows = std::min(last - begin + 1, kWindowsAtATime);
+  for (size_t begin = first; begin <= last; begin += at_a_time) {
+    const size_t windows = std::min(last - begin + 1, at_a_time);
     matches.Scan(kernel.scan, condition, data + (begin - kWindowSize), windows);
     const size_t match = matches.FirstFrom(0);
     if (match != kNoMatch) return begin + match;

@@ -22,7 +22,8 @@ struct ChunkerKernel {
   ScanFunction scan;
 };
 
-// Those that run on this processor, the slowest first: "scalar", "portable", then what else it has.
+// Those that run on this processor, and find in a sample what the scalar one finds, the slowest
+// first: "scalar", "portable", then what else it has.
 std::span<const ChunkerKernel> RunnableKernels();
 
 // The kernel of that name. kInvalidArgument, naming those that there are, if it does not run here.

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "chunker/scan/lane_maps.h"
 #include "chunker/rabin.h"
+#include "chunker/scan/lane_maps.h"
 
 namespace siltfs {
 

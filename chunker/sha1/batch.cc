@@ -127,6 +127,18 @@ size_t MakeTail(ByteView message, uint8_t* tail) {
 
 }  // namespace
 
+bool Sha1Kernel::IsWorth(std::span<const ByteView> messages) const {
+  if (!has_steps() || messages.size() < batch_worth_from) return false;
+  if (largest_part == 0) return true;
+  size_t total = 0;
+  size_t longest = 0;
+  for (const ByteView message : messages) {
+    total += message.size();
+    longest = std::max(longest, message.size());
+  }
+  return longest <= total / largest_part;
+}
+
 // First all whole blocks, then all tails: so the lanes, which are stopped whenever one of them is
 // done, are stopped half as often as if each tail followed its message.
 void Sha1Batch(const Sha1Kernel& kernel, std::span<const ByteView> messages,

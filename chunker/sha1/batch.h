@@ -30,7 +30,12 @@ struct Sha1Kernel {
   // From wide to narrow; the last is of one lane. Unused ones are at the end. No step at all:
   // OpenSSL does everything.
   std::array<Sha1Step, 4> steps = {};
+  // Where the last step is slower than OpenSSL, so is a batch of which one message, whose end is
+  // seen to alone, is more than a 1 / largest_part. 0: that does not matter.
+  size_t largest_part = 0;
 
+  // Whether Sha1Batch is likely to be faster than OpenSSL one by one.
+  bool IsWorth(std::span<const ByteView> messages) const;
   bool has_steps() const { return steps[0].compress != nullptr; }
 };
 

@@ -77,8 +77,8 @@ constexpr Sha1Kernel kKernels[] = {
      2,
      {{{16, 8, Sha1CompressAvx512x16}, kShaNi4, kShaNi2, kShaNi1}}},
     {"sha-ni-x4", HasSha, 2, {{kShaNi4, kShaNi2, kShaNi1}}},
-    {"avx512-x16", HasAvx512, 8, {{{16, 2, Sha1CompressAvx512x16}, kPortable}}},
-    {"avx2-x8", HasAvx2, 16, {{{8, 2, Sha1CompressAvx2x8}, kPortable}}},
+    {"avx512-x16", HasAvx512, 8, {{{16, 2, Sha1CompressAvx512x16}, kPortable}}, 4},
+    {"avx2-x8", HasAvx2, 16, {{{8, 2, Sha1CompressAvx2x8}, kPortable}}, 4},
 #endif
     {"evp", Always, 0, {}},
     {"portable", Always, 0, {{kPortable}}},

@@ -199,11 +199,13 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
   Bytes buffer;  // from `position` on, read as far as cutting needs
   bool more = true;
   size_t done = 0;
+  std::optional<CutSequence> sequence;  // of what is in the buffer
   for (bool existing = false; !existing && done < kReadAheadBytes;) {
     const ByteView rest = ByteView(buffer).subspan(done);
-    std::optional<size_t> length;
-    if (!rest.empty()) length = tables_.FindCut(rest);
+    if (!sequence) sequence.emplace(tables_, rest);
+    std::optional<size_t> length = sequence->Next();
     if (!length && more) {
+      sequence.reset();
       SILTFS_ASSIGN_OR_RETURN(more, ReadMore(position + buffer.size(), region_end, buffer));
       continue;
     }

@@ -1,6 +1,8 @@
 // Every kernel that runs here marks exactly the windows that the definition says match.
 #include "chunker/scan/scan.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -34,29 +36,35 @@ Words ExpectedMatches(const CutCondition& condition, ByteView data) {
   }
 }
 
-// The bytes alone in memory of their own, at that distance from a multiple of 64, so that a look
-// beyond them is noticed where addresses are checked.
-class Alone {
+// The bytes with memory before or behind them that cannot be touched.
+class Guarded {
  public:
-  Alone(ByteView bytes, size_t misalignment)
-      : memory_(
-            static_cast<uint8_t*>(std::aligned_alloc(64, RoundUp(misalignment + bytes.size())))),
-        size_(bytes.size()) {
-    // The end matters most: it is where the allocation ends if the sizes allow it.
-    begin_ = memory_.get() + misalignment;
-    std::copy(bytes.begin(), bytes.end(), begin_);
+  enum class Edge { kFront, kBack };
+
+  Guarded(ByteView bytes, Edge edge) {
+    const size_t inner = (bytes.size() + kPage - 1) / kPage * kPage;
+    size_ = inner + 2 * kPage;
+    memory_ = static_cast<uint8_t*>(
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(memory_ != MAP_FAILED);
+    REQUIRE(mprotect(memory_, kPage, PROT_NONE) == 0);
+    REQUIRE(mprotect(memory_ + kPage + inner, kPage, PROT_NONE) == 0);
+    uint8_t* const begin = memory_ + kPage + (edge == Edge::kFront ? 0 : inner - bytes.size());
+    std::copy(bytes.begin(), bytes.end(), begin);
+    view_ = {begin, bytes.size()};
   }
-  ByteView view() const { return {begin_, size_}; }
+  ~Guarded() { munmap(memory_, size_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  ByteView view() const { return view_; }
 
  private:
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
-  };
-  static size_t RoundUp(size_t size) { return (size + 63) / 64 * 64; }
+  static constexpr size_t kPage = 4096;
 
-  std::unique_ptr<uint8_t, Free> memory_;
-  uint8_t* begin_;
+  uint8_t* memory_;
   size_t size_;
+  ByteView view_;
 };
 
 std::vector<ChunkerKernel> ScanningKernels() {
@@ -119,14 +127,13 @@ TEST_CASE("kernels find the same in every number of windows around the lanes' le
 
 TEST_CASE("kernels find the same at every alignment, and look at nothing else") {
   const CutCondition condition = OneIn(100);
-  const Bytes data = RandomBytes(62, 8000);
+  const Bytes data = RandomBytes(62, 30'000);
   Random random(63);
   for (size_t misalignment = 0; misalignment < 64; ++misalignment) {
-    // Whole multiples of 64 from the aligned start, so that the allocation ends with the data.
-    const size_t size = 64 * (3 + random.Below(100)) - misalignment;
-    if (size < kFewestWindows + kWindowSize) continue;
-    const Alone alone(ByteView(data).first(size), misalignment);
-    RequireExact(condition, alone.view());
+    const size_t size = kFewestWindows + kWindowSize + misalignment + 64 * random.Below(400);
+    const ByteView bytes = ByteView(data).first(size);
+    RequireExact(condition, Guarded(bytes, Guarded::Edge::kBack).view());
+    RequireExact(condition, Guarded(bytes, Guarded::Edge::kFront).view());
   }
 }
 

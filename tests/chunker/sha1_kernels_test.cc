@@ -226,6 +226,23 @@ TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step does not pass", 
   CHECK_FALSE(Sha1KernelWorks(kWrongEnd));
 }
 
+TEST_CASE("a batch is worth it with enough messages, and none that is most of it", "[sha1]") {
+  const Bytes bytes(100'000);
+  const auto batch = [&](size_t count, size_t length, size_t longest) {
+    std::vector<ByteView> messages(count, ByteView(bytes).first(length));
+    if (!messages.empty()) messages.front() = ByteView(bytes).first(longest);
+    return messages;
+  };
+  Sha1Kernel kernel = kFour;
+  CHECK_FALSE(kernel.IsWorth(batch(0, 0, 0)));
+  CHECK_FALSE(kernel.IsWorth(batch(1, 100, 100)));
+  CHECK(kernel.IsWorth(batch(2, 100, 100'000)));
+  kernel.largest_part = 4;
+  CHECK(kernel.IsWorth(batch(13, 1000, 4000)));
+  CHECK_FALSE(kernel.IsWorth(batch(13, 1000, 4001)));
+  CHECK_FALSE(kNone.IsWorth(batch(13, 1000, 1000)));
+}
+
 TEST_CASE("the first SHA-1 kernel that runs here and works is chosen", "[sha1]") {
   auto chosen = [](std::vector<Sha1Kernel> kernels) {
     return std::string(ChooseSha1Kernel(kernels, nullptr).value()->name);
