@@ -39,7 +39,7 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (inode->open_count > 0) --inode->open_count;
     if (inode->open_count == 0) inode->times_told = false;
-    fold = inode->open_count == 0 && inode->loaded && NeedsFold(inode->record);
+    fold = inode->open_count == 0 && NeedsFold(*inode);
   }
   if (fold) FoldAndLog(number);
   RemoveIfUnused(number);
@@ -211,6 +211,10 @@ Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) 
 bool FileSystemImpl::NeedsFold(const InodeRecord& record) {
   return record.IsRegular() && record.links > 0 && !FileContent::IsSettled(record);
 }
+
+// A change that failed may have left it to be loaded again. What cannot be loaded was removed, or
+// is reported by whoever uses it.
+bool FileSystemImpl::NeedsFold(Inode& inode) { return Load(inode).ok() && NeedsFold(inode.record); }
 
 Result<bool> FileSystemImpl::FoldStep(InodeNumber number) {
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());

@@ -81,7 +81,12 @@ Status FileSystemImpl::Close() {
   StopHousekeeping();
   if (options_.read_only) return metadata_->Close();
   for (const InodePtr& inode : inodes_.Snapshot()) {
-    if (inode->loaded && NeedsFold(inode->record)) FoldAndLog(inode->number);
+    bool fold;
+    {
+      InodeLock lock(inode, InodeLock::Mode::kExclusive);
+      fold = NeedsFold(*inode);
+    }
+    if (fold) FoldAndLog(inode->number);
   }
   SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
   std::vector<Mutation> last;

@@ -213,6 +213,7 @@ class FileSystemImpl final : public FileSystem {
 
   // --- file_ops.cc
   static bool NeedsFold(const InodeRecord& record);
+  bool NeedsFold(Inode& inode);  // locked exclusively; loads it
   static Status CheckRegular(const InodeRecord& record);
   // Saves a change of content that was made in memory, and folds what has grown too large.
   Status ApplyContent(Inode& inode, const Tally& before, Privileges privileges,

@@ -450,4 +450,22 @@ TEST_CASE("thousands of inodes pass through the table, and those in use keep wha
   REQUIRE(ListNames(store.fs(), kRootInode).size() == 5000);
 }
 
+TEST_CASE("a rename that fails does not keep a file from being folded when it is let go of") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = MakeFile(fs, kRootInode, "file");
+  static_cast<void>(MakeDir(fs, kRootInode, "directory"));
+  REQUIRE_OK(fs.OpenFile(file, false));
+  REQUIRE_OK(fs.Write(file, 1000, Bytes(700, 'w')));
+  REQUIRE_CODE(fs.Rename(kRootInode, "file", kRootInode, "directory", RenameMode::kReplace),
+               kIsADirectory);
+  SECTION("by its user") {
+    fs.ReleaseFile(file);
+    REQUIRE_OK(fs.SyncAll());
+    store.Crash();
+  }
+  SECTION("by all, at an unmount") { store.Close(); }
+  REQUIRE(RecountStore(store.path()).overlay_extents == 0);
+}
+
 }  // namespace siltfs::testing
