@@ -139,6 +139,8 @@ TEST_CASE("bench chunker tells the rate of every kernel, and that all cut alike"
     const auto figures = nlohmann::json::parse(outcome.out);
     CHECK(figures["verified"] == true);
     CHECK(figures["sha1_bytes_per_s"] > 0);
+    CHECK(figures["sha1_batch_bytes_per_s"] > 0);
+    CHECK(figures["sha1_kernel"] != "");
     const auto& kernels = figures["kernels"];
     REQUIRE(kernels.size() >= 2);
     CHECK(kernels[0]["name"] == "scalar");
