@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "tests/chunker/cut_in_pieces.h"
 #include "tests/chunker/reference.h"
 #include "tests/support/catch.h"
 
@@ -17,38 +18,6 @@ Tables MakeTables(uint32_t min = 2048, uint32_t avg = 8192, uint32_t max = 65536
   auto tables = ChunkerTables::Create(TestParameters(min, avg, max));
   REQUIRE_OK(tables);
   return *tables;
-}
-
-// Cuts the pieces of `data` that `next_size` asks for, as a caller of the streaming interface
-// would.
-template <typename NextSize>
-std::vector<uint32_t> CutInPieces(Chunker& chunker, ByteView data, NextSize next_size) {
-  std::vector<uint32_t> lengths;
-  while (!data.empty()) {
-    Bytes piece_copy;  // its own allocation, so that a look beyond it or back at an earlier one is
-                       // caught
-    {
-      const ByteView piece = data.first(std::min<size_t>(next_size(), data.size()));
-      piece_copy.assign(piece.begin(), piece.end());
-      data = data.subspan(piece.size());
-    }
-    ByteView rest = piece_copy;
-    while (true) {
-      const size_t before = chunker.pending();
-      const std::optional<size_t> cut = chunker.Next(rest);
-      if (!cut) {
-        REQUIRE(chunker.pending() == before + rest.size());
-        break;
-      }
-      REQUIRE(*cut > 0);
-      REQUIRE(*cut <= rest.size());
-      REQUIRE(chunker.pending() == 0);
-      lengths.push_back(static_cast<uint32_t>(before + *cut));
-      rest = rest.subspan(*cut);
-    }
-  }
-  if (chunker.pending() > 0) lengths.push_back(static_cast<uint32_t>(chunker.pending()));
-  return lengths;
 }
 
 // Text-like data: few different bytes, much repetition, runs of zeros and of spaces.

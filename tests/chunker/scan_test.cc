@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chunker/chunker.h"
+#include "tests/chunker/cut_in_pieces.h"
 #include "tests/chunker/reference.h"
 #include "tests/support/catch.h"
 
@@ -260,19 +261,7 @@ TEST_CASE("every kernel cuts like the scalar one, as a whole and in pieces") {
       }
 
       Chunker chunker(tables);
-      std::vector<uint32_t> lengths;
-      for (ByteView left = data; !left.empty();) {
-        ByteView piece = left.first(std::min<size_t>(left.size(), 1 + random.Below(20'000)));
-        left = left.subspan(piece.size());
-        size_t before = chunker.pending();
-        while (const std::optional<size_t> cut = chunker.Next(piece)) {
-          lengths.push_back(static_cast<uint32_t>(before + *cut));
-          piece = piece.subspan(*cut);
-          before = 0;
-        }
-      }
-      if (chunker.pending() > 0) lengths.push_back(static_cast<uint32_t>(chunker.pending()));
-      REQUIRE(lengths == expected);
+      REQUIRE(CutInPieces(chunker, data, [&] { return 1 + random.Below(20'000); }) == expected);
     }
   }
 }
