@@ -15,11 +15,11 @@ figure() { "$siltfs" stat --json "$mnt" | sed -n "s/^ *\"$1\": \"\?\([^\",]*\)\"
 mapfile -t kernels < <("$bench" chunker --random 100K --rounds 1 --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p')
 ((${#kernels[@]} >= 2)) || fail "only these kernels: ${kernels[*]}"
 
-# Not random alone: also runs of zeros and of another byte, and a program.
+# Not random alone: also runs of zeros and of another byte, and a part of a program.
 {
   head -c 3000000 /dev/urandom
   head -c 700000 /dev/zero
-  cat "$siltfs"
+  head -c 4000000 "$siltfs"
   head -c 300000 /dev/zero | tr '\0' 'a'
 } >"$work/data"
 
