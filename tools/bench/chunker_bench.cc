@@ -88,6 +88,8 @@ Json Run(const Arguments& arguments) {
   const ChunkerParameters parameters = ParametersForBench(arguments.avg, arguments.polynomial);
   const Result<const ChunkerKernel*> chosen = ChosenKernel();
   Require(chosen.status());
+  const Result<const Sha1Kernel*> sha1_kernel = Sha1KernelInUse();
+  Require(sha1_kernel.status());
   auto namer = ChunkNamer::Create({});
   Require(namer.status());
 
@@ -137,7 +139,7 @@ Json Run(const Arguments& arguments) {
           {"kernels", rates},
           {"chosen", (*chosen)->name},
           {"sha1_bytes_per_s", rate(sha1_seconds)},  // one chunk at a time, by OpenSSL
-          {"sha1_kernel", (*Sha1KernelInUse())->name},
+          {"sha1_kernel", (*sha1_kernel)->name},
           {"sha1_batch_bytes_per_s", rate(batch_seconds)}};
 }
 
