@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -53,7 +55,11 @@ TestDirectory::~TestDirectory() {
 
 void DropCaches() {
   const int root = open(FileSystemRoot().c_str(), O_RDONLY | O_DIRECTORY);
-  if (root < 0 || syncfs(root) != 0) throw std::runtime_error("cannot sync the file system");
+  if (root < 0) throw std::runtime_error(std::string("cannot open: ") + std::strerror(errno));
+  // The first call also tells of a failure that nobody has been told of, of an earlier writer.
+  if (syncfs(root) != 0 && syncfs(root) != 0) {
+    throw std::runtime_error(std::string("cannot sync the file system: ") + std::strerror(errno));
+  }
   close(root);
   // Inodes only, their pages with them: everyone else on the machine keeps theirs.
   std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
