@@ -61,7 +61,7 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   InodeRecord& record = inode.record;
   Change change;
   const int64_t now = Now();
-  const Tally before(record);
+  const ContentTally before(record);
   if (wanted.size) {
     if (record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     if (!record.IsRegular()) return Status(StatusCode::kInvalidArgument, "is not a regular file");

@@ -61,15 +61,18 @@ Status FileSystemImpl::CheckRegular(const InodeRecord& record) {
   return Status::Ok();
 }
 
-Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privileges privileges,
-                                    WriteTimes times) {
+Status FileSystemImpl::ApplyContent(Inode& inode, const ContentTally& before, Change& change,
+                                    Privileges privileges, WriteTimes times) {
   if (times == WriteTimes::kNow || !inode.times_told)
     inode.record.mtime = inode.record.ctime = Now();
   inode.last_write = env_.MonotonicNanoseconds();
-  Change change;
   SILTFS_RETURN_IF_ERROR(DropPrivileges(inode, privileges, change));
-  SaveContent(inode, before, change);
-  SILTFS_RETURN_IF_ERROR(Apply(change));
+  if (change.commit && change.mutations.empty() && !TooMuchToKeepBack()) {
+    KeepBack(inode, before, change);
+  } else {
+    SaveContent(inode, before, change);
+    SILTFS_RETURN_IF_ERROR(Apply(change));
+  }
   const bool pressure = UnderPressure();
   if (pressure) WakeHousekeeper();
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
@@ -82,15 +85,18 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const Tally& before, Privilege
 Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
                              Privileges privileges, WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
-  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
+  const WriteTurn turn(inode->write_turns, offset, data.size());
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
   SILTFS_RETURN_IF_ERROR(CheckRegular(inode->record));
   if (data.empty()) return Status::Ok();
-  const Tally before(inode->record);
+  const ContentTally before(inode->record);
+  Change change;
+  SILTFS_RETURN_IF_ERROR(Join(*inode, change));
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
-  return ApplyContent(*inode, before, privileges, times);
+  return ApplyContent(*inode, before, change, privileges, times);
 }
 
 Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset,
@@ -111,11 +117,12 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
     if (end - std::max(offset, record.size) > disk.available_bytes)
       return Status(StatusCode::kNoSpace, "the disk has less than is to be allocated");
   }
-  const Tally before(record);
+  const ContentTally before(record);
   if (mode == AllocateMode::kZero) FileContent::PunchHole(record, inode->overlay, offset, length);
   if (!keep_size && end > record.size)
     SILTFS_RETURN_IF_ERROR(content_.Truncate(record, inode->overlay, end));
-  return ApplyContent(*inode, before, privileges);
+  Change change;
+  return ApplyContent(*inode, before, change, privileges);
 }
 
 Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_t offset,
@@ -177,32 +184,35 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
                           content_.HasFewParts(source->record, source_offset, length));
   if (length >= kWorthFolding || !few_parts)
     SILTFS_RETURN_IF_ERROR(FoldLocked(*target, FileContent::FoldMode::kAll));
-  const Tally before(target->record);
+  const ContentTally before(target->record);
   SILTFS_RETURN_IF_ERROR(content_.Clone(
       source->record,
       {.source_offset = source_offset, .target_offset = target_offset, .length = length},
       target->record, target->overlay));
-  SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before, privileges));
+  Change change;
+  SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before, change, privileges));
   return length;
 }
 
 Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(inode));
+  SILTFS_RETURN_IF_ERROR(LoadContent(inode));
   if (!inode.record.IsRegular() || FileContent::IsSettled(inode.record)) return Status::Ok();
-  const Tally before(inode.record);
-  SILTFS_RETURN_IF_ERROR(content_.Fold(inode.record, inode.overlay, mode));
+  const ContentTally before(inode.record);
   Change change;
+  SILTFS_RETURN_IF_ERROR(Join(inode, change));
+  SILTFS_RETURN_IF_ERROR(content_.Fold(inode.record, inode.overlay, mode));
   SaveContent(inode, before, change);
   return Apply(change);
 }
 
 Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) {
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(inode));
+  SILTFS_RETURN_IF_ERROR(LoadContent(inode));
   if (!inode.record.IsRegular() || FileContent::IsSettled(inode.record)) return Status::Ok();
-  const Tally before(inode.record);
+  const ContentTally before(inode.record);
+  Change change;
+  SILTFS_RETURN_IF_ERROR(Join(inode, change));
   SILTFS_ASSIGN_OR_RETURN(inode.fold_from,
                           content_.FoldSome(inode.record, inode.overlay, inode.fold_from, mode));
-  Change change;
   SaveContent(inode, before, change);
   return Apply(change);
 }
@@ -214,13 +224,15 @@ bool FileSystemImpl::NeedsFold(const InodeRecord& record) {
 
 // A change that failed may have left it to be loaded again. What cannot be loaded was removed, or
 // is reported by whoever uses it.
-bool FileSystemImpl::NeedsFold(Inode& inode) { return Load(inode).ok() && NeedsFold(inode.record); }
+bool FileSystemImpl::NeedsFold(Inode& inode) {
+  return LoadRecord(inode).ok() && NeedsFold(inode.record);
+}
 
 Result<bool> FileSystemImpl::FoldStep(InodeNumber number) {
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
   if (FileContent::FoldsAtOnce(inode->overlay)) {
     SILTFS_RETURN_IF_ERROR(FoldLocked(*inode, FileContent::FoldMode::kAll));
     return true;

@@ -31,6 +31,7 @@ FileSystemImpl::~FileSystemImpl() {
 
 Status FileSystemImpl::Start() {
   if (options_.read_only) return Status::Ok();
+  metadata_->SetLateChanges(this);
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   return Status::Ok();
@@ -49,6 +50,7 @@ Result<SpaceInfo> FileSystemImpl::GetSpace() {
 }
 
 Result<FileSystemStats> FileSystemImpl::GetStats() {
+  SaveAllUnsaved(UINT64_MAX).IgnoreError("a store that has failed still has figures");
   const Counters counters = metadata_->counters();
   auto counter = [&counters](Counter c) {
     return static_cast<uint64_t>(counters[static_cast<size_t>(c)]);

@@ -18,6 +18,7 @@
 #include "fs/core/inode_table.h"
 #include "fs/core/lookup_counts.h"
 #include "fs/core/stats.h"
+#include "fs/core/unsaved_files.h"
 #include "fs/dedup/chunk_store.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/id_allocator.h"
@@ -28,7 +29,7 @@
 
 namespace siltfs {
 
-class FileSystemImpl final : public FileSystem {
+class FileSystemImpl final : public FileSystem, private LateChanges {
  public:
   // Opened by open_store.cc, in this order; destroyed in the other.
   struct Parts {
@@ -102,15 +103,18 @@ class FileSystemImpl final : public FileSystem {
     std::vector<Mutation> mutations;
     Counters differences{};
     std::vector<Inode*> inodes;  // changed in memory, or about to be; locked
+    std::optional<uint64_t> commit;  // that it has joined
     bool applied = false;
 
     Change() = default;
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    // What failed half-way is loaded again.
+    // What failed half-way is loaded again; but nothing accepted is lost.
     ~Change() {
       if (applied) return;
-      for (Inode* inode : inodes) inode->Invalidate();
+      for (Inode* inode : inodes) {
+        if (!inode->unsaved) inode->Invalidate();
+      }
     }
 
     void Count(Counter counter, int64_t difference) {
@@ -121,16 +125,13 @@ class FileSystemImpl final : public FileSystem {
     }
     void Delete(std::string key) { mutations.push_back({std::move(key), std::nullopt}); }
   };
-  // What a file counts for before and after a change of its content.
-  struct Tally {
-    explicit Tally(const InodeRecord& record);
-    int64_t allocated;
-    int64_t references;
-  };
-
-  // --- inode_ops.cc
-  Status Load(Inode& inode);         // lock held exclusively; kStale if there is no such inode
-  Status LoadOverlay(Inode& inode);  // lock held exclusively
+  // --- inode_ops.cc; locks held exclusively
+  // kStale if there is no such inode. What is unsaved is saved, so that metadata has it all.
+  Status Load(Inode& inode);
+  Status LoadOverlay(Inode& inode);
+  // Also leave unsaved what is.
+  Status LoadRecord(Inode& inode);
+  Status LoadContent(Inode& inode);
   // Locks the inode in shared mode, loaded (with its overlay if `overlay`), and calls `use`.
   Status WithLoaded(InodeNumber number, bool overlay,
                     const std::function<Status(const Inode&)>& use);
@@ -156,8 +157,9 @@ class FileSystemImpl final : public FileSystem {
   // --- inode_ops.cc
   // Adds the inode's record to the change.
   void Save(Inode& inode, Change& change) const;
-  // Adds record, overlay and the difference in counters since `before`.
-  void SaveContent(Inode& inode, const Tally& before, Change& change) const;
+  // Adds record, overlay and the difference in counters since `before`, or since metadata was last
+  // given any.
+  void SaveContent(Inode& inode, const ContentTally& before, Change& change) const;
   Status Apply(Change& change);
   // Adds the removal of everything the inode has.
   Status DeleteInode(Inode& inode, Change& change);
@@ -211,13 +213,26 @@ class FileSystemImpl final : public FileSystem {
   Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
   static void Exchange(const Place& from, const Place& to, int64_t now, Change& change);
 
+  // --- unsaved_changes.cc; locks held exclusively
+  Status ApplyLate(uint64_t number) override;
+  // The change belongs to the group that is open now, as does from now on what is unsaved of the
+  // inode: what belonged to an earlier one is saved there. `inode` is loaded with its overlay.
+  Status Join(Inode& inode, Change& change);
+  // Keeps back the change, which has joined and made no mutations.
+  void KeepBack(Inode& inode, const ContentTally& before, Change& change);
+  bool TooMuchToKeepBack() const { return unsaved_files_.bytes() > 2 * options_.group_bytes; }
+  Status SaveUnsaved(Inode& inode);  // there must be something
+  void ForgetUnsaved(Inode& inode);
+  Status SaveAllUnsaved(uint64_t last_commit);
+
   // --- file_ops.cc
   static bool NeedsFold(const InodeRecord& record);
   bool NeedsFold(Inode& inode);  // locked exclusively; loads it
   static Status CheckRegular(const InodeRecord& record);
-  // Saves a change of content that was made in memory, and folds what has grown too large.
-  Status ApplyContent(Inode& inode, const Tally& before, Privileges privileges,
-                      WriteTimes times = WriteTimes::kNow);
+  // Saves a change of content that was made in memory, or keeps it back if it has joined, and folds
+  // what has grown too large.
+  Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,
+                      Privileges privileges, WriteTimes times = WriteTimes::kNow);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
   // A part of it, so that whoever waits for the inode does not wait long.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
@@ -257,6 +272,7 @@ class FileSystemImpl final : public FileSystem {
   PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
   InodeTable inodes_;
   LookupCounts lookups_;
+  UnsavedFiles unsaved_files_;
   Mutex rename_mutex_;  // held while a directory moves to another, so that the tree above it holds
                         // still
 

@@ -47,8 +47,9 @@ void FileSystemImpl::RelievePressure() {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     // Small ones are only dropped from memory: folding them now would end chunks where their files
     // go on.
-    if (inode->loaded && inode->overlay_loaded && inode->overlay.plain_bytes() > 0)
-      inode->DropOverlay();
+    if (!inode->loaded || !inode->overlay_loaded || inode->overlay.plain_bytes() == 0) continue;
+    if (inode->unsaved && !SaveUnsaved(*inode).ok()) continue;
+    inode->DropOverlay();
   }
 }
 

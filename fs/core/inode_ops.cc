@@ -6,11 +6,21 @@
 
 namespace siltfs {
 
-FileSystemImpl::Tally::Tally(const InodeRecord& record)
+ContentTally::ContentTally(const InodeRecord& record)
     : allocated(static_cast<int64_t>(FileContent::AllocatedBytes(record))),
       references(static_cast<int64_t>(FileContent::ChunkReferences(record))) {}
 
 Status FileSystemImpl::Load(Inode& inode) {
+  SILTFS_RETURN_IF_ERROR(LoadRecord(inode));
+  return inode.unsaved ? SaveUnsaved(inode) : Status::Ok();
+}
+
+Status FileSystemImpl::LoadOverlay(Inode& inode) {
+  SILTFS_RETURN_IF_ERROR(Load(inode));
+  return LoadContent(inode);
+}
+
+Status FileSystemImpl::LoadRecord(Inode& inode) {
   if (inode.loaded) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(InodeKey(inode.number)));
   if (!value) return Status(StatusCode::kStale, fmt::format("there is no inode {}", inode.number));
@@ -21,8 +31,8 @@ Status FileSystemImpl::Load(Inode& inode) {
   return Status::Ok();
 }
 
-Status FileSystemImpl::LoadOverlay(Inode& inode) {
-  SILTFS_RETURN_IF_ERROR(Load(inode));
+Status FileSystemImpl::LoadContent(Inode& inode) {
+  SILTFS_RETURN_IF_ERROR(LoadRecord(inode));
   if (inode.overlay_loaded) return Status::Ok();
   Overlay overlay(&overlay_plain_bytes_);
   Status status;
@@ -57,7 +67,7 @@ Status FileSystemImpl::WithLoaded(InodeNumber number, bool overlay,
       if (inode->loaded && (!overlay || inode->overlay_loaded)) return use(*inode);
     }
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    SILTFS_RETURN_IF_ERROR(overlay ? LoadOverlay(*inode) : Load(*inode));
+    SILTFS_RETURN_IF_ERROR(overlay ? LoadContent(*inode) : LoadRecord(*inode));
   }
 }
 
@@ -84,22 +94,29 @@ void FileSystemImpl::Save(Inode& inode, Change& change) const {
   change.inodes.push_back(&inode);
 }
 
-void FileSystemImpl::SaveContent(Inode& inode, const Tally& before, Change& change) const {
-  inode.record.has_overlay = !inode.overlay.empty();
-  inode.record.overlay_chunks = inode.overlay.slices();
-  inode.record.overlay_bytes = inode.overlay.data_bytes();
+void FileSystemImpl::SaveContent(Inode& inode, const ContentTally& before, Change& change) const {
+  inode.overlay.Describe(inode.record);
   inode.overlay.TakeMutations(inode.number, change.mutations);
   Save(inode, change);
-  const Tally after(inode.record);
-  change.Count(Counter::kLogicalBytes, after.allocated - before.allocated);
-  change.Count(Counter::kChunkReferences, after.references - before.references);
+  const ContentTally& saved = inode.unsaved ? inode.unsaved->before : before;
+  const ContentTally after(inode.record);
+  change.Count(Counter::kLogicalBytes, after.allocated - saved.allocated);
+  change.Count(Counter::kChunkReferences, after.references - saved.references);
 }
 
 Status FileSystemImpl::Apply(Change& change) {
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t number,
-                          metadata_->Apply(std::move(change.mutations), change.differences));
+  if (change.commit) {
+    SILTFS_RETURN_IF_ERROR(
+        metadata_->ApplyTo(*change.commit, std::move(change.mutations), change.differences));
+  } else {
+    SILTFS_ASSIGN_OR_RETURN(change.commit,
+                            metadata_->Apply(std::move(change.mutations), change.differences));
+  }
   change.applied = true;
-  for (Inode* inode : change.inodes) inode->last_apply = number;
+  for (Inode* inode : change.inodes) {
+    inode->last_apply = *change.commit;
+    if (inode->record.IsRegular()) ForgetUnsaved(*inode);
+  }
   return Status::Ok();
 }
 
@@ -107,7 +124,7 @@ Status FileSystemImpl::DeleteInode(Inode& inode, Change& change) {
   change.inodes.push_back(&inode);
   SILTFS_RETURN_IF_ERROR(LoadOverlay(inode));
   InodeRecord& record = inode.record;
-  const Tally before(record);
+  const ContentTally before(record);
   if (record.IsRegular()) {
     inode.overlay.Erase(0, inode.overlay.end());
     inode.overlay.TakeMutations(inode.number, change.mutations);

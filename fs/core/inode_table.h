@@ -15,24 +15,43 @@
 #include "fs/core/file_system.h"
 #include "fs/core/overlay.h"
 #include "fs/core/posix_acl.h"
+#include "fs/core/write_turns.h"
 #include "fs/meta/inode_record.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
 
-struct Inode {
+// What a file's content counts for in the store-wide totals.
+struct ContentTally {
+  explicit ContentTally(const InodeRecord& record);
+  int64_t allocated;   // bytes
+  int64_t references;  // to chunks
+};
+
+// Changes of a file that were accepted in memory and that metadata has not been given (see
+// FileSystemImpl::ApplyLate).
+struct UnsavedChanges {
+  uint64_t commit;      // they belong to
+  ContentTally before;  // what metadata has
+  uint64_t bytes = 0;   // of mutations, about
+};
+
+struct Inode : std::enable_shared_from_this<Inode> {
   explicit Inode(InodeNumber n) : number(n) {}
 
   const InodeNumber number;
   // Lock order: several inodes are locked in the order of their numbers (InodeLock); before any
   // other lock of the core.
   SharedMutex mutex;
+  // Before `mutex`, of writes only.
+  WriteTurns write_turns;
 
   // Guarded by mutex.
-  bool loaded = false;          // the rest mirrors metadata
+  bool loaded = false;          // the rest mirrors metadata, or is ahead of it if `unsaved`
   bool overlay_loaded = false;  // the overlay, too
   InodeRecord record;
   Overlay overlay;
+  std::optional<UnsavedChanges> unsaved;  // of a regular file, loaded with its overlay
   // Of a directory that has extended attributes: null if it has no default list; empty until
   // someone asked.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;
@@ -52,7 +71,7 @@ struct Inode {
     no_capability = false;
     DropOverlay();
   }
-  // Overlays are kept in memory for speed only; metadata has them.
+  // Overlays are kept in memory for speed only; metadata has them, unless `unsaved`.
   void DropOverlay() {
     overlay_loaded = false;
     overlay = Overlay();

@@ -313,6 +313,12 @@ void Overlay::PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices) 
   chunk_bytes_ += total;
 }
 
+void Overlay::Describe(InodeRecord& record) const {
+  record.has_overlay = !extents_.empty();
+  record.overlay_chunks = slices_;
+  record.overlay_bytes = data_bytes();
+}
+
 void Overlay::TakeMutations(uint64_t inode, std::vector<Mutation>& mutations) {
   for (uint64_t offset : touched_) {
     auto extent = extents_.find(offset);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/meta/inode_record.h"
 #include "fs/meta/kv_store.h"
 #include "fs/meta/overlay_extent.h"
 
@@ -80,6 +81,8 @@ class Overlay {
   void PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices);
   void Erase(uint64_t begin, uint64_t end);
 
+  // Writes down in the file's record what there is.
+  void Describe(InodeRecord& record) const;
   // Appends what brings metadata up to date, and forgets it.
   void TakeMutations(uint64_t inode, std::vector<Mutation>& mutations);
 

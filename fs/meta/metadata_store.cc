@@ -101,6 +101,10 @@ class GroupedStore final : public MetadataStore {
   Result<std::optional<std::string>> Get(std::string_view key) const override;
   Status WaitForRoom() override;
   Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) override;
+  Result<uint64_t> Join() override { return Apply({}, {}); }
+  Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
+                 const Counters& differences) override;
+  void SetLateChanges(LateChanges* late) override;
   Counters counters() const override;
   Status Commit(uint64_t number) override;
   Status CommitAll() override;
@@ -115,6 +119,8 @@ class GroupedStore final : public MetadataStore {
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
+  void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences)
+      SILTFS_REQUIRES(mutex_);
   // One try to commit the closed group. Gives the mutex away in between.
   void TryCommit() SILTFS_REQUIRES(mutex_);
   Status WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
@@ -144,6 +150,9 @@ class GroupedStore final : public MetadataStore {
   std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
   // Closed and not yet durable. Only the commit thread takes it away.
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
+  // The closed group still takes what joined it.
+  bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
+  LateChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   // Somebody wants the closed group tried (again) before its deadline.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
   uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest number asked for
@@ -197,8 +206,37 @@ Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Coun
   SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
-  const bool was_full = Full(*open_);
   const uint64_t number = open_->number;
+  ApplyToOpen(std::move(mutations), differences);
+  return number;
+}
+
+Status GroupedStore::ApplyTo(uint64_t number, std::vector<Mutation> mutations,
+                             const Counters& differences) {
+  SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
+  MutexLock lock(mutex_);
+  SILTFS_RETURN_IF_ERROR(Writable());
+  if (number == open_->number) {
+    ApplyToOpen(std::move(mutations), differences);
+    return Status::Ok();
+  }
+  if (!closed_ || closed_->number != number || !takes_late_) {
+    return Status(StatusCode::kInvalidArgument,
+                  "commit " + std::to_string(number) + " takes no more changes");
+  }
+  closed_->group->Add(std::move(mutations));
+  AddTo(closed_->differences, differences);
+  AddTo(counters_, differences);
+  return Status::Ok();
+}
+
+void GroupedStore::SetLateChanges(LateChanges* late) {
+  MutexLock lock(mutex_);
+  late_ = late;
+}
+
+void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences) {
+  const bool was_full = Full(*open_);
   open_->group->Add(std::move(mutations));
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
@@ -209,7 +247,6 @@ Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Coun
   } else if (first || (!was_full && Full(*open_))) {
     work_.NotifyOne();
   }
-  return number;
 }
 
 Status GroupedStore::WaitForRoom() {
@@ -332,6 +369,7 @@ void GroupedStore::CommitLoop() {
 
 void GroupedStore::CloseOpenGroup() {
   closed_ = std::exchange(open_, std::make_unique<NumberedGroup>(open_->number + 1));
+  takes_late_ = true;
   try_closed_ = true;
   work_.NotifyOne();
 }
@@ -353,16 +391,20 @@ Status GroupedStore::WriteGroup(const NumberedGroup& closed, const std::vector<M
 }
 
 void GroupedStore::TryCommit() {
-  NumberedGroup& closed =
-      *closed_;  // closed: nobody changes it, and only this thread takes it away
+  NumberedGroup& closed = *closed_;  // only this thread takes it away
   const uint64_t number = closed.number;
+  LateChanges* const late = late_;
+  try_closed_ = false;
+  mutex_.Unlock();
+  Status status = late != nullptr ? late->ApplyLate(number) : Status::Ok();
+  mutex_.Lock();
+  takes_late_ = false;  // from now on nobody changes it
   Counters totals = committed_counters_;
   AddTo(totals, closed.differences);
-  try_closed_ = false;
   mutex_.Unlock();
 
   std::vector<Mutation> extra;
-  Status status = participant_ ? participant_->PrepareCommit(number, extra) : Status::Ok();
+  if (status.ok() && participant_) status = participant_->PrepareCommit(number, extra);
   std::unique_ptr<NumberedGroup> done;
   if (status.ok()) {
     MutexLock write_lock(kv_write_mutex_);

@@ -51,6 +51,19 @@ class CommitParticipant {
   virtual void CommitDone(uint64_t number) = 0;
 };
 
+// Who accepts changes and keeps them back, to apply what is left of them when their group closes.
+//
+// Such an operation *joins* the open group (MetadataStore::Join) and is part of its commit as if
+// applied at that moment. Its mutations follow by ApplyTo, at the latest in ApplyLate.
+class LateChanges {
+ public:
+  virtual ~LateChanges() = default;
+  // The group of commit `number` is closed: all that joined it before the call must be applied to
+  // it on return. Called on the commit thread, before PrepareCommit. Operations join the next group
+  // meanwhile. May call what CommitParticipant::PrepareCommit may, and ApplyTo.
+  virtual Status ApplyLate(uint64_t number) = 0;
+};
+
 // Store-wide totals that operations change by differences and that are exact at every commit (their
 // meanings: schema.h).
 inline constexpr size_t kCounterCount = 8;
@@ -109,6 +122,15 @@ class MetadataStore {
   Result<uint64_t> Apply(std::vector<Mutation> mutations) {
     return Apply(std::move(mutations), Counters{});
   }
+  // The number of the commit that an operation belongs to whose mutations follow by ApplyTo.
+  virtual Result<uint64_t> Join() = 0;
+  // Apply for what joined commit `number`: to its group, whether that is still open or waits in
+  // ApplyLate. kInvalidArgument once it does not.
+  virtual Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
+                         const Counters& differences) = 0;
+  // Who is told when a group closes: to be called before the first Join. `late` must outlive the
+  // store.
+  virtual void SetLateChanges(LateChanges* late) = 0;
   // As of all that was applied so far.
   virtual Counters counters() const = 0;
 

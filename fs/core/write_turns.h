@@ -1,0 +1,72 @@
+// Lets the writers of one file in one at a time, those of a stream in the order of its bytes.
+//
+// A program that writes a file from its beginning to its end arrives here as many writes at once:
+// the kernel gathers them and sends a megabyte each to whichever thread is free, and threads
+// overtake each other. Cut in the order in which they happen to come, the stream would have to wait
+// in pieces, plain. So of those that wait the one goes next that continues the last; and while a
+// stream goes on, one that lies a little ahead waits a moment for the one before it, which a thread
+// may have in its hands. When that was in vain there is no stream, and nobody waits for gaps until
+// there is one again.
+//
+// Thread-safety: every call from any thread. It orders, and promises no more: writes that do not
+// form a stream come in some order, as those of several programs do.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <optional>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class WriteTurns {
+ public:
+  // Returns when it is the turn of a write of [offset, offset + length).
+  void Begin(uint64_t offset, uint64_t length) SILTFS_EXCLUDES(mutex_);
+  void End() SILTFS_EXCLUDES(mutex_);
+
+  // How many wait in Begin.
+  size_t waiting() const SILTFS_EXCLUDES(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiter {
+    uint64_t offset = 0;
+    bool go = false;
+    // Until when it waits for a gap to be filled, if it would be the next.
+    std::optional<Clock::time_point> deadline = {};
+    CondVar told = {};
+  };
+  using Waiters = std::list<Waiter*>;  // in the order in which they came
+
+  // Whether a write there is likely to come after one that is missing.
+  bool LiesAhead(uint64_t offset) const SILTFS_REQUIRES(mutex_);
+  // The one to go next if there is no reason to wait.
+  Waiters::iterator Next() SILTFS_REQUIRES(mutex_);
+  void LetNextGo() SILTFS_REQUIRES(mutex_);
+  void Enter(uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  bool busy_ SILTFS_GUARDED_BY(mutex_) = false;
+  uint64_t end_ SILTFS_GUARDED_BY(mutex_) = 0;     // of the last that went
+  uint32_t in_row_ SILTFS_GUARDED_BY(mutex_) = 0;  // how many went one behind the other
+  Waiters waiters_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// A turn, as long as it lives.
+class WriteTurn {
+ public:
+  WriteTurn(WriteTurns& turns, uint64_t offset, uint64_t length) : turns_(turns) {
+    turns_.Begin(offset, length);
+  }
+  ~WriteTurn() { turns_.End(); }
+  WriteTurn(const WriteTurn&) = delete;
+  WriteTurn& operator=(const WriteTurn&) = delete;
+
+ private:
+  WriteTurns& turns_;
+};
+
+}  // namespace siltfs
