@@ -70,8 +70,9 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const ContentTally& before, Ch
   if (change.commit && change.mutations.empty() && !TooMuchToKeepBack()) {
     KeepBack(inode, before, change);
   } else {
+    const bool joined = change.commit.has_value();
     SaveContent(inode, before, change);
-    SILTFS_RETURN_IF_ERROR(Apply(change));
+    SILTFS_RETURN_IF_ERROR(joined ? ApplyJoined(inode, change) : Apply(change));
   }
   const bool pressure = UnderPressure();
   if (pressure) WakeHousekeeper();
@@ -202,7 +203,7 @@ Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {
   SILTFS_RETURN_IF_ERROR(Join(inode, change));
   SILTFS_RETURN_IF_ERROR(content_.Fold(inode.record, inode.overlay, mode));
   SaveContent(inode, before, change);
-  return Apply(change);
+  return ApplyJoined(inode, change);
 }
 
 Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) {
@@ -214,7 +215,7 @@ Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) 
   SILTFS_ASSIGN_OR_RETURN(inode.fold_from,
                           content_.FoldSome(inode.record, inode.overlay, inode.fold_from, mode));
   SaveContent(inode, before, change);
-  return Apply(change);
+  return ApplyJoined(inode, change);
 }
 
 // What is about to go is not worth it.

@@ -221,8 +221,13 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   // Keeps back the change, which has joined and made no mutations.
   void KeepBack(Inode& inode, const ContentTally& before, Change& change);
   bool TooMuchToKeepBack() const { return unsaved_files_.bytes() > 2 * options_.group_bytes; }
-  Status SaveUnsaved(Inode& inode);  // there must be something
+  // Each needs something unsaved. SaveUnsaved leaves the inode in unsaved_files_, for a change that
+  // has joined.
+  Status SaveUnsaved(Inode& inode);
+  Status SaveLast(Inode& inode);
   void ForgetUnsaved(Inode& inode);
+  // Apply for a change of this inode alone, which has joined and saves what was unsaved of it.
+  Status ApplyJoined(Inode& inode, Change& change);
   Status SaveAllUnsaved(uint64_t last_commit);
 
   // --- file_ops.cc

@@ -48,7 +48,7 @@ void FileSystemImpl::RelievePressure() {
     // Small ones are only dropped from memory: folding them now would end chunks where their files
     // go on.
     if (!inode->loaded || !inode->overlay_loaded || inode->overlay.plain_bytes() == 0) continue;
-    if (inode->unsaved && !SaveUnsaved(*inode).ok()) continue;
+    if (inode->unsaved && !SaveLast(*inode).ok()) continue;
     inode->DropOverlay();
   }
 }

@@ -12,7 +12,7 @@ ContentTally::ContentTally(const InodeRecord& record)
 
 Status FileSystemImpl::Load(Inode& inode) {
   SILTFS_RETURN_IF_ERROR(LoadRecord(inode));
-  return inode.unsaved ? SaveUnsaved(inode) : Status::Ok();
+  return inode.unsaved ? SaveLast(inode) : Status::Ok();
 }
 
 Status FileSystemImpl::LoadOverlay(Inode& inode) {
@@ -115,7 +115,7 @@ Status FileSystemImpl::Apply(Change& change) {
   change.applied = true;
   for (Inode* inode : change.inodes) {
     inode->last_apply = *change.commit;
-    if (inode->record.IsRegular()) ForgetUnsaved(*inode);
+    if (inode->unsaved) ForgetUnsaved(*inode);
   }
   return Status::Ok();
 }

@@ -63,9 +63,14 @@ void FileSystemImpl::KeepBack(Inode& inode, const ContentTally& before, Change& 
 }
 
 void FileSystemImpl::ForgetUnsaved(Inode& inode) {
-  if (inode.unsaved) unsaved_files_.CountBytes(-static_cast<int64_t>(inode.unsaved->bytes));
+  unsaved_files_.CountBytes(-static_cast<int64_t>(inode.unsaved->bytes));
   inode.unsaved.reset();
+}
+
+Status FileSystemImpl::ApplyJoined(Inode& inode, Change& change) {
+  SILTFS_RETURN_IF_ERROR(Apply(change));
   unsaved_files_.Remove(inode.number);
+  return Status::Ok();
 }
 
 Status FileSystemImpl::SaveUnsaved(Inode& inode) {
@@ -75,13 +80,19 @@ Status FileSystemImpl::SaveUnsaved(Inode& inode) {
   return Apply(change);
 }
 
+Status FileSystemImpl::SaveLast(Inode& inode) {
+  SILTFS_RETURN_IF_ERROR(SaveUnsaved(inode));
+  unsaved_files_.Remove(inode.number);
+  return Status::Ok();
+}
+
 Status FileSystemImpl::SaveAllUnsaved(uint64_t last_commit) {
   for (const InodePtr& inode : unsaved_files_.All()) {
     const InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (!inode->unsaved) {
       unsaved_files_.Remove(inode->number);
     } else if (inode->unsaved->commit <= last_commit) {
-      SILTFS_RETURN_IF_ERROR(SaveUnsaved(*inode));
+      SILTFS_RETURN_IF_ERROR(SaveLast(*inode));
     }
   }
   return Status::Ok();

@@ -9,8 +9,6 @@ namespace {
 constexpr uint32_t kStream = 3;
 // A gap larger than what the kernel sends at once is none that others will fill.
 constexpr uint64_t kMaxGap = 64U << 20;
-// A thread that was told to run and has not yet is back by then.
-constexpr std::chrono::milliseconds kPatience{2};
 
 }  // namespace
 
@@ -73,7 +71,7 @@ void WriteTurns::LetNextGo() {
   if (next == waiters_.end()) return;
   Waiter& waiter = **next;
   if (LiesAhead(waiter.offset)) {
-    waiter.deadline = Clock::now() + kPatience;
+    waiter.deadline = Clock::now() + patience_;
   } else {
     waiters_.erase(next);
     busy_ = true;

@@ -23,6 +23,11 @@ namespace siltfs {
 
 class WriteTurns {
  public:
+  // `patience`: how long a write waits for the one before it. A thread that was told to run and has
+  // not come by then won't soon.
+  explicit WriteTurns(std::chrono::nanoseconds patience = std::chrono::milliseconds(2))
+      : patience_(patience) {}
+
   // Returns when it is the turn of a write of [offset, offset + length).
   void Begin(uint64_t offset, uint64_t length) SILTFS_EXCLUDES(mutex_);
   void End() SILTFS_EXCLUDES(mutex_);
@@ -48,6 +53,7 @@ class WriteTurns {
   void LetNextGo() SILTFS_REQUIRES(mutex_);
   void Enter(uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
 
+  const std::chrono::nanoseconds patience_;
   mutable Mutex mutex_;
   bool busy_ SILTFS_GUARDED_BY(mutex_) = false;
   uint64_t end_ SILTFS_GUARDED_BY(mutex_) = 0;     // of the last that went

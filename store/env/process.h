@@ -22,8 +22,8 @@ bool StandardErrorIsTerminal();
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
 // For a process that keeps a store open, called once at its start: as many open files as the system
-// lets it have (an index has one for every component store), and large buffers given back to the
-// system when they are freed instead of leaving holes in the heap.
+// lets it have (an index has one for every component store), and a heap that keeps buffers of up to
+// 2 MiB for the next use and gives larger ones back to the system.
 void PrepareForStore();
 
 // SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While
