@@ -57,9 +57,15 @@ Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
 }
 
 Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const AttributeChange& wanted) {
-  SILTFS_RETURN_IF_ERROR(wanted.size ? LoadOverlay(inode) : Load(inode));
-  InodeRecord& record = inode.record;
   Change change;
+  // Of a file that was just written only the record changes, and is kept back with its content.
+  const bool keeps_back = inode.unsaved && !wanted.size && inode.record.xattrs == 0;
+  if (keeps_back) {
+    SILTFS_RETURN_IF_ERROR(Join(inode, change));
+  } else {
+    SILTFS_RETURN_IF_ERROR(wanted.size ? LoadOverlay(inode) : Load(inode));
+  }
+  InodeRecord& record = inode.record;
   const int64_t now = Now();
   const ContentTally before(record);
   if (wanted.size) {
@@ -84,6 +90,10 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   if (wanted.mtime) record.mtime = *wanted.mtime;
   record.ctime = wanted.ctime.value_or(now);
   if (wanted.mtime && wanted.ctime) inode.times_told = inode.open_count > 0;
+  if (keeps_back) {
+    KeepBack(inode, before, change);
+    return AttributesOf(inode);
+  }
   if (wanted.size) {
     SaveContent(inode, before, change);
   } else {

@@ -102,7 +102,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   struct Change {
     std::vector<Mutation> mutations;
     Counters differences{};
-    std::vector<Inode*> inodes;  // changed in memory, or about to be; locked
+    std::vector<Inode*> inodes;      // changed in memory, or about to be; locked
     std::optional<uint64_t> commit;  // that it has joined
     bool applied = false;
 

@@ -55,15 +55,15 @@ size_t WriteTurns::waiting() const {
 }
 
 WriteTurns::Waiters::iterator WriteTurns::Next() {
-  auto next = std::find_if(waiters_.begin(), waiters_.end(), [this](const Waiter* waiter)
+  auto next = std::find_if(waiters_.begin(), waiters_.end(),
+                           [this](const Waiter* waiter)
                                SILTFS_NO_THREAD_SAFETY_ANALYSIS { return waiter->offset == end_; });
   if (next != waiters_.end()) return next;
   // The lowest above the end continues a stream soonest.
   return std::min_element(
       waiters_.begin(), waiters_.end(),
-      [this](const Waiter* a, const Waiter* b) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
-        return a->offset - end_ < b->offset - end_;
-      });
+      [this](const Waiter* a, const Waiter* b)
+          SILTFS_NO_THREAD_SAFETY_ANALYSIS { return a->offset - end_ < b->offset - end_; });
 }
 
 void WriteTurns::LetNextGo() {

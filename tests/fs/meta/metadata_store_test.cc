@@ -2,6 +2,7 @@
 #include "fs/meta/metadata_store.h"
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "tests/fs/meta/metadata_test_support.h"
@@ -378,6 +379,99 @@ TEST_CASE("Opened read-only, a store answers reads and refuses everything else")
   REQUIRE_OK(store->failure());
   REQUIRE_OK(store->Close());
   REQUIRE(disk.writes() == writes);
+}
+
+// Keeps back one mutation for each commit, and does what a test says when its group has closed.
+class OneEach final : public LateChanges {
+ public:
+  void Keep(uint64_t number, Mutation mutation) { kept_.emplace_back(number, std::move(mutation)); }
+  Status ApplyLate(uint64_t number) override {
+    told_.push_back(number);
+    if (meanwhile_) meanwhile_();
+    for (auto& [commit, mutation] : kept_) {
+      if (commit != number) continue;
+      Counters differences{};
+      differences[0] = 1;
+      SILTFS_RETURN_IF_ERROR(store_->ApplyTo(commit, {mutation}, differences));
+    }
+    std::erase_if(kept_, [number](const auto& each) { return each.first == number; });
+    return Status::Ok();
+  }
+
+  MetadataStore* store_ = nullptr;
+  std::vector<uint64_t> told_;
+  std::function<void()> meanwhile_;
+
+ private:
+  std::vector<std::pair<uint64_t, Mutation>> kept_;
+};
+
+TEST_CASE("What joined a commit is in it, though its mutations come when it has closed") {
+  MemoryDisk disk;
+  OneEach late;
+  const auto store = OpenOn(disk);
+  late.store_ = store.get();
+  store->SetLateChanges(&late);
+  const auto number = store->Join();
+  REQUIRE_OK(number);
+  late.Keep(*number, Put("late", "v"));
+  REQUIRE_OK(store->Commit(*number));
+  REQUIRE(late.told_ == std::vector<uint64_t>{*number});
+  REQUIRE(disk.contents().at("late") == "v");
+  REQUIRE(store->counters()[0] == 1);
+  REQUIRE_CODE(store->ApplyTo(*number, {Put("later", "v")}, {}), kInvalidArgument);
+  REQUIRE(disk.contents().count("later") == 0);
+}
+
+TEST_CASE("What joins while a closed commit is completed belongs to the next") {
+  MemoryDisk disk;
+  OneEach late;
+  const auto store = OpenOn(disk);
+  late.store_ = store.get();
+  store->SetLateChanges(&late);
+  const auto number = store->Join();
+  late.Keep(*number, Put("late", "v"));
+  uint64_t next = 0;
+  late.meanwhile_ = [&] {
+    if (next != 0) return;
+    next = *store->Join();
+    REQUIRE_OK(store->ApplyTo(next, {Put("next", "v")}, {}));
+    REQUIRE_CODE(store->ApplyTo(next + 1, {Put("none", "v")}, {}), kInvalidArgument);
+  };
+  REQUIRE_OK(store->Commit(*number));
+  REQUIRE(next == *number + 1);
+  REQUIRE(disk.contents().count("late") == 1);
+  REQUIRE(disk.contents().count("next") == 0);
+  REQUIRE_OK(store->CommitAll());
+  REQUIRE(disk.contents().count("next") == 1);
+  REQUIRE(disk.contents().count("none") == 0);
+}
+
+TEST_CASE("What joined and was applied before its group closed is in it, and seen at once") {
+  MemoryDisk disk;
+  const auto store = OpenOn(disk);
+  const auto number = store->Join();
+  REQUIRE_OK(store->ApplyTo(*number, {Put("k", "v")}, {}));
+  REQUIRE(Read(*store, "k") == "v");
+  REQUIRE_OK(store->Commit(*number));
+  REQUIRE(disk.contents().at("k") == "v");
+}
+
+TEST_CASE("A commit that a full disk keeps from the disk has its late changes when it succeeds") {
+  MemoryDisk disk;
+  FakeParticipant participant;
+  OneEach late;
+  const auto store = OpenOn(disk, Unhurried(), &participant);
+  late.store_ = store.get();
+  store->SetLateChanges(&late);
+  const auto number = store->Join();
+  late.Keep(*number, Put("late", "v"));
+  participant.FailWith(StatusCode::kNoSpace);
+  REQUIRE_CODE(store->Commit(*number), kNoSpace);
+  participant.FailWith(StatusCode::kOk);
+  REQUIRE_OK(store->Commit(*number));
+  REQUIRE(disk.contents().at("late") == "v");
+  REQUIRE(store->counters()[0] == 1);
 }
 
 }  // namespace

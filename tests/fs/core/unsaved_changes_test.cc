@@ -1,0 +1,168 @@
+// Content that is kept back until its commit: a crash shows that it belongs there, and to no other.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+Bytes Text(std::string_view text) { return {AsBytes(text).begin(), AsBytes(text).end()}; }
+
+// A file that stays open, as one that is being written.
+InodeNumber OpenNew(FileSystem& fs, std::string_view name) {
+  auto created = fs.CreateFile(kRootInode, name, 0644, kCaller);
+  REQUIRE_OK(created);
+  return created->inode;
+}
+
+void WriteText(FileSystem& fs, InodeNumber inode, uint64_t offset, std::string_view text) {
+  REQUIRE_OK(fs.Write(inode, offset, AsBytes(text)));
+}
+
+AttributeChange NewTime(int64_t time) {
+  AttributeChange change;
+  change.mtime = time;
+  return change;
+}
+
+Bytes ContentOf(FileSystem& fs, std::string_view name) {
+  auto inode = Resolve(fs, name);
+  REQUIRE_OK(inode);
+  auto content = ReadFile(fs, *inode);
+  REQUIRE_OK(content);
+  return *content;
+}
+
+}  // namespace
+
+TEST_CASE("what was written is in the next commit, whoever asks for it") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "file");
+  WriteText(fs, file, 0, "accepted");
+  const InodeNumber other = MakeFile(fs, kRootInode, "other");
+  REQUIRE_OK(fs.Fsync(other));
+  store.Crash();
+  REQUIRE(ContentOf(store.Open(), "file") == Text("accepted"));
+}
+
+TEST_CASE("what was written after a commit is not in it") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "file");
+  WriteText(fs, file, 0, "before");
+  REQUIRE_OK(fs.SyncAll());
+  WriteText(fs, file, 0, "AFTER!");
+  REQUIRE(ContentOf(fs, "file") == Text("AFTER!"));
+  store.Crash();
+  REQUIRE(ContentOf(store.Open(), "file") == Text("before"));
+}
+
+TEST_CASE("fsync makes durable what was kept back, attributes too") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "file");
+  WriteText(fs, file, 0, "content");
+  AttributeChange change;
+  change.mode = 0600;
+  change.mtime = 12'345;
+  REQUIRE_OK(fs.SetAttributes(file, change));
+  REQUIRE_OK(fs.Fsync(file));
+  store.Crash();
+  FileSystem& again = store.Open();
+  REQUIRE(ContentOf(again, "file") == Text("content"));
+  const auto attributes = again.GetAttributes(*Resolve(again, "file"));
+  REQUIRE((attributes->mode & 07777) == 0600);
+  REQUIRE(attributes->mtime == 12'345);
+}
+
+TEST_CASE("a rename after a write is never there without it") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "new");
+  WriteText(fs, file, 0, "whole");
+  REQUIRE_OK(fs.Rename(kRootInode, "new", kRootInode, "name", RenameMode::kReplace));
+  REQUIRE_OK(fs.SyncAll());
+  store.Crash();
+  REQUIRE(ContentOf(store.Open(), "name") == Text("whole"));
+}
+
+TEST_CASE("of two files the one written later is never ahead of the other") {
+  // Commits happen all the time; which of them is the last one is different in each round.
+  for (int round = 0; round < 30; ++round) {
+    StoreFixture store;
+    FileSystem& fs = store.Open();
+    const InodeNumber first = OpenNew(fs, "first");
+    const InodeNumber second = OpenNew(fs, "second");
+    REQUIRE_OK(fs.SyncAll());
+    std::atomic<bool> stop = false;
+    std::thread syncer([&] {
+      while (!stop) fs.SyncAll().IgnoreError("the rounds show what was synced");
+    });
+    for (int i = 0; i < 40 + round; ++i) {
+      const std::string number = fmt::format("{:08}", i);
+      WriteText(fs, first, 0, number);
+      if (i % 7 == 3) REQUIRE_OK(fs.SetAttributes(first, NewTime(i)));
+      WriteText(fs, second, 0, number);
+    }
+    stop = true;
+    syncer.join();
+    WriteText(fs, first, 0, "99999999");
+    store.Crash();
+    FileSystem& again = store.Open();
+    const Bytes a = ContentOf(again, "first");
+    const Bytes b = ContentOf(again, "second");
+    INFO("round " << round << ": " << AsText(a) << ", " << AsText(b));
+    REQUIRE(AsText(a) >= AsText(b));
+    REQUIRE(AsText(a) != "99999999");
+  }
+}
+
+TEST_CASE("figures count what is kept back") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "file");
+  WriteText(fs, file, 0, "12345678");
+  REQUIRE(store.Stats().logical_bytes == 8);
+}
+
+TEST_CASE("files with changes kept back are not forgotten, however many there are") {
+  constexpr int kFiles = 5000;  // more than are kept loaded
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  for (int i = 0; i < kFiles; ++i) {
+    const InodeNumber file = MakeFile(fs, kRootInode, fmt::format("{}", i));
+    WriteText(fs, file, 0, fmt::format("content {}", i));
+  }
+  for (int i = 0; i < kFiles; i += 37) {
+    REQUIRE(ContentOf(fs, fmt::format("{}", i)) == Text(fmt::format("content {}", i)));
+  }
+  store.Reopen();
+  for (int i = 0; i < kFiles; i += 37) {
+    REQUIRE(ContentOf(store.fs(), fmt::format("{}", i)) == Text(fmt::format("content {}", i)));
+  }
+}
+
+TEST_CASE("a change that fails takes nothing away that was accepted before") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = OpenNew(fs, "file");
+  const InodeNumber directory = MakeDir(fs, kRootInode, "directory");
+  REQUIRE(directory != file);
+  WriteText(fs, file, 0, "accepted");
+  REQUIRE_CODE(fs.Rename(kRootInode, "file", kRootInode, "directory", RenameMode::kReplace),
+               kIsADirectory);
+  REQUIRE_CODE(fs.Write(file, UINT64_MAX - 3, AsBytes("12345678")), kFileTooLarge);
+  AttributeChange too_large;
+  too_large.size = UINT64_MAX;
+  REQUIRE_CODE(fs.SetAttributes(file, too_large), kFileTooLarge);
+  REQUIRE(ContentOf(fs, "file") == Text("accepted"));
+  store.Reopen();
+  REQUIRE(ContentOf(store.fs(), "file") == Text("accepted"));
+}
+
+}  // namespace siltfs::testing

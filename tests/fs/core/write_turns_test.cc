@@ -1,0 +1,115 @@
+// The order in which writers of one file go.
+#include "fs/core/write_turns.h"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace siltfs {
+namespace {
+
+constexpr std::chrono::hours kForever{1};
+constexpr uint64_t kPiece = 1U << 20;
+
+// Writers that wait in threads of their own, and the order in which they went.
+class Writers {
+ public:
+  explicit Writers(WriteTurns& turns) : turns_(turns) {}
+  ~Writers() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Returns when the writer waits.
+  void Wait(uint64_t piece) {
+    const size_t before = turns_.waiting();
+    threads_.emplace_back([this, piece] {
+      const WriteTurn turn(turns_, piece * kPiece, kPiece);
+      const std::scoped_lock lock(mutex_);
+      order_.push_back(piece);
+    });
+    while (turns_.waiting() == before) std::this_thread::yield();
+  }
+  std::vector<uint64_t> Order() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    return order_;
+  }
+
+ private:
+  WriteTurns& turns_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::vector<uint64_t> order_;
+};
+
+void Write(WriteTurns& turns, uint64_t piece) {
+  const WriteTurn turn(turns, piece * kPiece, kPiece);
+}
+
+void WriteStream(WriteTurns& turns, uint64_t pieces) {
+  for (uint64_t piece = 0; piece < pieces; ++piece) Write(turns, piece);
+}
+
+using Order = std::vector<uint64_t>;
+
+}  // namespace
+
+TEST_CASE("writers that wait for another go in the order of their offsets") {
+  WriteTurns turns(kForever);
+  Writers writers(turns);
+  turns.Begin(0, kPiece);
+  for (const uint64_t piece : {3, 1, 4, 2}) writers.Wait(piece);
+  turns.End();
+  REQUIRE(writers.Order() == Order{1, 2, 3, 4});
+}
+
+TEST_CASE("what lies before the stream goes after what continues it") {
+  WriteTurns turns(kForever);
+  Writers writers(turns);
+  turns.Begin(5 * kPiece, kPiece);
+  for (const uint64_t piece : {2, 7, 6}) writers.Wait(piece);
+  turns.End();
+  REQUIRE(writers.Order() == Order{6, 7, 2});
+}
+
+TEST_CASE("in a stream a write waits for the one before it") {
+  WriteTurns turns(kForever);
+  WriteStream(turns, 4);
+  Writers writers(turns);
+  writers.Wait(6);
+  writers.Wait(5);
+  REQUIRE(turns.waiting() == 2);
+  Write(turns, 4);
+  REQUIRE(writers.Order() == Order{5, 6});
+}
+
+TEST_CASE("a gap that nobody fills ends the stream, and nobody waits for another") {
+  WriteTurns turns(std::chrono::milliseconds(1));
+  WriteStream(turns, 4);
+  Writers writers(turns);
+  Write(turns, 6);  // returns, though nobody writes 4 and 5
+  Write(turns, 9);
+  Write(turns, 8);
+  REQUIRE(turns.waiting() == 0);
+}
+
+TEST_CASE("without a stream nobody waits for a gap") {
+  WriteTurns turns(kForever);
+  for (const uint64_t piece : {7, 2, 3, 9, 1, 2, 8}) Write(turns, piece);
+  REQUIRE(turns.waiting() == 0);
+}
+
+TEST_CASE("in a stream nobody waits who writes before its end, or far behind it") {
+  WriteTurns turns(kForever);
+  WriteStream(turns, 8);
+  Write(turns, 2);
+  WriteStream(turns, 8);
+  Write(turns, 100);
+  REQUIRE(turns.waiting() == 0);
+}
+
+}  // namespace siltfs
