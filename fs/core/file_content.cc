@@ -15,6 +15,9 @@ namespace {
 // Chunks that start where the data before is not known (writes that overtake each other) are likely
 // to be cut again by the fold; so they wait as plain bytes for the gap to fill, up to this many.
 constexpr uint64_t kMaxWaitingBytes = 4u << 20;
+// Less than this of a stream is not worth cutting: what is left over at its end would be cut again
+// with every write, and names are made of many chunks at once.
+constexpr uint64_t kLeastToCut = 128U << 10;
 // When an overlay is folded although its file is in use.
 constexpr uint64_t kMaxOverlaySlices = 8192;
 constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
@@ -173,7 +176,7 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
   Bytes joined;
   ByteView stream = data;
   const bool is_stream = IsStreamStart(record, overlay, before.begin);
-  if (is_stream || waiting >= kMaxWaitingBytes) {
+  if (waiting >= (is_stream ? kLeastToCut : kMaxWaitingBytes)) {
     if (before.size() > 0 || behind.size() > 0) {
       joined.reserve(waiting);
       auto append = [&joined](const OverlayPiece& piece) {

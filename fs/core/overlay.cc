@@ -121,17 +121,24 @@ void Overlay::Visit(uint64_t begin, uint64_t end,
     } else if (value.kind == Kind::kHole) {
       if (!visit({.kind = OverlayPiece::Kind::kHole, .offset = at, .length = stop - at})) return;
     } else {
-      OverlayExtent part = Part(value, at - extent->first, stop - extent->first);
-      uint64_t slice_at = at;
-      for (const ChunkSlice& slice : part.slices) {
-        if (!visit({.kind = OverlayPiece::Kind::kChunk,
-                    .offset = slice_at,
-                    .length = slice.length,
-                    .plain = {},
-                    .slice = slice})) {
-          return;
+      uint64_t slice_begin = extent->first;
+      for (const ChunkSlice& whole : value.slices) {
+        const uint64_t from = std::max(slice_begin, at);
+        const uint64_t to = std::min(slice_begin + whole.length, stop);
+        if (from < to) {
+          ChunkSlice slice = whole;
+          slice.skip += static_cast<uint32_t>(from - slice_begin);
+          slice.length = static_cast<uint32_t>(to - from);
+          if (!visit({.kind = OverlayPiece::Kind::kChunk,
+                      .offset = from,
+                      .length = slice.length,
+                      .plain = {},
+                      .slice = slice})) {
+            return;
+          }
         }
-        slice_at += slice.length;
+        slice_begin += whole.length;
+        if (slice_begin >= stop) break;
       }
     }
     at = stop;
