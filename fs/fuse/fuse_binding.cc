@@ -10,6 +10,7 @@
 #include "fs/fuse/fuse_log_capture.h"
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
+#include "fs/fuse/request_loop.h"
 
 namespace siltfs {
 namespace {
@@ -64,9 +65,6 @@ std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
 struct SessionDestroyer {
   void operator()(fuse_session* session) const { fuse_session_destroy(session); }
 };
-struct LoopConfigDestroyer {
-  void operator()(fuse_loop_config* config) const { fuse_loop_cfg_destroy(config); }
-};
 
 class Session final : public FuseBinding {
  public:
@@ -102,11 +100,7 @@ class Session final : public FuseBinding {
   }
 
   Status Serve() override {
-    const std::unique_ptr<fuse_loop_config, LoopConfigDestroyer> config(fuse_loop_cfg_create());
-    fuse_loop_cfg_set_max_threads(config.get(), kMaxThreads);
-    // Threads that end when idle would be made anew with the next burst of requests.
-    fuse_loop_cfg_set_idle_threads(config.get(), kMaxThreads);
-    const int outcome = fuse_session_loop_mt(session_.get(), config.get());
+    const int outcome = fuse::ServeRequests(session_.get(), kMaxThreads);
     context_.tasks.Finish();
     if (outcome >= 0) return {};
     return Status(StatusCode::kIoError,

@@ -10,10 +10,10 @@
 // are never reused. FLUSH and OPENDIR are declined for good (ENOSYS), which saves a round trip for
 // every close and every directory.
 //
-// Thread-safety: Serve runs the request loop on up to kMaxThreads threads of its own; everything
-// else belongs to one thread. There is no call that ends Serve: whoever wants an end unmounts.
-// Ownership: borrows the FileSystem and the Env, which must outlive it; does not close the
-// FileSystem. Memory: each thread owns a request buffer of 1 MiB, each READ in progress a reply
+// Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
+// everything else belongs to one thread. There is no call that ends Serve: whoever wants an end
+// unmounts. Ownership: borrows the FileSystem and the Env, which must outlive it; does not close
+// the FileSystem. Memory: each thread owns a request buffer of 1 MiB, each READ in progress a reply
 // buffer of at most as much.
 #pragma once
 

@@ -1,0 +1,197 @@
+#include "fs/fuse/request_loop.h"
+
+#include <linux/fuse.h>
+#include <poll.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs::fuse {
+namespace {
+
+// What may wait for the device, or works on more than a little data, is not answered by the leader.
+constexpr size_t kQuickWriteBytes = 64U << 10;
+
+class Request {
+ public:
+  Request() = default;
+  ~Request() { std::free(buffer_.mem); }  // libfuse allocates it when it is first used
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  int Receive(fuse_session* session) { return fuse_session_receive_buf(session, &buffer_); }
+  void Answer(fuse_session* session) { fuse_session_process_buf(session, &buffer_); }
+  bool IsQuick() const;
+
+ private:
+  fuse_buf buffer_ = {};
+};
+
+bool Request::IsQuick() const {
+  fuse_in_header header;
+  if (buffer_.size < sizeof header) return false;
+  std::memcpy(&header, buffer_.mem, sizeof header);
+  switch (header.opcode) {
+    case FUSE_SETATTR: {
+      fuse_setattr_in change;
+      if (buffer_.size < sizeof header + sizeof change) return false;
+      std::memcpy(&change, static_cast<const uint8_t*>(buffer_.mem) + sizeof header, sizeof change);
+      return (change.valid & FATTR_SIZE) == 0;
+    }
+    case FUSE_WRITE:
+      return buffer_.size <= kQuickWriteBytes;
+    case FUSE_READ:
+    case FUSE_RELEASE:  // folds the file
+    case FUSE_FSYNC:
+    case FUSE_FSYNCDIR:
+    case FUSE_SYNCFS:
+    case FUSE_FALLOCATE:
+    case FUSE_COPY_FILE_RANGE:
+    case FUSE_LSEEK:
+    case FUSE_INIT:
+    case FUSE_DESTROY:
+      return false;
+    default:
+      return true;
+  }
+}
+
+class RequestLoop {
+ public:
+  RequestLoop(fuse_session* session, std::chrono::nanoseconds patience)
+      : session_(session), patience_(patience) {}
+
+  int Run(unsigned count) SILTFS_EXCLUDES(mutex_) {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < count; ++i) threads.emplace_back([this, me = i + 1] { Work(me); });
+    for (std::thread& thread : threads) thread.join();
+    const MutexLock lock(mutex_);
+    return outcome_.value_or(0);
+  }
+
+ private:
+  using ThreadNumber = unsigned;
+  static constexpr ThreadNumber kNobody = 0;
+
+  void Work(ThreadNumber me) {
+    Request request;
+    while (WaitForLead(me)) Lead(me, request);
+  }
+  // False at the end.
+  bool WaitForLead(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
+  // Takes the lead if the leader answers one request for too long. Returns when it did, when the
+  // lead is nobody's, when nothing was answered for a while, or at the end.
+  void Watch(ThreadNumber me) SILTFS_REQUIRES(mutex_);
+  // Returns when the lead is another's, or at the end.
+  void Lead(ThreadNumber me, Request& request) SILTFS_EXCLUDES(mutex_);
+  void AnswerAsLeader(Request& request) SILTFS_EXCLUDES(mutex_);
+  void HandOver(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
+  void End(int outcome) SILTFS_EXCLUDES(mutex_);
+  bool MoreWait() const {
+    pollfd device{.fd = fuse_session_fd(session_), .events = POLLIN, .revents = 0};
+    return poll(&device, 1, 0) > 0;
+  }
+
+  fuse_session* const session_;
+  const std::chrono::nanoseconds patience_;
+
+  // Changed under mutex_; a leader looks without it whether he still is.
+  std::atomic<ThreadNumber> leader_ = kNobody;
+  // The number of the request that the leader answers; 0 while it reads.
+  std::atomic<uint64_t> answering_ = 0;
+  std::atomic<uint64_t> answered_by_leaders_ = 0;
+  // A thread watches the leader, or was asked to.
+  std::atomic<bool> watched_ = false;
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool watch_wanted_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::optional<int> outcome_ SILTFS_GUARDED_BY(mutex_);
+};
+
+bool RequestLoop::WaitForLead(ThreadNumber me) {
+  const MutexLock lock(mutex_);
+  while (!outcome_) {
+    if (leader_ == kNobody) leader_ = me;
+    if (leader_ == me) return true;
+    if (watch_wanted_) {
+      Watch(me);
+    } else {
+      changed_.Wait(mutex_);
+    }
+  }
+  return false;
+}
+
+void RequestLoop::Watch(ThreadNumber me) {
+  watch_wanted_ = false;
+  for (uint64_t seen = answered_by_leaders_; !outcome_ && leader_ != kNobody;) {
+    const uint64_t answering = answering_;
+    changed_.WaitFor(mutex_, patience_);
+    if (answering != 0 && answering_ == answering) {
+      answering_ = 0;
+      leader_ = me;
+      break;
+    }
+    const uint64_t now = answered_by_leaders_;
+    if (now == seen && answering_ == 0) break;
+    seen = now;
+  }
+  watched_ = false;
+}
+
+void RequestLoop::HandOver(ThreadNumber me) {
+  const MutexLock lock(mutex_);
+  if (leader_ == me) leader_ = kNobody;
+  changed_.NotifyOne();
+}
+
+void RequestLoop::End(int outcome) {
+  const MutexLock lock(mutex_);
+  if (!outcome_) outcome_ = outcome;
+  changed_.NotifyAll();
+}
+
+void RequestLoop::AnswerAsLeader(Request& request) {
+  uint64_t number = ++answered_by_leaders_;
+  answering_ = number;
+  if (!watched_.exchange(true)) {
+    const MutexLock lock(mutex_);
+    watch_wanted_ = true;
+    changed_.NotifyOne();
+  }
+  request.Answer(session_);
+  answering_.compare_exchange_strong(number, 0);  // unless another leads by now
+}
+
+void RequestLoop::Lead(ThreadNumber me, Request& request) {
+  while (leader_ == me) {
+    const int got = request.Receive(session_);
+    if (got == -EINTR) continue;
+    if (got <= 0) return End(got);
+    const bool quick = request.IsQuick() && !MoreWait();
+    if (leader_ != me) return request.Answer(session_);  // taken while it answered the one before
+    if (quick) {
+      AnswerAsLeader(request);
+    } else {
+      HandOver(me);
+      return request.Answer(session_);
+    }
+  }
+}
+
+}  // namespace
+
+int ServeRequests(fuse_session* session, unsigned threads, std::chrono::nanoseconds patience) {
+  return RequestLoop(session, patience).Run(threads);
+}
+
+}  // namespace siltfs::fuse
