@@ -90,6 +90,7 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   if (offset < record.recipe_limit) {
     const uint64_t end = std::min<uint64_t>(record.recipe_limit, offset + out.size());
     RecipeReader reader(chunks_, record.recipe);
+    ChunkStore::Trail trail;
     for (reader.Seek(offset); offset < end; reader.Next()) {
       if (!reader.Valid()) {
         if (!reader.status().ok()) return reader.status();
@@ -102,8 +103,8 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
       if (entry.is_hole()) {
         std::memset(out.data(), 0, count);
       } else {
-        SILTFS_ASSIGN_OR_RETURN(ChunkBytes chunk,
-                                chunks_.Get(entry.name, static_cast<uint32_t>(entry.length)));
+        SILTFS_ASSIGN_OR_RETURN(
+            ChunkBytes chunk, chunks_.Get(entry.name, static_cast<uint32_t>(entry.length), trail));
         std::memcpy(out.data(), chunk.bytes.data() + skip, count);
       }
       out = out.subspan(count);

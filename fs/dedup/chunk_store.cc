@@ -363,13 +363,21 @@ Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> na
 }
 
 Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
+  Trail trail;
+  return Get(name, length, trail);
+}
+
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail& trail) {
   Parts& p = *parts_;
+  if (auto found = p.reader->Follow(name, length, trail)) {
+    return ChunkBytes{std::move(found->block), found->bytes};
+  }
   if (p.pipeline) {
     if (auto pending = p.pipeline->GetPending(name)) {
       if (pending->bytes.size() == length) return ChunkBytes{pending->owner, pending->bytes};
     }
   }
-  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length));
+  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length, trail));
   return ChunkBytes{found.block, found.bytes};
 }
 

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/dedup/chunk_reader.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe_node.h"
 #include "fs/meta/segment_record.h"
@@ -85,6 +86,10 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // superblock's chunk_max long.
   Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
+  // For who gets one chunk of a file after another: the next one is often found where the last one
+  // was, without a look-up. The trail is the caller's, empty at first, and holds a block.
+  using Trail = ChunkReader::Trail;
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, Trail& trail);
 
   // Recipe nodes, in segments of their own, uncompressed.
   Result<ChunkName> PutNode(ByteView node) override;
