@@ -157,10 +157,90 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
 
 Result<DecodedBlockPtr> ChunkReader::ReadBlock(SegmentId segment, uint32_t offset,
                                                size_t expected_bytes) {
-  return blocks_.Get(segment, offset, [&]() -> Result<DecodedBlockPtr> {
-    SILTFS_ASSIGN_OR_RETURN(auto reader, segments_.Open(segment));
-    return reader->ReadBlock(offset, expected_bytes);
+  return blocks_.Get(segment, offset, [&] { return DecodeBlock(segment, offset, expected_bytes); });
+}
+
+Result<DecodedBlockPtr> ChunkReader::DecodeBlock(SegmentId segment, uint32_t offset,
+                                                 size_t expected_bytes) {
+  SILTFS_ASSIGN_OR_RETURN(auto reader, segments_.Open(segment));
+  return reader->ReadBlock(offset, expected_bytes);
+}
+
+void ChunkReader::Prefetch(const Place& place) {
+  blocks_.Prefetch(place.segment, place.block_offset, [&] {
+    return DecodeBlock(place.segment, place.block_offset, place.block_bytes);
   });
+}
+
+std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32_t ordinal,
+                                                       const Place& last) {
+  if (segment == last.segment && ordinal >= last.ordinal && ordinal < last.end_ordinal) {
+    Place place = last;
+    place.ordinal = ordinal;
+    return place;
+  }
+  auto found = segments_.FindBlock(segment, ordinal);
+  if (!found.ok()) {
+    found.status().IgnoreError("then the place is not known");
+    return std::nullopt;
+  }
+  if (!*found) return std::nullopt;
+  return Place{segment, ordinal, (*found)->place.block_offset, (*found)->end_ordinal,
+               ExpectedBytes(**found)};
+}
+
+std::optional<ChunkReader::Place> ChunkReader::LocateInWindows(const ChunkName& name,
+                                                               const Place& last) {
+  if (last.segment != kNoSegment) {
+    const uint32_t next = last.ordinal + 1;
+    auto chunk = windows_.At(last.segment, next);
+    if (!chunk && FooterWindows::WindowStart(next) == next) {
+      LoadWindow(last.segment, next);
+      chunk = windows_.At(last.segment, next);
+    }
+    if (chunk && chunk->name_prefix == name.Prefix64()) return PlaceOf(last.segment, next, last);
+  }
+  const auto hit = windows_.Find(name);
+  if (!hit) return std::nullopt;
+  return PlaceOf(hit->segment, hit->ordinal, last);
+}
+
+void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
+                         std::span<std::optional<Place>> places) {
+  std::vector<size_t> unknown;
+  for (size_t i = 0; i < names.size(); ++i) unknown.push_back(i);
+  const auto before = [&](size_t i) { return i > 0 && places[i - 1] ? *places[i - 1] : last; };
+  const auto drop_known = [&] {
+    std::erase_if(unknown, [&](size_t i) {
+      places[i] = LocateInWindows(names[i], before(i));
+      return places[i].has_value();
+    });
+  };
+  const auto ask_index = [&](size_t count) {
+    std::vector<ChunkName> asked;
+    for (size_t k = 0; k < count; ++k) asked.push_back(names[unknown[k]]);
+    std::vector<std::optional<Location>> locations(count);
+    index_.Get(asked, locations).IgnoreError("then these places are not known");
+    for (size_t k = 0; k < count; ++k) {
+      const size_t i = unknown[k];
+      const auto extra = unindexed_.find(names[i]);
+      if (extra != unindexed_.end()) locations[k] = extra->second;
+      if (!locations[k]) continue;
+      LoadWindow(locations[k]->segment, locations[k]->ordinal);
+      places[i] = PlaceOf(locations[k]->segment, locations[k]->ordinal, before(i));
+    }
+    unknown.erase(unknown.begin(), unknown.begin() + static_cast<ptrdiff_t>(count));
+  };
+  drop_known();
+  if (!unknown.empty()) {
+    // The first one brings in a window, which mostly knows the next ones, too.
+    ask_index(1);
+    drop_known();
+    ask_index(unknown.size());
+  }
+  for (const auto& place : places) {
+    if (place) last = *place;
+  }
 }
 
 void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {

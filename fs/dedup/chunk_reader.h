@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "fs/dedup/block_cache.h"
@@ -47,6 +48,22 @@ class ChunkReader {
   // As far as the trail leads, and no further.
   std::optional<Found> Follow(const ChunkName& name, uint32_t length, Trail& trail);
 
+  // Where a chunk lies, as far as it can be said without reading blocks.
+  struct Place {
+    SegmentId segment = kNoSegment;
+    uint32_t ordinal = 0;
+    uint32_t block_offset = 0;
+    uint32_t end_ordinal = 0;  // no chunk from here on is in the block
+    size_t block_bytes = kUsualBlockBytes;
+  };
+  // places[i] is names[i]'s, empty where it is not known. A hint. `last` is where the chunk before
+  // names[0] was found, if anywhere, and becomes where the last one was. Reads footers and index.
+  void Locate(std::span<const ChunkName> names, Place& last,
+              std::span<std::optional<Place>> places);
+  // Decodes the block at the place into the cache, unless it is there or on its way; whether it
+  // fails is for those to find out who want a chunk of it.
+  void Prefetch(const Place& place);
+
   // What the chunk table says of the place an index entry points to; empty if there is no chunk.
   // Fails where there may be one that cannot be read.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
@@ -70,6 +87,10 @@ class ChunkReader {
   // it may have been but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
                                       const ChunkName& name, uint32_t length, Trail& trail);
+  Result<DecodedBlockPtr> DecodeBlock(SegmentId segment, uint32_t offset, size_t expected_bytes);
+  // By the footer windows that are here, above all the one in which `last` lies.
+  std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
+  std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);
   Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset,
                                     size_t expected_bytes = kUsualBlockBytes);
   // The first failure met on the way to a chunk: what to report if it is not found elsewhere.
