@@ -49,21 +49,15 @@ Readahead::~Readahead() {
   for (std::thread& thread : threads) thread.join();
 }
 
-size_t Readahead::BlocksAhead() const {
-  size_t blocks = 0;
-  for (const StreamPtr& stream : streams_) blocks += stream->ahead.size();
-  return blocks;
-}
-
 size_t Readahead::blocks_ahead() const {
   MutexLock lock(mutex_);
-  return BlocksAhead();
+  return ahead_;
 }
 
 size_t Readahead::AllowedBlocks(const Stream& stream) const {
   const size_t share = std::max<size_t>(total_blocks_ / std::max<size_t>(walked_, 1), 1);
   const size_t allowed = std::min({stream.window, stream_blocks_, share});
-  const size_t others = BlocksAhead() - stream.ahead.size();
+  const size_t others = ahead_ + reserved_ - stream.ahead.size();
   return std::min(allowed, total_blocks_ - std::min(total_blocks_, others));
 }
 
@@ -103,6 +97,10 @@ Readahead::StreamPtr Readahead::Find(uint64_t file, uint64_t offset, uint64_t le
 
 void Readahead::End(StreamList::iterator stream) {
   if ((*stream)->walk) --walked_;
+  ahead_ -= (*stream)->ahead.size();
+  (*stream)->ahead.clear();
+  (*stream)->asked = 0;
+  (*stream)->ended = true;
   streams_.erase(stream);
 }
 
@@ -132,6 +130,7 @@ void Readahead::Advance(Stream& stream, uint64_t offset, uint64_t length) {
   // What the reader has come to is his; the block he is in the middle of is the last of them.
   while (!stream.ahead.empty() && stream.ahead.front().offset < stream.next) {
     stream.ahead.pop_front();
+    --ahead_;
     if (stream.asked > 0) --stream.asked;
   }
 }
@@ -153,15 +152,16 @@ void Readahead::Note(uint64_t file, const Recipe& recipe, uint64_t limit, uint64
   }
   Advance(*stream, offset, length);
   const bool over = stream->gaps > stream->in_order + kMaxGaps || stream->next >= limit;
-  if (over) return End(std::find(streams_.begin(), streams_.end(), stream));
-  if (!stream->walk && stream->in_order > 0) {
+  if (over) End(std::find(streams_.begin(), streams_.end(), stream));
+  if (!over && !stream->walk && stream->in_order > 0) {
     stream->walk = std::make_shared<Stream::Walk>(nodes_, recipe, limit);
     ++walked_;
     if (threads_.empty()) {
       for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
     }
   }
-  if (Wanted(*stream) || CanPlan(*stream)) work_.NotifyAll();
+  // What one stream gives up another may use.
+  if (HasWork()) work_.NotifyAll();
 }
 
 void Readahead::Forget(uint64_t file) {
@@ -171,6 +171,7 @@ void Readahead::Forget(uint64_t file) {
     if ((*stream)->file == file) End(stream);
     stream = next;
   }
+  if (HasWork()) work_.NotifyAll();
 }
 
 void Readahead::WaitUntilIdle() {
@@ -226,6 +227,7 @@ void Readahead::Work() {
     if (stopping_) break;
     const StreamPtr stream = NextWithWork();
     if (!stream) {
+      if (busy_ == 0) idle_.NotifyAll();
       work_.Wait(mutex_);
       continue;
     }
@@ -242,20 +244,23 @@ void Readahead::Work() {
       const size_t blocks = AllowedBlocks(*stream) - stream->ahead.size();
       std::vector<ChunkReader::Place> known;
       for (const Ahead& ahead : stream->ahead) known.push_back(ahead.place);
+      reserved_ += blocks;
       mutex_.Unlock();
       bool at_end = false;
       std::vector<Ahead> planned = Plan(*walk, from, blocks, std::move(known), at_end);
       mutex_.Lock();
+      reserved_ -= blocks;
       stream->planning = false;
       stream->at_end = at_end;
-      for (Ahead& ahead : planned) {
-        if (ahead.offset >= stream->next) stream->ahead.push_back(std::move(ahead));
+      for (const Ahead& ahead : planned) {
+        if (stream->ended || ahead.offset < stream->next) continue;
+        stream->ahead.push_back(ahead);
+        ++ahead_;
       }
       if (planned.empty() && !at_end) stream->window = 0;  // until the reader has gone on
       if (Wanted(*stream)) work_.NotifyAll();
     }
     --busy_;
-    if (busy_ == 0) idle_.NotifyAll();
   }
   mutex_.Unlock();
 }

@@ -75,6 +75,7 @@ class Readahead {
     size_t asked = 0;  // of `ahead`, what some thread has taken on
     bool planning = false;
     bool at_end = false;
+    bool ended = false;  // not in streams_ any more
     struct Walk;
     std::shared_ptr<Walk> walk;  // null until it is known to be one
   };
@@ -88,7 +89,6 @@ class Readahead {
   bool Wanted(const Stream& stream) const { return stream.asked < stream.ahead.size(); }
   bool CanPlan(const Stream& stream) const SILTFS_REQUIRES(mutex_);
   size_t AllowedBlocks(const Stream& stream) const SILTFS_REQUIRES(mutex_);
-  size_t BlocksAhead() const SILTFS_REQUIRES(mutex_);
   StreamPtr Find(uint64_t file, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
   void Advance(Stream& stream, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
   void DropIdle() SILTFS_REQUIRES(mutex_);
@@ -107,8 +107,10 @@ class Readahead {
   mutable Mutex mutex_;
   CondVar work_;
   CondVar idle_;
-  StreamList streams_ SILTFS_GUARDED_BY(mutex_);  // whose turn is next, first
-  size_t walked_ SILTFS_GUARDED_BY(mutex_) = 0;   // streams that have a walk
+  StreamList streams_ SILTFS_GUARDED_BY(mutex_);   // whose turn is next, first
+  size_t ahead_ SILTFS_GUARDED_BY(mutex_) = 0;     // blocks, of all of them
+  size_t reserved_ SILTFS_GUARDED_BY(mutex_) = 0;  // blocks, by those who plan
+  size_t walked_ SILTFS_GUARDED_BY(mutex_) = 0;    // streams that have a walk
   uint64_t notes_ SILTFS_GUARDED_BY(mutex_) = 0;
   size_t busy_ SILTFS_GUARDED_BY(mutex_) = 0;  // threads
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
