@@ -57,6 +57,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
   if (offset >= record.size) return size_t{0};
   out = out.first(std::min<uint64_t>(out.size(), record.size - offset));
   Status status;
+  ChunkStore::Trail trail;
   overlay.Visit(offset, offset + out.size(), [&](const OverlayPiece& piece) {
     MutableByteView target = out.subspan(piece.offset - offset, piece.length);
     switch (piece.kind) {
@@ -67,7 +68,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
         std::memset(target.data(), 0, target.size());
         break;
       case OverlayPiece::Kind::kChunk: {
-        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length);
+        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length, trail);
         if (!chunk.ok()) {
           status = std::move(chunk).status();
           return false;

@@ -32,13 +32,15 @@ struct Fixture {
 };
 
 TEST_CASE_METHOD(Fixture, "a large file is read from flash once, and its tables once a segment") {
-  const Bytes data = RandomBytes(1, 24u << 20);
+  const Bytes data = RandomBytes(1, 40u << 20);
   const InodeNumber inode = Cold("a", data);
   const uint64_t before = store.env().Count(FaultEnv::Call::kRead, ".seg");
   for (size_t at = 0; at < data.size(); at += kPiece) RequireSame(inode, at, kPiece, data);
-  // A block is 128 KiB; windows, tables, trailers and nodes come to less than a tenth of the reads.
+  // A block is 128 KiB, one read of a sealed segment (32 MiB) and two of the open one behind it;
+  // windows, tables, trailers and nodes are read for many at once.
   const uint64_t reads = store.env().Count(FaultEnv::Call::kRead, ".seg") - before;
-  CHECK(reads < data.size() / kPiece * 3);
+  UNSCOPED_INFO(reads << " reads");
+  CHECK(reads < data.size() / kPiece * 3 / 2);
 }
 
 TEST_CASE_METHOD(Fixture,

@@ -195,8 +195,9 @@ TEST_CASE("a reader that has gone holds nothing of what others may have ahead") 
   CHECK(Ahead(store) == kMaxAheadOfOne);
   SECTION("as it was closed") { store.chunks().ForgetReads(1); }
   SECTION("as the others know after a while") {
-    const Recipe none;
-    for (uint64_t i = 0; i < 600; ++i) store.chunks().NoteRead(99, RecipeOf(put), 1, i << 30, 1);
+    const Recipe recipe = RecipeOf(put);
+    for (uint64_t i = 0; i < 600; ++i)
+      store.chunks().NoteRead(99, recipe, recipe.size(), i << 30, 1);
   }
   CHECK(Ahead(store) == 0);
 }
@@ -212,6 +213,26 @@ TEST_CASE("reads that overtake each other are a stream all the same") {
     }
     if (at > 40) CHECK(Ahead(store) > 0);
   }
+}
+
+TEST_CASE("a trail leads nobody astray, in whatever order chunks are got") {
+  StoreUnderTest store(Settings());
+  const PutChunks put = PutCold(store, 1, 450);
+  ChunkStore::Trail trail;
+  Random random(11);
+  size_t at = 0;
+  for (int i = 0; i < 2000; ++i) {
+    // Runs forward, the same again, and jumps.
+    const uint64_t how = random.Below(8);
+    if (how == 0) at = random.Below(put.chunks.size());
+    if (how > 1) at = (at + 1) % put.chunks.size();
+    auto got = store.chunks().Get(put.names[at], kChunkBytes, trail);
+    REQUIRE_OK(got);
+    REQUIRE(std::ranges::equal(got->bytes, put.chunks[at]));
+  }
+  // The name alone is not enough.
+  REQUIRE_OK(store.chunks().Get(put.names[10], kChunkBytes, trail));
+  CHECK(!store.chunks().Get(put.names[11], kChunkBytes - 1, trail).ok());
 }
 
 TEST_CASE("a damaged block is an error for its chunks and no others, though it was read ahead") {
