@@ -17,6 +17,7 @@ constexpr size_t kFirstWindow = 4;
 // in a few blocks.
 constexpr uint64_t kMaxDistance = 4;
 constexpr size_t kMaxBatch = 64;
+constexpr uint64_t kNotesPerSweep = 64;
 
 }  // namespace
 
@@ -139,7 +140,7 @@ void Readahead::Note(uint64_t file, const Recipe& recipe, uint64_t limit, uint64
                      uint64_t length) {
   if (options_.threads == 0 || total_blocks_ == 0 || stream_blocks_ == 0 || length == 0) return;
   MutexLock lock(mutex_);
-  ++notes_;
+  if (++notes_ % kNotesPerSweep == 0) DropIdle();
   StreamPtr stream = Find(file, offset, length);
   if (!stream) {
     DropIdle();
