@@ -196,8 +196,7 @@ TEST_CASE("a reader that has gone holds nothing of what others may have ahead") 
   SECTION("as it was closed") { store.chunks().ForgetReads(1); }
   SECTION("as the others know after a while") {
     const Recipe recipe = RecipeOf(put);
-    for (uint64_t i = 0; i < 600; ++i)
-      store.chunks().NoteRead(99, recipe, recipe.size(), i << 30, 1);
+    for (int i = 0; i < 600; ++i) store.chunks().NoteRead(99, recipe, recipe.size(), 0, 1);
   }
   CHECK(Ahead(store) == 0);
 }
