@@ -2,8 +2,9 @@
 // blocks of sealed and open segments alike.
 //
 // Thread-safety: every call from any thread. Memory: the block tables of the segments used last, 8
-// bytes a block (some 5 KiB for a segment of usual blocks), kTableBytes at most. Errors: kNotFound for a segment that is not there (an
-// index entry that points into it is a miss), kCorruption and kIoError as SegmentReader.
+// bytes a block (some 5 KiB for a segment of usual blocks), kTableBytes at most. Errors: kNotFound
+// for a segment that is not there (an index entry that points into it is a miss), kCorruption and
+// kIoError as SegmentReader.
 #pragma once
 
 #include <memory>
