@@ -60,6 +60,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
   if (offset >= record.size) return size_t{0};
   out = out.first(std::min<uint64_t>(out.size(), record.size - offset));
   Status status;
+  ChunkStore::Trail trail;
   overlay.Visit(offset, offset + out.size(), [&](const OverlayPiece& piece) {
     MutableByteView target = out.subspan(piece.offset - offset, piece.length);
     switch (piece.kind) {
@@ -70,7 +71,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
         std::memset(target.data(), 0, target.size());
         break;
       case OverlayPiece::Kind::kChunk: {
-        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length);
+        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length, trail);
         if (!chunk.ok()) {
           status = std::move(chunk).status();
           return false;
@@ -93,6 +94,7 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   if (offset < record.recipe_limit) {
     const uint64_t end = std::min<uint64_t>(record.recipe_limit, offset + out.size());
     RecipeReader reader(chunks_, record.recipe);
+    ChunkStore::Trail trail;
     for (reader.Seek(offset); offset < end; reader.Next()) {
       if (!reader.Valid()) {
         if (!reader.status().ok()) return reader.status();
@@ -105,8 +107,8 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
       if (entry.is_hole()) {
         std::memset(out.data(), 0, count);
       } else {
-        SILTFS_ASSIGN_OR_RETURN(ChunkBytes chunk,
-                                chunks_.Get(entry.name, static_cast<uint32_t>(entry.length)));
+        SILTFS_ASSIGN_OR_RETURN(
+            ChunkBytes chunk, chunks_.Get(entry.name, static_cast<uint32_t>(entry.length), trail));
         std::memcpy(out.data(), chunk.bytes.data() + skip, count);
       }
       out = out.subspan(count);

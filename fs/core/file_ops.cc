@@ -12,6 +12,8 @@ namespace {
 // Less than this in an overlay is not folded to relieve memory: it is the tail of a stream, or soon
 // dropped. Nor is a file folded to copy less into it.
 constexpr uint64_t kWorthFolding = 256u << 10;
+// A smaller file is read before readahead gets going.
+constexpr uint64_t kWorthReadahead = 512u << 10;
 
 }  // namespace
 
@@ -38,7 +40,10 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (inode->open_count > 0) --inode->open_count;
-    if (inode->open_count == 0) inode->times_told = false;
+    if (inode->open_count == 0) {
+      inode->times_told = false;
+      chunks_->ForgetReads(number);
+    }
     fold = inode->open_count == 0 && NeedsFold(*inode);
   }
   if (fold) FoldAndLog(number);
@@ -49,7 +54,10 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
   size_t count = 0;
   SILTFS_RETURN_IF_ERROR(WithLoaded(number, true, [&](const Inode& inode) -> Status {
     if (inode.record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
-    SILTFS_ASSIGN_OR_RETURN(count, content_.Read(inode.record, inode.overlay, offset, out));
+    const InodeRecord& record = inode.record;
+    SILTFS_ASSIGN_OR_RETURN(count, content_.Read(record, inode.overlay, offset, out));
+    if (record.IsRegular() && record.recipe_limit >= kWorthReadahead)
+      chunks_->NoteRead(number, record.recipe, record.recipe_limit, offset, count);
     return Status::Ok();
   }));
   return count;

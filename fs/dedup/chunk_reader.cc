@@ -12,6 +12,14 @@ bool MeansNotHere(const Status& status) {
   return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kInvalidArgument);
 }
 
+// A hint may be wrong, and what lies between two blocks may be damage: more than this is no block.
+constexpr size_t kMaxExpectedBytes = 512u << 10;
+
+size_t ExpectedBytes(const BlockTable::Found& found) {
+  const bool likely = found.bytes > 0 && found.bytes <= kMaxExpectedBytes;
+  return likely ? found.bytes : kUsualBlockBytes;
+}
+
 }  // namespace
 
 class ChunkReader::Damage {
@@ -39,10 +47,28 @@ ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
   for (const IndexEntry& entry : options.unindexed) unindexed_[entry.name] = entry.location;
 }
 
-Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length) {
+std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uint32_t length,
+                                                      Trail& trail) {
+  if (!trail.block) return std::nullopt;
+  if (trail.next == trail.block->chunk_count()) {
+    // A block is followed by the next one.
+    const BlockHead& head = trail.block->head();
+    const uint32_t offset = trail.block_offset + head.total_bytes();
+    auto next = blocks_.Find(head.segment, offset);
+    if (!next) return std::nullopt;
+    trail = {std::move(next), offset, 0};
+  }
+  const ChunkRecord& record = trail.block->records()[trail.next];
+  if (record.name != name || record.length != length) return std::nullopt;
+  const ByteView bytes = trail.block->chunk(trail.next++);
+  return Found{trail.block, bytes};
+}
+
+Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length, Trail& trail) {
+  if (auto found = Follow(name, length, trail)) return *std::move(found);
   Damage damage;
   auto attempt = [&](const Location& location, bool offset_known) -> std::optional<Found> {
-    auto found = ReadAt(location, offset_known, name, length);
+    auto found = ReadAt(location, offset_known, name, length, trail);
     if (found.ok()) return std::move(found).value();
     damage.Note(std::move(found).status());
     return std::nullopt;
@@ -62,7 +88,7 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
       return *found;
     }
   }
-  if (auto found = SearchSegments(name, length, damage)) return *found;
+  if (auto found = SearchSegments(name, length, damage, trail)) return *found;
   if (!damage.first().ok()) return damage.first();
   return Status(StatusCode::kCorruption, fmt::format("chunk {} is in no segment", name.ToHex()))
       .At(store_);
@@ -70,22 +96,22 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
 
 Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
   Status hint_failure;
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, true, hint_failure));
+  SILTFS_ASSIGN_OR_RETURN(const Block at, BlockAt(location, true, hint_failure));
   hint_failure.IgnoreError("the segment has no such chunk, whatever stands at the offset");
-  if (!block) return std::optional<ChunkRecord>();
-  return std::optional(block->records()[location.ordinal - block->head().first_ordinal]);
+  if (!at.block) return std::optional<ChunkRecord>();
+  return std::optional(at.block->records()[location.ordinal - at.block->head().first_ordinal]);
 }
 
-Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offset_known,
-                                             Status& hint_failure) {
+Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool offset_known,
+                                                Status& hint_failure) {
   // Of the block at the offset, if that is bad; or there is none, as the offset is a hint.
   Status damage;
   if (offset_known) {
     auto block = ReadBlock(location.segment, location.block_offset);
     if (block.ok()) {
-      if ((*block)->head().Covers(location.ordinal)) return block;
+      if ((*block)->head().Covers(location.ordinal)) return Block{*block, location.block_offset};
     } else if (block.status().Is(StatusCode::kNotFound)) {
-      return DecodedBlockPtr();  // with its segment
+      return Block();  // with its segment
     } else {
       damage = std::move(block).status();
       damage.IgnoreError("of no account if there is no block at this offset");
@@ -95,44 +121,126 @@ Result<DecodedBlockPtr> ChunkReader::BlockAt(const Location& location, bool offs
   auto place = segments_.FindBlock(location.segment, location.ordinal);
   if (!place.ok()) {
     if (!damage.ok()) return damage;
-    if (MeansNotHere(place.status())) return DecodedBlockPtr();
+    if (MeansNotHere(place.status())) return Block();
     return std::move(place).status();
   }
   if (!*place) {
     hint_failure = std::move(damage);
-    return DecodedBlockPtr();
+    return Block();
   }
-  if (!damage.ok() && (*place)->block_offset == location.block_offset) return damage;
+  const uint32_t offset = (*place)->place.block_offset;
+  if (!damage.ok() && offset == location.block_offset) return damage;
   SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
-                          ReadBlock(location.segment, (*place)->block_offset));
-  if (block->head().Covers(location.ordinal)) return block;
+                          ReadBlock(location.segment, offset, ExpectedBytes(**place)));
+  if (block->head().Covers(location.ordinal)) return Block{block, offset};
   // Between two blocks: what stood there was damaged when the segment was sealed.
   if (!damage.ok()) return damage;
-  return DecodedBlockPtr();
+  return Block();
 }
 
 Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& location,
                                                               bool offset_known,
                                                               const ChunkName& name,
-                                                              uint32_t length) {
+                                                              uint32_t length, Trail& trail) {
   Status hint_failure;
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, BlockAt(location, offset_known, hint_failure));
+  SILTFS_ASSIGN_OR_RETURN(Block at, BlockAt(location, offset_known, hint_failure));
+  DecodedBlockPtr& block = at.block;
   if (!block && !hint_failure.ok()) return hint_failure;
   if (!block) return std::optional<Found>();
   const size_t i = location.ordinal - block->head().first_ordinal;
   const ChunkRecord& record = block->records()[i];
   if (record.name != name || record.length != length) return std::optional<Found>();
   const ByteView bytes = block->chunk(i);
+  trail = {block, at.offset, i + 1};
   return std::optional(Found{std::move(block), bytes});
 }
 
-Result<DecodedBlockPtr> ChunkReader::ReadBlock(SegmentId segment, uint32_t offset) {
-  const uint64_t key = static_cast<uint64_t>(segment) << 32 | offset;
-  if (auto block = blocks_.Get(key)) return block;
+Result<DecodedBlockPtr> ChunkReader::ReadBlock(SegmentId segment, uint32_t offset,
+                                               size_t expected_bytes) {
+  return blocks_.Get(segment, offset, [&] { return DecodeBlock(segment, offset, expected_bytes); });
+}
+
+Result<DecodedBlockPtr> ChunkReader::DecodeBlock(SegmentId segment, uint32_t offset,
+                                                 size_t expected_bytes) {
   SILTFS_ASSIGN_OR_RETURN(auto reader, segments_.Open(segment));
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block, reader->ReadBlock(offset));
-  blocks_.Put(key, block, block->memory_bytes());
-  return block;
+  return reader->ReadBlock(offset, expected_bytes);
+}
+
+void ChunkReader::Prefetch(const Place& place) {
+  blocks_.Prefetch(place.segment, place.block_offset, [&] {
+    return DecodeBlock(place.segment, place.block_offset, place.block_bytes);
+  });
+}
+
+std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32_t ordinal,
+                                                       const Place& last) {
+  if (segment == last.segment && ordinal >= last.ordinal && ordinal < last.end_ordinal) {
+    Place place = last;
+    place.ordinal = ordinal;
+    return place;
+  }
+  auto found = segments_.FindBlock(segment, ordinal);
+  if (!found.ok()) {
+    found.status().IgnoreError("then the place is not known");
+    return std::nullopt;
+  }
+  if (!*found) return std::nullopt;
+  return Place{segment, ordinal, (*found)->place.block_offset, (*found)->end_ordinal,
+               ExpectedBytes(**found)};
+}
+
+std::optional<ChunkReader::Place> ChunkReader::LocateInWindows(const ChunkName& name,
+                                                               const Place& last) {
+  if (last.segment != kNoSegment) {
+    const uint32_t next = last.ordinal + 1;
+    auto chunk = windows_.At(last.segment, next);
+    if (!chunk && FooterWindows::WindowStart(next) == next) {
+      LoadWindow(last.segment, next);
+      chunk = windows_.At(last.segment, next);
+    }
+    if (chunk && chunk->name_prefix == name.Prefix64()) return PlaceOf(last.segment, next, last);
+  }
+  const auto hit = windows_.Find(name);
+  if (!hit) return std::nullopt;
+  return PlaceOf(hit->segment, hit->ordinal, last);
+}
+
+void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
+                         std::span<std::optional<Place>> places) {
+  std::vector<size_t> unknown;
+  for (size_t i = 0; i < names.size(); ++i) unknown.push_back(i);
+  const auto before = [&](size_t i) { return i > 0 && places[i - 1] ? *places[i - 1] : last; };
+  const auto drop_known = [&] {
+    std::erase_if(unknown, [&](size_t i) {
+      places[i] = LocateInWindows(names[i], before(i));
+      return places[i].has_value();
+    });
+  };
+  const auto ask_index = [&](size_t count) {
+    std::vector<ChunkName> asked;
+    for (size_t k = 0; k < count; ++k) asked.push_back(names[unknown[k]]);
+    std::vector<std::optional<Location>> locations(count);
+    index_.Get(asked, locations).IgnoreError("then these places are not known");
+    for (size_t k = 0; k < count; ++k) {
+      const size_t i = unknown[k];
+      const auto extra = unindexed_.find(names[i]);
+      if (extra != unindexed_.end()) locations[k] = extra->second;
+      if (!locations[k]) continue;
+      LoadWindow(locations[k]->segment, locations[k]->ordinal);
+      places[i] = PlaceOf(locations[k]->segment, locations[k]->ordinal, before(i));
+    }
+    unknown.erase(unknown.begin(), unknown.begin() + static_cast<ptrdiff_t>(count));
+  };
+  drop_known();
+  if (!unknown.empty()) {
+    // The first one brings in a window, which mostly knows the next ones, too.
+    ask_index(1);
+    drop_known();
+    ask_index(unknown.size());
+  }
+  for (const auto& place : places) {
+    if (place) last = *place;
+  }
 }
 
 void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
@@ -142,7 +250,8 @@ void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
 }
 
 std::optional<ChunkReader::Found> ChunkReader::SearchSegments(const ChunkName& name,
-                                                              uint32_t length, Damage& damage) {
+                                                              uint32_t length, Damage& damage,
+                                                              Trail& trail) {
   auto listing = ListSegments(env_, store_);
   if (!listing.ok()) {
     damage.Note(std::move(listing).status());
@@ -157,7 +266,7 @@ std::optional<ChunkReader::Found> ChunkReader::SearchSegments(const ChunkName& n
       if (!window.ok() || window->empty()) break;
       for (uint32_t i = 0; i < window->size(); ++i) {
         if ((*window)[i].name_prefix != prefix) continue;
-        auto found = ReadAt({segment, start + i, 0}, false, name, length);
+        auto found = ReadAt({segment, start + i, 0}, false, name, length, trail);
         if (found.ok() && *found) return std::move(found).value();
         if (!found.ok()) damage.Note(std::move(found).status());
       }

@@ -9,10 +9,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 
+#include "fs/dedup/block_cache.h"
 #include "fs/dedup/footer_windows.h"
-#include "fs/dedup/lru_cache.h"
 #include "fs/dedup/segment_cache.h"
 #include "index/chunk_index.h"
 
@@ -30,15 +31,44 @@ class ChunkReader {
   ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterWindows& windows,
               Options options);
 
+  // Where the chunk lay that was got last: chunks of a file mostly lie one after another, and the
+  // next one is then found without asking anybody. Of one reader of one file, not thread-safe;
+  // holds a block.
+  struct Trail {
+    DecodedBlockPtr block;
+    uint32_t block_offset = 0;  // in the segment
+    size_t next = 0;            // in the block, behind that chunk
+  };
+
   struct Found {
     DecodedBlockPtr block;
     ByteView bytes;
   };
-  Result<Found> Get(const ChunkName& name, uint32_t length);
+  Result<Found> Get(const ChunkName& name, uint32_t length, Trail& trail);
+  // As far as the trail leads, and no further.
+  std::optional<Found> Follow(const ChunkName& name, uint32_t length, Trail& trail);
+
+  // Where a chunk lies, as far as it can be said without reading blocks.
+  struct Place {
+    SegmentId segment = kNoSegment;
+    uint32_t ordinal = 0;
+    uint32_t block_offset = 0;
+    uint32_t end_ordinal = 0;  // no chunk from here on is in the block
+    size_t block_bytes = kUsualBlockBytes;
+  };
+  // places[i] is names[i]'s, empty where it is not known. A hint. `last` is where the chunk before
+  // names[0] was found, if anywhere, and becomes where the last one was. Reads footers and index.
+  void Locate(std::span<const ChunkName> names, Place& last,
+              std::span<std::optional<Place>> places);
+  // Decodes the block at the place into the cache, unless it is there or on its way; whether it
+  // fails is for those to find out who want a chunk of it.
+  void Prefetch(const Place& place);
 
   // What the chunk table says of the place an index entry points to; empty if there is no chunk.
   // Fails where there may be one that cannot be read.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
+
+  uint64_t blocks_decoded() const { return blocks_.decoded(); }
 
   // Brings in the footer window around a place, if it can be had. A hint: failures leave it out.
   void LoadWindow(SegmentId segment, uint32_t ordinal);
@@ -48,17 +78,26 @@ class ChunkReader {
   // may be one that cannot be read. `hint_failure` is set where the segment has no such ordinal and
   // what stands at the location's offset cannot be read: a stale entry, or the last block of a
   // segment that was sealed without it because it was damaged.
-  Result<DecodedBlockPtr> BlockAt(const Location& location, bool offset_known,
-                                  Status& hint_failure);
+  struct Block {
+    DecodedBlockPtr block;
+    uint32_t offset = 0;  // in the segment
+  };
+  Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
   // The chunk at a place that may be wrong: empty if another chunk or nothing is there. Fails where
   // it may have been but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
-                                      const ChunkName& name, uint32_t length);
-  Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset);
+                                      const ChunkName& name, uint32_t length, Trail& trail);
+  Result<DecodedBlockPtr> DecodeBlock(SegmentId segment, uint32_t offset, size_t expected_bytes);
+  // By the footer windows that are here, above all the one in which `last` lies.
+  std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
+  std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);
+  Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset,
+                                    size_t expected_bytes = kUsualBlockBytes);
   // The first failure met on the way to a chunk: what to report if it is not found elsewhere.
   class Damage;
   // Looks through the footers of all segments.
-  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length, Damage& damage);
+  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length, Damage& damage,
+                                      Trail& trail);
 
   Env& env_;
   SegmentCache& segments_;
@@ -66,7 +105,7 @@ class ChunkReader {
   FooterWindows& windows_;
   const std::string store_;
   std::unordered_map<ChunkName, Location> unindexed_;  // constant after construction
-  LruCache<uint64_t, const DecodedBlock> blocks_;      // by segment << 32 | offset
+  BlockCache blocks_;
 };
 
 }  // namespace siltfs

@@ -8,6 +8,7 @@
 #include "fs/dedup/block_pipeline.h"
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/footer_windows.h"
+#include "fs/dedup/readahead.h"
 #include "fs/dedup/segment_cache.h"
 #include "fs/dedup/segment_log.h"
 #include "fs/dedup/segment_recovery.h"
@@ -25,6 +26,8 @@ constexpr uint32_t kSegmentsPerIndexFlush = 4;
 // How many bytes may be put between two looks at the disk's free space.
 constexpr uint64_t kBytesPerSpaceCheck = 4u << 20;
 constexpr int kMaxSalt = 255;
+// Of the block cache, what may be filled ahead of those who read in order.
+constexpr size_t kReadaheadShare = 2;
 // Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 constexpr size_t kMaxNodeBytes = 16u << 10;
 
@@ -110,6 +113,7 @@ struct ChunkStore::Parts {
   std::unique_ptr<SegmentCache> segments;
   std::unique_ptr<ChunkReader> reader;
   std::unique_ptr<BlockPipeline> pipeline;
+  std::unique_ptr<Readahead> readahead;
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
@@ -118,8 +122,9 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The pipeline feeds the log, the log's thread calls the index: in that order.
+// The readahead reads, the pipeline feeds the log, the log's thread calls the index: in that order.
 ChunkStore::~ChunkStore() {
+  parts_->readahead.reset();
   parts_->pipeline.reset();
   parts_->reader.reset();
   parts_->segments.reset();
@@ -174,7 +179,16 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     pipeline_options.compression = superblock.compression;
     p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);
   }
-  return std::unique_ptr<ChunkStore>(new ChunkStore(std::move(parts)));
+  Readahead::Options readahead_options;
+  readahead_options.threads = p.options.readahead_threads;
+  readahead_options.total_bytes = p.options.block_cache_bytes / kReadaheadShare;
+  readahead_options.stream_bytes = readahead_options.total_bytes / 3 * 2;
+  // The last chunk of a block may reach beyond its size.
+  readahead_options.block_bytes = superblock.block_plain_bytes + superblock.block_plain_bytes / 4;
+  ChunkReader& chunk_reader = *p.reader;
+  std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
+  store->parts_->readahead = std::make_unique<Readahead>(*store, chunk_reader, readahead_options);
+  return store;
 }
 
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
@@ -363,15 +377,38 @@ Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> na
 }
 
 Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
+  Trail trail;
+  return Get(name, length, trail);
+}
+
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail& trail) {
   Parts& p = *parts_;
+  if (auto found = p.reader->Follow(name, length, trail)) {
+    return ChunkBytes{std::move(found->block), found->bytes};
+  }
   if (p.pipeline) {
     if (auto pending = p.pipeline->GetPending(name)) {
       if (pending->bytes.size() == length) return ChunkBytes{pending->owner, pending->bytes};
     }
   }
-  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length));
+  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length, trail));
   return ChunkBytes{found.block, found.bytes};
 }
+
+void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
+                          uint64_t length) {
+  if (parts_->readahead) parts_->readahead->Note(file, recipe, limit, offset, length);
+}
+
+void ChunkStore::ForgetReads(uint64_t file) {
+  if (parts_->readahead) parts_->readahead->Forget(file);
+}
+
+ChunkStore::ReadStats ChunkStore::read_stats() const {
+  return {parts_->reader->blocks_decoded(), parts_->readahead->blocks_ahead()};
+}
+
+void ChunkStore::WaitForReadahead() { parts_->readahead->WaitUntilIdle(); }
 
 Result<ChunkName> ChunkStore::PutNode(ByteView node) {
   Parts& p = *parts_;
@@ -425,6 +462,7 @@ SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment
 
 Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
+  p.readahead.reset();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
   p.pipeline.reset();

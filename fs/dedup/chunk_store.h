@@ -26,7 +26,9 @@
 #include <string>
 #include <vector>
 
+#include "fs/dedup/chunk_reader.h"
 #include "fs/meta/metadata_store.h"
+#include "fs/meta/recipe.h"
 #include "fs/meta/recipe_node.h"
 #include "fs/meta/segment_record.h"
 #include "index/chunk_index.h"
@@ -57,6 +59,7 @@ struct ChunkStoreOptions {
   size_t worker_threads = 2;                          // that compress and append
   size_t pipeline_bytes = 8u << 20;                   // plain bytes on their way, at most
   size_t block_cache_bytes = 12u << 20;               // decoded blocks
+  size_t readahead_threads = 2;                       // 0: no readahead
   size_t window_cache_bytes = 6u << 20;               // footer windows
   uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
   std::function<void(const std::string&)> report;  // told of damage met while opening; may be empty
@@ -85,6 +88,24 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // superblock's chunk_max long.
   Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
+  // For who gets one chunk of a file after another: the next one is often found where the last one
+  // was, without a look-up. The trail is the caller's, empty at first, and holds a block.
+  using Trail = ChunkReader::Trail;
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, Trail& trail);
+
+  // [offset, offset + length) of a file were read, whose first `limit` bytes are as `recipe` says:
+  // whoever reads on in order will find the next chunks in memory (readahead.h). Costs little.
+  void NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
+                uint64_t length);
+  // Nobody reads that file any more.
+  void ForgetReads(uint64_t file);
+  struct ReadStats {
+    uint64_t blocks_decoded = 0;  // since the store was opened
+    size_t blocks_ahead = 0;      // of those who read in order
+  };
+  ReadStats read_stats() const;
+  // Returns when what is to be read ahead by now was.
+  void WaitForReadahead();
 
   // Recipe nodes, in segments of their own, uncompressed.
   Result<ChunkName> PutNode(ByteView node) override;

@@ -28,12 +28,26 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   return reader->ReadFooterWindow(first_ordinal, count);
 }
 
-Result<std::optional<BlockPlace>> SegmentCache::FindBlock(SegmentId segment, uint32_t ordinal) {
-  if (log_ != nullptr) {
-    if (auto writer = log_->WriterOf(segment)) return writer->FindBlock(ordinal);
-  }
+Result<std::shared_ptr<const BlockTable>> SegmentCache::TableOf(SegmentId segment) {
+  if (auto table = tables_.Get(segment)) return table;
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
-  return reader->FindBlock(ordinal);
+  SILTFS_ASSIGN_OR_RETURN(BlockTable read, reader->ReadBlockTable());
+  auto table = std::make_shared<const BlockTable>(std::move(read));
+  tables_.Put(segment, table, table->memory_bytes());
+  return table;
+}
+
+Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(SegmentId segment,
+                                                                 uint32_t ordinal) {
+  if (log_ != nullptr) {
+    if (auto writer = log_->WriterOf(segment)) {
+      const auto place = writer->FindBlock(ordinal);
+      if (!place) return std::optional<BlockTable::Found>();
+      return std::optional(BlockTable::Found{*place, place->first_ordinal, 0});
+    }
+  }
+  SILTFS_ASSIGN_OR_RETURN(auto table, TableOf(segment));
+  return table->Find(ordinal);
 }
 
 }  // namespace siltfs

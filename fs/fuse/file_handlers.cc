@@ -10,6 +10,7 @@
 #include "fs/fuse/attribute_translation.h"
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
+#include "fs/fuse/kernel_readahead.h"
 
 namespace siltfs::fuse {
 namespace {
@@ -20,8 +21,11 @@ constexpr size_t kMaxCopyBytes = 0xffff'f000;
 // What a file's handle tells when it is released.
 enum class Access : uint64_t { kRead = 0, kWrite = 1 };
 
-// Called before the answer that the file is open: the kernel may then write at once.
+// Called before the answer that the file is open: the kernel may then write at once, and reads
+// ahead in it as far as is allowed by then. INIT has been answered before any file is opened.
 void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) {
+  std::call_once(context.readahead_raised,
+                 [&context] { RaiseKernelReadahead(context.device, kKernelReadaheadBytes); });
   const bool writes = (file.flags & O_ACCMODE) != O_RDONLY;
   file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
   if (writes) context.open_for_writing.Add(inode);

@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct HandlerContext {
   bool acls = false;                      // the kernel enforces access control lists
   bool writeback_can_be_awaited = false;  // see kFirstProtocolToAwait
   uint64_t device = 0;                    // of the mount, see DeviceOf; set before it is served
+  std::once_flag readahead_raised = {};   // see kernel_readahead.h
 };
 
 HandlerContext& ContextOf(fuse_req_t request);

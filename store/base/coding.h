@@ -43,15 +43,24 @@ class Decoder {
  public:
   explicit Decoder(ByteView input) : rest_(input) {}
 
-  uint8_t U8();
-  uint16_t U16();
-  uint32_t U24();
-  uint32_t U32();
-  uint64_t U64();
+  // These are inlined, as tables of thousands of them are read.
+  uint8_t U8() { return static_cast<uint8_t>(Little<1>()); }
+  uint16_t U16() { return static_cast<uint16_t>(Little<2>()); }
+  uint32_t U24() { return static_cast<uint32_t>(Little<3>()); }
+  uint32_t U32() { return static_cast<uint32_t>(Little<4>()); }
+  uint64_t U64() { return Little<8>(); }
   int64_t I64() { return static_cast<int64_t>(U64()); }
-  uint32_t BigU32();
-  uint64_t BigU64();
-  ByteView Raw(size_t count);
+  uint32_t BigU32() { return static_cast<uint32_t>(Big<4>()); }
+  uint64_t BigU64() { return Big<8>(); }
+  ByteView Raw(size_t count) {
+    if (!ok_ || count > rest_.size()) {
+      ok_ = false;
+      return {};
+    }
+    const ByteView bytes = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return bytes;
+  }
   std::string_view Text16();
   void Skip(size_t count) { Raw(count); }
 
@@ -61,8 +70,22 @@ class Decoder {
   bool Done() const { return ok_ && rest_.empty(); }
 
  private:
-  uint64_t Little(size_t width);
-  uint64_t Big(size_t width);
+  template <size_t width>
+  uint64_t Little() {
+    const ByteView bytes = Raw(width);
+    if (bytes.size() != width) return 0;
+    uint64_t v = 0;
+    for (size_t i = 0; i < width; ++i) v |= static_cast<uint64_t>(bytes[i]) << (8 * i);
+    return v;
+  }
+  template <size_t width>
+  uint64_t Big() {
+    const ByteView bytes = Raw(width);
+    if (bytes.size() != width) return 0;
+    uint64_t v = 0;
+    for (size_t i = 0; i < width; ++i) v = v << 8 | bytes[i];
+    return v;
+  }
 
   ByteView rest_;
   bool ok_ = true;

@@ -35,7 +35,7 @@ void BlockBuilder::Clear() {
 
 PlainBlock BlockBuilder::Take() { return std::exchange(block_, {}); }
 
-DecodedBlock::DecodedBlock(BlockHead head, Bytes plain)
+DecodedBlock::DecodedBlock(BlockHead head, Buffer plain)
     : head_(std::move(head)), plain_(std::move(plain)) {
   offsets_.reserve(head_.records.size());
   uint32_t offset = 0;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "store/base/buffer.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/segment/block_head.h"
@@ -63,7 +64,7 @@ struct EncodedBlock {
 class DecodedBlock {
  public:
   // The head's lengths sum up to plain.size().
-  DecodedBlock(BlockHead head, Bytes plain);
+  DecodedBlock(BlockHead head, Buffer plain);
 
   const BlockHead& head() const { return head_; }
   const std::vector<ChunkRecord>& records() const { return head_.records; }
@@ -80,7 +81,7 @@ class DecodedBlock {
  private:
   BlockHead head_;
   std::vector<uint32_t> offsets_;
-  Bytes plain_;
+  Buffer plain_;
 };
 
 using DecodedBlockPtr = std::shared_ptr<const DecodedBlock>;

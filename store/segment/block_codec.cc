@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -81,10 +82,10 @@ class BlockCodec::Contexts {
     return out;
   }
 
-  Result<Bytes> Decompress(ByteView payload, size_t plain_bytes) {
+  // Fills `out` to its end.
+  Status Decompress(ByteView payload, Buffer& out) {
     auto context = decompressors_.Take();
     if (!context) return OutOfMemory();
-    Bytes out(plain_bytes);
     size_t size =
         ZSTD_decompressDCtx(context.get(), out.data(), out.size(), payload.data(), payload.size());
     decompressors_.PutBack(std::move(context));
@@ -92,12 +93,12 @@ class BlockCodec::Contexts {
       return Status(StatusCode::kCorruption,
                     fmt::format("block's payload doesn't decompress: {}", ZSTD_getErrorName(size)));
     }
-    if (size != plain_bytes) {
+    if (size != out.size()) {
       return Status(
           StatusCode::kCorruption,
-          fmt::format("block's payload decompresses to {} bytes, not to {}", size, plain_bytes));
+          fmt::format("block's payload decompresses to {} bytes, not to {}", size, out.size()));
     }
-    return out;
+    return Status::Ok();
   }
 
  private:
@@ -140,17 +141,21 @@ Result<EncodedBlock> BlockCodec::Encode(PlainBlock block, const Compression& com
   return encoded;
 }
 
-Result<Bytes> BlockCodec::DecodePayload(const BlockHead& head, ByteView payload) const {
+Result<Buffer> BlockCodec::DecodePayload(const BlockHead& head, ByteView payload) const {
   if (head.codec == BlockCodecId::kNone) {
     if (payload.size() != head.plain_bytes) {
       return Status(StatusCode::kCorruption, "block's payload is not as long as its plain bytes");
     }
-    return Bytes(payload.begin(), payload.end());
+    Buffer plain = buffers_.Take(payload.size());
+    std::copy(payload.begin(), payload.end(), plain.begin());
+    return plain;
   }
   if (head.plain_bytes > kMaxBlockPlainBytes) {
     return Status(StatusCode::kCorruption, "block is larger than a block can be");
   }
-  return contexts_->Decompress(payload, head.plain_bytes);
+  Buffer plain = buffers_.Take(head.plain_bytes);
+  SILTFS_RETURN_IF_ERROR(contexts_->Decompress(payload, plain));
+  return plain;
 }
 
 }  // namespace siltfs

@@ -42,14 +42,36 @@ Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offs
   return payload;
 }
 
+// The same for a buffer, which is exchanged for a larger one where it is too small.
+Status Extend(const File& file, const BlockCodec& codec, uint64_t offset, size_t size,
+              Buffer& bytes) {
+  const size_t have = bytes.size();
+  if (have >= size) return Status::Ok();
+  if (size > bytes.capacity()) {
+    Buffer larger = codec.TakeBuffer(size);
+    std::copy(bytes.begin(), bytes.end(), larger.begin());
+    bytes = std::move(larger);
+  }
+  bytes.SetSize(size);
+  SILTFS_ASSIGN_OR_RETURN(size_t got,
+                          file.Read(offset + have, MutableByteView(bytes).subspan(have)));
+  bytes.SetSize(have + got);
+  return Status::Ok();
+}
+
 Result<StoredBlock> ReadStoredBlock(const File& file, const SegmentIdentity& identity,
-                                    uint64_t offset, size_t expected_bytes) {
+                                    const BlockCodec& codec, uint64_t offset,
+                                    size_t expected_bytes) {
   StoredBlock block;
   SILTFS_RETURN_IF_ERROR(
-      Extend(file, offset, std::max<size_t>(expected_bytes, kBlockHeaderSize), block.bytes));
-  SILTFS_ASSIGN_OR_RETURN(block.head, DecodeHeadFrom(file, identity, offset, block.bytes));
-  SILTFS_RETURN_IF_ERROR(Extend(file, offset, block.head.total_bytes(), block.bytes));
-  if (block.bytes.size() > block.head.total_bytes()) block.bytes.resize(block.head.total_bytes());
+      Extend(file, codec, offset, std::max<size_t>(expected_bytes, kBlockHeaderSize), block.bytes));
+  SILTFS_ASSIGN_OR_RETURN(uint32_t head_size, BlockHeadSize(block.bytes));
+  SILTFS_RETURN_IF_ERROR(Extend(file, codec, offset, head_size, block.bytes));
+  const size_t head_read = std::min<size_t>(head_size, block.bytes.size());
+  SILTFS_ASSIGN_OR_RETURN(block.head,
+                          DecodeBlockHead(ByteView(block.bytes).first(head_read), identity));
+  SILTFS_RETURN_IF_ERROR(Extend(file, codec, offset, block.head.total_bytes(), block.bytes));
+  if (block.bytes.size() > block.head.total_bytes()) block.bytes.SetSize(block.head.total_bytes());
   SILTFS_RETURN_IF_ERROR(
       CheckPayload(block.head, ByteView(block.bytes).subspan(block.head.head_bytes())));
   return block;
@@ -73,8 +95,9 @@ Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t of
 }
 
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
-                                      uint64_t offset, size_t expected_bytes) {
-  return At(ReadStoredBlock(file, identity, offset, expected_bytes), file, offset);
+                                      const BlockCodec& codec, uint64_t offset,
+                                      size_t expected_bytes) {
+  return At(ReadStoredBlock(file, identity, codec, offset, expected_bytes), file, offset);
 }
 
 }  // namespace siltfs

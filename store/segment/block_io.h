@@ -6,9 +6,11 @@
 
 #include <cstdint>
 
+#include "store/base/buffer.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/block_codec.h"
 #include "store/segment/block_head.h"
 
 namespace siltfs {
@@ -22,7 +24,7 @@ Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t of
 
 struct StoredBlock {
   BlockHead head;
-  Bytes bytes;  // head and payload, as stored
+  Buffer bytes;  // head and payload, as stored
 
   ByteView payload() const {
     return ByteView(bytes).subspan(head.head_bytes(), head.payload_bytes);
@@ -32,8 +34,10 @@ struct StoredBlock {
 // What most compressed blocks take, head included.
 inline constexpr size_t kUsualBlockBytes = 64U << 10;
 
-// All of the block at `offset`, verified; one read for a block of up to `expected_bytes`.
+// All of the block at `offset`, verified; one read for a block of up to `expected_bytes`. Its bytes
+// are in a buffer of the codec's.
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
-                                      uint64_t offset, size_t expected_bytes = kUsualBlockBytes);
+                                      const BlockCodec& codec, uint64_t offset,
+                                      size_t expected_bytes = kUsualBlockBytes);
 
 }  // namespace siltfs

@@ -60,6 +60,20 @@ std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, 
   return *std::prev(after);
 }
 
+std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
+  if (ordinal >= chunk_count) return std::nullopt;
+  auto after = std::upper_bound(
+      blocks.begin(), blocks.end(), ordinal,
+      [](uint32_t wanted, const BlockPlace& place) { return wanted < place.first_ordinal; });
+  if (after == blocks.begin()) return std::nullopt;
+  Found found;
+  found.place = *std::prev(after);
+  found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;
+  const uint32_t end = after == blocks.end() ? data_end : after->block_offset;
+  found.bytes = end > found.place.block_offset ? end - found.place.block_offset : 0;
+  return found;
+}
+
 void SegmentFooter::Add(const BlockPlace& place, const std::vector<ChunkRecord>& records,
                         uint64_t sequence, uint64_t end_offset) {
   chunks.resize(place.first_ordinal);  // where damage has left a gap

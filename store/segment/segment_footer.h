@@ -66,6 +66,23 @@ struct SegmentTrailer {
 // below it.
 std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, uint32_t ordinal);
 
+// The block table of a sealed segment, for finding blocks without the rest of the footer.
+struct BlockTable {
+  std::vector<BlockPlace> blocks;  // ascending in both coordinates
+  uint32_t chunk_count = 0;        // of the segment
+  uint32_t data_end = 0;
+
+  struct Found {
+    BlockPlace place;
+    uint32_t end_ordinal = 0;  // no chunk from here on is in this block
+    uint32_t bytes = 0;        // at most, on disk
+  };
+  // A binary search. Empty if there is no such ordinal; a block found for a lost ordinal doesn't
+  // cover it.
+  std::optional<Found> Find(uint32_t ordinal) const;
+  size_t memory_bytes() const { return sizeof *this + blocks.capacity() * sizeof(BlockPlace); }
+};
+
 struct SegmentFooter {
   SegmentTrailer trailer;
   std::vector<FooterChunk> chunks;  // by ordinal; all zero for one that was lost to damage

@@ -93,16 +93,21 @@ Result<std::vector<FooterChunk>> SegmentReader::ReadFooterWindow(uint32_t first_
 }
 
 Result<std::optional<BlockPlace>> SegmentReader::FindBlock(uint32_t ordinal) const {
+  SILTFS_ASSIGN_OR_RETURN(BlockTable table, ReadBlockTable());
+  const auto found = table.Find(ordinal);
+  return found ? std::optional(found->place) : std::nullopt;
+}
+
+Result<BlockTable> SegmentReader::ReadBlockTable() const {
   SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, ReadTrailer());
-  if (ordinal >= trailer.chunk_count) return std::optional<BlockPlace>();
   SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBytes(*file_, trailer.block_table_offset(),
                                                  size_t{trailer.block_count} * kFooterBlockSize));
-  return FindBlockPlace(DecodeFooterBlocks(bytes), ordinal);
+  return BlockTable{DecodeFooterBlocks(bytes), trailer.chunk_count, trailer.data_end};
 }
 
 Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes) const {
   SILTFS_ASSIGN_OR_RETURN(StoredBlock stored,
-                          ReadStoredBlockAt(*file_, identity_, offset, expected_bytes));
+                          ReadStoredBlockAt(*file_, identity_, codec_, offset, expected_bytes));
   auto plain = codec_.DecodePayload(stored.head, stored.payload());
   if (!plain.ok()) return std::move(plain).status().At(path(), offset);
   return DecodedBlockPtr(
@@ -114,7 +119,7 @@ Result<BlockHead> SegmentReader::ReadBlockHead(uint32_t offset) const {
 }
 
 Result<EncodedBlock> SegmentReader::ReadEncodedBlock(uint32_t offset) const {
-  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored, ReadStoredBlockAt(*file_, identity_, offset));
+  SILTFS_ASSIGN_OR_RETURN(StoredBlock stored, ReadStoredBlockAt(*file_, identity_, codec_, offset));
   EncodedBlock block;
   block.codec = stored.head.codec;
   block.plain_bytes = stored.head.plain_bytes;

@@ -52,6 +52,8 @@ class SegmentReader {
   // Which block holds the ordinal; reads the footer's block table. A hint, too. Empty if there is
   // no such ordinal.
   Result<std::optional<BlockPlace>> FindBlock(uint32_t ordinal) const;
+  // All of the block table, 8 bytes a block, for who asks more than once. A hint, too.
+  Result<BlockTable> ReadBlockTable() const;
 
   // The block at this offset. Everything about it is verified: both checksums, the segment it says
   // it is in, its length. One read if it takes no more than `expected_bytes` on flash.

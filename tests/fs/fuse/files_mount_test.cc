@@ -1,6 +1,10 @@
 // File contents through the kernel's writeback cache.
 #include <sys/mman.h>
 
+#include <fstream>
+
+#include "fs/fuse/kernel_readahead.h"
+#include "fs/fuse/writeback.h"
 #include "store/base/random.h"
 #include "tests/fs/fuse/mounted_file_system.h"
 #include "tests/fs/fuse/posix_calls.h"
@@ -43,6 +47,26 @@ TEST_CASE_METHOD(Fixture, "A file of many megabytes arrives as written and is re
   const Descriptor file(Path("big"));
   CHECK(ReadAt(file.get(), 0, data.size() + 1) == data);
   CHECK(StatOf(Path("big")).st_size == static_cast<off_t>(data.size()));
+}
+
+TEST_CASE_METHOD(Fixture, "The kernel reads a megabyte ahead once a file was opened") {
+  const std::string path = fuse::ReadaheadPath(fuse::DeviceOf(mount.path()));
+  const auto kilobytes = [&path] {
+    int value = 0;
+    std::ifstream(path) >> value;
+    return value;
+  };
+  REQUIRE(kilobytes() > 0);
+  {
+    const std::ofstream writable(path);
+    if (!writable) return;  // /sys is read-only here, and the kernel's own value stays
+  }
+  REQUIRE(WriteFile(Path("a"), "one") == 0);
+  CHECK(kilobytes() == 1024);
+  // What someone has set since is left alone.
+  std::ofstream(path) << 256 << std::flush;
+  REQUIRE(WriteFile(Path("b"), "two") == 0);
+  CHECK(kilobytes() == 256);
 }
 
 TEST_CASE_METHOD(Fixture,

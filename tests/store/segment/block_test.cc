@@ -1,6 +1,7 @@
 // Collecting, encoding and decoding blocks.
 #include "store/segment/block.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "store/base/checksum.h"
@@ -144,7 +145,7 @@ TEST_CASE("One codec encodes and decodes in many threads at once") {
         auto block = codec.Encode({{chunk.record}, chunk.bytes}, kZstd3);
         if (!block.ok()) continue;
         auto plain = codec.DecodePayload(HeadFor(*block), block->payload);
-        if (plain.ok() && *plain == chunk.bytes) ++good[t];
+        if (plain.ok() && std::ranges::equal(*plain, chunk.bytes)) ++good[t];
       }
     });
   }

@@ -229,6 +229,44 @@ TEST_CASE("A footer finds the block of an ordinal") {
   CHECK_FALSE(footer.FindBlock(6).has_value());
 }
 
+TEST_CASE("A block table finds by a binary search what a search of all blocks finds") {
+  // Blocks of 1 to 5 chunks of 100 bytes; behind every third, one was lost when it was sealed.
+  BlockTable table;
+  std::vector<uint32_t> ends;  // of the chunks that are there
+  for (uint32_t i = 0; i < 200; ++i) {
+    const uint32_t chunks = 1 + i * 7 % 5;
+    table.blocks.push_back({table.data_end, table.chunk_count});
+    ends.push_back(table.chunk_count + chunks);
+    const uint32_t lost = i % 3 == 2 ? 4 : 0;
+    table.chunk_count += chunks + lost;
+    table.data_end += (chunks + lost) * 100;
+  }
+  for (uint32_t ordinal = 0; ordinal < table.chunk_count; ++ordinal) {
+    const auto found = table.Find(ordinal);
+    REQUIRE(found);
+    size_t block = 0;
+    while (block + 1 < table.blocks.size() && table.blocks[block + 1].first_ordinal <= ordinal)
+      ++block;
+    REQUIRE(found->place == table.blocks[block]);
+    REQUIRE(found->end_ordinal >= ends[block]);
+    REQUIRE(found->end_ordinal > ordinal);
+    REQUIRE(found->bytes == (found->end_ordinal - found->place.first_ordinal) * 100);
+  }
+  CHECK_FALSE(table.Find(table.chunk_count));
+  CHECK_FALSE(BlockTable{}.Find(0));
+  BlockTable headless{{{1000, 5}}, 10, 2000};
+  CHECK_FALSE(headless.Find(4));
+  // A damaged one says nothing that could not be.
+  BlockTable damaged{{{5000, 0}, {64, 3}}, 10, 70};
+  CHECK(damaged.Find(1)->bytes == 0);
+}
+
+TEST_CASE("A block table takes some 8 bytes a block") {
+  BlockTable table;
+  table.blocks.resize(640);
+  CHECK(table.memory_bytes() <= 640 * sizeof(BlockPlace) + 64);
+}
+
 TEST_CASE("Block table, footer and index slot cost at most 85 bytes a chunk") {
   constexpr double kChunksPerBlock = 13;
   constexpr double kChunksPerSegment = 4096;

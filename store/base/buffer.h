@@ -1,0 +1,73 @@
+// Bytes of a size known beforehand that are filled by whoever asked for them: unlike Bytes they are
+// not zeroed first; and a pool from which they are taken, since large allocations are mapped and
+// faulted in page by page each time.
+//
+// Thread-safety: a Buffer as a plain value, a BufferPool from any thread. Ownership: a Buffer gives
+// its memory back to its pool, whose memory lives as long as any buffer of it. Units: bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "store/base/bytes.h"
+
+namespace siltfs {
+
+class BufferPool;
+
+class Buffer {
+ public:
+  Buffer() = default;
+  // Of its own, of no pool. Not zeroed.
+  explicit Buffer(size_t size);
+  Buffer(Buffer&& other) noexcept { Swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer taken(std::move(other));
+    Swap(taken);
+    return *this;
+  }
+  ~Buffer();
+
+  uint8_t* data() { return memory_.get(); }
+  const uint8_t* data() const { return memory_.get(); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  size_t capacity() const { return capacity_; }
+  uint8_t* begin() { return data(); }
+  uint8_t* end() { return data() + size_; }
+  const uint8_t* begin() const { return data(); }
+  const uint8_t* end() const { return data() + size_; }
+  // To no more than capacity(); what is new is not zeroed.
+  void SetSize(size_t size);
+
+ private:
+  friend class BufferPool;
+  struct Idle;
+
+  void Swap(Buffer& other) noexcept;
+
+  std::unique_ptr<uint8_t[]> memory_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  std::shared_ptr<Idle> home_;  // null: of no pool
+};
+
+// Keeps at most `idle_bytes` of what was given back. Buffers up to kMaxPooled bytes come from it,
+// with a capacity of whole steps; smaller ones than a step, and larger ones, are allocated.
+class BufferPool {
+ public:
+  static constexpr size_t kStep = 32u << 10;
+  static constexpr size_t kMaxPooled = 2u << 20;
+
+  explicit BufferPool(size_t idle_bytes);
+
+  Buffer Take(size_t size);
+  size_t idle_bytes() const;
+
+ private:
+  std::shared_ptr<Buffer::Idle> idle_;
+};
+
+}  // namespace siltfs
