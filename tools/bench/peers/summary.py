@@ -1,0 +1,97 @@
+"""Medians of the rounds, and what they come to against the best peer of the same run."""
+from statistics import median
+
+MB = 1e6
+# Figure: (what it is called, how many times the best peer it is to be; for tar and for tree).
+TARGETS = {
+    "first": ("first backup", {"tar": 1.5, "tree": 1.5}),
+    "next": ("next backups", {"tar": 2.5, "tree": 2.5}),
+    "ratio": ("bytes stored, ratio", {"tar": 1.2, "tree": 1.15}),
+    "restore": ("cold restore", {"tar": 1.5, "tree": 1.5}),
+}
+METADATA_TARGET = 1.0
+
+
+def figure(values):
+    """The median of a list, with what it lies between."""
+    return {"median": median(values), "least": min(values), "most": max(values), "rounds": list(values)}
+
+
+def _runs(record, workload):
+    by_system = {}
+    for run in record["runs"]:
+        if run["workload"] == workload:
+            by_system.setdefault(run["system"], []).append(run)
+    return by_system
+
+
+def _rate(step):
+    return step["bytes"] / step["seconds"] / MB
+
+
+def _backup_figures(runs):
+    firsts = [run["generations"][0] for run in runs]
+    nexts = [run["generations"][1:] for run in runs]
+    found = {
+        "first": figure([_rate(step) for step in firsts]),
+        "ratio": figure([sum(step["bytes"] for step in run["generations"]) /
+                         run["generations"][-1]["stored_bytes"] for run in runs]),
+        "stored_bytes": figure([run["generations"][-1]["stored_bytes"] for run in runs]),
+        "stored_by_generation": [median(steps) for steps in zip(
+            *([step["stored_bytes"] for step in run["generations"]] for run in runs))],
+        "restore": figure([_rate(run["restore"]) for run in runs]),
+        "cpu_first": figure([step["cpu_seconds"] for step in firsts]),
+        "cpu_restore": figure([run["restore"]["cpu_seconds"] for run in runs]),
+        "peak_rss_bytes": max(step["peak_rss_bytes"] for run in runs
+                              for step in [*run["generations"], run["restore"]]),
+        "daemon_peak_rss_bytes": max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in runs
+                                      for step in [*run["generations"], run["restore"]])),
+    }
+    if nexts[0]:
+        # A round's figure is the median of its generations; the range is that of all of them.
+        every = [_rate(step) for steps in nexts for step in steps]
+        found["next"] = {**figure([median(map(_rate, steps)) for steps in nexts]),
+                         "least": min(every), "most": max(every)}
+        found["cpu_next"] = figure([sum(step["cpu_seconds"] for step in steps) for steps in nexts])
+    return found
+
+
+def _against(ours, theirs, target):
+    """Our figure in best others', the best by its median; the range pairs the rounds."""
+    best = max(theirs, key=lambda name: theirs[name]["median"])
+    ratio = ours["median"] / theirs[best]["median"]
+    pairs = [mine / other for mine, other in zip(ours["rounds"], theirs[best]["rounds"])]
+    return {"best": best, "ratio": ratio, "least": min(pairs), "most": max(pairs), "target": target,
+            "met": None if target is None else ratio >= target}
+
+
+def _comparisons(systems, roles, role, keys_and_targets, of):
+    """For each key, siltfs against the best of a role, where both have it."""
+    found = {}
+    for key, target in keys_and_targets:
+        theirs = {name: value for name, figures in systems.items()
+                  if roles[name] == role and (value := of(figures, key))}
+        if theirs and (ours := of(systems.get("siltfs", {}), key)):
+            found[key] = _against(ours, theirs, target)
+    return found
+
+
+def summarise(record):
+    roles = {name: system["role"] for name, system in record["systems"].items()}
+    summary = {}
+    for workload in ("tar", "tree"):
+        if runs := _runs(record, workload):
+            systems = {name: _backup_figures(of_system) for name, of_system in runs.items()}
+            targets = [(key, by_workload[workload]) for key, (_, by_workload) in TARGETS.items()]
+            summary[workload] = {"systems": systems, "against": _comparisons(
+                systems, roles, "peer", targets, lambda figures, key: figures.get(key))}
+    for workload, part, value, target in (("metadata", "steps", "files_per_s", METADATA_TARGET),
+                                          ("fio", "jobs", "bytes_per_s", None)):
+        if runs := _runs(record, workload):
+            systems = {name: {step: figure([run[part][step][value] for run in of_system])
+                              for step in of_system[0][part]} for name, of_system in runs.items()}
+            steps = next(iter(systems.values()))
+            summary[workload] = {"systems": systems, "against": _comparisons(
+                systems, roles, "passthrough", [(step, target) for step in steps],
+                lambda figures, key: figures.get(key))}
+    return summary
