@@ -27,20 +27,19 @@ class _Kind:
 def run(system, workload, generations, surroundings, verify_all):
     """One pass of one system. Raises compare.Differs if anything comes back changed."""
     kind = _Kind(workload)
-    limit = surroundings.memory_limit if system.role == "siltfs" else None
     with Step(surroundings) as step:
         system.create(step)
-    stored = [_store(system, kind, generation, surroundings, limit) for generation in generations]
-    restored = _restore(system, kind, generations[-1], surroundings, limit, cold=True)
+    stored = [_store(system, kind, generation, surroundings) for generation in generations]
+    restored = _restore(system, kind, generations[-1], surroundings, cold=True)
     for generation in generations[:-1] if verify_all else []:
-        _restore(system, kind, generation, surroundings, limit, cold=False)
+        _restore(system, kind, generation, surroundings, cold=False)
     return {"generations": stored, "restore": restored}
 
 
-def _store(system, kind, generation, surroundings, limit):
+def _store(system, kind, generation, surroundings):
     surroundings.warm(kind.source_of(generation))
     surroundings.settle()
-    with Step(surroundings, limit) as step:
+    with Step(surroundings, system.memory_limit) as step:
         kind.store(system, step, generation)
         figures = step.figures()
     figures.update(generation=generation.name, bytes=kind.bytes_of(generation), sync_seconds=surroundings.settle(),
@@ -50,11 +49,12 @@ def _store(system, kind, generation, surroundings, limit):
     return figures
 
 
-def _restore(system, kind, generation, surroundings, limit, cold):
+def _restore(system, kind, generation, surroundings, cold):
     place = os.path.join(surroundings.directory, "restored")
     if cold:
         surroundings.drop_caches()
-    with Step(surroundings, limit) as step:
+        system.warm_up()
+    with Step(surroundings, system.memory_limit) as step:
         kind.restore(system, step, generation, place)
         figures = step.figures()
     kind.compare(kind.source_of(generation), place)

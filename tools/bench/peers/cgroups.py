@@ -57,6 +57,7 @@ class ControlGroup:
     def __init__(self, memory_limit=None):
         self.made = []
         self.environment = {}
+        self.limited = None
         name = f"compare-peers-{os.getpid()}-{next(_numbers)}"
         try:
             if accounting := _version_1("cpuacct"):
@@ -82,9 +83,9 @@ class ControlGroup:
             memory = _version_1("memory")
             if not memory:
                 raise Unavailable("no memory controller is mounted")
-            limited = self._directory(os.path.join(memory, name))
-            _write(os.path.join(limited, "memory.limit_in_bytes"), str(memory_limit))
-            self.daemon = [self.top, limited]
+            self.limited = self._directory(os.path.join(memory, name))
+            _write(os.path.join(self.limited, "memory.limit_in_bytes"), str(memory_limit))
+            self.daemon = [self.top, self.limited]
 
     def _make_version_2(self, unified, name, memory_limit):
         self.top = self._directory(os.path.join(unified, name))
@@ -95,7 +96,8 @@ class ControlGroup:
         self.work = [self._directory(os.path.join(self.top, "work"))]
         self.daemon = [self._directory(os.path.join(self.top, "daemon"))]
         if memory_limit:
-            _write(os.path.join(self.daemon[0], "memory.max"), str(memory_limit))
+            self.limited = self.daemon[0]
+            _write(os.path.join(self.limited, "memory.max"), str(memory_limit))
 
     def enter(self, command, daemon):
         return ["/bin/sh", "-c", _ENTER, "sh", *(self.daemon if daemon else self.work), "--", *command]
@@ -109,6 +111,13 @@ class ControlGroup:
 
     def observe(self):
         """Nothing to keep: the kernel does the sums."""
+
+    def under_limit(self):
+        """What the limited daemon had at its peak, page cache included: that the limit was in force, and felt."""
+        for name in ("memory.max_usage_in_bytes", "memory.peak") if self.limited else ():
+            with contextlib.suppress(OSError):
+                return {"limited_group_peak_bytes": int(_read(os.path.join(self.limited, name)))}
+        return {}
 
     def cpu_seconds(self):
         content = _read(self.cpu_file)
@@ -170,6 +179,10 @@ class MarkedProcesses:
                 fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
                 if int(fields[1]) not in ours | {os.getpid()}:
                     self.of_daemons[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
+
+    @staticmethod
+    def under_limit():
+        return {}
 
     def cpu_seconds(self):
         return self._children() - self.before + sum(self.of_daemons.values())

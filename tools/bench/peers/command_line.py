@@ -33,7 +33,7 @@ def _one_of(known):
 
 
 def _parse(documentation, arguments):
-    systems = [kind(None).key for kind in SYSTEMS]
+    systems = list(dict.fromkeys(kind(None).key for kind in SYSTEMS))
     parser = argparse.ArgumentParser(prog="compare-peers", description=documentation,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", metavar="CORPUS")
@@ -46,7 +46,7 @@ def _parse(documentation, arguments):
                         help="the directory with the program siltfs (%(default)s)")
     parser.add_argument("--mkfs-options", default="", help="further options of siltfs mkfs, as one word")
     parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
-    parser.add_argument("--memory-limit", type=size, help="of siltfs's daemon, by a control group: 192M")
+    parser.add_argument("--memory-limit", type=size, help="runs siltfs a second time, its daemon in a control group of so much: 192M")
     parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
                         help="where stores are made and data restored (%(default)s)")
     parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="libfuse's example of that name")
@@ -63,6 +63,7 @@ def _parse(documentation, arguments):
     options = parser.parse_args(arguments)
     if options.rounds < 1 or (options.generations or 1) < 1:
         parser.error("rounds and generations are at least 1")
+    options.corpus = os.path.abspath(options.corpus)
     return options
 
 
@@ -93,9 +94,9 @@ def _empty_record(options, surroundings, generations, small_files):
 def _measure(options):
     with Surroundings(options.scratch, not options.no_cgroups, options.memory_limit, options.patience) as surroundings:
         surroundings.call("CORPUS", options.corpus)
-        surroundings.call("BIN", os.path.abspath(options.siltfs))
+        surroundings.call("BIN", options.siltfs)
         for program in filter(None, (options.passthrough_hp, options.passthrough_ll)):
-            surroundings.call(os.path.basename(program), os.path.abspath(program))
+            surroundings.call(os.path.basename(program), program)
         generations = corpus.read(options.corpus, options.generations)
         if "tar" in options.workloads:
             corpus.add_tars(generations, options.corpus, surroundings.directory)
@@ -116,7 +117,7 @@ def _measure(options):
         if surroundings.caches_note:
             record["notes"].append(surroundings.caches_note)
         record["commands"] = surroundings.commands
-        return record
+        return json.loads(surroundings.without_paths(json.dumps(record)))
 
 
 def _write(out, record):
@@ -137,6 +138,9 @@ def _on_signal(number, _):
 
 def main(documentation, arguments):
     options = _parse(documentation, arguments)
+    if os.geteuid() != 0:
+        say("needs root: for mounts, control groups, and to drop caches")
+        return 1
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _on_signal)
     try:

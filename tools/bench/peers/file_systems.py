@@ -55,6 +55,18 @@ class Siltfs(FileSystem):
         return json.loads(done.stdout) if done.returncode == 0 else None
 
 
+class SiltfsLimited(Siltfs):
+    """The same under a memory limit, in the same run: to see whether that changes anything."""
+
+    name = "siltfs, memory limited"
+    key = "siltfs"
+    role = "limited"
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.memory_limit = options and options.memory_limit
+
+
 class ZfsFuse(FileSystem):
     """A pool of its own, named by this process, in a sparse file. There is one zfs-fuse a machine."""
 

@@ -1,7 +1,7 @@
 """The workload fio: large and small transfers, in order and at random, through the mount.
 
-Half of the data is compressible and none of it repeats. A write ends with fsync. Before a read all caches are
-dropped, below the mount as well.
+Half of the data is compressible and none of it repeats. A write ends with fsync, and the unmount counts as well.
+Before a read all caches are dropped, below the mount as well.
 """
 import json
 import os
@@ -29,8 +29,7 @@ def unusable():
 def run(system, sequential_bytes, random_bytes, surroundings):
     with Step(surroundings) as step:
         system.create(step)
-    limit = surroundings.memory_limit if system.role == "siltfs" else None
-    return {job[0]: _measure(system, job, sequential_bytes, random_bytes, surroundings, limit) for job in JOBS}
+    return {job[0]: _measure(system, job, sequential_bytes, random_bytes, surroundings) for job in JOBS}
 
 
 def _command(place, job, sequential_bytes, random_bytes):
@@ -44,18 +43,22 @@ def _command(place, job, sequential_bytes, random_bytes):
     return command
 
 
-def _measure(system, job, sequential_bytes, random_bytes, surroundings, limit):
-    if job[1].endswith("read"):
+def _measure(system, job, sequential_bytes, random_bytes, surroundings):
+    reads = job[1].endswith("read")
+    if reads:
         surroundings.drop_caches()
+        system.warm_up()
     surroundings.settle()
     output = os.path.join(surroundings.directory, "fio.json")
-    with Step(surroundings, limit) as step:
+    with Step(surroundings, system.memory_limit) as step:
         with system.mounted(step) as place:
             with step.timed("work"):
                 step.run(_command(place, job, sequential_bytes, random_bytes), stdout=output)
         figures = step.figures()
     with open(output, encoding="utf-8") as file:
-        found = json.load(file)["jobs"][0]["read" if job[1].endswith("read") else "write"]
+        found = json.load(file)["jobs"][0]["read" if reads else "write"]
     if found["total_ios"] == 0:
         raise CommandFailed(f"{system.name}: fio did nothing")
-    return {**figures, "bytes": found["io_bytes"], "bytes_per_s": found["bw_bytes"], "per_s": found["iops"]}
+    seconds = found["runtime"] / 1000 + (0 if reads else figures["parts"]["unmount"])
+    return {**figures, "counted_seconds": seconds, "bytes": found["io_bytes"], "operations": found["total_ios"],
+            "bytes_per_s": found["io_bytes"] / seconds, "bytes_per_s_without_unmount": found["bw_bytes"]}

@@ -128,8 +128,9 @@ class Step:
             "parts": dict(self.parts),
             "cpu_seconds": self.group.cpu_seconds(),
             "machine_cpu_seconds": _machine_cpu_seconds() - self.machine_before,
-            "peak_rss_bytes": self.sampler.peak,
+            "peak_rss_bytes": max([self.sampler.peak, *self.sampler.peak_by_name.values()]),
             "peak_rss_bytes_by_process": dict(self.sampler.peak_by_name),
+            **self.group.under_limit(),
         }
 
 

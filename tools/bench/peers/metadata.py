@@ -28,14 +28,13 @@ def run(system, small_files, surroundings):
     with Step(surroundings) as step:
         system.create(step)
     surroundings.warm(small_files.tar)
-    limit = surroundings.memory_limit if system.role == "siltfs" else None
-    return {name: _measure(name, system, small_files, surroundings, limit) for name in STEPS}
+    return {name: _measure(name, system, small_files, surroundings) for name in STEPS}
 
 
-def _measure(name, system, small_files, surroundings, limit):
+def _measure(name, system, small_files, surroundings):
     surroundings.settle()
     listing = os.path.join(surroundings.directory, "listing")
-    with Step(surroundings, limit) as step:
+    with Step(surroundings, system.memory_limit) as step:
         with system.mounted(step) as place:
             top = os.path.join(place, small_files.top)
             with step.timed("work"):

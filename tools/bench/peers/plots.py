@@ -5,7 +5,7 @@ from html import escape
 import svg
 from peers.summary import MB
 
-_COLOURS = {"siltfs": "#1b6ca8", "scale": "#c9c9c9", "peer": "#8a8f98", "passthrough": "#c97b12"}
+_COLOURS = {"siltfs": "#1b6ca8", "limited": "#7fb2dc", "scale": "#c9c9c9", "peer": "#8a8f98", "passthrough": "#c97b12"}
 _CURVES = ["#b5322c", "#2a9d5c", "#c97b12", "#7a3ea1", "#5c6b73", "#8c564b", "#d16ba5"]
 _NAMES, _BARS, _GAP, _ROW, _TOP = 190, 230, 80, 24, 50
 
@@ -32,7 +32,7 @@ def _bars(title, panels, record):
     return svg.document(width, height, parts)
 
 
-def _stored(title, systems):
+def _stored(title, systems, record):
     """Bytes stored, by generation; the axis begins at nothing."""
     left, right, top, bottom, width = 70, 560, 40, 330, 800
     most = max(max(stored["stored_by_generation"]) for stored in systems.values()) / MB * 1.05
@@ -51,7 +51,8 @@ def _stored(title, systems):
     curves = iter(_CURVES * 2)
     ends = []
     for name, figures in systems.items():
-        colour = _COLOURS["siltfs"] if name == "siltfs" else next(curves)
+        role = record["systems"][name]["role"]
+        colour = _COLOURS[role] if role in ("siltfs", "limited") else next(curves)
         points = [place(i, stored / MB) for i, stored in enumerate(figures["stored_by_generation"])]
         parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" '
                      f'stroke="{colour}" stroke-width="{3 if name == "siltfs" else 1.5}"/>')
@@ -73,7 +74,7 @@ def draw(record):
                       for key, heading in (("first", "first backup, MB/s"), ("next", "next backups, MB/s"),
                                            ("restore", "cold restore, MB/s"), ("ratio", "bytes in : bytes stored"))]
             plots[f"{workload}-throughput"] = _bars(f"Generations as {workload}", [p for p in panels if p[1]], record)
-            plots[f"{workload}-stored"] = _stored(f"MB stored after each generation, as {workload}", systems)
+            plots[f"{workload}-stored"] = _stored(f"MB stored after each generation, as {workload}", systems, record)
         else:
             scale = MB if workload == "fio" else 1
             unit = "MB/s" if workload == "fio" else "files/s"

@@ -6,10 +6,10 @@ import traceback
 
 from peers import backups, compare, fio, metadata, mounts
 from peers.backup_tools import Borg, Bup, Casync, Restic, Zbackup
-from peers.file_systems import Btrfs, PassthroughHp, PassthroughLl, Siltfs, ZfsFuse
+from peers.file_systems import Btrfs, PassthroughHp, PassthroughLl, Siltfs, SiltfsLimited, ZfsFuse
 from peers.measure import CommandFailed
 
-SYSTEMS = (Siltfs, Borg, Restic, Bup, Casync, Zbackup, ZfsFuse, Btrfs, PassthroughHp, PassthroughLl)
+SYSTEMS = (Siltfs, SiltfsLimited, Borg, Restic, Bup, Casync, Zbackup, ZfsFuse, Btrfs, PassthroughHp, PassthroughLl)
 WORKLOADS = ("tar", "tree", "metadata", "fio")
 
 
@@ -28,11 +28,12 @@ class Rounds:
         """Takes down which systems will run, in what version, and why others will not."""
         self.usable = []
         for system in (kind(self.options) for kind in SYSTEMS):
-            if system.key not in self.options.systems:
+            if system.key not in self.options.systems or (system.role == "limited" and not system.memory_limit):
                 continue
             reason = system.unusable()
             self.record["systems"][system.name] = {
-                "role": system.role, "remark": system.remark, "version": None if reason else system.version(),
+                "role": system.role, "workloads": system.workloads, "remark": system.remark,
+                "version": None if reason else system.version(),
                 "left_out": reason and self.surroundings.without_paths(reason), "failed": {}}
             if reason:
                 say(f"{system.name}: left out: {reason}")

@@ -10,6 +10,7 @@ TARGETS = {
     "restore": ("cold restore", {"tar": 1.5, "tree": 1.5}),
 }
 METADATA_TARGET = 1.0
+DAEMON_BYTES_TARGET = 128 << 20
 
 
 def figure(values):
@@ -20,7 +21,7 @@ def figure(values):
 def _runs(record, workload):
     by_system = {}
     for run in record["runs"]:
-        if run["workload"] == workload:
+        if run["workload"] == workload and workload not in record["systems"][run["system"]]["failed"]:
             by_system.setdefault(run["system"], []).append(run)
     return by_system
 
@@ -44,8 +45,6 @@ def _backup_figures(runs):
         "cpu_restore": figure([run["restore"]["cpu_seconds"] for run in runs]),
         "peak_rss_bytes": max(step["peak_rss_bytes"] for run in runs
                               for step in [*run["generations"], run["restore"]]),
-        "daemon_peak_rss_bytes": max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in runs
-                                      for step in [*run["generations"], run["restore"]])),
     }
     if nexts[0]:
         # A round's figure is the median of its generations; the range is that of all of them.
@@ -65,33 +64,48 @@ def _against(ours, theirs, target):
             "met": None if target is None else ratio >= target}
 
 
-def _comparisons(systems, roles, role, keys_and_targets, of):
-    """For each key, siltfs against the best of a role, where both have it."""
-    found = {}
+def _comparisons(systems, roles, role, keys_and_targets):
+    """For each key, siltfs against the best of a role, and siltfs under a limit against siltfs."""
+    against, limited = {}, {}
     for key, target in keys_and_targets:
-        theirs = {name: value for name, figures in systems.items()
-                  if roles[name] == role and (value := of(figures, key))}
-        if theirs and (ours := of(systems.get("siltfs", {}), key)):
-            found[key] = _against(ours, theirs, target)
-    return found
+        of_role = {wanted: {name: figures[key] for name, figures in systems.items()
+                            if roles[name] == wanted and key in figures} for wanted in (role, "siltfs", "limited")}
+        if not of_role["siltfs"]:
+            continue
+        if of_role[role]:
+            against[key] = _against(of_role["siltfs"]["siltfs"], of_role[role], target)
+        for figures in of_role["limited"].values():
+            limited[key] = _against(figures, of_role["siltfs"], None)
+    return {"against": against, "limited": limited}
+
+
+def _steps(run):
+    """All measured steps of a pass, of whatever workload."""
+    if "generations" in run:
+        return [*run["generations"], run["restore"]]
+    return list(run.get("steps", run.get("jobs", {})).values())
+
+
+def daemon_peak(record):
+    """The most that siltfs's daemon had resident in any step, in bytes, or None."""
+    return max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in record["runs"]
+                if record["systems"][run["system"]]["role"] == "siltfs" for step in _steps(run)), default=None)
 
 
 def summarise(record):
+    """The figures of every workload that was measured."""
     roles = {name: system["role"] for name, system in record["systems"].items()}
     summary = {}
     for workload in ("tar", "tree"):
         if runs := _runs(record, workload):
             systems = {name: _backup_figures(of_system) for name, of_system in runs.items()}
             targets = [(key, by_workload[workload]) for key, (_, by_workload) in TARGETS.items()]
-            summary[workload] = {"systems": systems, "against": _comparisons(
-                systems, roles, "peer", targets, lambda figures, key: figures.get(key))}
+            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "peer", targets)}
     for workload, part, value, target in (("metadata", "steps", "files_per_s", METADATA_TARGET),
                                           ("fio", "jobs", "bytes_per_s", None)):
         if runs := _runs(record, workload):
             systems = {name: {step: figure([run[part][step][value] for run in of_system])
                               for step in of_system[0][part]} for name, of_system in runs.items()}
-            steps = next(iter(systems.values()))
-            summary[workload] = {"systems": systems, "against": _comparisons(
-                systems, roles, "passthrough", [(step, target) for step in steps],
-                lambda figures, key: figures.get(key))}
+            targets = [(step, target) for step in next(iter(systems.values()))]
+            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "passthrough", targets)}
     return summary

@@ -14,7 +14,6 @@ class Surroundings:
     def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
         self.scratch = os.path.realpath(scratch)
         self.patience = patience
-        self.memory_limit = memory_limit
         self.groups, self.groups_note = measure.choose_groups(use_cgroups, memory_limit)
         if memory_limit:
             self.groups(memory_limit).close()  # Says so now, where it cannot be.
@@ -35,7 +34,7 @@ class Surroundings:
 
     def call(self, name, path):
         """From now on `path` is written as `name` in whatever is kept."""
-        self.places[os.path.realpath(path)] = self.places[str(path)] = name
+        self.places[os.path.realpath(path)] = self.places[os.path.abspath(path)] = name
 
     def without_paths(self, words):
         for path in sorted(self.places, key=len, reverse=True):
@@ -56,7 +55,7 @@ class Surroundings:
         with open(self.log, "rb") as log:
             log.seek(max(0, os.path.getsize(self.log) - 4000))
             lines = log.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return "; ".join([line.strip() for line in lines if line.strip()][-3:])
 
     def settle(self):
         """Waits until all is on the disk, so that no step pays for the one before. Returns how long that took."""

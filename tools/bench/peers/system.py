@@ -10,6 +10,7 @@ class System:
     role = "peer"  # or "siltfs", "scale" (shown, but not what siltfs is measured against), "passthrough"
     workloads = ()
     remark = None
+    memory_limit = None  # of its daemon, in bytes
 
     def __init__(self, options):
         self.options = options
@@ -26,6 +27,10 @@ class System:
     def version(self):
         """Which version would run."""
         raise NotImplementedError
+
+    def warm_up(self):
+        """Has the program itself in the page cache, after everything was dropped from it."""
+        self.version()
 
     def open(self, directory):
         """Takes a directory of its own, which is there and empty."""
