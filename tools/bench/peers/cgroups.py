@@ -109,6 +109,9 @@ class ControlGroup:
                 found.update(map(int, _read(os.path.join(directory, "cgroup.procs")).split()))
         return found - {0}
 
+    def started(self, pid):
+        """Nothing to keep: the kernel knows."""
+
     def observe(self):
         """Nothing to keep: the kernel does the sums."""
 
@@ -150,6 +153,7 @@ class MarkedProcesses:
         self.mark = f"COMPARE_PEERS_STEP={os.getpid()}.{next(_numbers)}"
         self.environment = dict([self.mark.split("=")])
         self.before = self._children()
+        self.children = set()
         self.of_daemons = {}
 
     @staticmethod
@@ -171,13 +175,17 @@ class MarkedProcesses:
                         found.add(int(pid))
         return found
 
+    def started(self, pid):
+        """Takes down a child that will be waited for."""
+        self.children.add(pid)
+
     def observe(self):
-        """Takes down the CPU time of processes that are nobody's child here, as nobody will wait for them."""
+        """Takes down the CPU time of processes whose parent is gone, as nobody will wait for them."""
         ours = self.pids()
         for pid in ours:
             with contextlib.suppress(OSError, IndexError):
                 fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-                if int(fields[1]) not in ours | {os.getpid()}:
+                if pid not in self.children and int(fields[1]) not in ours:
                     self.of_daemons[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
 
     @staticmethod

@@ -90,9 +90,11 @@ class Step:
         """Starts a command within the group; its messages go to the log, as does its output unless told."""
         self.surroundings.took_note_of(command)
         with open(self.surroundings.log, "ab") as log:
-            return subprocess.Popen(self.group.enter(command, daemon), cwd=cwd, start_new_session=True,
-                                    env={**os.environ, **self.group.environment, **(environment or {})},
-                                    **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **streams})
+            process = subprocess.Popen(self.group.enter(command, daemon), cwd=cwd, start_new_session=True,
+                                       env={**os.environ, **self.group.environment, **(environment or {})},
+                                       **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **streams})
+        self.group.started(process.pid)
+        return process
 
     def finish(self, process, command):
         try:
