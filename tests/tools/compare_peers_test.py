@@ -44,7 +44,7 @@ if __name__ == "__main__":
     sys.path.insert(0, os.path.join(SOURCE, "tools", "bench"))
 
 from peers import cgroups, command_line, compare, measure, mounts, rounds, summary  # noqa: E402
-from peers.surroundings import Surroundings  # noqa: E402
+from peers.surroundings import Surroundings, label_of  # noqa: E402
 from peers.system import System  # noqa: E402
 
 GENERATIONS = 3
@@ -104,7 +104,7 @@ class Scratch(unittest.TestCase):
     def assert_nothing_left(self):
         self.assertEqual(mounts.at_or_below(self.directory), [])
         self.assertEqual(os.listdir(self.path("scratch")), [])
-        self.assertEqual(glob.glob("/sys/fs/cgroup/**/compare-peers-*", recursive=True), [])
+        self.assertEqual(glob.glob(f"/sys/fs/cgroup/**/{label_of(self.path('scratch'))}*", recursive=True), [])
 
 
 class AComparison(Scratch):
@@ -211,6 +211,17 @@ class WrongData(Scratch):
         self.assertEqual(record["runs"], [])
         self.assert_nothing_left()
 
+    def test_is_found_at_any_place_of_a_file(self):
+        content = random.Random(7).randbytes(3 << 20)
+        write(self.path("source"), content)
+        for position in (0, (1 << 20) - 1, 1 << 20, len(content) - 1):
+            with self.subTest(position=position):
+                changed = bytearray(content)
+                changed[position] ^= 0x10
+                write(self.path("restored"), changed)
+                with self.assertRaisesRegex(compare.Differs, f"at byte {position}$"):
+                    compare.files(self.path("source"), self.path("restored"))
+
     def trees(self):
         make_corpus(self.path("corpus"))
         shutil.copytree(self.path("corpus", "gen0"), self.path("copy"), symlinks=True)
@@ -259,7 +270,14 @@ class Removal(Scratch):
         self.assertFalse(os.path.exists(self.path("tree")))
 
 
-BUSY = "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nwhile time.process_time() < 0.3: pass\ntime.sleep(60)"
+BUSY = """
+import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+while time.process_time() < 0.3: pass
+open(sys.argv[1], "w")
+time.sleep(600)
+"""
 
 
 class AStep(Scratch):
@@ -268,19 +286,23 @@ class AStep(Scratch):
             with self.subTest(cgroups=use_cgroups), Surroundings(self.directory, use_cgroups) as surroundings:
                 with measure.Step(surroundings) as step:
                     with step.timed("work"):
-                        step.run([sys.executable, "-c", BUSY])
-                    while step.figures()["cpu_seconds"] < 0.25:
+                        step.run([sys.executable, "-c", BUSY, self.path("was-busy")])
+                    while not os.path.exists(self.path("was-busy")):
                         time.sleep(0.01)
+                    os.remove(self.path("was-busy"))
+                    self.assertGreater(step.figures()["cpu_seconds"], 0.25)
                     daemons = step.group.pids()
                     self.assertEqual(len(daemons), 1)
-                self.assertFalse(any(os.path.exists(f"/proc/{pid}") for pid in daemons if not self.zombie(pid)))
+                self.assertTrue(all(map(self.has_ended, daemons)))
 
     @staticmethod
-    def zombie(pid):
-        with contextlib.suppress(OSError):
+    def has_ended(pid):
+        """Gone, or past all that it could still do (PF_EXITING), though perhaps not yet waited for."""
+        try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                return file.read().rpartition(")")[2].split()[0] == "Z"
-        return False
+                return int(file.read().rpartition(")")[2].split()[6]) & 4 != 0
+        except (FileNotFoundError, ProcessLookupError):
+            return True
 
     def test_says_what_a_failed_command_said(self):
         with Surroundings(self.directory) as surroundings, measure.Step(surroundings) as step:
@@ -290,7 +312,7 @@ class AStep(Scratch):
     def test_keeps_a_daemon_within_its_memory(self):
         with Surroundings(self.directory) as surroundings:
             try:
-                surroundings.groups(8 << 20).close()
+                surroundings.new_group(8 << 20).close()
             except cgroups.Unavailable as error:
                 self.skipTest(str(error))
             hungry = [sys.executable, "-c", "bytearray(64 << 20)"]

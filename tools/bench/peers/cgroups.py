@@ -54,11 +54,11 @@ class ControlGroup:
 
     how = "cgroup"
 
-    def __init__(self, memory_limit=None):
+    def __init__(self, label, memory_limit=None):
         self.made = []
         self.environment = {}
         self.limited = None
-        name = f"compare-peers-{os.getpid()}-{next(_numbers)}"
+        name = f"{label}-{next(_numbers)}"
         try:
             if accounting := _version_1("cpuacct"):
                 self._make_version_1(accounting, name, memory_limit)
@@ -147,10 +147,10 @@ class MarkedProcesses:
 
     how = "rusage"
 
-    def __init__(self, memory_limit=None):
+    def __init__(self, label, memory_limit=None):
         if memory_limit:
             raise Unavailable("a memory limit needs control groups")
-        self.mark = f"COMPARE_PEERS_STEP={os.getpid()}.{next(_numbers)}"
+        self.mark = f"COMPARE_PEERS_STEP={label}-{next(_numbers)}"
         self.environment = dict([self.mark.split("=")])
         self.before = self._children()
         self.children = set()

@@ -143,12 +143,12 @@ def _machine_cpu_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def choose_groups(wanted, memory_limit):
+def choose_groups(wanted, label, memory_limit):
     """The kind of group this machine offers, and why it is not the better one, or None."""
     if not wanted:
         return cgroups.MarkedProcesses, "control groups were not wanted"
     try:
-        cgroups.ControlGroup(memory_limit).close()
+        cgroups.ControlGroup(label, memory_limit).close()
         return cgroups.ControlGroup, None
     except cgroups.Unavailable as error:
         return cgroups.MarkedProcesses, str(error)

@@ -4,8 +4,14 @@ import re
 import subprocess
 import tempfile
 import time
+import zlib
 
 from peers import measure, mounts
+
+
+def label_of(scratch):
+    """How the names of all control groups of runs in a scratch directory begin."""
+    return f"compare-peers-{zlib.crc32(os.path.realpath(scratch).encode()):08x}-"
 
 
 class Surroundings:
@@ -14,9 +20,10 @@ class Surroundings:
     def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
         self.scratch = os.path.realpath(scratch)
         self.patience = patience
-        self.groups, self.groups_note = measure.choose_groups(use_cgroups, memory_limit)
+        self.label = label_of(self.scratch) + str(os.getpid())
+        self.groups, self.groups_note = measure.choose_groups(use_cgroups, self.label, memory_limit)
         if memory_limit:
-            self.groups(memory_limit).close()  # Says so now, where it cannot be.
+            self.new_group(memory_limit).close()  # Says so now, where it cannot be.
         self.caches_note = None
         self.commands = {}
         self.system = None
@@ -42,7 +49,7 @@ class Surroundings:
         return words
 
     def new_group(self, memory_limit):
-        return self.groups(memory_limit)
+        return self.groups(self.label, memory_limit)
 
     def took_note_of(self, command):
         """Commands are kept once for every system, generations being alike."""
