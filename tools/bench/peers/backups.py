@@ -1,4 +1,5 @@
 """The workloads tar and tree: generations stored one after the other, the last one restored from a cold cache."""
+import operator
 import os
 
 from peers import compare, mounts
@@ -9,9 +10,8 @@ class _Kind:
     """What is stored of a generation, and how it is compared afterwards."""
 
     def __init__(self, workload):
-        self.source_of = {"tar": lambda generation: generation.tar, "tree": lambda generation: generation.tree}[workload]
-        self.bytes_of = {"tar": lambda generation: generation.tar_bytes,
-                         "tree": lambda generation: generation.tree_bytes}[workload]
+        self.source_of = operator.attrgetter(workload)
+        self.bytes_of = operator.attrgetter(f"{workload}_bytes")
         self.compare = {"tar": compare.files, "tree": compare.trees}[workload]
         self.workload = workload
 

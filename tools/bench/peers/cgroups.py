@@ -68,7 +68,7 @@ class ControlGroup:
                 raise Unavailable("no cgroup file system is mounted")
         except OSError as error:
             self.close()
-            raise Unavailable(str(error)) from error
+            raise Unavailable(f"no such control group can be made: {error}") from error
 
     def _directory(self, path):
         os.mkdir(path)

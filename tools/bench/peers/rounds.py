@@ -6,8 +6,9 @@ import traceback
 
 from peers import backups, compare, fio, metadata, mounts
 from peers.backup_tools import Borg, Bup, Casync, Restic, Zbackup
-from peers.file_systems import Btrfs, PassthroughHp, PassthroughLl, Siltfs, SiltfsLimited, ZfsFuse
+from peers.file_systems import Btrfs, Siltfs, SiltfsLimited, ZfsFuse
 from peers.measure import CommandFailed
+from peers.passthrough import PassthroughHp, PassthroughLl
 
 SYSTEMS = (Siltfs, SiltfsLimited, Borg, Restic, Bup, Casync, Zbackup, ZfsFuse, Btrfs, PassthroughHp, PassthroughLl)
 WORKLOADS = ("tar", "tree", "metadata", "fio")
