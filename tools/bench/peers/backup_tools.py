@@ -50,6 +50,7 @@ class BackupTool(System):
 class Borg(BackupTool):
     name = "borg zstd,3"
     program = "borg"
+    remark = "its cache outside the store is not counted"
 
     def settings(self):
         return {"BORG_BASE_DIR": self.directory, "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes",
@@ -74,6 +75,7 @@ class Borg(BackupTool):
 
 class Restic(BackupTool):
     name = program = "restic"
+    remark = "its cache outside the store is not counted"
     version_command = ("version",)
 
     def settings(self):

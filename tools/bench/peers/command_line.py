@@ -46,7 +46,8 @@ def _parse(documentation, arguments):
                         help="the directory with the program siltfs (%(default)s)")
     parser.add_argument("--mkfs-options", default="", help="further options of siltfs mkfs, as one word")
     parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
-    parser.add_argument("--memory-limit", type=size, help="runs siltfs a second time, its daemon in a control group of so much: 192M")
+    parser.add_argument("--memory-limit", type=size,
+                        help="runs siltfs a second time, its daemon in a control group of so much: 192M")
     parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
                         help="where stores are made and data restored (%(default)s)")
     parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="libfuse's example of that name")

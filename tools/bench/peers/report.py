@@ -2,8 +2,8 @@
 from peers import machine
 from peers.summary import DAEMON_BYTES_TARGET, MB, TARGETS, daemon_peak
 
-_HOW = """Time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree), that of
-a backup tool its one command; sources are in the page cache, stores and restored data on the scratch disk. After each
+_HOW = """Time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree),
+that of a backup tool its one command; sources are in the page cache, stores and restored data on the scratch disk. After each
 step the disk is synced, outside the time; before a restore all caches are dropped, but for the program itself. Every
 restore is compared with its source, in the first round that of every generation. CPU seconds and peak memory (sum of
 the resident sizes, sampled 20 times a second) are those of all processes of a step, daemons and copying programs
@@ -39,8 +39,8 @@ def _backup_rows(summary):
         if "cpu_next" in figures:
             cpu += f" / {figures['cpu_next']['median']:.1f}"
         yield [name, _rate(figures["first"]), _rate(figures["next"]) if "next" in figures else "–",
-               _rate({key: figures["stored_bytes"][key] / MB for key in ("median", "least", "most")}), f"{figures['ratio']['median']:.2f}",
-               _rate(figures["restore"]), cpu, f"{figures['cpu_restore']['median']:.1f}",
+               _rate({key: figures["stored_bytes"][key] / MB for key in ("median", "least", "most")}),
+               f"{figures['ratio']['median']:.2f}", _rate(figures["restore"]), cpu, f"{figures['cpu_restore']['median']:.1f}",
                f"{figures['peak_rss_bytes'] / MB:.0f}"]
 
 
