@@ -1,9 +1,22 @@
 """libfuse's examples that pass everything through to a directory: what FUSE costs with no work done."""
+import contextlib
 import os
+import resource
 import shutil
 
 from peers import mounts
 from peers.file_system import FileSystem, wait_until
+
+
+def _descriptors():
+    """As many as may be had: a passthrough keeps a file open for each that the kernel knows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open("/proc/sys/fs/nr_open", encoding="ascii") as file:
+        most = int(file.read())
+    with contextlib.suppress(OSError, ValueError):  # Not even root may, without CAP_SYS_RESOURCE.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+        hard = most
+    return hard
 
 
 class Passthrough(FileSystem):
@@ -33,7 +46,7 @@ class Passthrough(FileSystem):
         os.mkdir(self.backing)
 
     def mount(self, step):
-        self.command = [os.path.abspath(self.program), *self.arguments()]
+        self.command = ["prlimit", f"--nofile={_descriptors()}", os.path.abspath(self.program), *self.arguments()]
         self.daemon = step.start(self.command, daemon=True)
         wait_until(lambda: mounts.is_mountpoint(self.mountpoint) or self.daemon.poll() is not None, self.name)
 
