@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""compare-peers measures siltfs on a small corpus, finds wrong data, and leaves nothing behind.
+
+usage: compare_peers_test.py SOURCE BIN [TEST...]
+
+SOURCE is the project, BIN the directory with the program siltfs; root and /dev/fuse are needed, a peer is not.
+"""
+import contextlib
+import glob
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+
+import compare_peers_fixture as fixture
+from compare_peers_fixture import BIN, SOURCE
+from peers import command_line, mounts, rounds
+from peers.surroundings import label_of
+from peers.system import System
+
+
+class Run(fixture.Scratch):
+    """One that runs the whole program."""
+
+    def arguments(self, *more):
+        os.makedirs(self.path("scratch"), exist_ok=True)
+        if not os.path.isdir(self.path("corpus")):
+            fixture.make_corpus(self.path("corpus"))
+        return ["--siltfs", BIN, "--scratch", self.path("scratch"), "--out", self.path("out", "peers"), *more,
+                self.path("corpus")]
+
+    def run_program(self, *more):
+        program = os.path.join(SOURCE, "tools", "bench", "compare-peers")
+        return subprocess.run([program, *self.arguments(*more)], capture_output=True, text=True, check=False)
+
+    def record(self):
+        with open(self.path("out", "peers.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def assert_nothing_left(self):
+        self.assertEqual(mounts.at_or_below(self.directory), [])
+        self.assertEqual(os.listdir(self.path("scratch")), [])
+        self.assertEqual(glob.glob(f"/sys/fs/cgroup/**/{label_of(self.path('scratch'))}*", recursive=True), [])
+
+
+class AComparison(Run):
+    def test_measures_siltfs_and_names_who_is_missing(self):
+        done = self.run_program("--rounds", "1", "--systems", "siltfs,passthrough_hp", "--passthrough-hp",
+                                self.path("missing", "passthrough_hp"), "--workloads", "tar,tree,metadata")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_nothing_left()
+        record = self.record()
+        self.assertLessEqual({"machine", "options", "corpus", "systems", "runs", "commands", "summary", "notes"},
+                             set(record))
+        self.assertEqual([run["workload"] for run in record["runs"]], ["tar", "tree", "metadata"])
+        for run in record["runs"][:2]:
+            self.assertEqual([step["generation"] for step in run["generations"]], ["gen0", "gen1", "gen2"])
+            for step in [*run["generations"], run["restore"]]:
+                self.assert_measured(step, {"mount", "unmount"})
+            self.assertTrue(run["restore"]["verified"])
+            for step in run["generations"]:
+                self.assertGreater(step["stored_bytes"], 500_000)
+        for name, step in record["runs"][2]["steps"].items():
+            self.assert_measured(step, {"mount", "work", "unmount"})
+            self.assertEqual(step["files"], 52, name)
+            self.assertGreater(step["files_per_s"], 0)
+        # Generations share nine files of ten.
+        self.assertGreater(record["summary"]["tree"]["systems"]["siltfs"]["ratio"]["median"], 2)
+        self.assertIn("passthrough_hp: left out", done.stdout)
+        for name in os.listdir(self.path("out")):
+            with open(self.path("out", name), encoding="utf-8") as file:
+                self.assertNotIn(self.directory, file.read(), name)
+        self.assertIn("peers-tar-throughput.svg", os.listdir(self.path("out")))
+
+    def assert_measured(self, step, parts):
+        self.assertLessEqual(parts, set(step["parts"]))
+        self.assertAlmostEqual(step["seconds"], sum(step["parts"].values()))
+        self.assertGreater(step["seconds"], 0)
+        self.assertGreater(step["cpu_seconds"], 0)
+        self.assertGreater(step["peak_rss_bytes"], 1 << 20)
+        self.assertIn("siltfs", step["peak_rss_bytes_by_process"])
+
+    def test_without_control_groups_says_so(self):
+        done = self.run_program("--rounds", "1", "--systems", "siltfs", "--workloads", "tar", "--generations", "1",
+                                "--no-cgroups")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Note: CPU seconds are those of rusage", done.stdout)
+        self.assert_measured(self.record()["runs"][0]["generations"][0], {"store"})
+
+    def test_puts_everything_away_when_interrupted(self):
+        program = os.path.join(SOURCE, "tools", "bench", "compare-peers")
+        command = [program, *self.arguments("--rounds", "1000", "--systems", "siltfs", "--workloads", "tar")]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not mounts.at_or_below(self.path("scratch")):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            _, messages = process.communicate()
+        self.assertEqual(process.returncode, 130, messages)
+        self.assert_nothing_left()
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+class Flipping(System):
+    """Keeps copies, and gives one byte back changed."""
+
+    name = "flipping"
+    workloads = ("tar",)
+
+    def version(self):
+        return "0"
+
+    def open(self, directory):
+        self.store = directory
+
+    def create(self, step):
+        pass
+
+    def store_tar(self, step, tar, name):
+        with step.timed("store"):
+            step.run(["cp", tar, os.path.join(self.store, name)])
+
+    def restore_tar(self, step, name, tar):
+        with step.timed("restore"):
+            step.run(["cp", os.path.join(self.store, name), tar])
+        with open(tar, "r+b") as file:
+            file.seek(700_000)
+            byte = file.read(1)[0]
+            file.seek(700_000)
+            file.write(bytes([byte ^ 1]))
+
+    def stored_bytes(self):
+        return self.disk_usage(self.store)
+
+
+class WrongData(Run):
+    def test_of_a_system_fails_the_run(self):
+        known, rounds.SYSTEMS = rounds.SYSTEMS, (Flipping,)
+        self.addCleanup(setattr, rounds, "SYSTEMS", known)
+        of_command_line, command_line.SYSTEMS = command_line.SYSTEMS, (Flipping,)
+        self.addCleanup(setattr, command_line, "SYSTEMS", of_command_line)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            code = command_line.main("", self.arguments("--rounds", "1", "--workloads", "tar"))
+        self.assertEqual(code, 1)
+        record = self.record()
+        self.assertTrue(record["wrong_data"])
+        self.assertIn("at byte 700000", record["systems"]["flipping"]["failed"]["tar"])
+        self.assertEqual(record["runs"], [])
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    fixture.main(__doc__)

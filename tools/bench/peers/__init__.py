@@ -1,0 +1,1 @@
+"""What tools/bench/compare-peers is made of."""

@@ -1,0 +1,199 @@
+"""Sets of processes whose CPU time is summed: control groups, version 1 or 2, or else a mark in the environment."""
+import contextlib
+import itertools
+import os
+import resource
+import time
+
+from peers import mounts
+
+_numbers = itertools.count()
+_TICKS = os.sysconf("SC_CLK_TCK")
+# Run as: sh -c ENTER sh GROUP... -- COMMAND...
+_ENTER = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
+
+
+class Unavailable(Exception):
+    """This machine has no such control group, or lets nobody make one."""
+
+
+def _write(path, words):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(words)
+
+
+def _read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def _own_place(controller):
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            if controller in controllers.split(","):
+                return path.lstrip("/")
+    return ""
+
+
+def _version_1(controller):
+    """The directory below which groups of a controller are made, or None."""
+    for _, where, kind, options in mounts.table():
+        if kind == "cgroup" and controller in options.split(","):
+            own = os.path.join(where, _own_place(controller))
+            return own if os.path.isdir(own) else where
+    return None
+
+
+def _version_2():
+    return next((where for _, where, kind, _ in mounts.table() if kind == "cgroup2"), None)
+
+
+class ControlGroup:
+    """One step's processes. `enter` prefixes a command so that it starts inside; the limit is of daemons alone."""
+
+    how = "cgroup"
+
+    def __init__(self, label, memory_limit=None):
+        self.made = []
+        self.environment = {}
+        self.limited = None
+        name = f"{label}-{next(_numbers)}"
+        try:
+            if accounting := _version_1("cpuacct"):
+                self._make_version_1(accounting, name, memory_limit)
+            elif unified := _version_2():
+                self._make_version_2(unified, name, memory_limit)
+            else:
+                raise Unavailable("no cgroup file system is mounted")
+        except OSError as error:
+            self.close()
+            raise Unavailable(f"no such control group can be made: {error}") from error
+
+    def _directory(self, path):
+        os.mkdir(path)
+        self.made.append(path)
+        return path
+
+    def _make_version_1(self, accounting, name, memory_limit):
+        self.top = self._directory(os.path.join(accounting, name))
+        self.work = self.daemon = [self.top]
+        self.cpu_file = os.path.join(self.top, "cpuacct.usage")
+        if memory_limit:
+            memory = _version_1("memory")
+            if not memory:
+                raise Unavailable("no memory controller is mounted")
+            self.limited = self._directory(os.path.join(memory, name))
+            _write(os.path.join(self.limited, "memory.limit_in_bytes"), str(memory_limit))
+            self.daemon = [self.top, self.limited]
+
+    def _make_version_2(self, unified, name, memory_limit):
+        self.top = self._directory(os.path.join(unified, name))
+        self.cpu_file = os.path.join(self.top, "cpu.stat")
+        if memory_limit:
+            _write(os.path.join(self.top, "cgroup.subtree_control"), "+memory")
+        # Processes are in the leaves alone, as soon as a controller is on.
+        self.work = [self._directory(os.path.join(self.top, "work"))]
+        self.daemon = [self._directory(os.path.join(self.top, "daemon"))]
+        if memory_limit:
+            self.limited = self.daemon[0]
+            _write(os.path.join(self.limited, "memory.max"), str(memory_limit))
+
+    def enter(self, command, daemon):
+        return ["/bin/sh", "-c", _ENTER, "sh", *(self.daemon if daemon else self.work), "--", *command]
+
+    def pids(self):
+        found = set()
+        for directory in {self.top, *self.work, *self.daemon}:
+            with contextlib.suppress(OSError):
+                found.update(map(int, _read(os.path.join(directory, "cgroup.procs")).split()))
+        return found - {0}
+
+    def started(self, pid):
+        """Nothing to keep: the kernel knows."""
+
+    def observe(self):
+        """Nothing to keep: the kernel does the sums."""
+
+    def under_limit(self):
+        """What the limited daemon had at its peak, page cache included: that the limit was in force, and felt."""
+        for name in ("memory.max_usage_in_bytes", "memory.peak") if self.limited else ():
+            with contextlib.suppress(OSError):
+                return {"limited_group_peak_bytes": int(_read(os.path.join(self.limited, name)))}
+        return {}
+
+    def cpu_seconds(self):
+        content = _read(self.cpu_file)
+        if self.cpu_file.endswith("cpu.stat"):
+            return int(dict(line.split() for line in content.splitlines())["usage_usec"]) / 1e6
+        return int(content) / 1e9
+
+    def close(self):
+        """Removes the group; its processes must have ended. They may take a moment to be reaped."""
+        for directory in reversed(self.made):
+            for _ in range(200):
+                try:
+                    os.rmdir(directory)
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.02)
+        self.made = []
+
+
+class MarkedProcesses:
+    """Where there are no control groups: processes with a mark in their environment. Daemons' CPU time is sampled."""
+
+    how = "rusage"
+
+    def __init__(self, label, memory_limit=None):
+        if memory_limit:
+            raise Unavailable("a memory limit needs control groups")
+        self.mark = f"COMPARE_PEERS_STEP={label}-{next(_numbers)}"
+        self.environment = dict([self.mark.split("=")])
+        self.before = self._children()
+        self.children = set()
+        self.of_daemons = {}
+
+    @staticmethod
+    def _children():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    @staticmethod
+    def enter(command, daemon):
+        del daemon
+        return command
+
+    def pids(self):
+        found = set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if self.mark.encode() in file.read().split(b"\0"):
+                        found.add(int(pid))
+        return found
+
+    def started(self, pid):
+        """Takes down a child that will be waited for."""
+        self.children.add(pid)
+
+    def observe(self):
+        """Takes down the CPU time of processes whose parent is gone, as nobody will wait for them."""
+        ours = self.pids()
+        for pid in ours:
+            with contextlib.suppress(OSError, IndexError):
+                fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+                if pid not in self.children and int(fields[1]) not in ours:
+                    self.of_daemons[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
+
+    @staticmethod
+    def under_limit():
+        return {}
+
+    def cpu_seconds(self):
+        return self._children() - self.before + sum(self.of_daemons.values())
+
+    def close(self):
+        """Nothing was made."""

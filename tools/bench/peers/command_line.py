@@ -1,0 +1,162 @@
+"""The options of compare-peers, and its one run."""
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+
+from peers import cgroups, corpus, fio, machine, metadata, mounts, plots, report, summary
+from peers.rounds import SYSTEMS, WORKLOADS, Rounds, say
+from peers.surroundings import Surroundings
+
+_DEFAULT_OUT = os.path.join("docs", "benchmarks", "peers")
+
+
+class Interrupted(BaseException):
+    """A signal asked for the end; everything is put away on the way out."""
+
+
+def size(words):
+    factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}.get(words[-1:].upper())
+    return int(words[:-1]) * factor if factor else int(words)
+
+
+def _one_of(known):
+    def choice(words):
+        names = words.split(",")
+        if unknown := set(names) - set(known):
+            raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: not among {', '.join(known)}")
+        return [name for name in known if name in names]
+    return choice
+
+
+def _parse(documentation, arguments):
+    systems = list(dict.fromkeys(kind(None).key for kind in SYSTEMS))
+    parser = argparse.ArgumentParser(prog="compare-peers", description=documentation,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", metavar="CORPUS")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--systems", type=_one_of(systems), default=systems, help=f"of {','.join(systems)}")
+    parser.add_argument("--workloads", type=_one_of(WORKLOADS), default=list(WORKLOADS),
+                        help=f"of {','.join(WORKLOADS)}")
+    parser.add_argument("--generations", type=int, help="so many of the corpus, instead of all")
+    parser.add_argument("--siltfs", default=os.path.join("build", "release", "bin"), metavar="BIN",
+                        help="the directory with the program siltfs (%(default)s)")
+    parser.add_argument("--mkfs-options", default="", help="further options of siltfs mkfs, as one word")
+    parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
+    parser.add_argument("--memory-limit", type=size,
+                        help="runs siltfs a second time, its daemon in a control group of so much: 192M")
+    parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
+                        help="where stores are made and data restored (%(default)s)")
+    parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="libfuse's example of that name")
+    parser.add_argument("--passthrough-ll", metavar="PROGRAM", help="libfuse's example of that name")
+    parser.add_argument("--small-files", metavar="TREE",
+                        help="what metadata unpacks: a tree of the corpus (gen0/linux if there is one, else gen0)")
+    parser.add_argument("--fio-size", type=size, default=size("512M"), help="of fio's files (512M)")
+    parser.add_argument("--fio-random-size", type=size, default=size("128M"), help="moved at random (128M)")
+    parser.add_argument("--no-cgroups", action="store_true", help="measure as where there are no control groups")
+    parser.add_argument("--patience", type=int, default=3600, metavar="SECONDS", help="for one command (%(default)s)")
+    parser.add_argument("--out", default=_DEFAULT_OUT, metavar="PREFIX", help="(%(default)s)")
+    parser.add_argument("--redraw", action="store_true", help="only write tables and plots of what PREFIX.json has")
+    parser.add_argument("--verbose", action="store_true", help="with the stack of every failure")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1 or (options.generations or 1) < 1:
+        parser.error("rounds and generations are at least 1")
+    options.corpus = os.path.abspath(options.corpus)
+    return options
+
+
+def _small_files_name(options):
+    if options.small_files:
+        return options.small_files
+    return "gen0/linux" if os.path.isdir(os.path.join(options.corpus, "gen0", "linux")) else "gen0"
+
+
+def _empty_record(options, surroundings, generations, small_files):
+    return {
+        "format": 1,
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine.describe(surroundings.directory),
+        "options": {"rounds": options.rounds, "workloads": options.workloads,
+                    "memory_limit_bytes": options.memory_limit, "mkfs_options": options.mkfs_options,
+                    "mount_options": options.mount_options, "fio_bytes": options.fio_size,
+                    "fio_random_bytes": options.fio_random_size, "measured_by": surroundings.groups.how},
+        "corpus": {"generations": [{"name": generation.name, "tar_bytes": generation.tar_bytes,
+                                    "tree_bytes": generation.tree_bytes, "files": generation.files}
+                                   for generation in generations],
+                   "small_files": small_files and {"name": small_files.name, "files": small_files.files,
+                                                   "bytes": small_files.bytes}},
+        "systems": {}, "notes": [], "wrong_data": False, "runs": [],
+    }
+
+
+def _measure(options):
+    with Surroundings(options.scratch, not options.no_cgroups, options.memory_limit, options.patience) as surroundings:
+        surroundings.call("CORPUS", options.corpus)
+        surroundings.call("BIN", options.siltfs)
+        for program in filter(None, (options.passthrough_hp, options.passthrough_ll)):
+            surroundings.call(os.path.basename(program), program)
+        generations = corpus.read(options.corpus, options.generations)
+        if "tar" in options.workloads:
+            corpus.add_tars(generations, options.corpus, surroundings.directory)
+        small_files = None
+        if "metadata" in options.workloads:
+            name = _small_files_name(options)
+            small_files = metadata.SmallFiles(os.path.join(options.corpus, name), name, surroundings.directory)
+        record = _empty_record(options, surroundings, generations, small_files)
+        if "fio" in options.workloads and (reason := fio.unusable()):
+            options.workloads.remove("fio")
+            record["notes"].append(f"no workload fio: {reason}")
+        rounds = Rounds(options, generations, small_files, surroundings, record)
+        rounds.choose()
+        rounds.run()
+        if surroundings.groups_note:
+            record["notes"].append(f"CPU seconds are those of rusage and of samples, not of control groups: "
+                                   f"{surroundings.groups_note}")
+        if surroundings.caches_note:
+            record["notes"].append(surroundings.caches_note)
+        record["commands"] = surroundings.commands
+        return json.loads(surroundings.without_paths(json.dumps(record)))
+
+
+def _write(out, record):
+    record["summary"] = summary.summarise(record)
+    os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
+    files = {".json": json.dumps(record, indent=1, ensure_ascii=False) + "\n", ".md": report.markdown(record)}
+    files.update({f"-{name}.svg": drawing for name, drawing in plots.draw(record).items()})
+    for suffix, content in files.items():
+        with open(out + suffix, "w", encoding="utf-8") as file:
+            file.write(content)
+
+
+def _on_signal(number, _):
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)  # Nothing may interrupt the putting away.
+    raise Interrupted(number)
+
+
+def main(documentation, arguments):
+    options = _parse(documentation, arguments)
+    if os.geteuid() != 0 and not options.redraw:
+        say("needs root: for mounts, control groups, and to drop caches")
+        return 1
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _on_signal)
+    try:
+        if options.redraw:
+            with open(options.out + ".json", encoding="utf-8") as file:
+                record = json.load(file)
+        else:
+            record = _measure(options)
+        _write(options.out, record)
+    except Interrupted:
+        say("interrupted; nothing was written")
+        return 130
+    except (corpus.NoCorpus, cgroups.Unavailable, mounts.StillMounted, OSError) as error:
+        say(str(error))
+        return 1
+    print(report.markdown(record))
+    siltfs = record["systems"].get("siltfs", {"left_out": None, "failed": {}})
+    return 1 if record["wrong_data"] or siltfs["failed"] or siltfs["left_out"] else 0

@@ -1,0 +1,57 @@
+"""Whether what was restored is what was stored, byte for byte."""
+import os
+import stat
+
+_BLOCK = 1 << 20
+
+
+class Differs(Exception):
+    """A restored file or tree is not its source."""
+
+
+def files(source, restored):
+    """Raises Differs unless both files hold the same bytes."""
+    with open(source, "rb", buffering=0) as left, open(restored, "rb", buffering=0) as right:
+        position = 0
+        while True:
+            wanted, got = _block(left), _block(right)
+            if wanted != got:
+                same = next((i for i, (a, b) in enumerate(zip(wanted, got)) if a != b),
+                            min(len(wanted), len(got)))
+                raise Differs(f"{restored} differs from {source} at byte {position + same}")
+            if not wanted:
+                return
+            position += len(wanted)
+
+
+def _block(file):
+    """A whole block but at the end: a read may be short."""
+    parts, missing = [], _BLOCK
+    while missing and (part := file.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def trees(source, restored):
+    """Raises Differs unless both trees have the same names, types, permission bits, link targets and bytes."""
+    wanted, got = sorted(os.listdir(source)), sorted(os.listdir(restored))
+    if wanted != got:
+        odd = sorted(set(wanted) ^ set(got))[0]
+        raise Differs(f"{restored} and {source} do not both have {odd}")
+    for name in wanted:
+        _entries(os.path.join(source, name), os.path.join(restored, name))
+
+
+def _entries(source, restored):
+    wanted, got = os.lstat(source).st_mode, os.lstat(restored).st_mode
+    if stat.S_ISLNK(wanted) and stat.S_ISLNK(got):
+        if os.readlink(source) != os.readlink(restored):
+            raise Differs(f"{restored} links to {os.readlink(restored)}, {source} to {os.readlink(source)}")
+        return
+    if wanted != got:
+        raise Differs(f"{restored} has mode {got:o}, {source} {wanted:o}")
+    if stat.S_ISDIR(wanted):
+        trees(source, restored)
+    elif stat.S_ISREG(wanted):
+        files(source, restored)

@@ -1,0 +1,87 @@
+"""What all file systems share: they are mounted for every step, and what they do until unmounted is theirs."""
+import contextlib
+import os
+import time
+
+from peers import measure, mounts
+from peers.system import System
+
+_BLOCK = "bs=1M"
+
+
+class FileSystem(System):
+    """Time of a step covers mount, copy and unmount. A subclass says how to mount and unmount."""
+
+    workloads = ("tar", "tree")
+
+    def open(self, directory):
+        self.directory = directory
+        self.mountpoint = os.path.join(directory, "mount")
+        os.mkdir(self.mountpoint)
+
+    def close(self):
+        mounts.unmount(self.mountpoint)
+
+    def mount(self, step):
+        """Mounts at self.mountpoint, which must answer afterwards."""
+        raise NotImplementedError
+
+    def unmount(self, step):
+        """Unmounts; afterwards all is in the store."""
+        raise NotImplementedError
+
+    def before(self, step):
+        """What is up on a machine that uses this file system, before anything is mounted; no time counted."""
+
+    def after(self, step):
+        """Ends what before() has started."""
+
+    def dedupe(self, step):
+        """For systems which deduplicate as a step of its own, while mounted."""
+
+    @contextlib.contextmanager
+    def mounted(self, step):
+        self.before(step)
+        try:
+            with step.timed("mount"):
+                self.mount(step)
+            if not mounts.is_mountpoint(self.mountpoint):
+                raise measure.CommandFailed(f"{self.name}: nothing is mounted")
+            yield self.mountpoint
+            with step.timed("unmount"):
+                self.unmount(step)
+        finally:
+            mounts.unmount(self.mountpoint)
+            self.after(step)
+
+    def store_tar(self, step, tar, name):
+        with self.mounted(step) as place:
+            with step.timed("store"):
+                step.run(["dd", f"if={tar}", f"of={place}/{name}.tar", _BLOCK, "status=none"])
+            self.dedupe(step)
+
+    def store_tree(self, step, tree, name):
+        with self.mounted(step) as place:
+            os.mkdir(f"{place}/{name}")
+            with step.timed("store"):
+                step.pipe(["tar", "-C", tree, "-c", "."], ["tar", "-C", f"{place}/{name}", "-x", "-p"])
+            self.dedupe(step)
+
+    def restore_tar(self, step, name, tar):
+        with self.mounted(step) as place:
+            with step.timed("restore"):
+                step.run(["dd", f"if={place}/{name}.tar", f"of={tar}", _BLOCK, "status=none"])
+
+    def restore_tree(self, step, name, tree):
+        os.mkdir(tree)
+        with self.mounted(step) as place:
+            with step.timed("restore"):
+                step.pipe(["tar", "-C", f"{place}/{name}", "-c", "."], ["tar", "-C", tree, "-x", "-p"])
+
+
+def wait_until(condition, what, patience=30.0):
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            raise measure.CommandFailed(f"{what}: not within {patience:.0f} s")
+        time.sleep(0.005)

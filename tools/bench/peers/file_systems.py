@@ -1,0 +1,186 @@
+"""The file systems that deduplicate: siltfs, zfs-fuse, and btrfs with duperemove."""
+import json
+import os
+import shutil
+import subprocess
+
+from peers import measure, mounts
+from peers.file_system import FileSystem, wait_until
+
+
+def _missing(programs):
+    absent = [program for program in programs if not shutil.which(program)]
+    return f"{' and '.join(absent)} not installed" if absent else None
+
+
+def _first_line(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).split("\n", 1)[0].strip()
+
+
+class Siltfs(FileSystem):
+    name = role = "siltfs"
+    workloads = ("tar", "tree", "metadata", "fio")
+
+    def unusable(self):
+        program = os.path.join(self.options.siltfs, "siltfs")
+        return None if os.access(program, os.X_OK) else f"{program} is no program: build siltfs first"
+
+    def version(self):
+        return _first_line([self._program(), "--version"]).split()[-1]
+
+    def _program(self):
+        return os.path.join(os.path.abspath(self.options.siltfs), "siltfs")
+
+    def open(self, directory):
+        super().open(directory)
+        self.store = os.path.join(directory, "store")
+
+    def create(self, step):
+        step.run([self._program(), "mkfs", self.store, *self.options.mkfs_options.split()])
+
+    def mount(self, step):
+        options = ",".join(filter(None, [f"log={self.directory}/siltfs.log", self.options.mount_options]))
+        step.run([self._program(), "mount", self.store, self.mountpoint, "-o", options], daemon=True)
+
+    def unmount(self, step):
+        step.run([self._program(), "umount", self.mountpoint])
+
+    def stored_bytes(self):
+        return self.disk_usage(self.store)
+
+    def details(self):
+        done = subprocess.run([self._program(), "stat", "--json", self.store], capture_output=True, text=True,
+                              check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+class SiltfsLimited(Siltfs):
+    """The same under a memory limit, in the same run: to see whether that changes anything."""
+
+    name = "siltfs, memory limited"
+    key = "siltfs"
+    role = "limited"
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.memory_limit = options and options.memory_limit
+
+
+class ZfsFuse(FileSystem):
+    """A pool of its own, named by this process, in a sparse file. There is one zfs-fuse a machine."""
+
+    name = "zfs-fuse dedup=on"
+    image_bytes = 64 << 30
+
+    @property
+    def key(self):
+        return "zfs-fuse"
+
+    def unusable(self):
+        if missing := _missing(["zfs-fuse", "zpool", "zfs"]):
+            return missing
+        if self._running():
+            return "a zfs-fuse runs already that is not ours"
+        return None
+
+    @staticmethod
+    def _running():
+        return subprocess.run(["pidof", "zfs-fuse"], capture_output=True, check=False).returncode == 0
+
+    def version(self):
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "zfs-fuse"], capture_output=True, text=True,
+                              check=False) if shutil.which("dpkg-query") else None
+        return done.stdout if done and done.returncode == 0 else "unknown"
+
+    def open(self, directory):
+        super().open(directory)
+        self.images = os.path.join(directory, "images")
+        os.mkdir(self.images)
+        self.image = os.path.join(self.images, "pool")
+        self.pool = f"comparepeers{os.getpid()}"
+        self.daemon = None
+
+    def before(self, step):
+        if self._running():
+            raise measure.CommandFailed("another zfs-fuse has been started meanwhile")
+        command = ["zfs-fuse", "--no-daemon", "--no-kstat-mount"]
+        self.daemon = step.start(command, daemon=True)
+        wait_until(lambda: subprocess.run(["zpool", "list"], capture_output=True, check=False).returncode == 0,
+                   "zfs-fuse answers")
+
+    def after(self, step):
+        if self.daemon:
+            self.daemon.terminate()
+            try:
+                self.daemon.wait(30)
+            except subprocess.TimeoutExpired:
+                self.daemon.kill()
+                self.daemon.wait()
+            self.daemon = None
+
+    def create(self, step):
+        with open(self.image, "wb") as file:
+            file.truncate(self.image_bytes)
+        self.before(step)
+        try:
+            step.run(["zpool", "create", "-m", self.mountpoint, "-o", "cachefile=none", self.pool, self.image])
+            for setting in ("dedup=on", "compression=on", "atime=off"):
+                step.run(["zfs", "set", setting, self.pool])
+            self.unmount(step)
+        finally:
+            mounts.unmount(self.mountpoint)
+            self.after(step)
+
+    def mount(self, step):
+        step.run(["zpool", "import", "-d", self.images, "-o", "cachefile=none", self.pool])
+
+    def unmount(self, step):
+        step.run(["zpool", "export", self.pool])
+
+    def stored_bytes(self):
+        return self.disk_usage(self.image)
+
+
+class Btrfs(FileSystem):
+    """On a loop device. What is freed is given back to the image, so that the image is as large as what it holds."""
+
+    name = "btrfs zstd:3 + duperemove"
+    role = "scale"
+    remark = "for scale: in the kernel, whose CPU time and memory are not in the figures"
+    image_bytes = 64 << 30
+
+    def unusable(self):
+        if missing := _missing(["mkfs.btrfs", "duperemove", "fstrim"]):
+            return missing
+        if not os.path.exists("/dev/loop-control"):
+            return "no loop devices here"
+        return None
+
+    def version(self):
+        return (f"{_first_line(['mkfs.btrfs', '--version']).split()[-1]}, kernel {os.uname().release}, "
+                f"{_first_line(['duperemove', '--version'])}")
+
+    def open(self, directory):
+        super().open(directory)
+        self.image = os.path.join(directory, "image")
+
+    def create(self, step):
+        with open(self.image, "wb") as file:
+            file.truncate(self.image_bytes)
+        step.run(["mkfs.btrfs", "-q", self.image])
+
+    def mount(self, step):
+        step.run(["mount", "-t", "btrfs", "-o", "loop,compress=zstd:3", self.image, self.mountpoint])
+
+    def dedupe(self, step):
+        with step.timed("duperemove"):
+            step.run(["duperemove", "-q", "-d", "-r", f"--hashfile={self.directory}/hashes", self.mountpoint])
+        step.run(["sync", "--file-system", self.mountpoint])
+        step.run(["fstrim", self.mountpoint])
+
+    def unmount(self, step):
+        step.run(["umount", self.mountpoint])
+
+    def stored_bytes(self):
+        return self.disk_usage(self.image)

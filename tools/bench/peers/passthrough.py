@@ -1,0 +1,70 @@
+"""libfuse's examples that pass everything through to a directory: what FUSE costs with no work done."""
+import contextlib
+import os
+import resource
+import shutil
+
+from peers import mounts
+from peers.file_system import FileSystem, wait_until
+
+
+def _descriptors():
+    """As many as may be had: a passthrough keeps a file open for each that the kernel knows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open("/proc/sys/fs/nr_open", encoding="ascii") as file:
+        most = int(file.read())
+    with contextlib.suppress(OSError, ValueError):  # Not even root may, without CAP_SYS_RESOURCE.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+        hard = most
+    return hard
+
+
+class Passthrough(FileSystem):
+    """Keeps nothing of its own: what FUSE costs a file system that does no work."""
+
+    role = "passthrough"
+    workloads = ("metadata", "fio")
+    source_in_options = False
+
+    @property
+    def program(self):
+        return getattr(self.options, self.name) or shutil.which(self.name)
+
+    def unusable(self):
+        if not self.program:
+            return f"{self.name} is not installed, nor told by --{self.name.replace('_', '-')}"
+        return None if os.access(self.program, os.X_OK) else f"{self.program} is no program"
+
+    def version(self):
+        return "an example of libfuse"
+
+    def open(self, directory):
+        super().open(directory)
+        self.backing = os.path.join(directory, "backing")
+
+    def create(self, step):
+        os.mkdir(self.backing)
+
+    def mount(self, step):
+        self.command = ["prlimit", f"--nofile={_descriptors()}", os.path.abspath(self.program), *self.arguments()]
+        self.daemon = step.start(self.command, daemon=True)
+        wait_until(lambda: mounts.is_mountpoint(self.mountpoint) or self.daemon.poll() is not None, self.name)
+
+    def unmount(self, step):
+        step.run(["umount", self.mountpoint])
+        step.finish(self.daemon, self.command)
+
+
+class PassthroughHp(Passthrough):
+    name = "passthrough_hp"
+
+    def arguments(self):
+        return ["--foreground", self.backing, self.mountpoint]
+
+
+class PassthroughLl(Passthrough):
+    name = "passthrough_ll"
+    remark = "-o writeback"
+
+    def arguments(self):
+        return ["-f", "-o", f"writeback,source={self.backing}", self.mountpoint]

@@ -1,0 +1,111 @@
+"""Medians of the rounds, and what they come to against the best peer of the same run."""
+from statistics import median
+
+MB = 1e6
+# Figure: (what it is called, how many times the best peer it is to be; for tar and for tree).
+TARGETS = {
+    "first": ("first backup", {"tar": 1.5, "tree": 1.5}),
+    "next": ("next backups", {"tar": 2.5, "tree": 2.5}),
+    "ratio": ("bytes stored, ratio", {"tar": 1.2, "tree": 1.15}),
+    "restore": ("cold restore", {"tar": 1.5, "tree": 1.5}),
+}
+METADATA_TARGET = 1.0
+DAEMON_BYTES_TARGET = 128 << 20
+
+
+def figure(values):
+    """The median of a list, with what it lies between."""
+    return {"median": median(values), "least": min(values), "most": max(values), "rounds": list(values)}
+
+
+def _runs(record, workload):
+    by_system = {}
+    for run in record["runs"]:
+        if run["workload"] == workload and workload not in record["systems"][run["system"]]["failed"]:
+            by_system.setdefault(run["system"], []).append(run)
+    return by_system
+
+
+def _rate(step):
+    return step["bytes"] / step["seconds"] / MB
+
+
+def _backup_figures(runs):
+    firsts = [run["generations"][0] for run in runs]
+    nexts = [run["generations"][1:] for run in runs]
+    found = {
+        "first": figure([_rate(step) for step in firsts]),
+        "ratio": figure([sum(step["bytes"] for step in run["generations"]) /
+                         run["generations"][-1]["stored_bytes"] for run in runs]),
+        "stored_bytes": figure([run["generations"][-1]["stored_bytes"] for run in runs]),
+        "stored_by_generation": [median(steps) for steps in zip(
+            *([step["stored_bytes"] for step in run["generations"]] for run in runs))],
+        "restore": figure([_rate(run["restore"]) for run in runs]),
+        "cpu_first": figure([step["cpu_seconds"] for step in firsts]),
+        "cpu_restore": figure([run["restore"]["cpu_seconds"] for run in runs]),
+        "peak_rss_bytes": max(step["peak_rss_bytes"] for run in runs
+                              for step in [*run["generations"], run["restore"]]),
+    }
+    if nexts[0]:
+        # A round's figure is the median of its generations; the range is that of all of them.
+        every = [_rate(step) for steps in nexts for step in steps]
+        found["next"] = {**figure([median(map(_rate, steps)) for steps in nexts]),
+                         "least": min(every), "most": max(every)}
+        found["cpu_next"] = figure([sum(step["cpu_seconds"] for step in steps) for steps in nexts])
+    return found
+
+
+def _against(ours, theirs, target):
+    """Our figure in best others', the best by its median; the range pairs the rounds."""
+    best = max(theirs, key=lambda name: theirs[name]["median"])
+    ratio = ours["median"] / theirs[best]["median"]
+    pairs = [mine / other for mine, other in zip(ours["rounds"], theirs[best]["rounds"])]
+    return {"best": best, "ratio": ratio, "least": min(pairs), "most": max(pairs), "target": target,
+            "met": None if target is None else ratio >= target}
+
+
+def _comparisons(systems, roles, role, keys_and_targets):
+    """For each key, siltfs against the best of a role, and siltfs under a limit against siltfs."""
+    against, limited = {}, {}
+    for key, target in keys_and_targets:
+        of_role = {wanted: {name: figures[key] for name, figures in systems.items()
+                            if roles[name] == wanted and key in figures} for wanted in (role, "siltfs", "limited")}
+        if not of_role["siltfs"]:
+            continue
+        if of_role[role]:
+            against[key] = _against(of_role["siltfs"]["siltfs"], of_role[role], target)
+        for figures in of_role["limited"].values():
+            limited[key] = _against(figures, of_role["siltfs"], None)
+    return {"against": against, "limited": limited}
+
+
+def _steps(run):
+    """All measured steps of a pass, of whatever workload."""
+    if "generations" in run:
+        return [*run["generations"], run["restore"]]
+    return list(run.get("steps", run.get("jobs", {})).values())
+
+
+def daemon_peak(record):
+    """The most that siltfs's daemon had resident in any step, in bytes, or None."""
+    return max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in record["runs"]
+                if record["systems"][run["system"]]["role"] == "siltfs" for step in _steps(run)), default=None)
+
+
+def summarise(record):
+    """The figures of every workload that was measured."""
+    roles = {name: system["role"] for name, system in record["systems"].items()}
+    summary = {}
+    for workload in ("tar", "tree"):
+        if runs := _runs(record, workload):
+            systems = {name: _backup_figures(of_system) for name, of_system in runs.items()}
+            targets = [(key, by_workload[workload]) for key, (_, by_workload) in TARGETS.items()]
+            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "peer", targets)}
+    for workload, part, value, target in (("metadata", "steps", "files_per_s", METADATA_TARGET),
+                                          ("fio", "jobs", "bytes_per_s", None)):
+        if runs := _runs(record, workload):
+            systems = {name: {step: figure([run[part][step][value] for run in of_system])
+                              for step in of_system[0][part]} for name, of_system in runs.items()}
+            targets = [(step, target) for step in next(iter(systems.values()))]
+            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "passthrough", targets)}
+    return summary

@@ -1,0 +1,94 @@
+"""What all steps share: the scratch directory, the log of the commands, the machine's caches."""
+import os
+import re
+import subprocess
+import tempfile
+import time
+import zlib
+
+from peers import measure, mounts
+
+
+def label_of(scratch):
+    """How the names of all control groups of runs in a scratch directory begin."""
+    return f"compare-peers-{zlib.crc32(os.path.realpath(scratch).encode()):08x}-"
+
+
+class Surroundings:
+    """A context: makes a directory of its own below the scratch directory, and takes it away in the end."""
+
+    def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
+        self.scratch = os.path.realpath(scratch)
+        self.patience = patience
+        self.label = label_of(self.scratch) + str(os.getpid())
+        self.groups, self.groups_note = measure.choose_groups(use_cgroups, self.label, memory_limit)
+        if memory_limit:
+            self.new_group(memory_limit).close()  # Says so now, where it cannot be.
+        self.caches_note = None
+        self.commands = {}
+        self.system = None
+        self.places = {}
+
+    def __enter__(self):
+        self.directory = tempfile.mkdtemp(prefix="compare-peers-", dir=self.scratch)
+        self.log = os.path.join(self.directory, "log")
+        self.call("SCRATCH", self.directory)
+        return self
+
+    def __exit__(self, *_):
+        mounts.unmount(self.directory)
+        mounts.remove_tree(self.directory)
+
+    def call(self, name, path):
+        """From now on `path` is written as `name` in whatever is kept."""
+        self.places[os.path.realpath(path)] = self.places[os.path.abspath(path)] = name
+
+    def without_paths(self, words):
+        for path in sorted(self.places, key=len, reverse=True):
+            words = words.replace(path, self.places[path])
+        return words
+
+    def new_group(self, memory_limit):
+        return self.groups(self.label, memory_limit)
+
+    def took_note_of(self, command):
+        """Commands are kept once for every system, generations being alike."""
+        words = re.sub(r"gen\d+", "genI", self.without_paths(" ".join(command)))
+        known = self.commands.setdefault(self.system, [])
+        if words not in known:
+            known.append(words)
+
+    def last_words(self):
+        with open(self.log, "rb") as log:
+            log.seek(max(0, os.path.getsize(self.log) - 4000))
+            lines = log.read().decode(errors="replace").split("\n")
+        return "; ".join([line.strip() for line in lines if line.strip()][-3:])
+
+    def settle(self):
+        """Waits until all is on the disk, so that no step pays for the one before. Returns how long that took."""
+        start = time.monotonic()
+        subprocess.run(["sync", "--file-system", self.directory], check=True)
+        return time.monotonic() - start
+
+    def drop_caches(self):
+        subprocess.run(["sync"], check=True)
+        try:
+            with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
+                file.write("3")
+        except OSError as error:
+            self.caches_note = f"caches could not be dropped ({error.strerror}): nothing here is cold"
+
+    def warm(self, path):
+        """Has a file, or all files of a tree, in the page cache."""
+        for name in [path] if os.path.isfile(path) else _files_below(path):
+            with open(name, "rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+
+
+def _files_below(directory):
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(parent, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                yield path
