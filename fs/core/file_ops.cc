@@ -21,7 +21,9 @@ Status FileSystemImpl::OpenFile(InodeNumber number, bool truncate) {
   InodePtr inode = inodes_.Get(number);
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    SILTFS_RETURN_IF_ERROR(Load(*inode));
+    // Changes nothing that is saved: what is kept back stays so, and a store that has failed is
+    // read on.
+    SILTFS_RETURN_IF_ERROR(LoadRecord(*inode));
     if (inode->record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     ++inode->open_count;
   }

@@ -26,7 +26,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 
 FileSystemImpl::~FileSystemImpl() {
   StopHousekeeping();
-  metadata_.reset();  // its commit thread calls chunks_
+  metadata_->EndCommits();  // they call this object and chunks_
+  metadata_.reset();
 }
 
 Status FileSystemImpl::Start() {

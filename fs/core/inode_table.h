@@ -36,13 +36,37 @@ struct UnsavedChanges {
   uint64_t bytes = 0;   // of mutations, about
 };
 
+// A reader-writer lock that no stream of readers keeps a writer from: those who come after a writer
+// wait behind it. (A std::shared_mutex lets readers in as long as there are any. A commit locks the
+// files that have changes kept back, so readers of one file would keep all others from syncing.)
+// Not recursive, not even for readers.
+class SILTFS_CAPABILITY("mutex") InodeMutex {
+ public:
+  void Lock() SILTFS_ACQUIRE() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+    const MutexLock entrance(entrance_);
+    mutex_.Lock();
+  }
+  void Unlock() SILTFS_RELEASE() SILTFS_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }
+  void LockShared() SILTFS_ACQUIRE_SHARED() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+    const MutexLock entrance(entrance_);
+    mutex_.LockShared();
+  }
+  void UnlockShared() SILTFS_RELEASE_GENERIC() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.UnlockShared();
+  }
+
+ private:
+  Mutex entrance_;  // held by a writer as long as it waits for the readers in front of it
+  SharedMutex mutex_;
+};
+
 struct Inode : std::enable_shared_from_this<Inode> {
   explicit Inode(InodeNumber n) : number(n) {}
 
   const InodeNumber number;
   // Lock order: several inodes are locked in the order of their numbers (InodeLock); before any
   // other lock of the core.
-  SharedMutex mutex;
+  InodeMutex mutex;
   // Before `mutex`, of writes only.
   WriteTurns write_turns;
 

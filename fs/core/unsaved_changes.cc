@@ -16,9 +16,14 @@ namespace {
 
 // Of mutations, about: a slice in an extent.
 constexpr uint64_t kSliceBytes = 32;
+// The key of an extent and what a group needs to hold it.
+constexpr uint64_t kExtentBytes = 128;
+// An inode's record, and its object, which cannot go.
+constexpr uint64_t kInodeBytes = 1024;
 
 uint64_t BytesToSave(const Overlay& overlay) {
-  return overlay.plain_bytes() + overlay.slices() * kSliceBytes;
+  return kInodeBytes + overlay.extents() * kExtentBytes + overlay.slices() * kSliceBytes +
+         overlay.plain_bytes();
 }
 
 }  // namespace

@@ -5,19 +5,20 @@
 namespace siltfs {
 namespace {
 
-// So many in a row are a stream.
-constexpr uint32_t kStream = 3;
 // A gap larger than what the kernel sends at once is none that others will fill.
 constexpr uint64_t kMaxGap = 64U << 20;
+// Whoever has seen so many others go is the next. Threads do not overtake by as much.
+constexpr uint64_t kMostOvertaking = 64;
 
 }  // namespace
 
 bool WriteTurns::LiesAhead(uint64_t offset) const {
-  return in_row_ >= kStream && offset > end_ && offset - end_ <= kMaxGap;
+  return in_row_ >= stream_ && offset > end_ && offset - end_ <= kMaxGap;
 }
 
 void WriteTurns::Enter(uint64_t offset, uint64_t length) {
   busy_ = true;
+  ++gone_;
   in_row_ = offset == end_ ? in_row_ + 1 : 0;
   end_ = offset + length;
 }
@@ -25,7 +26,7 @@ void WriteTurns::Enter(uint64_t offset, uint64_t length) {
 void WriteTurns::Begin(uint64_t offset, uint64_t length) {
   const MutexLock lock(mutex_);
   if (busy_ || LiesAhead(offset)) {
-    Waiter self{.offset = offset};
+    Waiter self{.offset = offset, .came = gone_};
     waiters_.push_back(&self);
     if (!busy_) LetNextGo();
     while (!self.go) {
@@ -36,6 +37,8 @@ void WriteTurns::Begin(uint64_t offset, uint64_t length) {
         self.told.WaitFor(mutex_, *self.deadline - now);
       } else {
         in_row_ = 0;
+        ++in_vain_;
+        stream_ = std::min(2 * stream_, kLongStream);
         LetNextGo();
       }
     }
@@ -54,7 +57,17 @@ size_t WriteTurns::waiting() const {
   return waiters_.size();
 }
 
+uint64_t WriteTurns::waited_in_vain() const {
+  const MutexLock lock(mutex_);
+  return in_vain_;
+}
+
+bool WriteTurns::FirstIsDue() const {
+  return !waiters_.empty() && gone_ - waiters_.front()->came >= kMostOvertaking;
+}
+
 WriteTurns::Waiters::iterator WriteTurns::Next() {
+  if (FirstIsDue()) return waiters_.begin();
   auto next = std::find_if(waiters_.begin(), waiters_.end(),
                            [this](const Waiter* waiter)
                                SILTFS_NO_THREAD_SAFETY_ANALYSIS { return waiter->offset == end_; });
@@ -70,9 +83,10 @@ void WriteTurns::LetNextGo() {
   const auto next = Next();
   if (next == waiters_.end()) return;
   Waiter& waiter = **next;
-  if (LiesAhead(waiter.offset)) {
+  if (LiesAhead(waiter.offset) && !FirstIsDue()) {
     waiter.deadline = Clock::now() + patience_;
   } else {
+    if (waiter.deadline && waiter.offset == end_) stream_ = kShortStream;  // a gap was filled
     waiters_.erase(next);
     busy_ = true;
     waiter.go = true;

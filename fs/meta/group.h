@@ -2,9 +2,9 @@
 // value or tombstone.
 //
 // The last mutation of a key wins. It grows by Add only, until its store has closed it and has been
-// given what joined it before; then it never changes again. Thread-safety: all calls from any thread; an Add is atomic for every single
-// call of the others. Memory: bytes() estimates what the group takes from the heap, map nodes and
-// allocator overhead included.
+// given what joined it before; then it never changes again. Thread-safety: all calls from any
+// thread; an Add is atomic for every single call of the others. Memory: bytes() estimates what the
+// group takes from the heap, map nodes and allocator overhead included.
 #pragma once
 
 #include <atomic>

@@ -112,6 +112,7 @@ class GroupedStore final : public MetadataStore {
   uint64_t last_commit() const override;
   Status failure() const override;
   uint64_t DiskBytes() const override { return kv_->DiskBytes(); }
+  void EndCommits() override { EndCommitThread(); }
   Status Close() override;
 
  private:

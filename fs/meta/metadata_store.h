@@ -147,6 +147,10 @@ class MetadataStore {
   virtual Status failure() const = 0;        // the failure that made it read-only, if any
   virtual uint64_t DiskBytes() const = 0;
 
+  // Ends the commit thread, when a commit that is under way has ended; whoever is told of commits
+  // may go afterwards. What was not committed is lost. Nothing but reads may follow.
+  virtual void EndCommits() = 0;
+
   // Commits everything, ends the commit thread and closes the key-value store cleanly. No call may
   // follow; but after kNoSpace nothing was closed, and the caller may make room and go on. After
   // another failure the key-value store is left as by a crash.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -145,6 +146,52 @@ TEST_CASE("files with changes kept back are not forgotten, however many there ar
   for (int i = 0; i < kFiles; i += 37) {
     REQUIRE(ContentOf(store.fs(), fmt::format("{}", i)) == Text(fmt::format("content {}", i)));
   }
+}
+
+TEST_CASE("what was kept back when the store failed can still be opened and read") {
+  for (int round = 0; round < 20; ++round) {
+    StoreFixture store;
+    FileSystem& fs = store.Open();
+    const InodeNumber file = MakeFile(fs, kRootInode, "file");
+    REQUIRE_OK(fs.OpenFile(file, false));
+    REQUIRE_OK(fs.SyncAll());
+    store.env().Fail(FaultEnv::Call::kSync, "/meta/", StatusCode::kIoError);
+    std::thread writer([&] {
+      for (uint64_t i = 0; fs.Write(file, i, AsBytes("x")).ok(); ++i) {
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (fs.SyncAll().ok()) std::this_thread::yield();
+    writer.join();
+    INFO("round " << round);
+    REQUIRE(fs.GetAttributes(file).ok());
+    REQUIRE_OK(fs.OpenFile(file, false));
+  }
+}
+
+TEST_CASE("readers of a file do not keep others from syncing") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const Bytes data = RandomBytes(1, 4U << 20);
+  const InodeNumber file = WriteLargeFile(fs, "file", data);
+  const InodeNumber other = MakeFile(fs, kRootInode, "other");
+  REQUIRE_OK(fs.SyncAll());
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 4; ++t) {
+    readers.emplace_back([&] {
+      Bytes out(1U << 20);
+      while (!stop) fs.Read(file, 0, out).status().IgnoreError("only to be in the way");
+    });
+  }
+  // Where readers go first this does not end.
+  for (int i = 0; i < 20; ++i) {
+    WriteText(fs, file, 0, "kept back");
+    REQUIRE_OK(fs.Fsync(other));
+    REQUIRE_OK(fs.SyncAll());
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST_CASE("a change that fails takes nothing away that was accepted before") {

@@ -1,6 +1,7 @@
 // The order in which writers of one file go.
 #include "fs/core/write_turns.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -110,6 +111,43 @@ TEST_CASE("in a stream nobody waits who writes before its end, or far behind it"
   WriteStream(turns, 8);
   Write(turns, 100);
   REQUIRE(turns.waiting() == 0);
+}
+
+TEST_CASE("a writer is not overtaken for ever by a stream that always has the next one waiting") {
+  WriteTurns turns(kForever);
+  Writers writers(turns);
+  turns.Begin(kPiece, kPiece);
+  writers.Wait(0);
+  for (uint64_t piece = 2; piece < 202; ++piece) writers.Wait(piece);
+  turns.End();
+  const Order order = writers.Order();
+  const auto first = std::find(order.begin(), order.end(), 0);
+  REQUIRE(order.size() == 201);
+  REQUIRE(first - order.begin() < 100);
+  REQUIRE(std::is_sorted(order.begin(), first));
+  REQUIRE(std::is_sorted(first, order.end()));
+}
+
+TEST_CASE("whoever leaves gaps on purpose waits at a few of them only") {
+  WriteTurns turns(std::chrono::milliseconds(1));
+  uint64_t piece = 0;
+  for (int stride = 0; stride < 100; ++stride, ++piece) {
+    for (int i = 0; i < 8; ++i) Write(turns, piece++);
+  }
+  REQUIRE(turns.waited_in_vain() >= 1);
+  REQUIRE(turns.waited_in_vain() <= 3);
+}
+
+TEST_CASE("a gap that was filled makes short streams count again") {
+  WriteTurns turns(kForever);
+  WriteStream(turns, 4);
+  Writers writers(turns);
+  writers.Wait(5);
+  Write(turns, 4);
+  REQUIRE(writers.Order() == Order{5});
+  writers.Wait(7);
+  Write(turns, 6);
+  REQUIRE(writers.Order() == Order{5, 7});
 }
 
 }  // namespace siltfs
