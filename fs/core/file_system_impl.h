@@ -220,7 +220,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Status Join(Inode& inode, Change& change);
   // Keeps back the change, which has joined and made no mutations.
   void KeepBack(Inode& inode, const ContentTally& before, Change& change);
-  bool TooMuchToKeepBack() const { return unsaved_files_.bytes() > 2 * options_.group_bytes; }
+  bool TooMuchToKeepBack() const { return unsaved_files_.bytes() > options_.group_bytes; }
   // Each needs something unsaved. SaveUnsaved leaves the inode in unsaved_files_, for a change that
   // has joined.
   Status SaveUnsaved(Inode& inode);

@@ -79,7 +79,8 @@ struct MetadataOptions {
 // and not over Close.
 //
 // Exactness: operations applied after the view was made are seen or not, each lookup for itself, as
-// long as the group that was open then still is; but a single Get or a batch of a Scan (up to 64
+// long as the group that was open then still is (or has closed, and is given its late changes); but
+// a single Get or a batch of a Scan (up to 64
 // entries) sees an Apply whole or not at all. What was applied before the view was made is always
 // seen, and a key that no Apply touches during a Scan is visited exactly once if it is there, never
 // if it is not. Keys come in strictly ascending order. Errors: those of the key-value store.
