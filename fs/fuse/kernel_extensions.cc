@@ -19,8 +19,9 @@ ssize_t ReadRequest(int fd, void* buffer, size_t size, void* /*user_data*/) {
 
 // A header, and what follows unless it is an error.
 ssize_t WriteReply(int fd, iovec* parts, int count, void* /*user_data*/) {
-  if (current_request.offers_kill_privileges && count > 1) {
-    AcceptKillPrivileges({static_cast<uint8_t*>(parts[1].iov_base), parts[1].iov_len});
+  if (current_request.offers != 0 && count > 1) {
+    AcceptOffers({static_cast<uint8_t*>(parts[1].iov_base), parts[1].iov_len},
+                 current_request.offers);
   }
   return writev(fd, parts, count);
 }

@@ -20,6 +20,9 @@ struct StatxArguments {
 static_assert(sizeof(StatxArguments) == 24);
 static_assert(offsetof(StatxArguments, handle) == offsetof(fuse_getattr_in, fh));
 
+static_assert(kKillPrivilegesOffer == FUSE_HANDLE_KILLPRIV_V2);
+static_assert(kParallelDirectoryOffer == FUSE_PARALLEL_DIROPS);
+
 constexpr size_t kFlagsEnd = offsetof(fuse_init_in, flags) + sizeof(fuse_init_in::flags);
 
 template <typename T>
@@ -51,8 +54,7 @@ RequestNotes TranslateRequest(MutableByteView message) {
   switch (ReadAt<uint32_t>(message, offsetof(fuse_in_header, opcode))) {
     case FUSE_INIT:
       if (arguments.size() < kFlagsEnd) break;
-      notes.offers_kill_privileges = (ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags)) &
-                                      FUSE_HANDLE_KILLPRIV_V2) != 0;
+      notes.offers = ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags)) & kAcceptedOffers;
       break;
     case FUSE_WRITE: {
       if (arguments.size() < sizeof(fuse_write_in)) break;
@@ -79,10 +81,10 @@ RequestNotes TranslateRequest(MutableByteView message) {
   return notes;
 }
 
-void AcceptKillPrivileges(MutableByteView init_reply) {
+void AcceptOffers(MutableByteView init_reply, uint32_t offers) {
   constexpr size_t kAt = offsetof(fuse_init_out, flags);
   if (init_reply.size() < kAt + sizeof(uint32_t)) return;
-  const uint32_t flags = ReadAt<uint32_t>(init_reply, kAt) | FUSE_HANDLE_KILLPRIV_V2;
+  const uint32_t flags = ReadAt<uint32_t>(init_reply, kAt) | offers;
   std::memcpy(init_reply.data() + kAt, &flags, sizeof flags);
 }
 

@@ -17,11 +17,18 @@
 
 namespace siltfs::fuse {
 
+// FUSE_... of INIT that libfuse 3.14 does not accept: that the file system takes away set-id bits
+// and capabilities by itself (which it does not know), and that names of one directory are looked
+// up and listed side by side (which it is asked to, and forgets to tell).
+inline constexpr uint32_t kKillPrivilegesOffer = 1U << 28;
+inline constexpr uint32_t kParallelDirectoryOffer = 1U << 18;
+inline constexpr uint32_t kAcceptedOffers = kKillPrivilegesOffer | kParallelDirectoryOffer;
+
 // What libfuse does not tell the handler of a request.
 struct RequestNotes {
-  bool offers_kill_privileges = false;  // INIT: the kernel has FUSE_HANDLE_KILLPRIV_V2
-  bool wants_statx = false;             // GETATTR: it was STATX, and is answered by StatxReply
-  bool temporary_file = false;          // CREATE: it was TMPFILE; the name means nothing
+  uint32_t offers = 0;          // INIT: which of kAcceptedOffers the kernel has
+  bool wants_statx = false;     // GETATTR: it was STATX, and is answered by StatxReply
+  bool temporary_file = false;  // CREATE: it was TMPFILE; the name means nothing
   Privileges privileges = Privileges::kKeep;  // WRITE: what it takes from the file
   WriteTimes times = WriteTimes::kNow;        // WRITE: whether it comes from the kernel's cache
 };
@@ -29,9 +36,9 @@ struct RequestNotes {
 // Reads a request and turns STATX into GETATTR and TMPFILE into CREATE.
 RequestNotes TranslateRequest(MutableByteView message);
 
-// Adds to what follows the header of a successful reply to INIT that the file system takes away
-// set-id bits and capabilities by itself. For a kernel that offers it.
-void AcceptKillPrivileges(MutableByteView init_reply);
+// Adds to what follows the header of a successful reply to INIT that these offers of the kernel are
+// accepted.
+void AcceptOffers(MutableByteView init_reply, uint32_t offers);
 
 // The reply to STATX (protocol 7.39), in the machine's byte order like all that is said to the
 // kernel. Times are those of statx(2).

@@ -13,7 +13,7 @@
 namespace siltfs::testing {
 namespace {
 
-using fuse::AcceptKillPrivileges;
+using fuse::AcceptOffers;
 using fuse::RequestNotes;
 using fuse::TranslateRequest;
 
@@ -56,11 +56,11 @@ WriteTimes TimesOfWrite(uint32_t flags) {
   return TranslateRequest(message).times;
 }
 
-bool Offers(uint32_t flags) {
+uint32_t Offers(uint32_t flags) {
   fuse_init_in arguments = {};
   arguments.flags = flags;
   Bytes message = Request(FUSE_INIT, arguments);
-  return TranslateRequest(message).offers_kill_privileges;
+  return TranslateRequest(message).offers;
 }
 
 }  // namespace
@@ -97,17 +97,19 @@ TEST_CASE("What a write takes away depends on who wrote, and when") {
   CHECK(TimesOfWrite(FUSE_WRITE_CACHE) == WriteTimes::kMayKeep);
 }
 
-TEST_CASE("An offer to take away privileges is accepted where it was made") {
-  CHECK(Offers(FUSE_HANDLE_KILLPRIV_V2));
-  CHECK_FALSE(Offers(~static_cast<uint32_t>(FUSE_HANDLE_KILLPRIV_V2)));
+TEST_CASE("Offers that libfuse leaves out are accepted where they were made") {
+  CHECK(Offers(FUSE_HANDLE_KILLPRIV_V2 | FUSE_WRITEBACK_CACHE) == FUSE_HANDLE_KILLPRIV_V2);
+  CHECK(Offers(FUSE_PARALLEL_DIROPS) == FUSE_PARALLEL_DIROPS);
+  CHECK(Offers(~(FUSE_HANDLE_KILLPRIV_V2 | FUSE_PARALLEL_DIROPS)) == 0);
   fuse_init_out reply = {};
   reply.flags = FUSE_WRITEBACK_CACHE;
   reply.max_write = 4096;
-  AcceptKillPrivileges({reinterpret_cast<uint8_t*>(&reply), sizeof reply});
+  AcceptOffers({reinterpret_cast<uint8_t*>(&reply), sizeof reply}, FUSE_HANDLE_KILLPRIV_V2);
   CHECK(reply.flags == (FUSE_WRITEBACK_CACHE | FUSE_HANDLE_KILLPRIV_V2));
   CHECK(reply.max_write == 4096);
   fuse_init_out cut = {};
-  AcceptKillPrivileges({reinterpret_cast<uint8_t*>(&cut), offsetof(fuse_init_out, flags) + 3});
+  AcceptOffers({reinterpret_cast<uint8_t*>(&cut), offsetof(fuse_init_out, flags) + 3},
+               FUSE_PARALLEL_DIROPS);
   CHECK(cut.flags == 0);
 }
 
@@ -116,7 +118,7 @@ TEST_CASE("Other requests are left alone") {
   const Bytes before = message;
   const RequestNotes notes = TranslateRequest(message);
   CHECK(message == before);
-  CHECK_FALSE((notes.wants_statx || notes.temporary_file || notes.offers_kill_privileges));
+  CHECK_FALSE((notes.wants_statx || notes.temporary_file || notes.offers != 0));
   CHECK(notes.privileges == Privileges::kKeep);
 }
 
@@ -137,7 +139,7 @@ TEST_CASE("Requests cut short anywhere, and any bytes at all, are read within th
     Bytes message(random.Below(120));
     for (uint8_t& byte : message) byte = static_cast<uint8_t>(random.Next());
     TranslateRequest(message);
-    AcceptKillPrivileges(message);
+    AcceptOffers(message, FUSE_PARALLEL_DIROPS);
   }
 }
 

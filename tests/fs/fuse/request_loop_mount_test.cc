@@ -47,8 +47,7 @@ class HoldingFileSystem final : public MemoryFileSystem {
   bool holding_ SILTFS_GUARDED_BY(mutex_) = true;
 };
 
-// Programs that each ask for one held name, in a directory of its own: the kernel may look for one
-// name of a directory at a time.
+// Programs that each ask for one held name; the kernel changes no directory where it looks for one.
 class Askers {
  public:
   Askers(HoldingFileSystem& fs, const MountedFileSystem& mount) : fs_(fs), mount_(mount) {}
@@ -57,9 +56,12 @@ class Askers {
     for (std::thread& thread : threads_) thread.join();
   }
   void AddOne() {
-    const std::string directory = mount_ / std::to_string(threads_.size());
-    REQUIRE(Outcome(mkdir(directory.c_str(), 0755)) == 0);
-    const std::string path = directory + "/held";
+    const std::string directory = std::to_string(threads_.size());
+    REQUIRE(Outcome(mkdir((mount_ / directory).c_str(), 0755)) == 0);
+    AddOneIn(directory, "held");
+  }
+  void AddOneIn(const std::string& directory, const std::string& name) {
+    const std::string path = mount_ / (directory + "/" + name);
     threads_.emplace_back([path] {
       struct stat about = {};
       static_cast<void>(stat(path.c_str(), &about));
@@ -92,6 +94,15 @@ TEST_CASE("A request that is held up holds up no other, as long as a thread is l
     askers.AddOne();
     UseAFile(mount / ("file-" + std::to_string(held)));
   }
+}
+
+TEST_CASE("Names of one directory are looked up side by side") {
+  HoldingFileSystem fs;
+  const MountedFileSystem mount(fs);
+  REQUIRE(Outcome(mkdir((mount / "0").c_str(), 0755)) == 0);
+  Askers askers(fs, mount);
+  askers.AddOneIn("0", "held");
+  askers.AddOneIn("0", "held too");  // returns when both are held
 }
 
 TEST_CASE("Requests are answered again after all threads were held up") {
