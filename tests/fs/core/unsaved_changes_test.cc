@@ -194,6 +194,23 @@ TEST_CASE("readers of a file do not keep others from syncing") {
   for (std::thread& reader : readers) reader.join();
 }
 
+TEST_CASE("what is dropped from memory to make room is saved before") {
+  constexpr int kFiles = 10;
+  constexpr uint64_t kOffset = 4096;  // of no stream: it waits in memory as it is
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  for (int i = 0; i < kFiles; ++i) {
+    const InodeNumber file = OpenNew(fs, fmt::format("{}", i));
+    REQUIRE_OK(fs.Write(file, kOffset, RandomBytes(static_cast<uint64_t>(i), 3'000'000)));
+  }
+  for (int i = 0; i < 2 * kFiles; ++i) {
+    if (i == kFiles) store.Reopen();
+    const Bytes content = ContentOf(store.fs(), fmt::format("{}", i % kFiles));
+    REQUIRE((Bytes(content.begin() + kOffset, content.end()) ==
+             RandomBytes(static_cast<uint64_t>(i % kFiles), 3'000'000)));
+  }
+}
+
 TEST_CASE("a change that fails takes nothing away that was accepted before") {
   StoreFixture store;
   FileSystem& fs = store.Open();

@@ -409,7 +409,7 @@ class OneEach final : public LateChanges {
 TEST_CASE("What joined a commit is in it, though its mutations come when it has closed") {
   MemoryDisk disk;
   OneEach late;
-  const auto store = OpenOn(disk);
+  auto store = OpenOn(disk);
   late.store_ = store.get();
   store->SetLateChanges(&late);
   const auto number = store->Join();
@@ -421,6 +421,23 @@ TEST_CASE("What joined a commit is in it, though its mutations come when it has 
   REQUIRE(store->counters()[0] == 1);
   REQUIRE_CODE(store->ApplyTo(*number, {Put("later", "v")}, {}), kInvalidArgument);
   REQUIRE(disk.contents().count("later") == 0);
+  store.reset();
+  REQUIRE(OpenOn(disk)->counters()[0] == 1);
+}
+
+TEST_CASE("A closed commit that has been given its late changes takes no more") {
+  MemoryDisk disk;
+  FakeParticipant participant;
+  const auto store = OpenOn(disk, Unhurried(), &participant);
+  const auto number = store->Join();
+  REQUIRE_OK(number);
+  participant.Hold();
+  std::thread committer([&] { REQUIRE_OK(store->Commit(*number)); });
+  participant.WaitForPrepared(1);
+  const Status refused = store->ApplyTo(*number, {Put("later", "v")}, {});
+  participant.Release();
+  committer.join();
+  REQUIRE_CODE(refused, kInvalidArgument);
 }
 
 TEST_CASE("What joins while a closed commit is completed belongs to the next") {
