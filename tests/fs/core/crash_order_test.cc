@@ -48,6 +48,11 @@ struct Step {
 
 std::atomic<uint64_t> stamp;
 
+// Lets the others go on for a while.
+void Yield(uint64_t times) {
+  while (times-- > 0) std::this_thread::yield();
+}
+
 // One thread's operations in a directory of its own.
 class Worker {
  public:
@@ -351,11 +356,11 @@ void Round(uint64_t seed, bool faults) {
           } else {
             store.env().SetAvailable(0);
           }
-          std::this_thread::sleep_for(std::chrono::microseconds(dice.Below(4000)));
+          Yield(dice.Below(4000));
           store.env().Heal();
           store.env().SetAvailable(std::nullopt);
         }
-        std::this_thread::sleep_for(std::chrono::microseconds(dice.Below(2000)));
+        Yield(dice.Below(2000));
       }
     });
     for (std::thread& thread : threads) thread.join();

@@ -156,11 +156,11 @@ TEST_CASE("what was kept back when the store failed can still be opened and read
     REQUIRE_OK(fs.OpenFile(file, false));
     REQUIRE_OK(fs.SyncAll());
     store.env().Fail(FaultEnv::Call::kSync, "/meta/", StatusCode::kIoError);
+    std::atomic<uint64_t> accepted = 0;
     std::thread writer([&] {
-      for (uint64_t i = 0; fs.Write(file, i, AsBytes("x")).ok(); ++i) {
-      }
+      while (fs.Write(file, accepted, AsBytes("x")).ok()) ++accepted;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (accepted < 100) std::this_thread::yield();
     while (fs.SyncAll().ok()) std::this_thread::yield();
     writer.join();
     INFO("round " << round);
