@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "fs/fuse/linger.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
@@ -83,7 +84,8 @@ class RequestLoop {
 
   void Work(ThreadNumber me) {
     Request request;
-    while (WaitForLead(me)) Lead(me, request);
+    Linger linger(std::thread::hardware_concurrency(), [this] { return runnable_.Count(); });
+    while (WaitForLead(me)) Lead(me, request, linger);
   }
   // False at the end.
   bool WaitForLead(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
@@ -91,7 +93,9 @@ class RequestLoop {
   // lead is nobody's, when nothing was answered for a while, or at the end.
   void Watch(ThreadNumber me) SILTFS_REQUIRES(mutex_);
   // Returns when the lead is another's, or at the end.
-  void Lead(ThreadNumber me, Request& request) SILTFS_EXCLUDES(mutex_);
+  void Lead(ThreadNumber me, Request& request, Linger& linger) SILTFS_EXCLUDES(mutex_);
+  // Returns with a request, or when it does not pay to look for one any longer.
+  void LookForRequest(ThreadNumber me, Linger& linger) const;
   void AnswerAsLeader(Request& request) SILTFS_EXCLUDES(mutex_);
   void HandOver(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
   void End(int outcome) SILTFS_EXCLUDES(mutex_);
@@ -102,6 +106,7 @@ class RequestLoop {
 
   fuse_session* const session_;
   const std::chrono::nanoseconds patience_;
+  const RunnableThreads runnable_;
 
   // Changed under mutex_; a leader looks without it whether he still is.
   std::atomic<ThreadNumber> leader_ = kNobody;
@@ -172,11 +177,21 @@ void RequestLoop::AnswerAsLeader(Request& request) {
   answering_.compare_exchange_strong(number, 0);  // unless another leads by now
 }
 
-void RequestLoop::Lead(ThreadNumber me, Request& request) {
+void RequestLoop::LookForRequest(ThreadNumber me, Linger& linger) const {
+  const auto begin = Linger::Clock::now();
+  if (!linger.Begin(begin)) return;
+  while (leader_ == me && !MoreWait()) {
+    if (Linger::Clock::now() - begin >= Linger::kDuration) return;
+  }
+}
+
+void RequestLoop::Lead(ThreadNumber me, Request& request, Linger& linger) {
   while (leader_ == me) {
+    LookForRequest(me, linger);
     const int got = request.Receive(session_);
     if (got == -EINTR) continue;
     if (got <= 0) return End(got);
+    linger.Arrived(Linger::Clock::now());
     const bool quick = request.IsQuick() && !MoreWait();
     if (leader_ != me) return request.Answer(session_);  // taken while it answered the one before
     if (quick) {
