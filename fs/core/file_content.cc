@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "chunker/zeros.h"
 #include "fs/core/fold.h"
+#include "fs/core/stream_cutter.h"
 #include "fs/meta/recipe_reader.h"
 
 namespace siltfs {
@@ -26,8 +26,6 @@ constexpr uint64_t kMaxOverlayExtents = 16384;
 // written, each plain byte that it is cut and named.
 constexpr size_t kFoldRanges = 64;
 constexpr uint64_t kFoldPlainBytes = 1u << 20;
-// Chunks named, tagged and looked up together.
-constexpr size_t kPutBatch = 64;
 
 }  // namespace
 
@@ -126,39 +124,6 @@ bool FileContent::IsStreamStart(const InodeRecord& record, const Overlay& overla
   return offset == record.recipe_limit && offset == record.recipe.size();
 }
 
-Result<FileContent::CutOff> FileContent::CutChunks(ByteView data) const {
-  CutOff off;
-  std::vector<ByteView> batch;
-  std::vector<ChunkName> names;
-  auto put_batch = [&]() -> Status {
-    if (batch.empty()) return Status::Ok();
-    names.resize(batch.size());
-    SILTFS_RETURN_IF_ERROR(chunks_.Put(batch, names));
-    if (off.parts.empty() || off.parts.back().hole_bytes > 0) off.parts.emplace_back();
-    for (size_t i = 0; i < batch.size(); ++i) {
-      const auto length = static_cast<uint32_t>(batch[i].size());
-      off.parts.back().slices.push_back({names[i], length, 0, length});
-    }
-    batch.clear();
-    return Status::Ok();
-  };
-  CutSequence cuts(*tables_, data);
-  while (const std::optional<size_t> length = cuts.Next()) {
-    const ByteView chunk = data.subspan(off.bytes, *length);
-    if (IsAllZero(chunk)) {
-      SILTFS_RETURN_IF_ERROR(put_batch());
-      if (off.parts.empty() || off.parts.back().hole_bytes == 0) off.parts.emplace_back();
-      off.parts.back().hole_bytes += chunk.size();
-    } else {
-      batch.push_back(chunk);
-      if (batch.size() == kPutBatch) SILTFS_RETURN_IF_ERROR(put_batch());
-    }
-    off.bytes += chunk.size();
-  }
-  SILTFS_RETURN_IF_ERROR(put_batch());
-  return off;
-}
-
 Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset,
                           ByteView data) const {
   if (data.empty()) return Status::Ok();
@@ -174,40 +139,58 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
   behind.begin = end;
   const uint64_t waiting = before.size() + data.size() + behind.size();
 
-  CutOff off;
-  Bytes joined;
-  ByteView stream = data;
   const bool is_stream = IsStreamStart(record, overlay, before.begin);
-  if (waiting >= (is_stream ? kLeastToCut : kMaxWaitingBytes)) {
-    if (before.size() > 0 || behind.size() > 0) {
-      joined.reserve(waiting);
-      auto append = [&joined](const OverlayPiece& piece) {
-        joined.insert(joined.end(), piece.plain.begin(), piece.plain.end());
-        return true;
-      };
-      overlay.Visit(before.begin, before.end, append);
-      joined.insert(joined.end(), data.begin(), data.end());
-      overlay.Visit(end, end + behind.size(), append);
-      stream = joined;
-    }
-    SILTFS_ASSIGN_OR_RETURN(off, CutChunks(stream));
-  }
-  if (off.bytes == 0) {
+  if (waiting < (is_stream ? kLeastToCut : kMaxWaitingBytes)) {
     overlay.PutPlain(offset, data);
   } else {
-    uint64_t at = before.begin;
-    for (const CutOff::Part& part : off.parts) {
-      if (part.hole_bytes > 0) {
-        overlay.PutHole(at, part.hole_bytes);
-        at += part.hole_bytes;
-      } else {
-        overlay.PutSlices(at, part.slices);
-        for (const ChunkSlice& slice : part.slices) at += slice.length;
-      }
-    }
-    overlay.PutPlain(at, stream.subspan(off.bytes));
+    SILTFS_RETURN_IF_ERROR(CutStream(overlay, before, data, behind));
   }
   record.size = std::max(record.size, end);
+  return Status::Ok();
+}
+
+Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
+                              Overlay::Range behind) const {
+  // The chunks that begin in what waits need it in one piece with what follows, as far as the
+  // longest of them reaches; from there on `data` is cut where it is.
+  Bytes joined;
+  size_t joined_data = 0;  // bytes of `data` in it
+  if (before.size() > 0 || behind.size() > 0) {
+    joined_data =
+        behind.size() > 0 ? data.size() : std::min<size_t>(data.size(), tables_->parameters().max);
+    joined.reserve(before.size() + joined_data + behind.size());
+    const auto append = [&joined](const OverlayPiece& piece) {
+      joined.insert(joined.end(), piece.plain.begin(), piece.plain.end());
+      return true;
+    };
+    overlay.Visit(before.begin, before.end, append);
+    joined.insert(joined.end(), data.begin(), data.begin() + static_cast<ptrdiff_t>(joined_data));
+    overlay.Visit(behind.begin, behind.end, append);
+  }
+  StreamCutter cutter(chunks_, *tables_);
+  ByteView rest = joined;
+  if (joined_data < data.size()) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t in_joined, cutter.Cut(joined, before.size()));
+    rest = data.subspan(in_joined - before.size());
+  }
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t in_rest, cutter.Cut(rest));
+  rest = rest.subspan(in_rest);
+  SILTFS_ASSIGN_OR_RETURN(const auto parts, cutter.Finish());
+  if (parts.empty()) {
+    overlay.PutPlain(before.end, data);
+    return Status::Ok();
+  }
+  uint64_t at = before.begin;
+  for (const StreamCutter::Part& part : parts) {
+    if (part.hole_bytes > 0) {
+      overlay.PutHole(at, part.hole_bytes);
+      at += part.hole_bytes;
+    } else {
+      overlay.PutSlices(at, part.slices);
+      for (const ChunkSlice& slice : part.slices) at += slice.length;
+    }
+  }
+  overlay.PutPlain(at, rest);
   return Status::Ok();
 }
 

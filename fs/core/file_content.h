@@ -83,17 +83,10 @@ class FileContent {
   static uint64_t ChunkReferences(const InodeRecord& record);
 
  private:
-  // Cuts whole chunks off the front of `data`, which lies at `offset`, and puts them; how many
-  // bytes were cut is returned and `cut` called for each run of chunks or hole.
-  struct CutOff {
-    uint64_t bytes = 0;
-    struct Part {
-      uint64_t hole_bytes = 0;  // or
-      std::vector<ChunkSlice> slices;
-    };
-    std::vector<Part> parts;
-  };
-  Result<CutOff> CutChunks(ByteView data) const;
+  // Cuts the stream that `data` is a part of, after what waits as plain bytes before it and with
+  // what waits behind it, as far as chunks end in it; the rest waits.
+  Status CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
+                   Overlay::Range behind) const;
   bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;
   Result<uint64_t> Find(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                         bool hole) const;

@@ -50,6 +50,9 @@ Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& id
           identity, id,
           fmt::format("grew from {} to {} bytes after it", record->second.length, size));
     }
+    // Nothing was appended after the commit that metadata ends with, so no block tells of a later
+    // one.
+    if (record != known.end() && size == record->second.length) continue;
     const uint64_t newest = NewestCommitIn(**file, identity, id);
     if (newest > identity.last_commit) {
       return MetadataLost(identity, id, fmt::format("was written after commit {}", newest));

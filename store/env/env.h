@@ -35,6 +35,8 @@ class File {
   // Has the device begin with bytes that were written, so that less is left to do for Sync, which
   // alone promises anything and tells of failures.
   virtual void BeginSync(uint64_t /*offset*/, uint64_t /*size*/) {}
+  // Has the device begin to read bytes that will be asked for one by one.
+  virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
   virtual Status Truncate(uint64_t size) = 0;
   // Claims disk space for [0, size) without changing the file's size. kUnsupported where the disk can't.
   virtual Status Preallocate(uint64_t size) = 0;

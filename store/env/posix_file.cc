@@ -65,6 +65,12 @@ void PosixFile::BeginSync(uint64_t offset, uint64_t size) {
 #endif
 }
 
+void PosixFile::BeginRead(uint64_t offset, uint64_t size) const {
+  // What it can't do is left to Read.
+  (void)posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                      POSIX_FADV_WILLNEED);
+}
+
 Status PosixFile::Truncate(uint64_t size) {
   if (RetryInterrupted([&] { return ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0) {
     return PosixError("truncate", errno).At(path_, size);

@@ -18,6 +18,7 @@ class PosixFile : public File {
   Status Write(uint64_t offset, ByteView data) override;
   Status Sync() override;
   void BeginSync(uint64_t offset, uint64_t size) override;
+  void BeginRead(uint64_t offset, uint64_t size) const override;
   Status Truncate(uint64_t size) override;
   Status Preallocate(uint64_t size) override;
   Result<uint64_t> Size() const override;

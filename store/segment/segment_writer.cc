@@ -12,6 +12,8 @@
 namespace siltfs {
 namespace {
 
+constexpr uint64_t kBytesPerBeginSync = 2U << 20;
+
 Status Invalid(std::string cause) { return Status(StatusCode::kInvalidArgument, std::move(cause)); }
 
 Status Validate(const SegmentIdentity& identity, const SegmentWriterOptions& options) {
@@ -97,6 +99,9 @@ SegmentWriter::~SegmentWriter() = default;
 Status SegmentWriter::RebuildTables(uint64_t length) {
   SegmentFooter footer;
   footer.trailer.kind = kind_;
+  // Every block's head is read by itself: in the device's time a row of small reads costs several
+  // times what the whole file does.
+  file_->BeginRead(0, length);
   auto scanned = ScanBlocks(*file_, identity_, {.committed_length = length},
                             [&](const BlockHead& head, uint32_t offset) {
                               footer.Add({offset, head.first_ordinal}, head.records, head.sequence,
@@ -147,10 +152,19 @@ Result<BlockPlace> SegmentWriter::Append(const EncodedBlock& block, uint64_t seq
   SILTFS_RETURN_IF_ERROR(WriteAtEnd(offset, write_buffer_));
 
   const BlockPlace place{static_cast<uint32_t>(offset), head.first_ordinal};
-  WriterLock lock(tables_mutex_);
-  size_ = offset + write_buffer_.size();
-  footer_.Add(place, block.records, sequence, size_);
+  {
+    WriterLock lock(tables_mutex_);
+    size_ = offset + write_buffer_.size();
+    footer_.Add(place, block.records, sequence, size_);
+  }
+  BeginSync(offset + write_buffer_.size());
   return place;
+}
+
+void SegmentWriter::BeginSync(uint64_t size) {
+  if (size - sync_begun_ < kBytesPerBeginSync) return;
+  file_->BeginSync(sync_begun_, size - sync_begun_);
+  sync_begun_ = size;
 }
 
 Status SegmentWriter::WriteAtEnd(uint64_t offset, ByteView bytes) {

@@ -101,6 +101,8 @@ class SegmentWriter {
   Status SyncHoldingSyncMutex() SILTFS_REQUIRES(sync_mutex_);
   // Cleans up after a full disk; makes any other failure stick.
   Status WriteAtEnd(uint64_t offset, ByteView bytes) SILTFS_REQUIRES(append_mutex_);
+  // Has the device begin with what was appended, so that Sync finds little left to do.
+  void BeginSync(uint64_t size) SILTFS_REQUIRES(append_mutex_);
   // Remembers the failure if it is the first, and returns the first.
   Status Fail(Status status) SILTFS_EXCLUDES(tables_mutex_);
 
@@ -116,6 +118,7 @@ class SegmentWriter {
   // tables_mutex_.
   Mutex append_mutex_ SILTFS_ACQUIRED_BEFORE(sync_mutex_);
   Bytes write_buffer_ SILTFS_GUARDED_BY(append_mutex_);
+  uint64_t sync_begun_ SILTFS_GUARDED_BY(append_mutex_) = 0;
 
   Mutex sync_mutex_ SILTFS_ACQUIRED_BEFORE(tables_mutex_);
   bool name_durable_ SILTFS_GUARDED_BY(sync_mutex_) = false;
