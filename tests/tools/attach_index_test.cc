@@ -8,7 +8,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
+#include "fs/meta/id_allocator.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tools/bench/run_bench.h"
@@ -131,6 +131,20 @@ TEST_CASE("after attaching, a crash's blocks are put into the index again") {
   REQUIRE(replayed.attached == 5000);
   REQUIRE(replayed.own == Check(store).chunks);
   REQUIRE(replayed.own > crashed.own);
+}
+
+TEST_CASE("no store ever has a segment that attached entries lead to") {
+  const auto write = [](const std::vector<Mutation>&) { return Status::Ok(); };
+  IdRanges ranges;
+  ranges.segment_limit = IdAllocator::first_unused_segment() - (1U << 12);
+  IdAllocator last(ranges, write);
+  REQUIRE_OK(last.BeginMount());
+  REQUIRE(last.segment_limit() == IdAllocator::first_unused_segment());
+  REQUIRE_CODE(last.ClaimSegments().status(), kFileTooLarge);
+  REQUIRE(last.segment_limit() == IdAllocator::first_unused_segment());
+  ++ranges.segment_limit;
+  IdAllocator none(ranges, write);
+  REQUIRE_CODE(none.BeginMount(), kFileTooLarge);
 }
 
 TEST_CASE("nothing is attached where blocks wait to be replayed, or somebody has the store open") {
