@@ -13,7 +13,7 @@ namespace siltfs {
 class IdleHeap {
  public:
   // Below it, what is free is soon used again, and each page that is given back costs a fault then.
-  static constexpr uint64_t kStep = 4U << 20;
+  static constexpr uint64_t kStep = 2U << 20;
 
   // Gives whole free pages back if the process has grown by kStep since the last time (or since it
   // was made), and if so much is free. True if it did.
