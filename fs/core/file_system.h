@@ -129,7 +129,7 @@ struct FileSystemOptions {
   std::chrono::milliseconds commit_interval{5000};
   // Of metadata that is committed together, about; two of these are in memory. Changes kept back
   // until their commit may come to as much again.
-  size_t group_bytes = 4u << 20;
+  size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
   // Called with a sentence about damage or failures that no caller is told of; from any thread. May
   // be empty.

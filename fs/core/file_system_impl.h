@@ -260,7 +260,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   void StopHousekeeping();
 
   // Of all overlays in memory together.
-  static constexpr uint64_t kMaxOverlayPlainBytes = 16u << 20;
+  static constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
 
   int64_t Now() { return env_.NowNanoseconds(); }
   Status CheckWritable() const;

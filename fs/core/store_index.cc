@@ -5,18 +5,28 @@
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
+namespace {
 
-Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
-  SILTFS_ASSIGN_OR_RETURN(SuperblockState state,
-                          ReadSuperblock(env, store, StoreAccess::kReadOnly));
+Status NeedsMount(std::string cause, const std::string& path) {
+  return Status(StatusCode::kInvalidArgument, std::move(cause) + ": mount and unmount it first")
+      .At(path);
+}
+
+Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) {
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, store, access));
   StoreIndex opened;
   SILTFS_ASSIGN_OR_RETURN(opened.lock, env.LockFile(LockPath(store)));
   // Read again: whoever held the lock may have written it meanwhile.
-  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, store, StoreAccess::kReadOnly));
+  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, store, access));
+  const bool read_only = access == StoreAccess::kReadOnly;
+  if (!read_only && !state.superblock.clean) {
+    return NeedsMount("the store was not unmounted cleanly", store);
+  }
   IndexOptions options;
   options.engine = static_cast<IndexEngine>(state.superblock.index_engine);
   options.directory = IndexPath(store);
-  options.read_only = true;
+  options.read_only = read_only;
+  if (!read_only) options.memory_limit = state.superblock.index_memory;
   auto index = OpenIndex(env, options);
   if (!index.ok() && index.status().Is(StatusCode::kNotFound)) {
     return Status(StatusCode::kCorruption, "the store's chunk index is missing")
@@ -24,6 +34,21 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
   }
   if (!index.ok()) return std::move(index).status();
   opened.index = std::move(*index);
+  return opened;
+}
+
+}  // namespace
+
+Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
+  return Open(env, store, StoreAccess::kReadOnly);
+}
+
+Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) {
+  SILTFS_ASSIGN_OR_RETURN(StoreIndex opened, Open(env, store, StoreAccess::kReadWrite));
+  // What was durable and is no more would count as durable again.
+  if (opened.index->stats().damaged_pages > 0) {
+    return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
+  }
   return opened;
 }
 

@@ -1,5 +1,5 @@
-// The chunk index of a store that nobody has mounted, on its own: to look into it. Read-only,
-// nothing is written. Without what the segments alone know after a crash.
+// The chunk index of a store that nobody has mounted, on its own: to look into it, or to put into
+// it what no segment has.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,16 @@ struct StoreIndex {
   std::unique_ptr<ChunkIndex> index;
 };
 
+// Nothing is written. Without what the segments alone know after a crash.
 // kNotFound if there is no store, kInUse if someone has it mounted, kNeedsNewer for a later
 // version's, kCorruption if the index is missing or too damaged to open (the next mount then makes
 // it anew).
 Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
+
+// For writing, as a mount would open it, under the store's own index_memory. What is put there has
+// the sequence durable_sequence() + 1: all blocks of the store are durable in its index, and those
+// to come have higher ones. So kInvalidArgument, besides the above, if the store was not unmounted
+// cleanly or the index has lost entries to damage; a mount puts both right.
+Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 
 }  // namespace siltfs

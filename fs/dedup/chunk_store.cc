@@ -14,6 +14,7 @@
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
+#include "store/env/idle_heap.h"
 
 namespace siltfs {
 namespace {
@@ -23,7 +24,8 @@ constexpr size_t kNodeCacheBytes = 1u << 20;
 // How many segments may be sealed before the index is flushed: what a mount after a crash has to
 // replay, at most.
 constexpr uint32_t kSegmentsPerIndexFlush = 4;
-// How many bytes may be put between two looks at the disk's free space.
+// How many bytes may be put between two looks at the disk's free space, and at the heap's: so much
+// data leaves its buffers there.
 constexpr uint64_t kBytesPerSpaceCheck = 4u << 20;
 constexpr int kMaxSalt = 255;
 // Of the block cache, what may be filled ahead of those who read in order.
@@ -118,6 +120,7 @@ struct ChunkStore::Parts {
   std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
   std::atomic<uint32_t> sealed_since_flush{0};
+  IdleHeap idle_heap;
 };
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -339,6 +342,7 @@ Status ChunkStore::Parts::CheckSpace(uint64_t bytes) {
         .At(options.store);
   }
   bytes_since_space_check = 0;
+  idle_heap.Trim();
   return Status::Ok();
 }
 

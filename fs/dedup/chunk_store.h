@@ -57,10 +57,10 @@ struct ChunkStoreOptions {
   uint64_t last_commit = 0;                           //
   uint64_t sha1_collisions = 0;                       // met so far
   size_t worker_threads = 2;                          // that compress and append
-  size_t pipeline_bytes = 8u << 20;                   // plain bytes on their way, at most
-  size_t block_cache_bytes = 12u << 20;               // decoded blocks
+  size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
+  size_t block_cache_bytes = 10u << 20;               // decoded blocks
   size_t readahead_threads = 2;                       // 0: no readahead
-  size_t window_cache_bytes = 6u << 20;               // footer windows
+  size_t window_cache_bytes = 5u << 20;               // footer windows
   uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
   std::function<void(const std::string&)> report;  // told of damage met while opening; may be empty
 };

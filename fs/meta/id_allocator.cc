@@ -1,7 +1,5 @@
 #include "fs/meta/id_allocator.h"
 
-#include <limits>
-
 #include "fs/meta/schema.h"
 
 namespace siltfs {
@@ -13,6 +11,13 @@ IdAllocator::IdAllocator(const IdRanges& found, WriteThrough write_through)
       claimed_(found),
       next_inode_(found.inode_limit) {}
 
+Result<SegmentId> IdAllocator::NextLimit(SegmentId limit) {
+  if (limit > first_unused_segment() - kSegmentRange) {
+    return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
+  }
+  return limit + kSegmentRange;
+}
+
 Status IdAllocator::Write(const IdRanges& ranges) {
   SILTFS_RETURN_IF_ERROR(write_through_({{std::string(kIdRangesKey), ranges.Encode()}}));
   claimed_ = ranges;
@@ -22,12 +27,9 @@ Status IdAllocator::Write(const IdRanges& ranges) {
 Status IdAllocator::BeginMount() {
   MutexLock lock(mutex_);
   IdRanges ranges = claimed_;
-  if (ranges.segment_limit > std::numeric_limits<SegmentId>::max() - 2 * kSegmentRange) {
-    return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
-  }
   ranges.epoch = epoch_;
   ranges.inode_limit += kInodeRange;
-  ranges.segment_limit += kSegmentRange;
+  SILTFS_ASSIGN_OR_RETURN(ranges.segment_limit, NextLimit(ranges.segment_limit));
   ranges.clean = false;
   return Write(ranges);
 }
@@ -54,10 +56,7 @@ Result<uint64_t> IdAllocator::NextInode() {
 Result<SegmentId> IdAllocator::ClaimSegments() {
   MutexLock lock(mutex_);
   IdRanges ranges = claimed_;
-  if (ranges.segment_limit > std::numeric_limits<SegmentId>::max() - 2 * kSegmentRange) {
-    return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
-  }
-  ranges.segment_limit += kSegmentRange;
+  SILTFS_ASSIGN_OR_RETURN(ranges.segment_limit, NextLimit(ranges.segment_limit));
   SILTFS_RETURN_IF_ERROR(Write(ranges));
   return claimed_.segment_limit;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "fs/meta/kv_store.h"
@@ -20,6 +21,12 @@ namespace siltfs {
 class IdAllocator {
  public:
   using WriteThrough = std::function<Status(const std::vector<Mutation>&)>;
+
+  // Segment ids from here on are never handed out: whoever needs ids of segments that are not
+  // there, and never will be, finds them here.
+  static constexpr SegmentId first_unused_segment() {
+    return std::numeric_limits<SegmentId>::max() - kSegmentRange;
+  }
 
   // The ranges as a mount finds them, before anything is handed out.
   IdAllocator(const IdRanges& found, WriteThrough write_through);
@@ -44,6 +51,7 @@ class IdAllocator {
   static constexpr uint64_t kInodeRange = 1u << 16;
   static constexpr SegmentId kSegmentRange = 1u << 12;
 
+  static Result<SegmentId> NextLimit(SegmentId limit);
   Status Write(const IdRanges& ranges) SILTFS_REQUIRES(mutex_);
 
   const WriteThrough write_through_;

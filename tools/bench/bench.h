@@ -20,6 +20,7 @@ class BenchFailure : public std::runtime_error {
 // throw BenchFailure.
 using ConfigureBench = std::function<nlohmann::ordered_json()> (*)(CLI::App& app);
 
+std::function<nlohmann::ordered_json()> ConfigureAttachIndex(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureChunkerBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureChunksBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);

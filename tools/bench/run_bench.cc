@@ -22,6 +22,9 @@ struct Bench {
 };
 
 constexpr std::array kBenches = {
+    Bench{"attach-index",
+          "Puts entries that lead nowhere into a store's index, as many as you like",
+          ConfigureAttachIndex},
     Bench{"chunker", "Cut points by every kernel that runs here, beside SHA-1 of the chunks",
           ConfigureChunkerBench},
     Bench{"chunks", "Lengths of the chunks of files, and what of them is new, by mean length",

@@ -1,0 +1,40 @@
+#include <malloc.h>
+
+#include "store/env/idle_heap.h"
+#include "store/env/page_allocator.h"
+#include "store/env/resources.h"
+
+namespace siltfs {
+namespace {
+
+uint64_t Resident() {
+  const auto resident = ResidentBytes();
+  return resident.ok() ? *resident : 0;
+}
+
+// Pages that were given back before count, too.
+uint64_t FreeOnHeap() {
+#if defined(__GLIBC__)
+  return mallinfo2().fordblks;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+bool IdleHeap::Trim() {
+  if (trimming_.exchange(true)) return false;
+  const uint64_t now = Resident();
+  uint64_t before = resident_;
+  if (now < before) resident_ = before = now;
+  const bool trims = now >= before + kStep && FreeOnHeap() >= kStep;
+  if (trims) {
+    ReleaseFreePages();
+    resident_ = Resident();
+  }
+  trimming_ = false;
+  return trims;
+}
+
+}  // namespace siltfs
