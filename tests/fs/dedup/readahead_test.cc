@@ -316,7 +316,7 @@ TEST_CASE("a block that many ask for at once is decoded once") {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       ++asking;
-      auto block = cache.Get(1, 64, decode);
+      auto block = cache.Get({1, SegmentFile::kOriginal, 64}, decode);
       if (block.ok() && *block) ++right;
     });
   }
@@ -340,7 +340,7 @@ TEST_CASE("who waited for a block that could not be decoded tries himself") {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       ++asking;
-      auto block = cache.Get(1, 64, decode);
+      auto block = cache.Get({1, SegmentFile::kOriginal, 64}, decode);
       if (!block.ok() && block.status().Is(StatusCode::kCorruption)) ++failed;
     });
   }
