@@ -17,10 +17,10 @@
 namespace siltfs {
 namespace {
 
-constexpr std::array kTables = {
-    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
-    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
-    Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement};
+constexpr std::array kTables = {Table::kCommitNumber, Table::kDirectoryEntry,  Table::kCollisions,
+                                Table::kInode,        Table::kDirectoryCookie, Table::kOverlay,
+                                Table::kIdRanges,     Table::kSegment,         Table::kCounters,
+                                Table::kOrphan,       Table::kXattr,           Table::kReplacement};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||

@@ -92,12 +92,13 @@ Result<SettleReport> FileSystemImpl::Settle() {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());
   SILTFS_RETURN_IF_ERROR(metadata_->Commit(commit));
   SILTFS_ASSIGN_OR_RETURN(const SettleOutcome outcome, chunks_->Settle());
-  return SettleReport{.segments_rewritten = outcome.segments,
-                      .segments_kept = outcome.kept,
-                      .segments_left = outcome.left,
-                      .bytes_before = outcome.bytes_before,
-                      .bytes_after = outcome.bytes_after,
-                      .awaiting_recompression_bytes = chunks_->totals().awaiting_recompression_bytes};
+  return SettleReport{
+      .segments_rewritten = outcome.segments,
+      .segments_kept = outcome.kept,
+      .segments_left = outcome.left,
+      .bytes_before = outcome.bytes_before,
+      .bytes_after = outcome.bytes_after,
+      .awaiting_recompression_bytes = chunks_->totals().awaiting_recompression_bytes};
 }
 
 Status FileSystemImpl::Close() {

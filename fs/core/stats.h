@@ -14,7 +14,7 @@ struct FileSystemStats {
   uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included
   // Of the stored: segments of chunks that are not yet in the form in which they are to stay.
   uint64_t awaiting_recompression_bytes = 0;
-  uint64_t dead_bytes = 0;     // as far as is known
+  uint64_t dead_bytes = 0;  // as far as is known
   uint64_t reserve_bytes = 0;
   uint64_t metadata_bytes = 0;
   uint64_t index_bytes = 0;

@@ -39,9 +39,7 @@ Result<DecodedBlockPtr> BlockCache::Get(const Place& place, const Decode& decode
   }
 }
 
-DecodedBlockPtr BlockCache::Find(const Place& place) {
-  return blocks_.Get(KeyOf(place));
-}
+DecodedBlockPtr BlockCache::Find(const Place& place) { return blocks_.Get(KeyOf(place)); }
 
 bool BlockCache::Prefetch(const Place& place, const Decode& decode) {
   const uint64_t key = KeyOf(place);

@@ -107,8 +107,7 @@ Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool o
                                                 Status& hint_failure) {
   if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
     // What was decoded needs no open file.
-    auto block =
-        blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
+    auto block = blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
     if (block && block->head().Covers(location.ordinal))
       return Block{std::move(block), location.block_offset, SegmentFile::kOriginal};
   }

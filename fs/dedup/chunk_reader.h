@@ -38,7 +38,7 @@ class ChunkReader {
     DecodedBlockPtr block;
     uint32_t block_offset = 0;  // in the segment
     SegmentFile file = SegmentFile::kUnknown;
-    size_t next = 0;            // in the block, behind that chunk
+    size_t next = 0;  // in the block, behind that chunk
   };
 
   struct Found {

@@ -134,7 +134,8 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The readahead reads, the recompressor fails the log, the pipeline feeds the log, the log's thread calls the index: in that order.
+// The readahead reads, the recompressor fails the log, the pipeline feeds the log, the log's thread
+// calls the index: in that order.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
   parts_->recompressor.reset();
@@ -158,7 +159,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   for (auto [id, record] : records) {
     if (record.settled) settled.push_back(id);
     // What is sealed only now has its record with the next commit.
-    else if (record.sealed) to_settle.emplace_back(id, record);
+    else if (record.sealed)
+      to_settle.emplace_back(id, record);
     if (p.log && !record.sealed && record.chunks > 0) {
       SILTFS_ASSIGN_OR_RETURN(record, p.ResumeOrSeal(id, record));
     }
@@ -231,8 +233,7 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.report = options.report;
   settle.quiet = options.settle_after;
   settle.piece_bytes = superblock.block_plain_bytes;
-  recompressor =
-      std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
+  recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
 
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {

@@ -63,18 +63,18 @@ struct ChunkStoreOptions {
   size_t readahead_threads = 2;                       // 0: no readahead
   size_t window_cache_bytes = 6u << 20;               // footer windows
   uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
-  std::function<void(const std::string&)> report;  // told of damage met while opening, or while
-                                                   // segments are settled; may be empty
+  std::function<void(const std::string&)> report;     // told of damage met while opening, or while
+                                                      // segments are settled; may be empty
   // Writes metadata durably beside the commits; needed where segments are to be settled.
   std::function<Status(const std::vector<Mutation>&)> write_through;
   std::chrono::milliseconds settle_after{5000};  // nothing was put, in the background
 };
 
 struct ChunkStoreTotals {
-  uint64_t stored_bytes = 0;  // of segment files
+  uint64_t stored_bytes = 0;                  // of segment files
   uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments that are not settled
-  uint64_t chunks = 0;        // distinct data chunks stored
-  uint64_t plain_bytes = 0;   // theirs
+  uint64_t chunks = 0;                        // distinct data chunks stored
+  uint64_t plain_bytes = 0;                   // theirs
   uint64_t sha1_collisions = 0;
 };
 

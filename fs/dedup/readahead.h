@@ -75,7 +75,7 @@ class Readahead {
     size_t window = 0;       // blocks it may have ahead; grows as it goes on
     std::deque<Ahead> ahead;
     size_t weight = 0;  // of all that is ahead
-    size_t asked = 0;  // of `ahead`, what some thread has taken on
+    size_t asked = 0;   // of `ahead`, what some thread has taken on
     bool planning = false;
     bool at_end = false;
     bool ended = false;  // not in streams_ any more

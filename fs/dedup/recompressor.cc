@@ -13,8 +13,10 @@ namespace {
 
 // How often the thread looks whether there is something to do.
 constexpr std::chrono::seconds kPoll{1};
-// How long it keeps away from a disk that was full.
+constexpr std::chrono::milliseconds kShortest{1};
+// How long it keeps away from a disk that was full, and from what an index that lags behind left.
 constexpr std::chrono::minutes kAfterNoSpace{10};
+constexpr std::chrono::seconds kAfterSomeLeft{30};
 
 Status Interrupted(const std::string& store) {
   return Status(StatusCode::kInterrupted, "settling was interrupted").At(store);
@@ -56,6 +58,7 @@ void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
   if (!enabled() || !data || !record.sealed || record.settled) return;
   MutexLock lock(mutex_);
   candidates_[segment] = record;
+  wakes_.NotifyAll();
 }
 
 Recompressor::Candidate Recompressor::NextAfter(SegmentId id) {
@@ -120,7 +123,8 @@ Status Recompressor::CheckSpace() {
 void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
                               SettleOutcome& outcome) {
   if (options_.report) {
-    options_.report(fmt::format("segment {} is not recompressed: {}", candidate.id, why.ToString()));
+    options_.report(
+        fmt::format("segment {} is not recompressed: {}", candidate.id, why.ToString()));
   }
   Drop(candidate.id);
   ++outcome.left;
@@ -227,8 +231,8 @@ Status Recompressor::PaceInBackground() {
 }
 
 void Recompressor::Work() {
-  // The file is made by a thread that gets what processor time nobody else wants; what follows takes
-  // locks that others wait for, and little time.
+  // The file is made by a thread that gets what processor time nobody else wants; what follows
+  // takes locks that others wait for, and little time.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
     std::thread([&] {
@@ -241,23 +245,19 @@ void Recompressor::Work() {
   for (;;) {
     {
       MutexLock lock(mutex_);
-      if (!stopping_) wakes_.WaitFor(mutex_, std::min<std::chrono::nanoseconds>(
-                                                 kPoll, options_.quiet + std::chrono::milliseconds(1)));
+      while (candidates_.empty() && !stopping_) wakes_.Wait(mutex_);
+      const auto poll = std::min<std::chrono::nanoseconds>(kPoll, options_.quiet + kShortest);
+      if (!stopping_) wakes_.WaitFor(mutex_, poll);
       if (stopping_) return;
       if (candidates_.empty() || !Quiet() || env_.MonotonicNanoseconds() < not_before) continue;
     }
     SettleOutcome outcome;
     const Status passed = Pass(prepare, outcome);
     passed.IgnoreError("damage is reported, a failed log says so itself, the rest is tried again");
-    // A disk that was full, or an index that lags behind.
-    const bool later = !passed.ok() || outcome.left > 0;
-    if (later) {
-      not_before = env_.MonotonicNanoseconds() +
-                   std::chrono::nanoseconds(passed.Is(StatusCode::kNoSpace)
-                                                ? std::chrono::nanoseconds(kAfterNoSpace)
-                                                : std::chrono::nanoseconds(std::chrono::seconds(30)))
-                       .count();
-    }
+    std::chrono::nanoseconds pause{0};
+    if (!passed.ok() || outcome.left > 0) pause = kAfterSomeLeft;
+    if (passed.Is(StatusCode::kNoSpace)) pause = kAfterNoSpace;
+    not_before = env_.MonotonicNanoseconds() + pause.count();
   }
 }
 

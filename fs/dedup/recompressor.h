@@ -13,8 +13,9 @@
 //
 // Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
 // blocks and contexts of zstd, while a segment is rewritten; 64 bytes for each that awaits it.
-// Errors: damage in a segment is reported, and the segment left alone; kNoSpace leaves all as it is,
-// to be tried again; failures of the device after the intent end all writing (SegmentLog::Fail).
+// Errors: damage in a segment is reported, and the segment left alone; kNoSpace leaves all as it
+// is, to be tried again; failures of the device after the intent end all writing
+// (SegmentLog::Fail).
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@
 
 namespace siltfs {
 
-// How much a settled segment's blocks hold, about. Larger ones compress better and cost more to read
-// a single chunk of.
+// How much a settled segment's blocks hold, about. Larger ones compress better and cost more to
+// read a single chunk of.
 inline constexpr uint32_t kSettledBlockPlainBytes = 512U << 10;
 
 // What became of the segments that awaited recompression.
@@ -75,8 +76,8 @@ class Recompressor {
   // The store is at work: the background makes way.
   void NotePut() { last_put_ = env_.MonotonicNanoseconds(); }
 
-  // Settles all that can be by now. kInterrupted after Stop, kNoSpace; what was settled before such a
-  // failure is. kReadOnly after a failure of the device, here or earlier.
+  // Settles all that can be by now. kInterrupted after Stop, kNoSpace; what was settled before such
+  // a failure is. kReadOnly after a failure of the device, here or earlier.
   Result<SettleOutcome> Settle();
 
   // From now on a thread does so whenever nothing is being put.
@@ -115,7 +116,8 @@ class Recompressor {
   Status PayOwed() SILTFS_REQUIRES(run_mutex_);
   Status CheckSpace();
   bool IndexHas(const SegmentRecord& record);
-  // Reports what keeps a segment from being rewritten, and forgets the segment until the next mount.
+  // Reports what keeps a segment from being rewritten, and forgets the segment until the next
+  // mount.
   void LeaveAlone(const Candidate& candidate, const Status& why, SettleOutcome& outcome);
   Result<PreparedRewrite> PrepareSegment(SegmentId id, const Pace& pace);
   // Fails the log unless the failure is one of space.

@@ -5,8 +5,7 @@
 namespace siltfs {
 
 SegmentCache::SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-                           const SegmentLog* log, size_t open_files,
-                           std::vector<SegmentId> settled)
+                           const SegmentLog* log, size_t open_files, std::vector<SegmentId> settled)
     : env_(env),
       store_(std::move(store)),
       uuid_(uuid),

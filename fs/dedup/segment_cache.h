@@ -5,10 +5,11 @@
 // offsets (recompressor.h). Whoever has the old file open goes on reading it; so an offset means
 // something only together with the file it is from, which is what OpenSegment holds together.
 //
-// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables of
-// the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks), kTableBytes at
-// most; 4 bytes for each settled segment. Errors: kNotFound for a segment that is not there (an
-// index entry that points into it is a miss), kCorruption and kIoError as SegmentReader.
+// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables
+// of the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks),
+// kTableBytes at most; 4 bytes for each settled segment. Errors: kNotFound for a segment that is
+// not there (an index entry that points into it is a miss), kCorruption and kIoError as
+// SegmentReader.
 #pragma once
 
 #include <memory>

@@ -17,8 +17,8 @@
 namespace siltfs {
 
 // Makes each record that an intent is about the one of the file that is in place, and appends to
-// `changes` what makes metadata say so and forget the intents. Writes nothing. A segment that cannot
-// be read because the device fails keeps record and intent.
+// `changes` what makes metadata say so and forget the intents. Writes nothing. A segment that
+// cannot be read because the device fails keeps record and intent.
 void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents,
                          SegmentRecords& records, std::vector<Mutation>& changes);
 

@@ -26,9 +26,9 @@ Status WriteToDescriptor(int descriptor, std::string_view text);
 // 2 MiB for the next use and gives larger ones back to the system.
 void PrepareForStore();
 
-// From now on this thread gets only what processor time and transfers of the disk nobody else wants.
-// For work that nobody waits for, and that holds no lock others wait for. Where the system does not
-// let it, nothing happens.
+// From now on this thread gets only what processor time and transfers of the disk nobody else
+// wants. For work that nobody waits for, and that holds no lock others wait for. Where the system
+// does not let it, nothing happens.
 void RunWhenIdle();
 
 // SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While

@@ -77,9 +77,9 @@ Status Rewrite::OpenOld() {
   SILTFS_ASSIGN_OR_RETURN(old_footer_, old_->ReadFooter());
   const bool data = header_.kind == SegmentKind::kData;
   if (data && old_footer_.trailer.kind == header_.kind) return Status::Ok();
-  return Status(data ? StatusCode::kCorruption : StatusCode::kInvalidArgument,
-                data ? "header and footer differ in what the segment holds"
-                     : "segment holds no data")
+  return Status(
+             data ? StatusCode::kCorruption : StatusCode::kInvalidArgument,
+             data ? "header and footer differ in what the segment holds" : "segment holds no data")
       .At(old_->path(), 0);
 }
 
@@ -185,7 +185,8 @@ Status Rewrite::Finish() {
   const SegmentTrailer& before = old_footer_.trailer;
   if (footer_.chunks != old_footer_.chunks || footer_.trailer.plain_bytes != before.plain_bytes ||
       footer_.trailer.last_sequence != before.last_sequence) {
-    return Damaged(old_->path(), before.data_end, "the footer's totals are not those of the blocks");
+    return Damaged(old_->path(), before.data_end,
+                   "the footer's totals are not those of the blocks");
   }
   SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(file_->Sync());

@@ -4,9 +4,9 @@
 // which index entries have as a hint.
 //
 // In two steps, so that the caller can write down durably what is about to happen in between.
-// Prepare makes the new file beside the old one, durable, and reads it back; Install renames it over
-// the old one. After a power cut at any instant there is the old file or the new one, whole. Who has
-// the old file open goes on reading it.
+// Prepare makes the new file beside the old one, durable, and reads it back; Install renames it
+// over the old one. After a power cut at any instant there is the old file or the new one, whole.
+// Who has the old file open goes on reading it.
 //
 // A merged block's sequence and commit number are the highest of those that went into it: sequences
 // keep ascending, and no block claims to be older than one of its chunks.
@@ -44,8 +44,8 @@ struct PreparedRewrite {
 
 inline constexpr uint64_t kLeastRewriteSavingPercent = 2;
 
-// kCorruption for a segment that is damaged anywhere, or that lacks chunks; kInvalidArgument for one
-// that is not sealed or holds no data; kIoError, kNoSpace, and what `pace` returns. After every
+// kCorruption for a segment that is damaged anywhere, or that lacks chunks; kInvalidArgument for
+// one that is not sealed or holds no data; kIoError, kNoSpace, and what `pace` returns. After every
 // failure the segment is as it was and no new file is there, as far as it could be removed.
 Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
                                        const SegmentIdentity& identity, const BlockCodec& codec,

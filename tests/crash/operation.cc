@@ -21,10 +21,11 @@ using Kind = Operation::Kind;
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",   "open",       "overwrite",   "write",   "append",     "truncate", "punch-hole",
-    "allocate", "copy-range", "close",       "rename",  "rename-new", "exchange", "link",
-    "unlink",   "mkdir",      "rmdir",       "symlink", "mknod",      "chmod",    "chown",
-    "utimens",  "setxattr",   "removexattr", "setfacl", "fsync",      "sync",     "settle", "reopen"};
+    "create",     "open",     "overwrite",  "write",   "append",   "truncate",
+    "punch-hole", "allocate", "copy-range", "close",   "rename",   "rename-new",
+    "exchange",   "link",     "unlink",     "mkdir",   "rmdir",    "symlink",
+    "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
+    "setfacl",    "fsync",    "sync",       "settle",  "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {

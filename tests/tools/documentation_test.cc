@@ -92,8 +92,8 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
-  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "fsck", "index stat",
-                                    "index dump", "index verify", "index plan"}) {
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "fsck",
+                                    "index stat", "index dump", "index verify", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);

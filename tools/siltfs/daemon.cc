@@ -85,7 +85,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
       {.store = options.store,
        .own_uid = CurrentUserId(),
        .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
-       .handlers = {{"stat", stat}, {"index stat", index_stat}, {"settle", settle}, {"sync", sync}}});
+       .handlers = {
+           {"stat", stat}, {"index stat", index_stat}, {"settle", settle}, {"sync", sync}}});
 }
 
 // Turns signals into unmounting while it lives.

@@ -30,14 +30,11 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
 
 std::string Format(const Json& outcome) {
   const auto number = [&](const char* key) { return outcome.at(key).get<uint64_t>(); };
-  std::string text =
-      fmt::format("{} segments were recompressed from {} to {}", number("segments_rewritten"),
-                  FormatSize(number("bytes_before")), FormatSize(number("bytes_after")));
-  if (number("segments_kept") > 0)
-    text += fmt::format(", {} of them kept as they were", number("segments_kept"));
-  if (number("segments_left") > 0)
-    text += fmt::format("; {} could not be", number("segments_left"));
-  return text + fmt::format("; {} await it\n", FormatSize(number("awaiting_recompression_bytes")));
+  return fmt::format(
+      "{} segments recompressed, {} kept as they were, {} left alone: {} became {}; {} await it\n",
+      number("segments_rewritten"), number("segments_kept"), number("segments_left"),
+      FormatSize(number("bytes_before")), FormatSize(number("bytes_after")),
+      FormatSize(number("awaiting_recompression_bytes")));
 }
 
 }  // namespace

@@ -201,6 +201,33 @@ TEST_CASE("readers get the right bytes while all segments are replaced under the
   store.RequireSound(store.env);
 }
 
+TEST_CASE("a chunk in a settled segment costs no read more than one in another") {
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 30);
+  store.End();
+  // One read of 1,000 bytes in each file, so that most chunks are met in blocks of their own.
+  const auto segment_reads = [&] {
+    store.Begin();
+    const uint64_t before = store.fault_env->Count(FaultEnv::Call::kRead, ".seg");
+    for (const auto& [name, content] : store.files) {
+      Bytes read(1000);
+      REQUIRE_OK(store.fs->Read(*Resolve(*store.fs, name), 30'000, read));
+      REQUIRE(AsText(read) == AsText(ByteView(content).subspan(30'000, 1000)));
+    }
+    const uint64_t reads = store.fault_env->Count(FaultEnv::Call::kRead, ".seg") - before;
+    store.End();
+    return reads;
+  };
+  const uint64_t original = segment_reads();
+  REQUIRE(original >= store.files.size());
+  store.Begin();
+  REQUIRE_OK(store.fs->Settle());
+  store.End();
+  // Fewer blocks are met; each segment's table is read once, with its trailer.
+  const uint64_t segments = ListSegments(store.env, store.path)->ids.size();
+  CHECK(segment_reads() <= original + 2 * segments);
+}
+
 TEST_CASE("files are written, repeated and removed while segments are settled") {
   SettleOnDisk store;
   FileSystem& fs = store.Begin();
@@ -214,8 +241,8 @@ TEST_CASE("files are written, repeated and removed while segments are settled") 
     }
   });
   for (uint64_t round = 0; round < 8; ++round) {
-    store.WriteFiles(fs, 1000 + round * 10, 4);      // new ones
-    store.WriteFiles(fs, 1 + round * 4, 4);          // the same once more
+    store.WriteFiles(fs, 1000 + round * 10, 4);  // new ones
+    store.WriteFiles(fs, 1 + round * 4, 4);      // the same once more
     const std::string name = fmt::format("file {}", 40 - round);
     REQUIRE_OK(fs.Unlink(kRootInode, name));
     store.files.erase(name);

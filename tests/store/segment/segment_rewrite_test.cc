@@ -54,11 +54,12 @@ struct Sealed : TestStore {
       }
     }
     REQUIRE(ordinal == all.size());
-    const ScanResult scanned = Must(ScanBlocks(
-        reader->file(), Identity(kId),
-        {.committed_length = footer.trailer.data_end, .end = footer.trailer.data_end,
-         .verify_payloads = true},
-        [](const BlockHead&, uint32_t) { return Status::Ok(); }));
+    const ScanResult scanned =
+        Must(ScanBlocks(reader->file(), Identity(kId),
+                        {.committed_length = footer.trailer.data_end,
+                         .end = footer.trailer.data_end,
+                         .verify_payloads = true},
+                        [](const BlockHead&, uint32_t) { return Status::Ok(); }));
     CHECK(scanned.blocks == blocks);
     CHECK(scanned.first_sequence == footer.trailer.first_sequence);
     CHECK(scanned.last_sequence == footer.trailer.last_sequence);
@@ -114,8 +115,7 @@ TEST_CASE("Whoever has the old file open goes on reading it") {
   const auto places = Must(old->ReadFooter()).blocks;
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
   REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
-  RequireSame(*Must(old->ReadBlock(places[6].block_offset)),
-              MakeChunks(1000 * 7, store.layout[6]));
+  RequireSame(*Must(old->ReadBlock(places[6].block_offset)), MakeChunks(1000 * 7, store.layout[6]));
 }
 
 TEST_CASE("Blocks are merged within the limits of the format") {
