@@ -7,6 +7,7 @@
 
 #include "fs/check/inode_check.h"
 #include "fs/core/store_layout.h"
+#include "fs/dedup/segment_replacement.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
@@ -16,10 +17,10 @@
 namespace siltfs {
 namespace {
 
-constexpr std::array kTables = {
-    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
-    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
-    Table::kCounters,        Table::kOrphan,         Table::kXattr};
+constexpr std::array kTables = {Table::kCommitNumber, Table::kDirectoryEntry,  Table::kCollisions,
+                                Table::kInode,        Table::kDirectoryCookie, Table::kOverlay,
+                                Table::kIdRanges,     Table::kSegment,         Table::kCounters,
+                                Table::kOrphan,       Table::kXattr,           Table::kReplacement};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -76,6 +77,7 @@ class RecordReader {
     SILTFS_ASSIGN_OR_RETURN(const auto ids, kv_.Get(kIdRangesKey));
     ReadIds(ids);
     SILTFS_RETURN_IF_ERROR(ReadSegments());
+    SILTFS_RETURN_IF_ERROR(ReadReplacements());
     context_.records_known = usable_;
     return Status::Ok();
   }
@@ -116,6 +118,37 @@ class RecordReader {
       }
     }
     return iterator->status();
+  }
+
+  // A crash may have come while segments were being replaced; the files tell how far it was.
+  Status ReadReplacements() {
+    SegmentRecords intents;
+    const KeyRange range = RangeOf(Table::kReplacement);
+    const auto snapshot = kv_.Snapshot();
+    auto iterator = snapshot->NewIteratorBelow(range.end);
+    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+      const auto id = ParseReplacementKey(iterator->key());
+      auto intent = SegmentRecord::Decode(iterator->value());
+      if (!id || !intent.ok()) {
+        Bad("the record of a segment's replacement is malformed");
+        continue;
+      }
+      intents.emplace_back(*id, *intent);
+      if (!context_.segments.contains(*id)) {
+        Bad(fmt::format("a replacement of segment {} is recorded, but no such segment", *id));
+      } else if (context_.ids.clean) {
+        context_.Report(MetadataFinding(
+            context_, "segment-replacement",
+            fmt::format("the store was unmounted while segment {} was being replaced", *id)));
+      }
+    }
+    SILTFS_RETURN_IF_ERROR(iterator->status());
+    SegmentRecords records(context_.segments.begin(), context_.segments.end());
+    std::vector<Mutation> changes;
+    const StoreIdentity identity{context_.store(), context_.superblock.uuid, context_.last_commit};
+    ResolveReplacements(context_.env, identity, intents, records, changes);
+    for (const auto& [id, record] : records) context_.segments[id] = record;
+    return Status::Ok();
   }
 
   CheckContext& context_;

@@ -293,7 +293,8 @@ void SegmentWalk::CheckRecord() {
   if (record_->sealed) {
     if (trailer_) {
       expected = SealedRecord(*trailer_);
-      expected.kind = record_->kind;  // compared with the header, too
+      expected.kind = record_->kind;        // compared with the header, too
+      expected.settled = record_->settled;  // the file does not say
     } else if (!damaged_ && scan_.end_ordinal != record_->chunks) {
       // Without a footer nothing else tells how far the blocks went.
       Say("block-head", scan_.valid_end,

@@ -6,6 +6,8 @@
 //
 //   {"command":"stat"}  ->  {"ok":true,"result":{...}}   the figures, keys as in stats_json.h
 //   {"command":"index stat"}  ->  {"ok":true,"result":{...}}  those of index_json.h, store by store
+//   {"command":"settle"}  ->  {"ok":true,"result":{...}}  when all that awaits it was recompressed;
+//   keys as in settle_json.h. Takes long; others are answered meanwhile, and an unmount ends it
 //   {"command":"sync"}  ->  {"ok":true,"result":null}    everything accepted so far is durable
 //   {"command":"wait"}  ->  {"ok":true,"result":{"pid":N,"mountpoint":"..."}} at once, and a second
 //   line

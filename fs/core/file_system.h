@@ -131,12 +131,16 @@ struct FileSystemOptions {
   // until their commit may come to as much again.
   size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
+  // Recompresses sealed segments in the background when nothing was written for so long.
+  bool settle_in_background = false;
+  std::chrono::milliseconds settle_after{5000};
   // Called with a sentence about damage or failures that no caller is told of; from any thread. May
   // be empty.
   std::function<void(const std::string& finding)> report;
 };
 
 struct FileSystemStats;  // fs/core/stats.h
+struct SettleReport;     // fs/core/stats.h
 
 class FileSystem {
  public:
@@ -223,6 +227,11 @@ class FileSystem {
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
   virtual Result<FileSystemStats> GetStats() = 0;
+  // Recompresses everything that awaits it (all sealed segments that are not settled), now. Other
+  // calls go on meanwhile; takes long. kInterrupted once StopSettling was called, kNoSpace.
+  virtual Result<SettleReport> Settle() = 0;
+  // Ends recompression for good: a Settle under way returns soon. Close does so, too.
+  virtual void StopSettling() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without it destruction is
   // like a crash.
   virtual Status Close() = 0;

@@ -26,6 +26,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 
 FileSystemImpl::~FileSystemImpl() {
   StopHousekeeping();
+  chunks_->StopSettling();  // it writes metadata
   metadata_->EndCommits();  // they call this object and chunks_
   metadata_.reset();
 }
@@ -35,6 +36,7 @@ Status FileSystemImpl::Start() {
   metadata_->SetLateChanges(this);
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
+  if (options_.settle_in_background) chunks_->StartSettling();
   return Status::Ok();
 }
 
@@ -65,6 +67,7 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.unique_bytes = totals.plain_bytes;
   stats.chunks_unique = totals.chunks;
   stats.stored_bytes = totals.stored_bytes;
+  stats.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
   stats.sha1_collisions = totals.sha1_collisions;
   stats.metadata_bytes = metadata_->DiskBytes();
   stats.index = index_->stats();
@@ -80,8 +83,27 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   return stats;
 }
 
+Result<SettleReport> FileSystemImpl::Settle() {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  // Segments are settled once metadata knows that they are sealed: that takes a commit, though
+  // nothing else may have changed.
+  chunks_->WaitUntilSealed();
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());
+  SILTFS_RETURN_IF_ERROR(metadata_->Commit(commit));
+  SILTFS_ASSIGN_OR_RETURN(const SettleOutcome outcome, chunks_->Settle());
+  return SettleReport{
+      .segments_rewritten = outcome.segments,
+      .segments_kept = outcome.kept,
+      .segments_left = outcome.left,
+      .bytes_before = outcome.bytes_before,
+      .bytes_after = outcome.bytes_after,
+      .awaiting_recompression_bytes = chunks_->totals().awaiting_recompression_bytes};
+}
+
 Status FileSystemImpl::Close() {
   StopHousekeeping();
+  chunks_->StopSettling();
   if (options_.read_only) return metadata_->Close();
   for (const InodePtr& inode : inodes_.Snapshot()) {
     bool fold;

@@ -95,6 +95,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
   Result<FileSystemStats> GetStats() override;
+  Result<SettleReport> Settle() override;
+  void StopSettling() override { chunks_->StopSettling(); }
   Status Close() override;
 
  private:

@@ -7,6 +7,7 @@
 #include "fs/core/segment_check.h"
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_recovery.h"
+#include "fs/dedup/segment_replacement.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
@@ -22,6 +23,7 @@ struct StoreRecords {
   uint64_t collisions = 0;
   IdRanges ids;
   SegmentRecords segments;
+  SegmentRecords replacements;  // intents (fs/dedup/segment_replacement.h)
 };
 
 Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
@@ -33,6 +35,24 @@ Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
   return number;
 }
 
+// The records of all segments in a table, which is one of those that are keyed by segment.
+Result<SegmentRecords> ReadSegmentRecords(const KvStore& kv, Table table,
+                                          std::optional<SegmentId> (*parse)(std::string_view)) {
+  SegmentRecords records;
+  const KeyRange range = RangeOf(table);
+  const auto snapshot = kv.Snapshot();
+  auto iterator = snapshot->NewIterator();
+  for (iterator->Seek(range.begin); iterator->Valid() && iterator->key() < range.end;
+       iterator->Next()) {
+    auto id = parse(iterator->key());
+    if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
+    SILTFS_ASSIGN_OR_RETURN(SegmentRecord record, SegmentRecord::Decode(iterator->value()));
+    records.emplace_back(*id, record);
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return records;
+}
+
 Result<StoreRecords> ReadRecords(const KvStore& kv) {
   StoreRecords records;
   SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
@@ -40,17 +60,10 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
-  const KeyRange range = RangeOf(Table::kSegment);
-  const auto snapshot = kv.Snapshot();
-  auto iterator = snapshot->NewIterator();
-  for (iterator->Seek(range.begin); iterator->Valid() && iterator->key() < range.end;
-       iterator->Next()) {
-    auto id = ParseSegmentKey(iterator->key());
-    if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
-    SILTFS_ASSIGN_OR_RETURN(SegmentRecord record, SegmentRecord::Decode(iterator->value()));
-    records.segments.emplace_back(*id, record);
-  }
-  SILTFS_RETURN_IF_ERROR(iterator->status());
+  SILTFS_ASSIGN_OR_RETURN(records.segments,
+                          ReadSegmentRecords(kv, Table::kSegment, ParseSegmentKey));
+  SILTFS_ASSIGN_OR_RETURN(records.replacements,
+                          ReadSegmentRecords(kv, Table::kReplacement, ParseReplacementKey));
   return records;
 }
 
@@ -83,6 +96,8 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.read_only = options.read_only;
   chunk_options.last_commit = records.last_commit;
   chunk_options.sha1_collisions = records.collisions;
+  chunk_options.report = options.report;
+  chunk_options.settle_after = options.settle_after;
   return chunk_options;
 }
 
@@ -177,9 +192,11 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));
 
   const StoreIdentity identity{options.store, parts.superblock.uuid, records.last_commit};
+  std::vector<Mutation> changes;
+  ResolveReplacements(env, identity, records.replacements, records.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
   if (!read_only) {
-    std::vector<Mutation> changes;
+    SILTFS_RETURN_IF_ERROR(SyncReplacements(env, identity, records.replacements));
     if (!records.ids.clean) {
       SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
     }
@@ -206,6 +223,9 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
     chunk_options.segment_limit = ids->segment_limit();
     chunk_options.first_sequence = ids->first_sequence();
     chunk_options.claim_segments = [ids] { return ids->ClaimSegments(); };
+    chunk_options.write_through = [metadata_holder](const std::vector<Mutation>& m) {
+      return (*metadata_holder)->WriteThrough(m);
+    };
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));

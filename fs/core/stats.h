@@ -12,7 +12,9 @@ struct FileSystemStats {
   uint64_t logical_bytes = 0;  // of files: sizes less holes, hard links once
   uint64_t unique_bytes = 0;   // plain bytes of the distinct chunks in use
   uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included
-  uint64_t dead_bytes = 0;     // as far as is known
+  // Of the stored: segments of chunks that are not yet in the form in which they are to stay.
+  uint64_t awaiting_recompression_bytes = 0;
+  uint64_t dead_bytes = 0;  // as far as is known
   uint64_t reserve_bytes = 0;
   uint64_t metadata_bytes = 0;
   uint64_t index_bytes = 0;
@@ -33,6 +35,16 @@ struct FileSystemStats {
   double DedupRatio() const;        // logical / unique
   double CompressionRatio() const;  // unique / (stored - dead)
   double TotalRatio() const;        // logical / (stored + metadata + index)
+};
+
+// What FileSystem::Settle did. Units: bytes of segment files, and counts of segments.
+struct SettleReport {
+  uint64_t segments_rewritten = 0;
+  uint64_t segments_kept = 0;  // would have saved nothing: settled as they are
+  uint64_t segments_left = 0;  // damaged, or not yet to be touched
+  uint64_t bytes_before = 0;   // of those rewritten and kept
+  uint64_t bytes_after = 0;
+  uint64_t awaiting_recompression_bytes = 0;  // left, the segments being written included
 };
 
 }  // namespace siltfs

@@ -26,8 +26,8 @@ Result<DecodedBlockPtr> BlockCache::Finish(uint64_t key, Decoding& decoding, con
   return block;
 }
 
-Result<DecodedBlockPtr> BlockCache::Get(SegmentId segment, uint32_t offset, const Decode& decode) {
-  const uint64_t key = KeyOf(segment, offset);
+Result<DecodedBlockPtr> BlockCache::Get(const Place& place, const Decode& decode) {
+  const uint64_t key = KeyOf(place);
   for (;;) {
     DecodingPtr decoding;
     bool mine = false;
@@ -39,12 +39,10 @@ Result<DecodedBlockPtr> BlockCache::Get(SegmentId segment, uint32_t offset, cons
   }
 }
 
-DecodedBlockPtr BlockCache::Find(SegmentId segment, uint32_t offset) {
-  return blocks_.Get(KeyOf(segment, offset));
-}
+DecodedBlockPtr BlockCache::Find(const Place& place) { return blocks_.Get(KeyOf(place)); }
 
-bool BlockCache::Prefetch(SegmentId segment, uint32_t offset, const Decode& decode) {
-  const uint64_t key = KeyOf(segment, offset);
+bool BlockCache::Prefetch(const Place& place, const Decode& decode) {
+  const uint64_t key = KeyOf(place);
   DecodingPtr decoding;
   bool mine = false;
   if (Begin(key, decoding, mine) || !mine) return true;

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "fs/dedup/lru_cache.h"
+#include "fs/dedup/segment_cache.h"
 #include "store/base/location.h"
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
@@ -24,14 +25,21 @@ class BlockCache {
  public:
   using Decode = std::function<Result<DecodedBlockPtr>()>;
 
+  // Where a block begins. `file` is not kUnknown: nothing is cached of such.
+  struct Place {
+    SegmentId segment = kNoSegment;
+    SegmentFile file = SegmentFile::kOriginal;
+    uint32_t offset = 0;
+  };
+
   explicit BlockCache(size_t capacity_bytes) : blocks_(capacity_bytes) {}
 
-  // The block that begins at this offset of the segment; `decode` is called if it is not here.
-  Result<DecodedBlockPtr> Get(SegmentId segment, uint32_t offset, const Decode& decode);
+  // The block that begins there; `decode` is called if it is not here.
+  Result<DecodedBlockPtr> Get(const Place& place, const Decode& decode);
   // Null unless it is here.
-  DecodedBlockPtr Find(SegmentId segment, uint32_t offset);
+  DecodedBlockPtr Find(const Place& place);
   // Brings it in, unless it is here or somebody is about it. False if it could not be decoded.
-  bool Prefetch(SegmentId segment, uint32_t offset, const Decode& decode);
+  bool Prefetch(const Place& place, const Decode& decode);
 
   // How often a block was decoded.
   uint64_t decoded() const { return decoded_; }
@@ -44,8 +52,10 @@ class BlockCache {
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
-  static uint64_t KeyOf(SegmentId segment, uint32_t offset) {
-    return static_cast<uint64_t>(segment) << 32 | offset;
+  // Offsets are below kMaxSegmentTargetSize, 2^25; those of hints too.
+  static uint64_t KeyOf(const Place& place) {
+    const uint64_t settled = place.file == SegmentFile::kSettled ? 1 : 0;
+    return uint64_t{place.segment} << 32 | settled << 31 | place.offset;
   }
   // The block if it is here; else who decodes it, made by the caller if `mine`.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);

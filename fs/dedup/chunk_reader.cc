@@ -13,7 +13,7 @@ bool MeansNotHere(const Status& status) {
 }
 
 // A hint may be wrong, and what lies between two blocks may be damage: more than this is no block.
-constexpr size_t kMaxExpectedBytes = 512u << 10;
+constexpr size_t kMaxExpectedBytes = 1u << 20;
 
 size_t ExpectedBytes(const BlockTable::Found& found) {
   const bool likely = found.bytes > 0 && found.bytes <= kMaxExpectedBytes;
@@ -54,9 +54,10 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
     // A block is followed by the next one.
     const BlockHead& head = trail.block->head();
     const uint32_t offset = trail.block_offset + head.total_bytes();
-    auto next = blocks_.Find(head.segment, offset);
+    if (trail.file == SegmentFile::kUnknown) return std::nullopt;
+    auto next = blocks_.Find({head.segment, trail.file, offset});
     if (!next) return std::nullopt;
-    trail = {std::move(next), offset, 0};
+    trail = {std::move(next), offset, trail.file, 0};
   }
   const ChunkRecord& record = trail.block->records()[trail.next];
   if (record.name != name || record.length != length) return std::nullopt;
@@ -104,21 +105,33 @@ Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& locatio
 
 Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool offset_known,
                                                 Status& hint_failure) {
+  if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
+    // What was decoded needs no open file.
+    auto block = blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
+    if (block && block->head().Covers(location.ordinal))
+      return Block{std::move(block), location.block_offset, SegmentFile::kOriginal};
+  }
+  auto opened = segments_.Open(location.segment);
+  if (!opened.ok()) {
+    if (MeansNotHere(opened.status())) return Block();
+    return std::move(opened).status();
+  }
+  const OpenSegment& segment = **opened;
   // Of the block at the offset, if that is bad; or there is none, as the offset is a hint.
   Status damage;
-  if (offset_known) {
-    auto block = ReadBlock(location.segment, location.block_offset);
+  // The index has the offsets of the original file.
+  if (offset_known && segment.file == SegmentFile::kOriginal) {
+    auto block = ReadBlock(segment, location.block_offset);
     if (block.ok()) {
-      if ((*block)->head().Covers(location.ordinal)) return Block{*block, location.block_offset};
-    } else if (block.status().Is(StatusCode::kNotFound)) {
-      return Block();  // with its segment
+      if ((*block)->head().Covers(location.ordinal))
+        return Block{*block, location.block_offset, segment.file};
     } else {
       damage = std::move(block).status();
       damage.IgnoreError("of no account if there is no block at this offset");
     }
   }
   // The ordinal says it for sure.
-  auto place = segments_.FindBlock(location.segment, location.ordinal);
+  auto place = segments_.FindBlock(segment, location.ordinal);
   if (!place.ok()) {
     if (!damage.ok()) return damage;
     if (MeansNotHere(place.status())) return Block();
@@ -131,8 +144,8 @@ Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool o
   const uint32_t offset = (*place)->place.block_offset;
   if (!damage.ok() && offset == location.block_offset) return damage;
   SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
-                          ReadBlock(location.segment, offset, ExpectedBytes(**place)));
-  if (block->head().Covers(location.ordinal)) return Block{block, offset};
+                          ReadBlock(segment, offset, ExpectedBytes(**place)));
+  if (block->head().Covers(location.ordinal)) return Block{block, offset, segment.file};
   // Between two blocks: what stood there was damaged when the segment was sealed.
   if (!damage.ok()) return damage;
   return Block();
@@ -151,25 +164,38 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
   const ChunkRecord& record = block->records()[i];
   if (record.name != name || record.length != length) return std::optional<Found>();
   const ByteView bytes = block->chunk(i);
-  trail = {block, at.offset, i + 1};
+  trail = {block, at.offset, at.file, i + 1};
   return std::optional(Found{std::move(block), bytes});
 }
 
-Result<DecodedBlockPtr> ChunkReader::ReadBlock(SegmentId segment, uint32_t offset,
+Result<DecodedBlockPtr> ChunkReader::ReadBlock(const OpenSegment& segment, uint32_t offset,
                                                size_t expected_bytes) {
-  return blocks_.Get(segment, offset, [&] { return DecodeBlock(segment, offset, expected_bytes); });
-}
-
-Result<DecodedBlockPtr> ChunkReader::DecodeBlock(SegmentId segment, uint32_t offset,
-                                                 size_t expected_bytes) {
-  SILTFS_ASSIGN_OR_RETURN(auto reader, segments_.Open(segment));
-  return reader->ReadBlock(offset, expected_bytes);
+  if (segment.file == SegmentFile::kUnknown)
+    return segment.reader->ReadBlock(offset, expected_bytes);
+  return blocks_.Get({segment.id, segment.file, offset},
+                     [&] { return segment.reader->ReadBlock(offset, expected_bytes); });
 }
 
 void ChunkReader::Prefetch(const Place& place) {
-  blocks_.Prefetch(place.segment, place.block_offset, [&] {
-    return DecodeBlock(place.segment, place.block_offset, place.block_bytes);
-  });
+  const SegmentFile file = segments_.FileOf(place.segment);
+  if (file == SegmentFile::kUnknown) return;
+  if (file == place.file && blocks_.Find({place.segment, place.file, place.block_offset})) return;
+  auto opened = segments_.Open(place.segment);
+  if (!opened.ok()) return opened.status().IgnoreError("whoever reads it meets the failure");
+  const OpenSegment& segment = **opened;
+  if (segment.file == SegmentFile::kUnknown) return;
+  uint32_t offset = place.block_offset;
+  size_t bytes = place.block_bytes;
+  if (segment.file != place.file) {
+    // The file was replaced since the place was found: the chunk is elsewhere in the new one.
+    const auto found = segments_.FindBlock(segment, place.ordinal);
+    if (!found.ok()) return found.status().IgnoreError("as above");
+    if (!*found) return;
+    offset = (*found)->place.block_offset;
+    bytes = ExpectedBytes(**found);
+  }
+  blocks_.Prefetch({segment.id, segment.file, offset},
+                   [&] { return segment.reader->ReadBlock(offset, bytes); });
 }
 
 std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32_t ordinal,
@@ -179,13 +205,23 @@ std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32
     place.ordinal = ordinal;
     return place;
   }
-  auto found = segments_.FindBlock(segment, ordinal);
+  auto opened = segments_.Open(segment);
+  if (!opened.ok()) {
+    opened.status().IgnoreError("then the place is not known");
+    return std::nullopt;
+  }
+  auto found = segments_.FindBlock(**opened, ordinal);
   if (!found.ok()) {
     found.status().IgnoreError("then the place is not known");
     return std::nullopt;
   }
   if (!*found) return std::nullopt;
-  return Place{segment, ordinal, (*found)->place.block_offset, (*found)->end_ordinal,
+  return Place{segment,
+               ordinal,
+               (*opened)->file,
+               (*found)->place.block_offset,
+               (*found)->end_ordinal,
+               (*found)->plain_bytes,
                ExpectedBytes(**found)};
 }
 

@@ -37,7 +37,8 @@ class ChunkReader {
   struct Trail {
     DecodedBlockPtr block;
     uint32_t block_offset = 0;  // in the segment
-    size_t next = 0;            // in the block, behind that chunk
+    SegmentFile file = SegmentFile::kUnknown;
+    size_t next = 0;  // in the block, behind that chunk
   };
 
   struct Found {
@@ -52,8 +53,10 @@ class ChunkReader {
   struct Place {
     SegmentId segment = kNoSegment;
     uint32_t ordinal = 0;
+    SegmentFile file = SegmentFile::kUnknown;  // that the offset is of
     uint32_t block_offset = 0;
     uint32_t end_ordinal = 0;  // no chunk from here on is in the block
+    uint32_t plain_bytes = 0;  // of the block, about; 0: not known
     size_t block_bytes = kUsualBlockBytes;
   };
   // places[i] is names[i]'s, empty where it is not known. A hint. `last` is where the chunk before
@@ -81,17 +84,17 @@ class ChunkReader {
   struct Block {
     DecodedBlockPtr block;
     uint32_t offset = 0;  // in the segment
+    SegmentFile file = SegmentFile::kUnknown;
   };
   Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
   // The chunk at a place that may be wrong: empty if another chunk or nothing is there. Fails where
   // it may have been but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
                                       const ChunkName& name, uint32_t length, Trail& trail);
-  Result<DecodedBlockPtr> DecodeBlock(SegmentId segment, uint32_t offset, size_t expected_bytes);
   // By the footer windows that are here, above all the one in which `last` lies.
   std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
   std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);
-  Result<DecodedBlockPtr> ReadBlock(SegmentId segment, uint32_t offset,
+  Result<DecodedBlockPtr> ReadBlock(const OpenSegment& segment, uint32_t offset,
                                     size_t expected_bytes = kUsualBlockBytes);
   // The first failure met on the way to a chunk: what to report if it is not found elsewhere.
   class Damage;

@@ -30,6 +30,10 @@ constexpr uint64_t kBytesPerSpaceCheck = 4u << 20;
 constexpr int kMaxSalt = 255;
 // Of the block cache, what may be filled ahead of those who read in order.
 constexpr size_t kReadaheadShare = 2;
+// What is put waits for its compression; what is settled has time.
+constexpr int kIngestLevel = 3;
+// That must be free beside the reserve: a segment's new file, and room for what is put meanwhile.
+constexpr uint64_t kSegmentsFreeToSettle = 2;
 // Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 constexpr size_t kMaxNodeBytes = 16u << 10;
 
@@ -60,6 +64,11 @@ class NamerPool {
   std::vector<ChunkNamer> free_ SILTFS_GUARDED_BY(mutex_);
 };
 
+Compression IngestCompression(Compression settled) {
+  settled.level = std::min(settled.level, kIngestLevel);
+  return settled;
+}
+
 }  // namespace
 
 struct ChunkStore::Parts {
@@ -88,6 +97,8 @@ struct ChunkStore::Parts {
     uint64_t looked_at = 0;
   };
 
+  void OpenLog();
+  void OpenRecompressor();
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
@@ -116,6 +127,7 @@ struct ChunkStore::Parts {
   std::unique_ptr<ChunkReader> reader;
   std::unique_ptr<BlockPipeline> pipeline;
   std::unique_ptr<Readahead> readahead;
+  std::unique_ptr<Recompressor> recompressor;  // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
@@ -125,9 +137,11 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The readahead reads, the pipeline feeds the log, the log's thread calls the index: in that order.
+// The readahead reads, the recompressor fails the log, the pipeline feeds the log, the log's thread
+// calls the index: in that order.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
+  parts_->recompressor.reset();
   parts_->pipeline.reset();
   parts_->reader.reset();
   parts_->segments.reset();
@@ -141,34 +155,26 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   auto parts = std::make_unique<Parts>(env, index, std::move(options));
   Parts& p = *parts;
   const Superblock& superblock = p.options.superblock;
-  if (!p.options.read_only) {
-    SegmentLog::Options log_options;
-    log_options.store = p.options.store;
-    log_options.uuid = superblock.uuid;
-    log_options.segment_bytes = superblock.segment_bytes;
-    log_options.first_segment = p.options.first_segment;
-    log_options.segment_limit = p.options.segment_limit;
-    log_options.claim_segments = p.options.claim_segments;
-    log_options.first_sequence = p.options.first_sequence;
-    log_options.last_commit = p.options.last_commit;
-    p.log = std::make_unique<SegmentLog>(env, log_options, [&p](SegmentId) {
-      if (p.sealed_since_flush.fetch_add(1) + 1 < kSegmentsPerIndexFlush) return;
-      p.sealed_since_flush = 0;
-      p.index.Flush().IgnoreError(
-          "the index says itself how far it is durable; a mount replays the rest");
-    });
-  }
+  if (!p.options.read_only) p.OpenLog();
+  const bool settles = superblock.compression.codec != BlockCodecId::kNone;
+  std::vector<std::pair<SegmentId, SegmentRecord>> to_settle;
+  std::vector<SegmentId> settled;
   for (auto [id, record] : records) {
+    if (record.settled) settled.push_back(id);
+    // What is sealed only now has its record with the next commit.
+    else if (record.sealed)
+      to_settle.emplace_back(id, record);
     if (p.log && !record.sealed && record.chunks > 0) {
       SILTFS_ASSIGN_OR_RETURN(record, p.ResumeOrSeal(id, record));
     }
     p.base.stored_bytes += record.length;
     if (record.kind != static_cast<uint8_t>(SegmentKind::kData)) continue;
+    if (settles && !record.settled) p.base.awaiting_recompression_bytes += record.length;
     p.base.chunks += record.chunks;
     p.base.plain_bytes += record.plain_bytes;
   }
   p.segments = std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec,
-                                              p.log.get(), kOpenSegmentFiles);
+                                              p.log.get(), kOpenSegmentFiles, std::move(settled));
   ChunkReader::Options reader_options{p.options.store, p.options.block_cache_bytes,
                                       std::move(unindexed)};
   p.reader =
@@ -179,8 +185,10 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     pipeline_options.capacity_bytes = p.options.pipeline_bytes;
     pipeline_options.block_plain_bytes = superblock.block_plain_bytes;
     pipeline_options.chunk_max = std::max<size_t>(superblock.chunk_max, kMaxNodeBytes);
-    pipeline_options.compression = superblock.compression;
+    pipeline_options.compression = IngestCompression(superblock.compression);
     p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);
+    p.OpenRecompressor();
+    for (const auto& [id, record] : to_settle) p.recompressor->Add(id, record);
   }
   Readahead::Options readahead_options;
   readahead_options.threads = p.options.readahead_threads;
@@ -192,6 +200,43 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
   store->parts_->readahead = std::make_unique<Readahead>(*store, chunk_reader, readahead_options);
   return store;
+}
+
+void ChunkStore::Parts::OpenLog() {
+  SegmentLog::Options log_options;
+  log_options.store = options.store;
+  log_options.uuid = options.superblock.uuid;
+  log_options.segment_bytes = options.superblock.segment_bytes;
+  log_options.first_segment = options.first_segment;
+  log_options.segment_limit = options.segment_limit;
+  log_options.claim_segments = options.claim_segments;
+  log_options.first_sequence = options.first_sequence;
+  log_options.last_commit = options.last_commit;
+  log_options.retired = [this](SegmentId id, const SegmentRecord& record) {
+    if (recompressor) recompressor->Add(id, record);
+  };
+  log = std::make_unique<SegmentLog>(env, log_options, [this](SegmentId) {
+    if (sealed_since_flush.fetch_add(1) + 1 < kSegmentsPerIndexFlush) return;
+    sealed_since_flush = 0;
+    index.Flush().IgnoreError(
+        "the index says itself how far it is durable; a mount replays the rest");
+  });
+}
+
+void ChunkStore::Parts::OpenRecompressor() {
+  const Superblock& superblock = options.superblock;
+  Recompressor::Options settle;
+  settle.store = options.store;
+  settle.uuid = superblock.uuid;
+  settle.compression = superblock.compression;
+  settle.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
+  settle.needed_bytes =
+      options.minimum_free_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
+  settle.write_through = options.write_through;
+  settle.report = options.report;
+  settle.quiet = options.settle_after;
+  settle.piece_bytes = superblock.block_plain_bytes;
+  recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
 
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
@@ -375,6 +420,7 @@ Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chu
 Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> names) {
   Parts& p = *parts_;
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
+  if (p.recompressor) p.recompressor->NotePut();
   Status status = p.PutAll(SegmentKind::kData, chunks, names, namer);
   p.namers.Return(std::move(namer));
   return status;
@@ -453,11 +499,33 @@ ChunkStoreTotals ChunkStore::totals() const {
   totals.sha1_collisions = p.collisions;
   if (p.log) {
     SegmentLog::Growth growth = p.log->growth();
-    totals.stored_bytes += growth.stored_bytes;
+    totals.stored_bytes += growth.stored_bytes - p.recompressor->saved_bytes();
+    if (p.options.superblock.compression.codec != BlockCodecId::kNone) {
+      totals.awaiting_recompression_bytes +=
+          growth.data_stored_bytes - p.recompressor->settled_bytes();
+    }
     totals.chunks += growth.chunks;
     totals.plain_bytes += growth.plain_bytes;
   }
   return totals;
+}
+
+void ChunkStore::WaitUntilSealed() {
+  if (parts_->log) parts_->log->WaitUntilSealed();
+}
+
+Result<SettleOutcome> ChunkStore::Settle() {
+  Parts& p = *parts_;
+  SILTFS_RETURN_IF_ERROR(p.CheckWritable());
+  return p.recompressor->Settle();
+}
+
+void ChunkStore::StartSettling() {
+  if (parts_->recompressor) parts_->recompressor->StartInBackground();
+}
+
+void ChunkStore::StopSettling() {
+  if (parts_->recompressor) parts_->recompressor->Stop();
 }
 
 Status ChunkStore::failure() const { return parts_->log ? parts_->log->failure() : Status::Ok(); }
@@ -467,6 +535,7 @@ SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment
 Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
   p.readahead.reset();
+  p.recompressor->Stop();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
   p.pipeline.reset();
@@ -474,6 +543,7 @@ Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   std::vector<std::pair<SegmentId, SegmentRecord>> changed;
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  p.recompressor->TakeOwed(extra);
   return Status::Ok();
 }
 

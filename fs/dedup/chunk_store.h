@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/recompressor.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe.h"
 #include "fs/meta/recipe_node.h"
@@ -62,13 +63,18 @@ struct ChunkStoreOptions {
   size_t readahead_threads = 2;                       // 0: no readahead
   size_t window_cache_bytes = 5u << 20;               // footer windows
   uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
-  std::function<void(const std::string&)> report;  // told of damage met while opening; may be empty
+  std::function<void(const std::string&)> report;     // told of damage met while opening, or while
+                                                      // segments are settled; may be empty
+  // Writes metadata durably beside the commits; needed where segments are to be settled.
+  std::function<Status(const std::vector<Mutation>&)> write_through;
+  std::chrono::milliseconds settle_after{5000};  // nothing was put, in the background
 };
 
 struct ChunkStoreTotals {
-  uint64_t stored_bytes = 0;  // of segment files
-  uint64_t chunks = 0;        // distinct data chunks stored
-  uint64_t plain_bytes = 0;   // theirs
+  uint64_t stored_bytes = 0;                  // of segment files
+  uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments that are not settled
+  uint64_t chunks = 0;                        // distinct data chunks stored
+  uint64_t plain_bytes = 0;                   // theirs
   uint64_t sha1_collisions = 0;
 };
 
@@ -118,6 +124,17 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Status failure() const;
 
   ChunkStoreTotals totals() const;
+
+  // Recompression of what was put (recompressor.h): superblock.compression is what segments settle
+  // at. What is sealed is settled once its record is committed.
+  void WaitUntilSealed();
+  Result<SettleOutcome> Settle();
+  // Settles in the background from now on, whenever nothing is being put.
+  void StartSettling();
+  // Ends it for good, and a Settle under way; soon. To be called before `write_through` may no
+  // longer be.
+  void StopSettling();
+
   // The next segment id not used, for a clean unmount.
   SegmentId next_segment_id() const;
 

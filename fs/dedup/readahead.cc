@@ -50,6 +50,11 @@ Readahead::~Readahead() {
   for (std::thread& thread : threads) thread.join();
 }
 
+size_t Readahead::WeightOf(const ChunkReader::Place& place) const {
+  const size_t bytes = std::max<size_t>(options_.block_bytes, 1);
+  return std::max<size_t>((place.plain_bytes + bytes / 2) / bytes, 1);
+}
+
 size_t Readahead::blocks_ahead() const {
   MutexLock lock(mutex_);
   return ahead_;
@@ -58,7 +63,7 @@ size_t Readahead::blocks_ahead() const {
 size_t Readahead::AllowedBlocks(const Stream& stream) const {
   const size_t share = std::max<size_t>(total_blocks_ / std::max<size_t>(walked_, 1), 1);
   const size_t allowed = std::min({stream.window, stream_blocks_, share});
-  const size_t others = ahead_ + reserved_ - stream.ahead.size();
+  const size_t others = ahead_ + reserved_ - stream.weight;
   return std::min(allowed, total_blocks_ - std::min(total_blocks_, others));
 }
 
@@ -66,7 +71,7 @@ bool Readahead::CanPlan(const Stream& stream) const {
   if (!stream.walk || stream.planning || stream.at_end) return false;
   // A few at once.
   const size_t allowed = AllowedBlocks(stream);
-  return allowed > 0 && stream.ahead.size() + std::max<size_t>(allowed / 4, 1) <= allowed;
+  return allowed > 0 && stream.weight + std::max<size_t>(allowed / 4, 1) <= allowed;
 }
 
 bool Readahead::HasWork() const {
@@ -98,7 +103,8 @@ Readahead::StreamPtr Readahead::Find(uint64_t file, uint64_t offset, uint64_t le
 
 void Readahead::End(StreamList::iterator stream) {
   if ((*stream)->walk) --walked_;
-  ahead_ -= (*stream)->ahead.size();
+  ahead_ -= (*stream)->weight;
+  (*stream)->weight = 0;
   (*stream)->ahead.clear();
   (*stream)->asked = 0;
   (*stream)->ended = true;
@@ -130,8 +136,9 @@ void Readahead::Advance(Stream& stream, uint64_t offset, uint64_t length) {
   stream.next = std::max(stream.next, offset + length);
   // What the reader has come to is his; the block he is in the middle of is the last of them.
   while (!stream.ahead.empty() && stream.ahead.front().offset < stream.next) {
+    ahead_ -= stream.ahead.front().weight;
+    stream.weight -= stream.ahead.front().weight;
     stream.ahead.pop_front();
-    --ahead_;
     if (stream.asked > 0) --stream.asked;
   }
 }
@@ -183,6 +190,7 @@ void Readahead::WaitUntilIdle() {
 std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from, size_t blocks,
                                               std::vector<ChunkReader::Place> known, bool& at_end) {
   std::vector<Ahead> planned;
+  size_t weight = 0;  // of these
   RecipeReader& reader = walk.reader;
   known.push_back(walk.last);
   if (!walk.placed || (reader.Valid() && reader.entry_offset() < from)) {
@@ -195,9 +203,9 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
   std::vector<ChunkName> names;
   std::vector<uint64_t> offsets;
   std::vector<std::optional<ChunkReader::Place>> places;
-  while (blocks > planned.size() && reader.Valid() && reader.entry_offset() < end) {
+  while (blocks > weight && reader.Valid() && reader.entry_offset() < end) {
     // Each of them may lie in a block of its own.
-    const size_t batch = std::min(blocks - planned.size(), kMaxBatch);
+    const size_t batch = std::min(blocks - weight, kMaxBatch);
     names.clear();
     offsets.clear();
     for (; names.size() < batch && reader.Valid() && reader.entry_offset() < end; reader.Next()) {
@@ -214,7 +222,8 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
       };
       if (std::any_of(known.rbegin(), known.rend(), same)) continue;
       known.push_back(*places[i]);
-      planned.push_back({offsets[i], *places[i]});
+      planned.push_back({offsets[i], *places[i], WeightOf(*places[i])});
+      weight += planned.back().weight;
     }
   }
   reader.status().IgnoreError("whoever reads there meets it");
@@ -242,7 +251,7 @@ void Readahead::Work() {
       stream->planning = true;
       const std::shared_ptr<Stream::Walk> walk = stream->walk;
       const uint64_t from = stream->next;
-      const size_t blocks = AllowedBlocks(*stream) - stream->ahead.size();
+      const size_t blocks = AllowedBlocks(*stream) - stream->weight;
       std::vector<ChunkReader::Place> known;
       for (const Ahead& ahead : stream->ahead) known.push_back(ahead.place);
       reserved_ += blocks;
@@ -256,7 +265,8 @@ void Readahead::Work() {
       for (const Ahead& ahead : planned) {
         if (stream->ended || ahead.offset < stream->next) continue;
         stream->ahead.push_back(ahead);
-        ++ahead_;
+        stream->weight += ahead.weight;
+        ahead_ += ahead.weight;
       }
       if (planned.empty() && !at_end) stream->window = 0;  // until the reader has gone on
       if (Wanted(*stream)) work_.NotifyAll();

@@ -39,7 +39,8 @@ class Readahead {
     size_t threads = 2;               // 0: there is no readahead
     size_t total_bytes = 6u << 20;    // of decoded blocks ahead of all readers
     size_t stream_bytes = 4u << 20;   // of one of them
-    size_t block_bytes = 160u << 10;  // what a decoded block is taken for
+    size_t block_bytes = 160u << 10;  // what a decoded block is taken for; a larger one, as
+                                      // settled segments have, counts for several
     size_t streams = 64;              // told apart
     uint64_t idle_reads = 512;        // by others, after which a stream is taken for ended
   };
@@ -62,6 +63,7 @@ class Readahead {
   struct Ahead {
     uint64_t offset;
     ChunkReader::Place place;
+    size_t weight = 1;  // blocks that it counts for
   };
   // Guarded by mutex_, but for `walk`, which belongs to whoever has set `planning`.
   struct Stream {
@@ -72,7 +74,8 @@ class Readahead {
     uint64_t last_note = 0;  // number of the Note
     size_t window = 0;       // blocks it may have ahead; grows as it goes on
     std::deque<Ahead> ahead;
-    size_t asked = 0;  // of `ahead`, what some thread has taken on
+    size_t weight = 0;  // of all that is ahead
+    size_t asked = 0;   // of `ahead`, what some thread has taken on
     bool planning = false;
     bool at_end = false;
     bool ended = false;  // not in streams_ any more
@@ -88,6 +91,7 @@ class Readahead {
   StreamPtr NextWithWork() SILTFS_REQUIRES(mutex_);
   bool Wanted(const Stream& stream) const { return stream.asked < stream.ahead.size(); }
   bool CanPlan(const Stream& stream) const SILTFS_REQUIRES(mutex_);
+  size_t WeightOf(const ChunkReader::Place& place) const;
   size_t AllowedBlocks(const Stream& stream) const SILTFS_REQUIRES(mutex_);
   StreamPtr Find(uint64_t file, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
   void Advance(Stream& stream, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);

@@ -1,22 +1,58 @@
 #include "fs/dedup/segment_cache.h"
 
+#include <algorithm>
+
 namespace siltfs {
 
 SegmentCache::SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-                           const SegmentLog* log, size_t open_files)
+                           const SegmentLog* log, size_t open_files, std::vector<SegmentId> settled)
     : env_(env),
       store_(std::move(store)),
       uuid_(uuid),
       codec_(codec),
       log_(log),
-      readers_(open_files) {}
+      readers_(open_files),
+      settled_(std::move(settled)) {}
 
-Result<std::shared_ptr<SegmentReader>> SegmentCache::Open(SegmentId segment) {
-  if (auto reader = readers_.Get(segment)) return reader;
-  SILTFS_ASSIGN_OR_RETURN(auto opened, SegmentReader::Open(env_, store_, {uuid_, segment}, codec_));
-  std::shared_ptr<SegmentReader> reader = std::move(opened);
-  readers_.Put(segment, reader, 1);
-  return reader;
+SegmentFile SegmentCache::FileOf(SegmentId segment) const {
+  ReaderLock lock(files_mutex_);
+  if (segment == replacing_) return SegmentFile::kUnknown;
+  return std::binary_search(settled_.begin(), settled_.end(), segment) ? SegmentFile::kSettled
+                                                                       : SegmentFile::kOriginal;
+}
+
+void SegmentCache::BeginReplacing(SegmentId segment) {
+  WriterLock lock(files_mutex_);
+  replacing_ = segment;
+}
+
+void SegmentCache::SetSettled(SegmentId segment) {
+  {
+    WriterLock lock(files_mutex_);
+    if (segment == replacing_) replacing_ = kNoSegment;
+    const auto place = std::lower_bound(settled_.begin(), settled_.end(), segment);
+    if (place == settled_.end() || *place != segment) settled_.insert(place, segment);
+  }
+  // Whoever puts the old file in again after this is not believed: see Open.
+  readers_.Erase(segment);
+}
+
+// The name leads to the one file before a replacement and to the other after it. Where both looks
+// at the state agree, the file that was opened in between is the one that they say, for no state
+// but kUnknown ever comes back.
+Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
+  const SegmentFile before = FileOf(segment);
+  if (before != SegmentFile::kUnknown) {
+    auto cached = readers_.Get(segment);
+    if (cached && cached->file == before) return cached;
+  }
+  SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(env_, store_, {uuid_, segment}, codec_));
+  auto opened = std::make_shared<OpenSegment>();
+  opened->id = segment;
+  opened->file = FileOf(segment) == before ? before : SegmentFile::kUnknown;
+  opened->reader = std::move(reader);
+  if (opened->file != SegmentFile::kUnknown) readers_.Put(segment, opened, 1);
+  return OpenSegmentPtr(std::move(opened));
 }
 
 Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_t first_ordinal,
@@ -24,23 +60,26 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   if (log_ != nullptr) {
     if (auto writer = log_->WriterOf(segment)) return writer->Window(first_ordinal, count);
   }
-  SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
-  return reader->ReadFooterWindow(first_ordinal, count);
+  SILTFS_ASSIGN_OR_RETURN(const OpenSegmentPtr opened, Open(segment));
+  return opened->reader->ReadFooterWindow(first_ordinal, count);
 }
 
-Result<std::shared_ptr<const BlockTable>> SegmentCache::TableOf(SegmentId segment) {
-  if (auto table = tables_.Get(segment)) return table;
-  SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
-  SILTFS_ASSIGN_OR_RETURN(BlockTable read, reader->ReadBlockTable());
+Result<std::shared_ptr<const BlockTable>> SegmentCache::TableOf(const OpenSegment& segment) {
+  const bool cacheable = segment.file != SegmentFile::kUnknown;
+  if (cacheable) {
+    if (auto table = tables_.Get(TableKey(segment))) return table;
+  }
+  SILTFS_ASSIGN_OR_RETURN(BlockTable read, segment.reader->ReadBlockTable());
   auto table = std::make_shared<const BlockTable>(std::move(read));
-  tables_.Put(segment, table, table->memory_bytes());
+  if (cacheable) tables_.Put(TableKey(segment), table, table->memory_bytes());
   return table;
 }
 
-Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(SegmentId segment,
+// What has a writer was not replaced when it was opened: only what has none is.
+Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(const OpenSegment& segment,
                                                                  uint32_t ordinal) {
-  if (log_ != nullptr) {
-    if (auto writer = log_->WriterOf(segment)) {
+  if (log_ != nullptr && segment.file == SegmentFile::kOriginal) {
+    if (auto writer = log_->WriterOf(segment.id)) {
       const auto place = writer->FindBlock(ordinal);
       if (!place) return std::optional<BlockTable::Found>();
       return std::optional(BlockTable::Found{*place, place->first_ordinal, 0});

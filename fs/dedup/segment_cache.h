@@ -1,10 +1,15 @@
 // Opens segments for reading and keeps the most recently used ones open; finds footer windows and
 // blocks of sealed and open segments alike.
 //
-// Thread-safety: every call from any thread. Memory: the block tables of the segments used last, 8
-// bytes a block (some 5 KiB for a segment of usual blocks), kTableBytes at most. Errors: kNotFound
-// for a segment that is not there (an index entry that points into it is a miss), kCorruption and
-// kIoError as SegmentReader.
+// A sealed segment's file may be replaced once, by a denser one with the same chunks at other
+// offsets (recompressor.h). Whoever has the old file open goes on reading it; so an offset means
+// something only together with the file it is from, which is what OpenSegment holds together.
+//
+// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables
+// of the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks),
+// kTableBytes at most; 4 bytes for each settled segment. Errors: kNotFound for a segment that is
+// not there (an index entry that points into it is a miss), kCorruption and kIoError as
+// SegmentReader.
 #pragma once
 
 #include <memory>
@@ -17,36 +22,67 @@
 
 namespace siltfs {
 
+// Which of the files that a segment has in its life.
+enum class SegmentFile : uint8_t {
+  kOriginal,  // the one that was written to; index entries have its offsets as hints
+  kSettled,   // what stays
+  kUnknown,   // one of the two, opened while it was being replaced: nothing of it may be cached
+};
+
+// A segment's file. What is read through it belongs together.
+struct OpenSegment {
+  SegmentId id = kNoSegment;
+  SegmentFile file = SegmentFile::kOriginal;
+  std::unique_ptr<const SegmentReader> reader;
+};
+using OpenSegmentPtr = std::shared_ptr<const OpenSegment>;
+
 class SegmentCache {
  public:
-  // `log` may be null (read-only). All must outlive the cache.
+  // `log` may be null (read-only). All must outlive the cache. `settled`: ids, ascending.
   SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-               const SegmentLog* log, size_t open_files);
+               const SegmentLog* log, size_t open_files, std::vector<SegmentId> settled = {});
 
-  Result<std::shared_ptr<SegmentReader>> Open(SegmentId segment);
+  Result<OpenSegmentPtr> Open(SegmentId segment);
 
   // The footer's entries from `first_ordinal` on, as far as the segment has them. kInvalidArgument
   // for a segment that has no footer and no writer: one that a crash left behind, in a read-only
   // mount.
   Result<std::vector<FooterChunk>> Window(SegmentId segment, uint32_t first_ordinal,
                                           uint32_t count);
-  // The block that holds an ordinal, if the segment has it. Of an open segment's block the end is
-  // not known: end_ordinal is that of the first chunk, and bytes 0.
-  Result<std::optional<BlockTable::Found>> FindBlock(SegmentId segment, uint32_t ordinal);
+  // The block of this file that holds an ordinal, if the segment has it. Of an open segment's block
+  // the end is not known: end_ordinal is that of the first chunk, and bytes 0.
+  Result<std::optional<BlockTable::Found>> FindBlock(const OpenSegment& segment, uint32_t ordinal);
+
+  // Which file Open would open at this moment.
+  SegmentFile FileOf(SegmentId segment) const SILTFS_EXCLUDES(files_mutex_);
+
+  // To be called around the replacement of a file, which one segment at a time may undergo. Without
+  // the second call nothing of the segment is cached any more.
+  void BeginReplacing(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
+  // The segment has its new file, durably; or keeps the one it has as the settled one.
+  void SetSettled(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
 
  private:
   // The table of a segment with as many blocks as it can have takes 3 MiB.
   static constexpr size_t kTableBytes = 4u << 20;
 
-  Result<std::shared_ptr<const BlockTable>> TableOf(SegmentId segment);
+  static uint64_t TableKey(const OpenSegment& segment) {
+    return uint64_t{segment.id} << 1 | (segment.file == SegmentFile::kSettled ? 1 : 0);
+  }
+  Result<std::shared_ptr<const BlockTable>> TableOf(const OpenSegment& segment);
 
   Env& env_;
   const std::string store_;
   const StoreUuid uuid_;
   const BlockCodec& codec_;
   const SegmentLog* const log_;
-  LruCache<SegmentId, SegmentReader> readers_;
-  LruCache<SegmentId, const BlockTable> tables_{kTableBytes};
+  LruCache<SegmentId, const OpenSegment> readers_;
+  LruCache<uint64_t, const BlockTable> tables_{kTableBytes};  // by TableKey
+
+  mutable SharedMutex files_mutex_;
+  SegmentId replacing_ SILTFS_GUARDED_BY(files_mutex_) = kNoSegment;
+  std::vector<SegmentId> settled_ SILTFS_GUARDED_BY(files_mutex_);  // ascending
 };
 
 }  // namespace siltfs

@@ -10,6 +10,7 @@ namespace {
 void Add(SegmentLog::Growth& sum, const SegmentWriter& writer) {
   sum.stored_bytes += writer.size();
   if (writer.kind() != SegmentKind::kData) return;
+  sum.data_stored_bytes += writer.size();
   sum.chunks += writer.chunk_count();
   sum.plain_bytes += writer.plain_bytes();
 }
@@ -178,15 +179,26 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
 }
 
 void SegmentLog::CommitDone(uint64_t number) {
+  std::vector<std::pair<SegmentId, SegmentRecord>> retired;
+  {
+    MutexLock lock(mutex_);
+    last_commit_ = number;
+    to_tell_.clear();
+    for (Tracked& tracked : tracked_) tracked.committed = tracked.told;
+    std::erase_if(tracked_, [&](const Tracked& tracked) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+      if (!tracked.committed.sealed) return false;
+      Add(retired_, *tracked.writer);
+      retired.emplace_back(tracked.writer->id(), tracked.committed);
+      return true;
+    });
+  }
+  if (!options_.retired) return;
+  for (const auto& [id, record] : retired) options_.retired(id, record);
+}
+
+void SegmentLog::WaitUntilSealed() {
   MutexLock lock(mutex_);
-  last_commit_ = number;
-  to_tell_.clear();
-  for (Tracked& tracked : tracked_) tracked.committed = tracked.told;
-  std::erase_if(tracked_, [this](const Tracked& tracked) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
-    if (!tracked.committed.sealed) return false;
-    Add(retired_, *tracked.writer);
-    return true;
-  });
+  while (!sealing_.empty() && failure_.ok() && !stopping_) changed_.Wait(mutex_);
 }
 
 void SegmentLog::SealLoop() {
@@ -225,6 +237,7 @@ SegmentLog::Growth SegmentLog::growth() const {
   Growth sum = retired_;
   for (const Tracked& tracked : tracked_) Add(sum, *tracked.writer);
   sum.stored_bytes -= resumed_.stored_bytes;
+  sum.data_stored_bytes -= resumed_.data_stored_bytes;
   sum.chunks -= resumed_.chunks;
   sum.plain_bytes -= resumed_.plain_bytes;
   return sum;

@@ -41,6 +41,9 @@ class SegmentLog {
         claim_segments;  // claims more ids, durably; returns the new limit
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
+    // Told of every sealed segment whose record was committed: nothing is done to it here any more.
+    // May be empty.
+    std::function<void(SegmentId, const SegmentRecord&)> retired = {};
   };
   // `sealed` is called on the log's thread after a segment was sealed.
   SegmentLog(Env& env, Options options, std::function<void(SegmentId)> sealed);
@@ -74,14 +77,19 @@ class SegmentLog {
   // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
   void StopSealing();
 
+  // Returns when no segment is being sealed, or none will be any more.
+  void WaitUntilSealed();
+
   // The writer of a segment that is open or not yet sealed; null for all others.
   std::shared_ptr<const SegmentWriter> WriterOf(SegmentId segment) const;
 
   // Of segments created or grown since the log was opened.
   struct Growth {
     uint64_t stored_bytes = 0;
-    uint64_t chunks = 0;       // of data segments
-    uint64_t plain_bytes = 0;  // of data segments
+    // Of data segments alone:
+    uint64_t data_stored_bytes = 0;
+    uint64_t chunks = 0;
+    uint64_t plain_bytes = 0;
   };
   Growth growth() const;
   SegmentId next_segment() const;

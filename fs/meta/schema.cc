@@ -23,6 +23,14 @@ std::optional<Decoder> StartParse(Table table, std::string_view key) {
   return Decoder(AsBytes(key.substr(1)));
 }
 
+std::optional<SegmentId> ParseSegmentId(Table table, std::string_view key) {
+  auto rest = StartParse(table, key);
+  if (!rest) return std::nullopt;
+  SegmentId segment = rest->BigU32();
+  if (!rest->Done()) return std::nullopt;
+  return segment;
+}
+
 }  // namespace
 
 std::string InodeKey(uint64_t inode) { return StartKey(Table::kInode, inode).Take(); }
@@ -47,6 +55,10 @@ std::string XattrKey(uint64_t inode, std::string_view name) {
 
 std::string SegmentKey(SegmentId segment) {
   return StartKey(Table::kSegment).BigU32(segment).Take();
+}
+
+std::string ReplacementKey(SegmentId segment) {
+  return StartKey(Table::kReplacement).BigU32(segment).Take();
 }
 
 KeyRange RangeOf(Table table) {
@@ -77,11 +89,11 @@ std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key) {
 }
 
 std::optional<SegmentId> ParseSegmentKey(std::string_view key) {
-  auto rest = StartParse(Table::kSegment, key);
-  if (!rest) return std::nullopt;
-  SegmentId segment = rest->BigU32();
-  if (!rest->Done()) return std::nullopt;
-  return segment;
+  return ParseSegmentId(Table::kSegment, key);
+}
+
+std::optional<SegmentId> ParseReplacementKey(std::string_view key) {
+  return ParseSegmentId(Table::kReplacement, key);
 }
 
 std::optional<std::string_view> ParseXattrName(std::string_view key) {

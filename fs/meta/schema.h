@@ -22,6 +22,7 @@ enum class Table : char {
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // id_ranges.h
+  kReplacement = 'p',      // segment id: the record it will have when its file was replaced
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
   kXattr = 'x',            // inode, name
@@ -34,6 +35,7 @@ std::string OverlayKey(uint64_t inode, uint64_t offset);
 std::string OrphanKey(uint64_t inode);
 std::string XattrKey(uint64_t inode, std::string_view name);
 std::string SegmentKey(SegmentId segment);
+std::string ReplacementKey(SegmentId segment);
 
 // The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
 // end).
@@ -52,6 +54,7 @@ struct NumberedKey {
 std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key);
 std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kInode, kOrphan
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
+std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";

@@ -19,10 +19,13 @@ struct SegmentRecord {
   uint64_t plain_bytes = 0;
   uint64_t first_sequence = 0;  // of its blocks; both 0 without one
   uint64_t last_sequence = 0;
+  // Sealed, and in the form in which it is to stay: it is not recompressed again.
+  bool settled = false;
 
   bool operator==(const SegmentRecord&) const = default;
 
   std::string Encode() const;
+  // kCorruption for what is no record, flags that this code doesn't know included.
   static Result<SegmentRecord> Decode(std::string_view value);
 };
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -54,6 +55,16 @@ class BlockedSignals final : public TerminationSignals {
 int64_t CurrentProcessId() { return getpid(); }
 
 uint32_t CurrentUserId() { return geteuid(); }
+
+void RunWhenIdle() {
+  // linux/ioprio.h; without a wrapper in the C library.
+  constexpr int kThisThread = 0;
+  constexpr int kWhoProcess = 1;
+  constexpr int kIdleClass = 3 << 13;
+  const sched_param none{};
+  sched_setscheduler(kThisThread, SCHED_IDLE, &none);
+  syscall(SYS_ioprio_set, kWhoProcess, kThisThread, kIdleClass);
+}
 
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) != 0; }
 

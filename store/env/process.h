@@ -26,6 +26,11 @@ Status WriteToDescriptor(int descriptor, std::string_view text);
 // 2 MiB for the next use and gives larger ones back to the system.
 void PrepareForStore();
 
+// From now on this thread gets only what processor time and transfers of the disk nobody else
+// wants. For work that nobody waits for, and that holds no lock others wait for. Where the system
+// does not let it, nothing happens.
+void RunWhenIdle();
+
 // SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While
 // one lives, they are blocked in the thread that made it and, inherited, in those started since:
 // make it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one

@@ -71,6 +71,9 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
   found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;
   const uint32_t end = after == blocks.end() ? data_end : after->block_offset;
   found.bytes = end > found.place.block_offset ? end - found.place.block_offset : 0;
+  const uint64_t chunks = found.end_ordinal - found.place.first_ordinal;
+  found.plain_bytes = static_cast<uint32_t>(
+      std::min<uint64_t>(plain_bytes * chunks / chunk_count, kMaxBlockPlainBytes));
   return found;
 }
 

@@ -71,11 +71,13 @@ struct BlockTable {
   std::vector<BlockPlace> blocks;  // ascending in both coordinates
   uint32_t chunk_count = 0;        // of the segment
   uint32_t data_end = 0;
+  uint64_t plain_bytes = 0;  // of the segment
 
   struct Found {
     BlockPlace place;
     uint32_t end_ordinal = 0;  // no chunk from here on is in this block
     uint32_t bytes = 0;        // at most, on disk
+    uint32_t plain_bytes = 0;  // about: its share of the segment's, by its chunks
   };
   // A binary search. Empty if there is no such ordinal; a block found for a lost ordinal doesn't
   // cover it.

@@ -26,8 +26,13 @@ Result<Bytes> ReadBytes(const File& file, uint64_t offset, size_t size) {
 Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(Env& env, const std::string& store,
                                                            const SegmentIdentity& identity,
                                                            const BlockCodec& codec) {
-  SILTFS_ASSIGN_OR_RETURN(auto file,
-                          env.OpenFile(SegmentPath(store, identity.id), {.mode = OpenMode::kRead}));
+  return OpenAt(env, SegmentPath(store, identity.id), identity, codec);
+}
+
+Result<std::unique_ptr<SegmentReader>> SegmentReader::OpenAt(Env& env, const std::string& path,
+                                                             const SegmentIdentity& identity,
+                                                             const BlockCodec& codec) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path, {.mode = OpenMode::kRead}));
   return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(file), identity, codec));
 }
 
@@ -102,7 +107,8 @@ Result<BlockTable> SegmentReader::ReadBlockTable() const {
   SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, ReadTrailer());
   SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBytes(*file_, trailer.block_table_offset(),
                                                  size_t{trailer.block_count} * kFooterBlockSize));
-  return BlockTable{DecodeFooterBlocks(bytes), trailer.chunk_count, trailer.data_end};
+  return BlockTable{DecodeFooterBlocks(bytes), trailer.chunk_count, trailer.data_end,
+                    trailer.plain_bytes};
 }
 
 Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes) const {

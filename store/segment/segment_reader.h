@@ -30,6 +30,10 @@ class SegmentReader {
   static Result<std::unique_ptr<SegmentReader>> Open(Env& env, const std::string& store,
                                                      const SegmentIdentity& identity,
                                                      const BlockCodec& codec);
+  // The same for a file that is not in its place (yet).
+  static Result<std::unique_ptr<SegmentReader>> OpenAt(Env& env, const std::string& path,
+                                                       const SegmentIdentity& identity,
+                                                       const BlockCodec& codec);
 
   const std::string& path() const { return file_->path(); }
   const SegmentIdentity& identity() const { return identity_; }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "fs/core/posix_acl.h"
+#include "fs/core/stats.h"
 #include "store/base/coding.h"
 #include "tests/support/acl_text.h"
 
@@ -20,10 +21,11 @@ using Kind = Operation::Kind;
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kReopen);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",   "open",       "overwrite",   "write",   "append",     "truncate", "punch-hole",
-    "allocate", "copy-range", "close",       "rename",  "rename-new", "exchange", "link",
-    "unlink",   "mkdir",      "rmdir",       "symlink", "mknod",      "chmod",    "chown",
-    "utimens",  "setxattr",   "removexattr", "setfacl", "fsync",      "sync",     "reopen"};
+    "create",     "open",     "overwrite",  "write",   "append",   "truncate",
+    "punch-hole", "allocate", "copy-range", "close",   "rename",   "rename-new",
+    "exchange",   "link",     "unlink",     "mkdir",   "rmdir",    "symlink",
+    "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
+    "setfacl",    "fsync",    "sync",       "settle",  "reopen"};
 
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
@@ -241,7 +243,7 @@ Operation OperationGenerator::Next() {
 Operation OperationGenerator::NextUntimed() {
   if (planned_.empty() && random_.OneIn(8)) {
     Operation sync;
-    sync.kind = Kind::kSyncAll;
+    sync.kind = random_.OneIn(3) ? Kind::kSettle : Kind::kSyncAll;
     return sync;
   }
   if (planned_.empty() && random_.OneIn(2)) return Simple();
@@ -439,6 +441,7 @@ std::string Stepper::Step(const Operation& operation) {
   last_ = Status();
   last_.IgnoreError("none yet");
   if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
+  if (operation.kind == Kind::kSettle) return Answer(fs_.Settle().status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");

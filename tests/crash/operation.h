@@ -46,6 +46,7 @@ struct Operation {
     kSetAcl,   // or removes one
     kFsync,    // what is open in the slot
     kSyncAll,  //
+    kSettle,   // recompresses what is sealed
     kReopen,   // everything open is forgotten: the store was closed, or crashed
   };
   Kind kind = Kind::kReopen;

@@ -717,6 +717,8 @@ Result<SpaceInfo> MemoryFileSystem::GetSpace() {
                    .inodes = inodes_.size()};
 }
 
+Result<SettleReport> MemoryFileSystem::Settle() { return SettleReport(); }
+
 Result<FileSystemStats> MemoryFileSystem::GetStats() {
   const MutexLock lock(mutex_);
   FileSystemStats stats;

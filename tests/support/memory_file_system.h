@@ -76,6 +76,8 @@ class MemoryFileSystem : public FileSystem {
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
   Result<FileSystemStats> GetStats() override;
+  Result<SettleReport> Settle() override;  // there is nothing to settle
+  void StopSettling() override {}
   Status Close() override;
 
   // --- for tests

@@ -15,6 +15,7 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   stats.logical_bytes = uint64_t{3} << 30;
   stats.unique_bytes = uint64_t{1} << 30;
   stats.stored_bytes = uint64_t{1} << 29;
+  stats.awaiting_recompression_bytes = uint64_t{7} << 20;
   stats.files = 1234567;
   stats.chunker_kernel = "portable";
   stats.sha1_kernel = "evp";
@@ -29,6 +30,7 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   CHECK(Has(report, "3.00 : 1  by deduplication"));
   CHECK(Has(report, "512.0 MiB"));
   CHECK(Has(report, "2.00 : 1  by compression"));
+  CHECK(Has(report, "7.0 MiB  of the stored, to be recompressed"));
   CHECK(Has(report, "1,234,567"));
   CHECK(Has(report, "files are cut by"));
   CHECK(Has(report, "portable"));

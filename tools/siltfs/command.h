@@ -31,6 +31,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 
 // Its codes are those of fsck(8).

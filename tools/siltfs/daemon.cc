@@ -13,6 +13,7 @@
 
 #include "fs/control/index_json.h"
 #include "fs/control/server.h"
+#include "fs/control/settle_json.h"
 #include "fs/control/stats_json.h"
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
@@ -57,6 +58,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
   made.store = options.store;
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
+  made.settle_in_background = true;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }
@@ -76,11 +78,15 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
+  const auto settle = [&file_system, &options]() -> Result<Json> {
+    return SettleStore(file_system, options.store);
+  };
   return control::Server::Start(
       {.store = options.store,
        .own_uid = CurrentUserId(),
        .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
-       .handlers = {{"stat", stat}, {"index stat", index_stat}, {"sync", sync}}});
+       .handlers = {
+           {"stat", stat}, {"index stat", index_stat}, {"settle", settle}, {"sync", sync}}});
 }
 
 // Turns signals into unmounting while it lives.
@@ -160,6 +166,7 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
 
   // In this order: nobody asks a closed store, nobody finds the old socket in an unlocked one, and
   // who waits for the end learns of it when the store is free.
+  file_system->StopSettling();  // so that a request for it is answered soon
   if (control.ok()) (*control)->Stop();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
   file_system.reset();

@@ -44,6 +44,8 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureUmount>},
     Command{"stat", "Show a store's figures", ConfigureNumbered<ConfigureStat>},
     Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
+    Command{"settle", "Recompress densely what was written fast",
+            ConfigureNumbered<ConfigureSettle>},
     Command{"index", "Plan the chunk index", ConfigureNumbered<ConfigureIndex>},
 };
 

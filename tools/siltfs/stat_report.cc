@@ -71,6 +71,8 @@ void AddSpace(const Json& figures, Table& table) {
   table.Row("logical", size("logical_bytes"), "contents of files, holes excluded");
   table.Row("unique", size("unique_bytes"), ratio("dedup_ratio", "by deduplication"));
   table.Row("stored", size("stored_bytes"), ratio("compression_ratio", "by compression"));
+  table.Row("awaiting", size("awaiting_recompression_bytes"),
+            "of the stored, to be recompressed (siltfs settle)");
   table.Row("dead", size("dead_bytes"), "of the stored, to be reclaimed");
   table.Row("metadata", size("metadata_bytes"));
   table.Row("index", size("index_bytes"));

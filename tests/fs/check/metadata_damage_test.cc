@@ -51,6 +51,32 @@ void PutName(CheckedStore& store, InodeNumber directory, const std::string& name
 
 }  // namespace
 
+TEST_CASE("a segment's replacement is in progress only where the store was not unmounted") {
+  CheckedStore store;
+  store.FillAndClose();
+  SegmentRecord intent;
+  store.EditMetadata([&](KvStore& kv) {
+    auto value = kv.Get(SegmentKey(1));
+    REQUIRE_OK(value);
+    REQUIRE(*value);
+    auto record = SegmentRecord::Decode(**value);
+    REQUIRE_OK(record);
+    intent = *record;
+    intent.length -= 1000;
+    intent.settled = true;
+  });
+  // The old file is in place.
+  store.Put(ReplacementKey(1), intent.Encode());
+  RequireOne(store.Check(), "segment-replacement");
+  store.Remove(ReplacementKey(1));
+  RequireCodes(store.Check(), {});
+  store.Put(ReplacementKey(1), "what?");
+  RequireOne(store.Check(), "metadata-records");
+  store.Remove(ReplacementKey(1));
+  store.Put(ReplacementKey(4'000'000), intent.Encode());
+  RequireOne(store.Check(), "metadata-records");
+}
+
 TEST_CASE("metadata edited to what it was has nothing wrong") {
   CheckedStore store;
   store.FillAndClose();

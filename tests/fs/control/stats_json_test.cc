@@ -12,6 +12,7 @@ FileSystemStats SomeStats() {
   stats.logical_bytes = 4000;
   stats.unique_bytes = 1000;
   stats.stored_bytes = 700;
+  stats.awaiting_recompression_bytes = 300;
   stats.dead_bytes = 200;
   stats.reserve_bytes = 5;
   stats.metadata_bytes = 250;
@@ -39,6 +40,7 @@ TEST_CASE("Every promised figure is there under its name") {
   CHECK(json.at("logical_bytes") == 4000);
   CHECK(json.at("unique_bytes") == 1000);
   CHECK(json.at("stored_bytes") == 700);
+  CHECK(json.at("awaiting_recompression_bytes") == 300);
   CHECK(json.at("dead_bytes") == 200);
   CHECK(json.at("reserve_bytes") == 5);
   CHECK(json.at("metadata_bytes") == 250);

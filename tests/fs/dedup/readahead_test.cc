@@ -77,6 +77,25 @@ class Reader {
   size_t next_;
 };
 
+// Puts chunks that compress the better the more of them are compressed together. Left open.
+PutChunks PutRepetitive(StoreUnderTest& store, size_t count) {
+  constexpr size_t kLine = 80;
+  const Bytes dictionary = RandomChunk(0, 300 * kLine);
+  Random random(5);
+  PutChunks put;
+  for (size_t i = 0; i < count; ++i) {
+    Bytes& chunk = put.chunks.emplace_back();
+    while (chunk.size() < kChunkBytes) {
+      const ByteView line = ByteView(dictionary).subspan(random.Below(300) * kLine, kLine);
+      chunk.insert(chunk.end(), line.begin(), line.end());
+    }
+  }
+  put.names.resize(count);
+  store.Open();
+  REQUIRE_OK(TryPut(store.chunks(), put));
+  return put;
+}
+
 uint64_t Decoded(StoreUnderTest& store) { return store.chunks().read_stats().blocks_decoded; }
 size_t Ahead(StoreUnderTest& store) { return store.chunks().read_stats().blocks_ahead; }
 size_t CountBlocks(StoreUnderTest& store) { return AllBlocks(store).size(); }
@@ -316,7 +335,7 @@ TEST_CASE("a block that many ask for at once is decoded once") {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       ++asking;
-      auto block = cache.Get(1, 64, decode);
+      auto block = cache.Get({1, SegmentFile::kOriginal, 64}, decode);
       if (block.ok() && *block) ++right;
     });
   }
@@ -340,7 +359,7 @@ TEST_CASE("who waited for a block that could not be decoded tries himself") {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       ++asking;
-      auto block = cache.Get(1, 64, decode);
+      auto block = cache.Get({1, SegmentFile::kOriginal, 64}, decode);
       if (!block.ok() && block.status().Is(StatusCode::kCorruption)) ++failed;
     });
   }
@@ -379,6 +398,66 @@ TEST_CASE("threads that read in order, here and there, get what was put") {
   CHECK(wrong == 0);
   store.chunks().WaitForReadahead();
   CHECK(Ahead(store) <= kMaxAhead);
+}
+
+TEST_CASE("a large block counts for several of those that are ahead") {
+  StoreSettings settings = Settings();
+  settings.block_cache_bytes = size_t{6} << 20;
+  settings.segment_bytes = kMaxSegmentTargetSize / 16;
+  StoreUnderTest store(settings);
+  const PutChunks put = PutRepetitive(store, 4000);
+  store.chunks().WaitUntilSealed();
+  store.Commit();
+  REQUIRE(store.chunks().Settle()->segments > 0);
+  store.Reopen();
+  Reader reader(store.chunks(), 7, put);
+  // Blocks of 512 KiB, where 2 MiB may be ahead of one reader. A decoded one has 270 chunks.
+  for (int reads = 0; reads < 20; ++reads) {
+    reader.ReadAndWait(10);
+    const size_t met = reader.next() / 260 + 1;
+    CHECK(Decoded(store) <= met + 5);
+  }
+  CHECK(Decoded(store) > 2);
+}
+
+TEST_CASE("threads that read while segments are settled get what was put") {
+  StoreSettings settings = Settings();
+  settings.block_cache_bytes = size_t{1200} << 10;
+  StoreUnderTest store(settings);
+  const PutChunks put = PutRepetitive(store, 6000);
+  const Recipe recipe = RecipeOf(put);
+  store.chunks().WaitUntilSealed();
+  store.Commit();
+  std::atomic<int> wrong{0};
+  std::atomic<bool> settled{false};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Random random(t);
+      for (bool last = false; !last;) {
+        last = settled;
+        size_t at = random.Below(put.chunks.size());
+        for (int reads = 0; reads < 12; ++reads) {
+          ChunkStore::Trail trail;
+          const size_t begin = at;
+          for (; at < std::min<size_t>(begin + 6, put.chunks.size()); ++at) {
+            auto got = store.chunks().Get(put.names[at], kChunkBytes, trail);
+            if (!got.ok() || !std::ranges::equal(got->bytes, put.chunks[at])) ++wrong;
+          }
+          if (t > 0) {
+            store.chunks().NoteRead(t, recipe, recipe.size(), begin * kChunkBytes,
+                                    (at - begin) * kChunkBytes);
+          }
+        }
+      }
+    });
+  }
+  const auto outcome = store.chunks().Settle();
+  settled = true;
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments > 5);
+  CHECK(wrong == 0);
 }
 
 }  // namespace siltfs::testing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fs/dedup/segment_replacement.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
@@ -39,6 +40,12 @@ void CommittedState::Apply(const std::vector<Mutation>& mutations) {
       auto record = SegmentRecord::Decode(*mutation.value);
       REQUIRE_OK(record);
       segments[*id] = *record;
+    } else if (auto replaced = ParseReplacementKey(mutation.key)) {
+      replacements.erase(*replaced);
+      if (!mutation.value) continue;
+      auto record = SegmentRecord::Decode(*mutation.value);
+      REQUIRE_OK(record);
+      replacements[*replaced] = *record;
     } else if (mutation.key == kCollisionsKey) {
       collisions = Decoder(AsBytes(*mutation.value)).U64();
     } else {
@@ -70,8 +77,11 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   REQUIRE(!is_open());
   SegmentRecords records(committed_.segments.begin(), committed_.segments.end());
   const ReportFinding report = [this](const std::string& finding) { findings_.push_back(finding); };
+  const SegmentRecords intents(committed_.replacements.begin(), committed_.replacements.end());
+  std::vector<Mutation> changes;
+  ResolveReplacements(env_, identity(), intents, records, changes);
   if (!read_only && !committed_.ids.clean) {
-    std::vector<Mutation> changes;
+    SILTFS_RETURN_IF_ERROR(SyncReplacements(env_, identity(), intents));
     SILTFS_RETURN_IF_ERROR(RecoverSegments(env_, identity(), records, changes, report));
     committed_.Apply(changes);
   }
@@ -130,6 +140,10 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     options.segment_limit = ids_->segment_limit();
     options.first_sequence = ids_->first_sequence();
     options.claim_segments = [this] { return ids_->ClaimSegments(); };
+    options.write_through = [this](const std::vector<Mutation>& m) {
+      committed_.Apply(m);
+      return Status::Ok();
+    };
   }
   auto chunks = ChunkStore::Open(env_, *index, std::move(options), records, std::move(aside));
   if (!chunks.ok()) return std::move(chunks).status();

@@ -42,6 +42,7 @@ struct CommittedState {
   uint64_t collisions = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
+  std::map<SegmentId, SegmentRecord> replacements;
 
   void Apply(const std::vector<Mutation>& mutations);
 };

@@ -192,6 +192,11 @@ std::vector<Format> Formats() {
        FromHex("01 01 badcfe0100000000 0010000000000000 0000000200000000"
                "0100000000030000 0001000000030000"),
        Reencode<SegmentRecord>()},
+      {"record of a settled segment",
+       SegmentRecord{0, true, 0x01fedcba, 4096, 33554432, 7, 9, true}.Encode(),
+       FromHex("00 03 badcfe0100000000 0010000000000000 0000000200000000"
+               "0700000000000000 0900000000000000"),
+       Reencode<SegmentRecord>()},
       {"id ranges", IdRanges{3, 65538, 4097, false}.Encode(),
        FromHex("0300000000000000 0200010000000000 01100000 00"), Reencode<IdRanges>()},
   };
@@ -242,6 +247,15 @@ TEST_CASE("the fields of golden values are read as they were meant") {
     auto decoded = OverlayExtent::Decode(extent.Encode());
     REQUIRE_OK(decoded);
     CHECK(*decoded == extent);
+  }
+}
+
+TEST_CASE("a segment record with flags that nobody has set is refused") {
+  SegmentRecord record{0, true, 0x01fedcba, 4096, 33554432, 7, 9, true};
+  std::string value = record.Encode();
+  for (const char flags : {4, 5, 7, 64, 2 /* settled, yet not sealed */}) {
+    value[1] = flags;
+    REQUIRE_CODE(SegmentRecord::Decode(value), kCorruption);
   }
 }
 
@@ -297,6 +311,7 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ToHex(OrphanKey(kInode)) == "750102030405060708");
   CHECK(ToHex(XattrKey(kInode, "user.x")) == "780102030405060708757365722e78");
   CHECK(ToHex(SegmentKey(0x01020304)) == "7301020304");
+  CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
   CHECK(kCollisionsKey == "h");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
@@ -305,6 +320,8 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ParseInodeKey(Table::kInode, InodeKey(kInode)) == kInode);
   CHECK(ParseInodeKey(Table::kOrphan, OrphanKey(kInode)) == kInode);
   CHECK(ParseSegmentKey(SegmentKey(7)) == SegmentId{7});
+  CHECK(ParseReplacementKey(ReplacementKey(7)) == SegmentId{7});
+  CHECK_FALSE(ParseReplacementKey(SegmentKey(7)));
   CHECK(ParseXattrName(XattrKey(kInode, "user.x")) == "user.x");
   CHECK(ParseXattrName(XattrKey(kInode, "")) == "");
   const auto overlay = ParseNumberedKey(Table::kOverlay, OverlayKey(kInode, 4096));

@@ -1,0 +1,264 @@
+#include "fs/dedup/recompressor.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/schema.h"
+#include "store/env/process.h"
+
+namespace siltfs {
+namespace {
+
+// How often the thread looks whether there is something to do.
+constexpr std::chrono::seconds kPoll{1};
+constexpr std::chrono::milliseconds kShortest{1};
+// How long it keeps away from a disk that was full, and from what an index that lags behind left.
+constexpr std::chrono::minutes kAfterNoSpace{10};
+constexpr std::chrono::seconds kAfterSomeLeft{30};
+
+Status Interrupted(const std::string& store) {
+  return Status(StatusCode::kInterrupted, "settling was interrupted").At(store);
+}
+
+}  // namespace
+
+Recompressor::Recompressor(Env& env, ChunkIndex& index, SegmentLog& log, SegmentCache& segments,
+                           Options options)
+    : env_(env),
+      index_(index),
+      log_(log),
+      segments_(segments),
+      options_(std::move(options)),
+      last_put_(env.MonotonicNanoseconds()) {}
+
+Recompressor::~Recompressor() { Stop(); }
+
+void Recompressor::Stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    wakes_.NotifyAll();
+    thread.swap(thread_);
+  }
+  if (thread.joinable()) thread.join();
+  // Who called Settle has ended, too, or will find that it may not begin.
+  MutexLock run(run_mutex_);
+}
+
+Status Recompressor::CheckRunning() {
+  MutexLock lock(mutex_);
+  return stopping_ ? Interrupted(options_.store) : Status::Ok();
+}
+
+void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
+  const bool data = record.kind == static_cast<uint8_t>(SegmentKind::kData);
+  if (!enabled() || !data || !record.sealed || record.settled) return;
+  MutexLock lock(mutex_);
+  candidates_[segment] = record;
+  wakes_.NotifyAll();
+}
+
+Recompressor::Candidate Recompressor::NextAfter(SegmentId id) {
+  MutexLock lock(mutex_);
+  const auto next = candidates_.upper_bound(id);
+  if (next == candidates_.end()) return {};
+  return {next->first, next->second};
+}
+
+void Recompressor::Drop(SegmentId id) {
+  MutexLock lock(mutex_);
+  candidates_.erase(id);
+}
+
+Result<SettleOutcome> Recompressor::Settle() {
+  SettleOutcome outcome;
+  const Prepare prepare = [this](SegmentId id) {
+    return PrepareSegment(id, [this] { return CheckRunning(); });
+  };
+  SILTFS_RETURN_IF_ERROR(Pass(prepare, outcome));
+  return outcome;
+}
+
+Status Recompressor::Pass(const Prepare& prepare, SettleOutcome& outcome) {
+  for (SegmentId last = kNoSegment;;) {
+    MutexLock run(run_mutex_);
+    SILTFS_RETURN_IF_ERROR(CheckRunning());
+    SILTFS_RETURN_IF_ERROR(log_.failure());
+    SILTFS_RETURN_IF_ERROR(PayOwed());
+    const Candidate candidate = NextAfter(last);
+    if (candidate.id == kNoSegment) return Status::Ok();
+    last = candidate.id;
+    SILTFS_RETURN_IF_ERROR(SettleOne(candidate, prepare, outcome));
+  }
+}
+
+Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& pace) {
+  // Contexts of a high level are large, and are given back with the codec.
+  const BlockCodec codec;
+  RewriteOptions options;
+  options.compression = options_.compression;
+  options.block_plain_bytes = options_.block_plain_bytes;
+  options.pace = pace;
+  return PrepareRewrite(env_, options_.store, {options_.uuid, id}, codec, options);
+}
+
+bool Recompressor::IndexHas(const SegmentRecord& record) {
+  if (record.last_sequence <= index_.durable_sequence()) return true;
+  index_.Flush().IgnoreError("then the index does not say that it has them");
+  return record.last_sequence <= index_.durable_sequence();
+}
+
+Status Recompressor::CheckSpace() {
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, env_.GetDiskSpace(options_.store));
+  if (space.available_bytes >= options_.needed_bytes) return Status::Ok();
+  return Status(StatusCode::kNoSpace,
+                fmt::format("only {} MiB are left on the disk, settling takes {}",
+                            space.available_bytes >> 20, options_.needed_bytes >> 20))
+      .At(options_.store);
+}
+
+void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
+                              SettleOutcome& outcome) {
+  if (options_.report) {
+    options_.report(
+        fmt::format("segment {} is not recompressed: {}", candidate.id, why.ToString()));
+  }
+  Drop(candidate.id);
+  ++outcome.left;
+}
+
+Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepare,
+                               SettleOutcome& outcome) {
+  if (!IndexHas(candidate.record)) {
+    ++outcome.left;
+    return Status::Ok();
+  }
+  SILTFS_RETURN_IF_ERROR(CheckSpace());
+  auto prepared = prepare(candidate.id);
+  if (!prepared.ok()) {
+    const Status& failure = prepared.status();
+    if (failure.Is(StatusCode::kInterrupted) || failure.Is(StatusCode::kNoSpace)) return failure;
+    LeaveAlone(candidate, failure, outcome);
+    return Status::Ok();
+  }
+  if (!(SealedRecord(prepared->before) == candidate.record)) {
+    const Status discarded = DiscardRewrite(env_, options_.store, candidate.id);
+    discarded.IgnoreError("nobody needs the file");
+    LeaveAlone(candidate,
+               Status(StatusCode::kCorruption, "metadata says something else of the segment"),
+               outcome);
+    return Status::Ok();
+  }
+  SegmentRecord after = candidate.record;
+  if (prepared->worthwhile) {
+    after = SealedRecord(prepared->after);
+    after.settled = true;
+    SILTFS_RETURN_IF_ERROR(Replace(candidate, after));
+    ++outcome.segments;
+  } else {
+    after.settled = true;
+    SILTFS_RETURN_IF_ERROR(
+        Judge(options_.write_through({{SegmentKey(candidate.id), after.Encode()}})));
+    segments_.SetSettled(candidate.id);
+    settled_bytes_ += candidate.record.length;
+    Drop(candidate.id);
+    ++outcome.kept;
+  }
+  outcome.bytes_before += candidate.record.length;
+  outcome.bytes_after += after.length;
+  return Status::Ok();
+}
+
+Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& after) {
+  const Status intended = options_.write_through({{ReplacementKey(candidate.id), after.Encode()}});
+  if (!intended.ok()) {
+    // Whether the intent is durable is not known after other failures; the old file is in place,
+    // and recovery goes by that.
+    DiscardRewrite(env_, options_.store, candidate.id).IgnoreError("nobody needs the file");
+    return Judge(intended);
+  }
+  segments_.BeginReplacing(candidate.id);
+  const Status installed = InstallRewrite(env_, options_.store, candidate.id);
+  // Which file is in place durably is not known, and must not be guessed. The next mount sees.
+  if (!installed.ok()) return log_.Fail(installed);
+  segments_.SetSettled(candidate.id);
+  saved_bytes_ += candidate.record.length - after.length;
+  settled_bytes_ += candidate.record.length;
+  Drop(candidate.id);
+  owed_.push_back({SegmentKey(candidate.id), after.Encode()});
+  owed_.push_back({ReplacementKey(candidate.id), std::nullopt});
+  return PayOwed();
+}
+
+Status Recompressor::PayOwed() {
+  if (owed_.empty()) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Judge(options_.write_through(owed_)));
+  owed_.clear();
+  return Status::Ok();
+}
+
+void Recompressor::TakeOwed(std::vector<Mutation>& mutations) {
+  MutexLock run(run_mutex_);
+  mutations.insert(mutations.end(), owed_.begin(), owed_.end());
+}
+
+Status Recompressor::Judge(Status failure) {
+  if (failure.ok() || failure.Is(StatusCode::kNoSpace)) return failure;
+  return log_.Fail(failure);
+}
+
+void Recompressor::StartInBackground() {
+  if (!enabled()) return;
+  MutexLock lock(mutex_);
+  if (!stopping_ && !thread_.joinable()) thread_ = std::thread([this] { Work(); });
+}
+
+bool Recompressor::Quiet() const {
+  return env_.MonotonicNanoseconds() - last_put_ >= options_.quiet.count();
+}
+
+Status Recompressor::PaceInBackground() {
+  MutexLock lock(mutex_);
+  if (options_.bytes_per_second > 0 && !stopping_) {
+    wakes_.WaitFor(mutex_, std::chrono::nanoseconds(1'000'000'000 * options_.piece_bytes /
+                                                    options_.bytes_per_second));
+  }
+  while (!stopping_ && !Quiet()) wakes_.WaitFor(mutex_, kPoll);
+  return stopping_ ? Interrupted(options_.store) : Status::Ok();
+}
+
+void Recompressor::Work() {
+  // The file is made by a thread that gets what processor time nobody else wants; what follows
+  // takes locks that others wait for, and little time.
+  const Prepare prepare = [this](SegmentId id) {
+    std::optional<Result<PreparedRewrite>> prepared;
+    std::thread([&] {
+      RunWhenIdle();
+      prepared.emplace(PrepareSegment(id, [this] { return PaceInBackground(); }));
+    }).join();
+    return *std::move(prepared);
+  };
+  int64_t not_before = INT64_MIN;
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (candidates_.empty() && !stopping_) wakes_.Wait(mutex_);
+      const auto poll = std::min<std::chrono::nanoseconds>(kPoll, options_.quiet + kShortest);
+      if (!stopping_) wakes_.WaitFor(mutex_, poll);
+      if (stopping_) return;
+      if (candidates_.empty() || !Quiet() || env_.MonotonicNanoseconds() < not_before) continue;
+    }
+    SettleOutcome outcome;
+    const Status passed = Pass(prepare, outcome);
+    passed.IgnoreError("damage is reported, a failed log says so itself, the rest is tried again");
+    std::chrono::nanoseconds pause{0};
+    if (!passed.ok() || outcome.left > 0) pause = kAfterSomeLeft;
+    if (passed.Is(StatusCode::kNoSpace)) pause = kAfterNoSpace;
+    not_before = env_.MonotonicNanoseconds() + pause.count();
+  }
+}
+
+}  // namespace siltfs

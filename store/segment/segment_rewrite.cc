@@ -1,0 +1,261 @@
+#include "store/segment/segment_rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "store/base/checksum.h"
+#include "store/env/files.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+
+namespace siltfs {
+namespace {
+
+Status Damaged(const std::string& path, uint64_t offset, std::string cause) {
+  return Status(StatusCode::kCorruption, std::move(cause)).At(path, offset);
+}
+
+// What is known of a block when it is written, to be compared with what is read back.
+struct Written {
+  uint64_t head_checksum = 0;
+  uint64_t plain_checksum = 0;
+};
+
+class Rewrite {
+ public:
+  Rewrite(Env& env, const std::string& store, const SegmentIdentity& identity,
+          const BlockCodec& codec, const RewriteOptions& options)
+      : env_(env), store_(store), identity_(identity), codec_(codec), options_(options) {}
+
+  Result<PreparedRewrite> Run();
+
+ private:
+  Status Pace() const { return options_.pace ? options_.pace() : Status::Ok(); }
+  Status OpenOld();
+  Status CreateNew();
+  // The old segment's block of this number, which is where and what the footer says.
+  Result<DecodedBlockPtr> ReadOld(size_t number);
+  Status CopyBlocks();
+  Status Take(const DecodedBlock& block);
+  bool Fits(const DecodedBlock& block) const;
+  // Writes what was gathered as one block.
+  Status WriteBlock();
+  Status Finish();
+  // Reads the new file as if nothing were known of it.
+  Status ReadBack() const;
+
+  Env& env_;
+  const std::string& store_;
+  const SegmentIdentity identity_;
+  const BlockCodec& codec_;
+  const RewriteOptions& options_;
+
+  std::unique_ptr<SegmentReader> old_;
+  SegmentHeader header_;
+  SegmentFooter old_footer_;
+  uint64_t last_sequence_ = 0;  // of the old blocks read so far
+
+  std::unique_ptr<File> file_;
+  uint64_t end_ = kSegmentHeaderSize;  // of the new file
+  SegmentFooter footer_;
+  std::vector<Written> written_;  // by block of the new file
+
+  // The block that is being gathered.
+  PlainBlock gathered_;
+  uint64_t sequence_ = 0;
+  uint64_t last_commit_ = 0;
+};
+
+Status Rewrite::OpenOld() {
+  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(header_, old_->ReadHeader());
+  SILTFS_ASSIGN_OR_RETURN(old_footer_, old_->ReadFooter());
+  const bool data = header_.kind == SegmentKind::kData;
+  if (data && old_footer_.trailer.kind == header_.kind) return Status::Ok();
+  return Status(
+             data ? StatusCode::kCorruption : StatusCode::kInvalidArgument,
+             data ? "header and footer differ in what the segment holds" : "segment holds no data")
+      .At(old_->path(), 0);
+}
+
+Status Rewrite::CreateNew() {
+  const std::string path = TemporarySegmentPath(store_, identity_.id);
+  Status removed = env_.RemoveFile(path);  // left by a crash
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
+  footer_.trailer.kind = header_.kind;
+  return file_->Write(0, AsBytes(EncodeSegmentHeader(header_)));
+}
+
+Result<DecodedBlockPtr> Rewrite::ReadOld(size_t number) {
+  const std::vector<BlockPlace>& places = old_footer_.blocks;
+  const BlockPlace& place = places[number];
+  const bool last = number + 1 == places.size();
+  const uint64_t end = last ? old_footer_.trailer.data_end : places[number + 1].block_offset;
+  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
+                          old_->ReadBlock(place.block_offset, end - place.block_offset));
+  const BlockHead& head = block->head();
+  const uint32_t end_ordinal =
+      last ? old_footer_.trailer.chunk_count : places[number + 1].first_ordinal;
+  if (place.block_offset + uint64_t{head.total_bytes()} != end ||
+      head.first_ordinal != place.first_ordinal || head.end_ordinal() != end_ordinal) {
+    return Damaged(old_->path(), place.block_offset,
+                   "the block does not reach to where the footer has the next one");
+  }
+  for (size_t i = 0; i < head.records.size(); ++i) {
+    const FooterChunk chunk{head.records[i].name.Prefix64(), head.records[i].tag};
+    if (old_footer_.chunks[head.first_ordinal + i] == chunk) continue;
+    return Damaged(old_->path(), place.block_offset,
+                   fmt::format("the footer has another chunk of ordinal {} than the block",
+                               head.first_ordinal + i));
+  }
+  if (head.sequence <= last_sequence_) {
+    return Damaged(
+        old_->path(), place.block_offset,
+        fmt::format("block of sequence {} follows one of {}", head.sequence, last_sequence_));
+  }
+  last_sequence_ = head.sequence;
+  return block;
+}
+
+bool Rewrite::Fits(const DecodedBlock& block) const {
+  return gathered_.plain.size() < options_.block_plain_bytes &&
+         gathered_.plain.size() + block.plain().size() <= kMaxBlockPlainBytes &&
+         gathered_.records.size() + block.chunk_count() <= kMaxBlockChunks;
+}
+
+Status Rewrite::Take(const DecodedBlock& block) {
+  if (!gathered_.records.empty() && !Fits(block)) SILTFS_RETURN_IF_ERROR(WriteBlock());
+  const BlockHead& head = block.head();
+  gathered_.records.insert(gathered_.records.end(), head.records.begin(), head.records.end());
+  gathered_.plain.insert(gathered_.plain.end(), block.plain().begin(), block.plain().end());
+  sequence_ = head.sequence;
+  last_commit_ = std::max(last_commit_, head.last_commit);
+  return Status::Ok();
+}
+
+Status Rewrite::WriteBlock() {
+  Written written{.plain_checksum = Checksum(gathered_.plain)};
+  SILTFS_ASSIGN_OR_RETURN(EncodedBlock block,
+                          codec_.Encode(std::exchange(gathered_, {}), options_.compression));
+  BlockHead head;
+  head.codec = block.codec;
+  head.first_ordinal = footer_.trailer.chunk_count;
+  head.payload_bytes = static_cast<uint32_t>(block.payload.size());
+  head.plain_bytes = block.plain_bytes;
+  head.segment = identity_.id;
+  head.sequence = sequence_;
+  head.last_commit = std::exchange(last_commit_, 0);
+  head.payload_checksum = block.payload_checksum;
+  head.records = std::move(block.records);
+  if (end_ >= kMaxSegmentTargetSize) {
+    return Status(StatusCode::kFileTooLarge, "the segment grows when it is compressed anew")
+        .At(file_->path(), end_);
+  }
+  const std::string head_bytes = EncodeBlockHead(head, identity_);
+  written.head_checksum = Checksum(AsBytes(head_bytes));
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(head_bytes)));
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_ + head_bytes.size(), block.payload));
+  const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
+  end_ += head.total_bytes();
+  footer_.Add(place, head.records, head.sequence, end_);
+  written_.push_back(written);
+  return Status::Ok();
+}
+
+Status Rewrite::CopyBlocks() {
+  if (old_footer_.blocks.front() != BlockPlace{kSegmentHeaderSize, 0}) {
+    return Damaged(old_->path(), kSegmentHeaderSize, "the footer has no block at the beginning");
+  }
+  for (size_t i = 0; i < old_footer_.blocks.size(); ++i) {
+    SILTFS_RETURN_IF_ERROR(Pace());
+    SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, ReadOld(i));
+    SILTFS_RETURN_IF_ERROR(Take(*block));
+  }
+  return WriteBlock();
+}
+
+Status Rewrite::Finish() {
+  // A merged segment begins with the first block's place, yet not with its sequence.
+  const SegmentTrailer& before = old_footer_.trailer;
+  if (footer_.chunks != old_footer_.chunks || footer_.trailer.plain_bytes != before.plain_bytes ||
+      footer_.trailer.last_sequence != before.last_sequence) {
+    return Damaged(old_->path(), before.data_end,
+                   "the footer's totals are not those of the blocks");
+  }
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeSegmentFooter(footer_, identity_))));
+  SILTFS_RETURN_IF_ERROR(file_->Sync());
+  return file_->Close();
+}
+
+Status Rewrite::ReadBack() const {
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto reader,
+      SegmentReader::OpenAt(env_, TemporarySegmentPath(store_, identity_.id), identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentHeader header, reader->ReadHeader());
+  SILTFS_ASSIGN_OR_RETURN(const SegmentFooter footer, reader->ReadFooter());
+  const bool as_written = header == header_ && footer.trailer == footer_.trailer &&
+                          footer.blocks == footer_.blocks && footer.chunks == footer_.chunks;
+  if (!as_written) return Damaged(reader->path(), end_, "was read back otherwise than written");
+  for (size_t i = 0; i < footer.blocks.size(); ++i) {
+    SILTFS_RETURN_IF_ERROR(Pace());
+    const uint32_t offset = footer.blocks[i].block_offset;
+    const uint64_t end = i + 1 < footer.blocks.size() ? footer.blocks[i + 1].block_offset : end_;
+    SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, reader->ReadBlock(offset, end - offset));
+    const std::string head = EncodeBlockHead(block->head(), identity_);
+    if (Checksum(AsBytes(head)) == written_[i].head_checksum &&
+        Checksum(block->plain()) == written_[i].plain_checksum) {
+      continue;
+    }
+    return Damaged(reader->path(), offset, "the block was read back otherwise than written");
+  }
+  return Status::Ok();
+}
+
+Result<PreparedRewrite> Rewrite::Run() {
+  SILTFS_RETURN_IF_ERROR(OpenOld());
+  SILTFS_RETURN_IF_ERROR(CreateNew());
+  const Status copied = CopyBlocks();
+  // What does not even fit saves nothing.
+  if (copied.Is(StatusCode::kFileTooLarge)) return PreparedRewrite{old_footer_.trailer, {}, false};
+  SILTFS_RETURN_IF_ERROR(copied);
+  SILTFS_RETURN_IF_ERROR(Finish());
+  PreparedRewrite prepared{old_footer_.trailer, footer_.trailer, false};
+  const uint64_t before = prepared.before.file_size();
+  prepared.worthwhile =
+      prepared.after.file_size() <= before - before * kLeastRewriteSavingPercent / 100;
+  if (prepared.worthwhile) SILTFS_RETURN_IF_ERROR(ReadBack());
+  return prepared;
+}
+
+}  // namespace
+
+Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
+                                       const SegmentIdentity& identity, const BlockCodec& codec,
+                                       const RewriteOptions& options) {
+  auto prepared = Rewrite(env, store, identity, codec, options).Run();
+  if (prepared.ok() && prepared->worthwhile) return prepared;
+  const Status discarded = DiscardRewrite(env, store, identity.id);
+  if (prepared.ok()) SILTFS_RETURN_IF_ERROR(discarded);
+  discarded.IgnoreError("nobody needs the file, and the first failure counts");
+  return prepared;
+}
+
+Status InstallRewrite(Env& env, const std::string& store, SegmentId id) {
+  SILTFS_RETURN_IF_ERROR(env.Rename(TemporarySegmentPath(store, id), SegmentPath(store, id)));
+  return env.SyncDirectory(SegmentDirectory(store, id));
+}
+
+Status DiscardRewrite(Env& env, const std::string& store, SegmentId id) {
+  const Status removed = env.RemoveFile(TemporarySegmentPath(store, id));
+  if (removed.Is(StatusCode::kNotFound)) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(removed);
+  return env.SyncDirectory(SegmentDirectory(store, id));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,359 @@
+// Recompression of sealed segments, as a user of the file system meets it.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "fs/core/store_stats.h"
+#include "store/env/files.h"
+#include "store/env/posix_env.h"
+#include "store/segment/segment_files.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+struct SettleOnDisk : TemporaryDirectory, SettleStore {
+  using SettleStore::path;
+
+  explicit SettleOnDisk(uint32_t segment_bytes = 64u << 10, int compression_level = 3)
+      : SettleOnDisk(std::make_unique<FaultEnv>(NewPosixEnv()), segment_bytes, compression_level) {}
+
+  FileSystem& Begin() {
+    auto opened = Open(env);
+    REQUIRE_OK(opened);
+    fs = std::move(opened).value();
+    return *fs;
+  }
+  void End() {
+    REQUIRE_OK(fs->Close());
+    fs.reset();
+  }
+  FileSystemStats Stats() {
+    auto stats = fs->GetStats();
+    REQUIRE_OK(stats);
+    return *stats;
+  }
+
+ private:
+  SettleOnDisk(std::unique_ptr<FaultEnv> made, uint32_t segment_bytes, int compression_level)
+      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes,
+                    compression_level),
+        fault_env(std::move(made)) {}
+
+ public:
+  std::unique_ptr<FaultEnv> fault_env;
+  std::unique_ptr<FileSystem> fs;
+};
+
+}  // namespace
+
+TEST_CASE("settling makes sealed segments smaller and changes nothing else") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 20);
+  REQUIRE_OK(fs.SyncAll());
+  const FileSystemStats before = store.Stats();
+  REQUIRE(before.awaiting_recompression_bytes > 400'000);
+
+  const auto report = fs.Settle();
+  REQUIRE_OK(report);
+  CHECK(report->segments_rewritten > 5);
+  CHECK(report->segments_left == 0);
+  CHECK(report->bytes_after < report->bytes_before * 9 / 10);
+  const FileSystemStats after = store.Stats();
+  // What is left is the segment that is being written.
+  CHECK(after.awaiting_recompression_bytes == report->awaiting_recompression_bytes);
+  CHECK(after.awaiting_recompression_bytes < 128u << 10);
+  // The last segments may have been sealed after the first look.
+  CHECK(after.stored_bytes + report->bytes_before - report->bytes_after >= before.stored_bytes);
+  CHECK(after.stored_bytes < before.stored_bytes);
+  CHECK(after.unique_bytes == before.unique_bytes);
+  CHECK(after.chunks_unique == before.chunks_unique);
+  store.RequireFiles(fs);
+
+  // Once is enough.
+  const auto again = fs.Settle();
+  REQUIRE_OK(again);
+  CHECK(again->segments_rewritten == 0);
+  CHECK(again->bytes_before == 0);
+  store.End();
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+  store.Begin();
+  store.RequireFiles(*store.fs);
+  REQUIRE(store.fs->Settle()->segments_rewritten == 0);
+  // What was written is found in settled segments.
+  const uint64_t stored = store.Stats().stored_bytes;
+  store.WriteFiles(*store.fs, 1, 20);
+  REQUIRE_OK(store.fs->SyncAll());
+  CHECK(store.Stats().chunks_unique == after.chunks_unique);
+  CHECK(store.Stats().stored_bytes < stored + 20'000);  // recipe nodes
+  store.End();
+}
+
+TEST_CASE("what would not become smaller is settled as it is") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  for (uint64_t i = 0; i < 10; ++i) {
+    const std::string name = fmt::format("random {}", i);
+    store.files[name] = RandomBytes(i, 60'000);
+    WriteLargeFile(fs, name, store.files[name]);
+  }
+  const auto report = fs.Settle();
+  REQUIRE_OK(report);
+  CHECK(report->segments_rewritten == 0);
+  CHECK(report->segments_kept > 3);
+  CHECK(report->bytes_after == report->bytes_before);
+  CHECK(report->awaiting_recompression_bytes < 128u << 10);
+  store.RequireFiles(fs);
+  store.End();
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+}
+
+TEST_CASE("a store without compression has nothing to settle") {
+  SettleOnDisk store(64u << 10, /*compression_level=*/0);
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 5);
+  REQUIRE_OK(fs.SyncAll());
+  CHECK(store.Stats().awaiting_recompression_bytes == 0);
+  const auto report = fs.Settle();
+  REQUIRE_OK(report);
+  CHECK(report->segments_rewritten + report->segments_kept + report->segments_left == 0);
+  store.End();
+  CHECK(ReadStoreStats(store.env, store.path)->awaiting_recompression_bytes == 0);
+}
+
+TEST_CASE("a full disk keeps segments from being settled, and costs nothing") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 10);
+  REQUIRE_OK(fs.SyncAll());
+  const uint64_t awaiting = store.Stats().awaiting_recompression_bytes;
+  SECTION("before it begins") {
+    store.fault_env->SetAvailable((64u << 20) + (2 * (64u << 10)) - 1);
+    REQUIRE_CODE(fs.Settle(), kNoSpace);
+    CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
+    store.fault_env->SetAvailable(std::nullopt);
+  }
+  SECTION("in the middle of a file") {
+    store.fault_env->FailHalfWay(".seg.new", StatusCode::kNoSpace);
+    REQUIRE_CODE(fs.Settle(), kNoSpace);
+    CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
+    store.fault_env->Heal();
+    CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+  }
+  store.WriteFiles(fs, 100, 1);
+  const auto report = fs.Settle();
+  REQUIRE_OK(report);
+  CHECK(report->segments_rewritten > 3);
+  store.RequireFiles(fs);
+  store.End();
+  store.RequireSound(store.env);
+}
+
+TEST_CASE("readers get the right bytes while all segments are replaced under them") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 60);
+  store.files["long"] = RepetitiveBytes(1000, 4'000'000);
+  WriteLargeFile(fs, "long", store.files["long"]);
+  REQUIRE_OK(fs.SyncAll());
+  // Nothing is in memory but what the readers bring in.
+  store.End();
+  store.Begin();
+  std::atomic<bool> settled = false;
+  std::atomic<uint64_t> wrong = 0;
+  std::atomic<uint64_t> rounds = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&, i] {
+      for (bool last = false; !last;) {
+        last = settled;
+        auto file = store.files.begin();
+        std::advance(file, (i * 20 + static_cast<int>(rounds++)) % 40);
+        for (; file != store.files.end(); ++file) {
+          const auto inode = Resolve(*store.fs, file->first);
+          if (!inode.ok()) ++wrong;
+          if (!inode.ok()) continue;
+          // As the kernel reads: in order, in pieces.
+          Bytes read(file->second.size());
+          for (size_t at = 0; at < read.size(); at += 32768) {
+            const size_t size = std::min<size_t>(32768, read.size() - at);
+            const auto got = store.fs->Read(*inode, at, MutableByteView(read).subspan(at, size));
+            if (!got.ok() || *got != size) ++wrong;
+          }
+          if (read != file->second) ++wrong;
+        }
+      }
+    });
+  }
+  const auto report = store.fs->Settle();
+  settled = true;
+  for (std::thread& reader : readers) reader.join();
+  REQUIRE_OK(report);
+  CHECK(report->segments_rewritten > 20);
+  CHECK(wrong == 0);
+  store.End();
+  store.RequireSound(store.env);
+}
+
+TEST_CASE("a chunk in a settled segment costs no read more than one in another") {
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 30);
+  store.End();
+  // One read of 1,000 bytes in each file, so that most chunks are met in blocks of their own.
+  const auto segment_reads = [&] {
+    store.Begin();
+    const uint64_t before = store.fault_env->Count(FaultEnv::Call::kRead, ".seg");
+    for (const auto& [name, content] : store.files) {
+      Bytes read(1000);
+      REQUIRE_OK(store.fs->Read(*Resolve(*store.fs, name), 30'000, read));
+      REQUIRE(AsText(read) == AsText(ByteView(content).subspan(30'000, 1000)));
+    }
+    const uint64_t reads = store.fault_env->Count(FaultEnv::Call::kRead, ".seg") - before;
+    store.End();
+    return reads;
+  };
+  const uint64_t original = segment_reads();
+  REQUIRE(original >= store.files.size());
+  store.Begin();
+  REQUIRE_OK(store.fs->Settle());
+  store.End();
+  // Fewer blocks are met; each segment's table is read once, with its trailer.
+  const uint64_t segments = ListSegments(store.env, store.path)->ids.size();
+  CHECK(segment_reads() <= original + 2 * segments);
+}
+
+TEST_CASE("files are written, repeated and removed while segments are settled") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 40);
+  REQUIRE_OK(fs.SyncAll());
+  std::atomic<bool> done = false;
+  std::thread settler([&] {
+    while (!done) {
+      const auto report = fs.Settle();
+      if (!report.ok()) std::abort();
+    }
+  });
+  for (uint64_t round = 0; round < 8; ++round) {
+    store.WriteFiles(fs, 1000 + round * 10, 4);  // new ones
+    store.WriteFiles(fs, 1 + round * 4, 4);      // the same once more
+    const std::string name = fmt::format("file {}", 40 - round);
+    REQUIRE_OK(fs.Unlink(kRootInode, name));
+    store.files.erase(name);
+    if (round % 3 == 0) REQUIRE_OK(fs.SyncAll());
+  }
+  done = true;
+  settler.join();
+  store.RequireFiles(fs);
+  store.End();
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+}
+
+TEST_CASE("settling that is stopped ends soon, and leaves no file behind") {
+  SettleOnDisk store;
+  FileSystem& fs = store.Begin();
+  store.WriteFiles(fs, 1, 60);
+  REQUIRE_OK(fs.SyncAll());
+  std::atomic<bool> begun = false;
+  Status outcome;
+  std::thread settler([&] {
+    begun = true;
+    outcome = fs.Settle().status();
+  });
+  while (!begun) std::this_thread::yield();
+  fs.StopSettling();
+  settler.join();
+  const bool ended = outcome.ok() || outcome.Is(StatusCode::kInterrupted);
+  CHECK(ended);
+  REQUIRE_CODE(fs.Settle(), kInterrupted);
+  CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+  store.RequireFiles(fs);
+  store.End();
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+}
+
+TEST_CASE("segments are settled in the background when nothing is written") {
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 20);
+  store.End();
+  FileSystemOptions options;
+  options.store = store.path;
+  options.settle_in_background = true;
+  options.settle_after = std::chrono::milliseconds(0);
+  auto opened = FileSystem::Open(store.env, options);
+  REQUIRE_OK(opened);
+  store.fs = std::move(opened).value();
+  while (store.Stats().awaiting_recompression_bytes > 128u << 10) std::this_thread::yield();
+  store.RequireFiles(*store.fs);
+  store.End();
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+}
+
+TEST_CASE("an unmount does not wait for the background") {
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 40);
+  store.End();
+  FileSystemOptions options;
+  options.store = store.path;
+  options.settle_in_background = true;
+  options.settle_after = std::chrono::milliseconds(0);
+  auto opened = FileSystem::Open(store.env, options);
+  REQUIRE_OK(opened);
+  store.fs = std::move(opened).value();
+  const uint64_t all = store.Stats().awaiting_recompression_bytes;
+  while (store.Stats().awaiting_recompression_bytes == all) std::this_thread::yield();
+  store.End();
+  CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+  store.RequireSound(store.env);
+  store.RequireFigures(store.env);
+  store.Begin();
+  store.RequireFiles(*store.fs);
+  store.End();
+}
+
+TEST_CASE("a damaged segment is told of and left alone, and the others are settled") {
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 20);
+  store.End();
+  // The payload of some block of the first segment.
+  const std::string damaged = SegmentPath(store.path, 1);
+  {
+    auto file = store.env.OpenFile(damaged, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    Bytes byte(1);
+    REQUIRE_OK((*file)->Read(20'000, byte));
+    byte[0] ^= 1;
+    REQUIRE_OK((*file)->Write(20'000, byte));
+  }
+  auto bytes = ReadWholeFile(store.env, damaged, 1u << 20);
+  REQUIRE_OK(bytes);
+  std::vector<std::string> findings;
+  FileSystemOptions options;
+  options.store = store.path;
+  options.report = [&findings](const std::string& finding) { findings.push_back(finding); };
+  auto opened = FileSystem::Open(store.env, options);
+  REQUIRE_OK(opened);
+  for (int i = 0; i < 2; ++i) {
+    const auto report = (*opened)->Settle();
+    REQUIRE_OK(report);
+    CHECK(report->segments_left == (i == 0 ? 1 : 0));
+    CHECK((report->segments_rewritten > 3) == (i == 0));
+  }
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].find("segment 1 is not recompressed") != std::string::npos);
+  auto after = ReadWholeFile(store.env, damaged, 1u << 20);
+  REQUIRE_OK(after);
+  CHECK(*after == *bytes);
+  REQUIRE_OK((*opened)->Close());
+}
+
+}  // namespace siltfs::testing
