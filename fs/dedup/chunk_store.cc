@@ -420,7 +420,7 @@ Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chu
 Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> names) {
   Parts& p = *parts_;
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
-  if (p.recompressor) p.recompressor->NotePut();
+  if (p.recompressor) p.recompressor->NoteUse();
   Status status = p.PutAll(SegmentKind::kData, chunks, names, namer);
   p.namers.Return(std::move(namer));
   return status;
@@ -447,6 +447,7 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail
 
 void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                           uint64_t length) {
+  if (parts_->recompressor) parts_->recompressor->NoteUse();
   if (parts_->readahead) parts_->readahead->Note(file, recipe, limit, offset, length);
 }
 

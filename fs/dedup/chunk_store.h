@@ -67,7 +67,7 @@ struct ChunkStoreOptions {
                                                       // segments are settled; may be empty
   // Writes metadata durably beside the commits; needed where segments are to be settled.
   std::function<Status(const std::vector<Mutation>&)> write_through;
-  std::chrono::milliseconds settle_after{5000};  // nothing was put, in the background
+  std::chrono::milliseconds settle_after{5000};  // nothing was put or read, in the background
 };
 
 struct ChunkStoreTotals {
@@ -129,7 +129,7 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // at. What is sealed is settled once its record is committed.
   void WaitUntilSealed();
   Result<SettleOutcome> Settle();
-  // Settles in the background from now on, whenever nothing is being put.
+  // Settles in the background from now on, whenever nothing is being put or read.
   void StartSettling();
   // Ends it for good, and a Settle under way; soon. To be called before `write_through` may no
   // longer be.

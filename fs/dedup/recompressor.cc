@@ -31,7 +31,7 @@ Recompressor::Recompressor(Env& env, ChunkIndex& index, SegmentLog& log, Segment
       log_(log),
       segments_(segments),
       options_(std::move(options)),
-      last_put_(env.MonotonicNanoseconds()) {}
+      last_use_(env.MonotonicNanoseconds()) {}
 
 Recompressor::~Recompressor() { Stop(); }
 
@@ -217,7 +217,7 @@ void Recompressor::StartInBackground() {
 }
 
 bool Recompressor::Quiet() const {
-  return env_.MonotonicNanoseconds() - last_put_ >= options_.quiet.count();
+  return env_.MonotonicNanoseconds() - last_use_ >= options_.quiet.count();
 }
 
 Status Recompressor::PaceInBackground() {

@@ -59,7 +59,8 @@ class Recompressor {
     // Writes metadata durably, beside the commits.
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // told of damage; may be empty
-    // Of the thread in the background: how long nothing must have been put, and how much it reads
+    // Of the thread in the background: how long nothing must have been put or read,
+    // and how much it reads
     // and writes in a second (plain bytes; 0: as much as it can) in pieces of `piece_bytes`.
     std::chrono::nanoseconds quiet{std::chrono::seconds(5)};
     uint64_t bytes_per_second = 32u << 20;
@@ -74,13 +75,13 @@ class Recompressor {
   // A sealed segment whose record is committed.
   void Add(SegmentId segment, const SegmentRecord& record);
   // The store is at work: the background makes way.
-  void NotePut() { last_put_ = env_.MonotonicNanoseconds(); }
+  void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
   // Settles all that can be by now. kInterrupted after Stop, kNoSpace; what was settled before such
   // a failure is. kReadOnly after a failure of the device, here or earlier.
   Result<SettleOutcome> Settle();
 
-  // From now on a thread does so whenever nothing is being put.
+  // From now on a thread does so whenever nothing is being put or read.
   void StartInBackground();
 
   // Ends the thread and a Settle under way, soon; no other begins.
@@ -133,7 +134,7 @@ class Recompressor {
   SegmentCache& segments_;
   const Options options_;
 
-  std::atomic<int64_t> last_put_;
+  std::atomic<int64_t> last_use_;
   std::atomic<uint64_t> saved_bytes_{0};
   std::atomic<uint64_t> settled_bytes_{0};
 
