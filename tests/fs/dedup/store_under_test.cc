@@ -236,6 +236,24 @@ PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t s
   return batch;
 }
 
+PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size) {
+  constexpr size_t kLine = 80;
+  constexpr size_t kLines = 300;
+  const Bytes dictionary = RandomChunk(0, kLines * kLine);
+  Random random(5);
+  PutChunks put;
+  for (size_t i = 0; i < count; ++i) {
+    Bytes& chunk = put.chunks.emplace_back();
+    while (chunk.size() < size) {
+      const ByteView line = ByteView(dictionary).subspan(random.Below(kLines) * kLine, kLine);
+      chunk.insert(chunk.end(), line.begin(), line.end());
+    }
+    chunk.resize(size);
+  }
+  REQUIRE_OK(TryPut(store, put));
+  return put;
+}
+
 bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk) {
   auto got = store.Get(name, static_cast<uint32_t>(chunk.size()));
   UNSCOPED_INFO(name.ToHex() << ": " << got.status().ToString());
