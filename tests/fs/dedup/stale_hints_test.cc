@@ -261,4 +261,27 @@ TEST_CASE("a hint into a settled segment is known to be wrong, and costs no read
   CHECK(segments == outcome->segments + outcome->kept);
 }
 
+TEST_CASE("segments are not settled before the index has their blocks durably") {
+  StoreUnderTest store;
+  store.Open();
+  store.index().FailFlushes(Status(StatusCode::kIoError, "not now"));
+  const PutChunks put = PutRepetitive(store.chunks(), 4000, 800);
+  store.chunks().WaitUntilSealed();
+  store.Commit();
+  auto outcome = store.chunks().Settle();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments + outcome->kept == 0);
+  CHECK(outcome->left > 5);
+  // What the index lost is put again, and then it has them.
+  store.Crash();
+  store.Open();
+  outcome = store.chunks().Settle();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments > 5);
+  CHECK(outcome->left <= 1);  // more may come under the sequence put last
+  store.Crash();
+  store.Open();
+  RequireAll(store.chunks(), put);
+}
+
 }  // namespace siltfs::testing

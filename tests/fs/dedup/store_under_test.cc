@@ -81,7 +81,6 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   std::vector<Mutation> changes;
   ResolveReplacements(env_, identity(), intents, records, changes);
   if (!read_only && !committed_.ids.clean) {
-    SILTFS_RETURN_IF_ERROR(SyncReplacements(env_, identity(), intents));
     SILTFS_RETURN_IF_ERROR(RecoverSegments(env_, identity(), records, changes, report));
     committed_.Apply(changes);
   }
