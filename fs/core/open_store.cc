@@ -196,8 +196,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
   ResolveReplacements(env, identity, records.replacements, records.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
   if (!read_only) {
-    SILTFS_RETURN_IF_ERROR(SyncReplacements(env, identity, records.replacements));
-    if (!records.ids.clean) {
+    if (!records.ids.clean || !records.replacements.empty()) {
       SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
     }
     if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));

@@ -180,11 +180,10 @@ Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& af
     DiscardRewrite(env_, options_.store, candidate.id).IgnoreError("nobody needs the file");
     return Judge(intended);
   }
-  segments_.BeginReplacing(candidate.id);
-  const Status installed = InstallRewrite(env_, options_.store, candidate.id);
+  const Status installed = segments_.Replace(
+      candidate.id, [&] { return InstallRewrite(env_, options_.store, candidate.id); });
   // Which file is in place durably is not known, and must not be guessed. The next mount sees.
   if (!installed.ok()) return log_.Fail(installed);
-  segments_.SetSettled(candidate.id);
   saved_bytes_ += candidate.record.length - after.length;
   settled_bytes_ += candidate.record.length;
   Drop(candidate.id);

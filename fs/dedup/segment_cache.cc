@@ -21,9 +21,14 @@ SegmentFile SegmentCache::FileOf(SegmentId segment) const {
                                                                        : SegmentFile::kOriginal;
 }
 
-void SegmentCache::BeginReplacing(SegmentId segment) {
-  WriterLock lock(files_mutex_);
-  replacing_ = segment;
+Status SegmentCache::Replace(SegmentId segment, const std::function<Status()>& install) {
+  {
+    WriterLock lock(files_mutex_);
+    replacing_ = segment;
+  }
+  SILTFS_RETURN_IF_ERROR(install());
+  SetSettled(segment);
+  return Status::Ok();
 }
 
 void SegmentCache::SetSettled(SegmentId segment) {

@@ -12,6 +12,7 @@
 // SegmentReader.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,10 +58,12 @@ class SegmentCache {
   // Which file Open would open at this moment.
   SegmentFile FileOf(SegmentId segment) const SILTFS_EXCLUDES(files_mutex_);
 
-  // To be called around the replacement of a file, which one segment at a time may undergo. Without
-  // the second call nothing of the segment is cached any more.
-  void BeginReplacing(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
-  // The segment has its new file, durably; or keeps the one it has as the settled one.
+  // `install` puts the segment's new file in place, durably. One segment at a time may undergo
+  // that. After a failure, which is returned, nobody knows which file is in place, and nothing of
+  // the segment is cached any more.
+  Status Replace(SegmentId segment, const std::function<Status()>& install)
+      SILTFS_EXCLUDES(files_mutex_);
+  // The segment keeps the file it has as the settled one.
   void SetSettled(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
 
  private:

@@ -4,7 +4,6 @@
 
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/schema.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 
 namespace siltfs {
@@ -48,13 +47,6 @@ void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentR
     record->second = intent;
     changes.push_back({SegmentKey(id), intent.Encode()});
   }
-}
-
-Status SyncReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents) {
-  for (const auto& numbered : intents) {
-    SILTFS_RETURN_IF_ERROR(env.SyncDirectory(SegmentDirectory(identity.store, numbered.first)));
-  }
-  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -17,13 +17,11 @@
 namespace siltfs {
 
 // Makes each record that an intent is about the one of the file that is in place, and appends to
-// `changes` what makes metadata say so and forget the intents. Writes nothing. A segment that
+// `changes` what makes metadata say so and forget the intents. Writes nothing: before `changes` are
+// written, RecoverSegments must make durable which files are in place, as a process that died may
+// have left that undone. A segment that
 // cannot be read because the device fails keeps record and intent.
 void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents,
                          SegmentRecords& records, std::vector<Mutation>& changes);
-
-// For who will write down `changes`: makes durable which files are in place, which a process that
-// died before it could do so may have left undone.
-Status SyncReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents);
 
 }  // namespace siltfs

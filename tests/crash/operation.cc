@@ -27,6 +27,21 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
     "setfacl",    "fsync",    "sync",       "settle",  "reopen"};
 
+// What compresses the better the more of it is compressed together: so segments get smaller when
+// they are settled.
+void FillWithLines(uint64_t seed, Bytes& data) {
+  constexpr size_t kLine = 64;
+  constexpr size_t kLines = 100;
+  Bytes lines(kLine * kLines);
+  Random(1).Fill(lines);
+  Random random(seed);
+  for (size_t at = 0; at < data.size(); at += kLine) {
+    const size_t size = std::min(kLine, data.size() - at);
+    const auto line = lines.begin() + static_cast<ptrdiff_t>(random.Below(kLines) * kLine);
+    std::copy(line, line + static_cast<ptrdiff_t>(size), data.begin() + static_cast<ptrdiff_t>(at));
+  }
+}
+
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
   Bytes data(operation.size);
@@ -41,6 +56,9 @@ Bytes DataOf(const Operation& operation) {
     case 2:
       for (size_t i = 0; i < data.size(); ++i)
         data[i] = static_cast<uint8_t>((i / 97) * operation.data_seed);
+      break;
+    case 3:
+      FillWithLines(operation.data_seed, data);
       break;
     default:
       Random(operation.data_seed).Fill(data);
@@ -243,7 +261,7 @@ Operation OperationGenerator::Next() {
 Operation OperationGenerator::NextUntimed() {
   if (planned_.empty() && random_.OneIn(8)) {
     Operation sync;
-    sync.kind = random_.OneIn(3) ? Kind::kSettle : Kind::kSyncAll;
+    sync.kind = random_.OneIn(2) ? Kind::kSettle : Kind::kSyncAll;
     return sync;
   }
   if (planned_.empty() && random_.OneIn(2)) return Simple();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
 #include "index/silt/silt_index.h"
 #include "store/superblock/superblock.h"
@@ -106,6 +107,8 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   for (std::thread& thread : threads) thread.join();
   env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
+  // By now there is much to recompress; it changes nothing that a step could see.
+  if (random.OneIn(2)) fs->Settle().status().IgnoreError("the device may have failed");
   if (!random.OneIn(2)) {  // the process dies; what it wrote is in the machine's cache
     if (phase + 1 == plan.phases) return Status::Ok();
     const Status synced = fs->SyncAll();

@@ -47,4 +47,18 @@ Status HintIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete
   return inner_->Put(entries, complete + 1);
 }
 
+void HintIndex::FailFlushes(Status failure) {
+  MutexLock lock(mutex_);
+  flush_failure_ = std::move(failure);
+  flush_failure_.IgnoreError("it is for those who flush");
+}
+
+Status HintIndex::FlushImpl(uint64_t) {
+  {
+    MutexLock lock(mutex_);
+    if (!flush_failure_.ok()) return flush_failure_;
+  }
+  return inner_->Flush();
+}
+
 }  // namespace siltfs::testing

@@ -21,13 +21,14 @@ class HintIndex : public ChunkIndex {
   // All further Puts and Gets, respectively, fail like this; OK ends it.
   void FailPuts(Status failure);
   void FailGets(Status failure);
+  void FailFlushes(Status failure);
 
  private:
   Status GetImpl(std::span<const ChunkName> names,
                  std::span<std::optional<Location>> results) override;
   Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) override;
   Status DeleteImpl(const ChunkName& name) override { return inner_->Delete(name); }
-  Status FlushImpl(uint64_t) override { return inner_->Flush(); }
+  Status FlushImpl(uint64_t) override;
   uint64_t DurableSequenceImpl() const override { return inner_->durable_sequence(); }
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
     return inner_->ForEach(visit);
@@ -43,6 +44,7 @@ class HintIndex : public ChunkIndex {
   std::unordered_map<ChunkName, std::optional<Location>> lies_ SILTFS_GUARDED_BY(mutex_);
   Status put_failure_ SILTFS_GUARDED_BY(mutex_);
   Status get_failure_ SILTFS_GUARDED_BY(mutex_);
+  Status flush_failure_ SILTFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace siltfs::testing

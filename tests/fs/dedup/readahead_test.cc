@@ -77,25 +77,6 @@ class Reader {
   size_t next_;
 };
 
-// Puts chunks that compress the better the more of them are compressed together. Left open.
-PutChunks PutRepetitive(StoreUnderTest& store, size_t count) {
-  constexpr size_t kLine = 80;
-  const Bytes dictionary = RandomChunk(0, 300 * kLine);
-  Random random(5);
-  PutChunks put;
-  for (size_t i = 0; i < count; ++i) {
-    Bytes& chunk = put.chunks.emplace_back();
-    while (chunk.size() < kChunkBytes) {
-      const ByteView line = ByteView(dictionary).subspan(random.Below(300) * kLine, kLine);
-      chunk.insert(chunk.end(), line.begin(), line.end());
-    }
-  }
-  put.names.resize(count);
-  store.Open();
-  REQUIRE_OK(TryPut(store.chunks(), put));
-  return put;
-}
-
 uint64_t Decoded(StoreUnderTest& store) { return store.chunks().read_stats().blocks_decoded; }
 size_t Ahead(StoreUnderTest& store) { return store.chunks().read_stats().blocks_ahead; }
 size_t CountBlocks(StoreUnderTest& store) { return AllBlocks(store).size(); }
@@ -405,7 +386,8 @@ TEST_CASE("a large block counts for several of those that are ahead") {
   settings.block_cache_bytes = size_t{6} << 20;
   settings.segment_bytes = kMaxSegmentTargetSize / 16;
   StoreUnderTest store(settings);
-  const PutChunks put = PutRepetitive(store, 4000);
+  store.Open();
+  const PutChunks put = PutRepetitive(store.chunks(), 4000, kChunkBytes);
   store.chunks().WaitUntilSealed();
   store.Commit();
   REQUIRE(store.chunks().Settle()->segments > 0);
@@ -424,7 +406,8 @@ TEST_CASE("threads that read while segments are settled get what was put") {
   StoreSettings settings = Settings();
   settings.block_cache_bytes = size_t{1200} << 10;
   StoreUnderTest store(settings);
-  const PutChunks put = PutRepetitive(store, 6000);
+  store.Open();
+  const PutChunks put = PutRepetitive(store.chunks(), 6000, kChunkBytes);
   const Recipe recipe = RecipeOf(put);
   store.chunks().WaitUntilSealed();
   store.Commit();

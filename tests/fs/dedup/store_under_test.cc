@@ -81,7 +81,6 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   std::vector<Mutation> changes;
   ResolveReplacements(env_, identity(), intents, records, changes);
   if (!read_only && !committed_.ids.clean) {
-    SILTFS_RETURN_IF_ERROR(SyncReplacements(env_, identity(), intents));
     SILTFS_RETURN_IF_ERROR(RecoverSegments(env_, identity(), records, changes, report));
     committed_.Apply(changes);
   }
@@ -234,6 +233,24 @@ PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t s
   for (size_t i = 0; i < count; ++i) batch.chunks.push_back(RandomChunk(first_seed + i, size));
   REQUIRE_OK(TryPut(store, batch));
   return batch;
+}
+
+PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size) {
+  constexpr size_t kLine = 80;
+  constexpr size_t kLines = 300;
+  const Bytes dictionary = RandomChunk(0, kLines * kLine);
+  Random random(5);
+  PutChunks put;
+  for (size_t i = 0; i < count; ++i) {
+    Bytes& chunk = put.chunks.emplace_back();
+    while (chunk.size() < size) {
+      const ByteView line = ByteView(dictionary).subspan(random.Below(kLines) * kLine, kLine);
+      chunk.insert(chunk.end(), line.begin(), line.end());
+    }
+    chunk.resize(size);
+  }
+  REQUIRE_OK(TryPut(store, put));
+  return put;
 }
 
 bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk) {

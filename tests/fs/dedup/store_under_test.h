@@ -113,6 +113,9 @@ ChunkName PutOne(ChunkStore& store, ByteView chunk);
 // In one call. Seeds are `first_seed`, first_seed + 1, ...
 PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t size = 2000);
 
+// Chunks that compress the better the more of them are compressed together.
+PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size);
+
 // The chunk comes back byte for byte.
 bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk);
 void RequireAll(ChunkStore& store, const PutChunks& put);
