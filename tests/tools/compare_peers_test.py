@@ -60,6 +60,12 @@ class AComparison(Run):
             for step in [*run["generations"], run["restore"]]:
                 self.assert_measured(step, {"mount", "unmount"})
             self.assertTrue(run["restore"]["verified"])
+            self.assert_measured(run["settled"], {"settle"})
+            # No segment is full, so nothing gets smaller; a mount may leave some more of metadata.
+            before = run["generations"][-1]["stored_bytes"]
+            self.assertAlmostEqual(run["settled"]["stored_bytes"], before, delta=before / 10)
+            self.assert_measured(run["restore_settled"], {"mount", "restore", "unmount"})
+            self.assertTrue(run["restore_settled"]["verified"])
             for step in run["generations"]:
                 self.assertGreater(step["stored_bytes"], 500_000)
         for name, step in record["runs"][2]["steps"].items():
@@ -69,6 +75,7 @@ class AComparison(Run):
         # Generations share nine files of ten.
         self.assertGreater(record["summary"]["tree"]["systems"]["siltfs"]["ratio"]["median"], 2)
         self.assertIn("passthrough_hp: left out", done.stdout)
+        self.assertIn("| settled afterwards |", done.stdout)
         for name in os.listdir(self.path("out")):
             with open(self.path("out", name), encoding="utf-8") as file:
                 self.assertNotIn(self.directory, file.read(), name)

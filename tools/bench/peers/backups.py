@@ -33,7 +33,19 @@ def run(system, workload, generations, surroundings, verify_all):
     restored = _restore(system, kind, generations[-1], surroundings, cold=True)
     for generation in generations[:-1] if verify_all else []:
         _restore(system, kind, generation, surroundings, cold=False)
-    return {"generations": stored, "restore": restored}
+    figures = {"generations": stored, "restore": restored}
+    if system.recompresses:
+        figures["settled"] = _recompress(system, surroundings)
+        figures["restore_settled"] = _restore(system, kind, generations[-1], surroundings, cold=True)
+    return figures
+
+
+def _recompress(system, surroundings):
+    with Step(surroundings, system.memory_limit) as step:
+        system.recompress(step)
+        figures = step.figures()
+    surroundings.settle()
+    return {**figures, "stored_bytes": system.stored_bytes()}
 
 
 def _store(system, kind, generation, surroundings):

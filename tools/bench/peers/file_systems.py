@@ -21,6 +21,7 @@ def _first_line(command):
 class Siltfs(FileSystem):
     name = role = "siltfs"
     workloads = ("tar", "tree", "metadata", "fio")
+    recompresses = True
 
     def unusable(self):
         program = os.path.join(self.options.siltfs, "siltfs")
@@ -48,6 +49,10 @@ class Siltfs(FileSystem):
 
     def stored_bytes(self):
         return self.disk_usage(self.store)
+
+    def recompress(self, step):
+        with step.timed("settle"):
+            step.run([self._program(), "settle", self.store])
 
     def details(self):
         done = subprocess.run([self._program(), "stat", "--json", self.store], capture_output=True, text=True,

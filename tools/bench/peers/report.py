@@ -54,7 +54,17 @@ def _backups(record, workload, summary):
                   "cold restore MB/s", f"CPU s, first / next {more}", "CPU s, restore", "peak RSS MB"],
                  _backup_rows(summary))
     yield ""
+    yield from _settled(summary)
     yield from _all_against(summary, lambda key: TARGETS[key][0], "best deduplicating peer")
+
+
+def _settled(summary):
+    rows = [[name, f"{found['stored_bytes']['median'] / MB:.1f}", f"{found['ratio']['median']:.2f}",
+             _rate(found["restore"]), f"{found['cpu']['median']:.1f}"]
+            for name, figures in summary["systems"].items() if (found := figures.get("settled"))]
+    if rows:
+        yield _table(["settled afterwards", "stored MB", "ratio", "cold restore MB/s", "CPU s of settling"], rows)
+        yield ""
 
 
 def _all_against(summary, name_of, title):

@@ -46,6 +46,14 @@ def _backup_figures(runs):
         "peak_rss_bytes": max(step["peak_rss_bytes"] for run in runs
                               for step in [*run["generations"], run["restore"]]),
     }
+    if "settled" in runs[0]:
+        found["settled"] = {
+            "stored_bytes": figure([run["settled"]["stored_bytes"] for run in runs]),
+            "ratio": figure([sum(step["bytes"] for step in run["generations"]) / run["settled"]["stored_bytes"]
+                             for run in runs]),
+            "cpu": figure([run["settled"]["cpu_seconds"] for run in runs]),
+            "restore": figure([_rate(run["restore_settled"]) for run in runs]),
+        }
     if nexts[0]:
         # A round's figure is the median of its generations; the range is that of all of them.
         every = [_rate(step) for steps in nexts for step in steps]
@@ -82,7 +90,8 @@ def _comparisons(systems, roles, role, keys_and_targets):
 def _steps(run):
     """All measured steps of a pass, of whatever workload."""
     if "generations" in run:
-        return [*run["generations"], run["restore"]]
+        later = [run[step] for step in ("settled", "restore_settled") if step in run]
+        return [*run["generations"], run["restore"], *later]
     return list(run.get("steps", run.get("jobs", {})).values())
 
 

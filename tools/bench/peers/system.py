@@ -43,6 +43,11 @@ class System:
     def close(self):
         """Ends whatever open() and create() have started; at every exit."""
 
+    recompresses = False  # whether what was stored can be made smaller later
+
+    def recompress(self, step):
+        """Makes what was stored as small as the system ever would in the background."""
+
     def details(self):
         """What the system itself has to say after a generation; not measured."""
         return None
