@@ -396,7 +396,7 @@ TEST_CASE("settling at once does not wait until the background may go on") {
   FileSystemOptions options;
   options.store = store.path;
   options.settle_in_background = true;
-  options.settle_after = std::chrono::milliseconds(20);
+  options.settle_after = std::chrono::milliseconds(500);
   auto opened = FileSystem::Open(store.env, options);
   REQUIRE_OK(opened);
   store.fs = std::move(opened).value();
