@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "fs/dedup/sealed_record.h"
@@ -243,10 +245,17 @@ void Recompressor::Work() {
   // takes locks that others wait for, and little time.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
-    std::thread([&] {
-      RunWhenIdle();
+    const auto work = [&] {
       prepared.emplace(PrepareSegment(id, [this] { return PaceInBackground(); }));
-    }).join();
+    };
+    try {
+      std::thread([&work] {
+        RunWhenIdle();
+        work();
+      }).join();
+    } catch (const std::system_error&) {  // the machine has no thread to spare
+      work();
+    }
     return *std::move(prepared);
   };
   int64_t not_before = INT64_MIN;
