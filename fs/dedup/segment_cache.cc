@@ -79,9 +79,10 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& se
   auto read = segment.reader->ReadBlockTable();
   if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
   if (!read.ok()) {
-    // What is, or may be, settled was sealed, whatever the file ends in by now.
-    const bool unsealed =
-        read.status().Is(StatusCode::kInvalidArgument) && segment.file == SegmentFile::kOriginal;
+    // What was settled was sealed, whatever the file ends in by now, and so was all that nobody
+    // writes to where there is a log.
+    const bool unsealed = read.status().Is(StatusCode::kInvalidArgument) && log_ == nullptr &&
+                          segment.file == SegmentFile::kOriginal;
     if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
     read.status().IgnoreError("the blocks say it, too");
     return ScannedTableOf(segment);
