@@ -7,11 +7,12 @@ namespace {
 
 constexpr size_t kOpenFiles = 64;
 constexpr size_t kHeadBytes = 8u << 20;
+constexpr size_t kTableBytes = 4u << 20;
 
 }  // namespace
 
 ChunkFinder::ChunkFinder(CheckContext& context)
-    : context_(context), readers_(kOpenFiles), heads_(kHeadBytes) {}
+    : context_(context), readers_(kOpenFiles), heads_(kHeadBytes), tables_(kTableBytes) {}
 
 Result<std::shared_ptr<SegmentReader>> ChunkFinder::Open(SegmentId segment) {
   if (auto reader = readers_.Get(segment)) return reader;
@@ -33,24 +34,58 @@ Result<ChunkFinder::HeadPtr> ChunkFinder::ReadHead(SegmentId segment, uint32_t o
   return head;
 }
 
+Result<ChunkFinder::TablePtr> ChunkFinder::TableOf(SegmentId segment) {
+  if (auto table = tables_.Get(segment)) return table;
+  SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
+  auto read = reader->ReadBlockTable();
+  if (read.ok()) {
+    auto table = std::make_shared<const Table>(Table{std::move(read).value()});
+    tables_.Put(segment, table, table->blocks.memory_bytes());
+    return table;
+  }
+  const SegmentRecord* record = context_.RecordOf(segment);
+  const bool unsealed =
+      read.status().Is(StatusCode::kInvalidArgument) && (record == nullptr || !record->sealed);
+  if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
+  read.status().IgnoreError("the walk of the segment tells of it");
+  return ScannedTableOf(segment);
+}
+
+Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
+  if (auto table = tables_.Get(segment); table && table->scanned) return table;
+  SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
+  SILTFS_ASSIGN_OR_RETURN(BlockTable scanned, reader->ScanBlockTable());
+  auto table = std::make_shared<const Table>(Table{std::move(scanned), true});
+  tables_.Put(segment, table, table->blocks.memory_bytes());
+  return table;
+}
+
 Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {
   auto hinted = ReadHead(location.segment, location.block_offset);
   if (hinted.ok() && (*hinted)->head.Covers(location.ordinal)) return hinted;
   if (!hinted.ok() && hinted.status().Is(StatusCode::kNotFound)) return HeadPtr();  // nor a segment
-  // The footer says it for sure.
-  SILTFS_ASSIGN_OR_RETURN(auto reader, Open(location.segment));
-  auto place = reader->FindBlock(location.ordinal);
-  if (!place.ok() || !*place) {
-    if (place.ok() || place.status().Is(StatusCode::kInvalidArgument)) {
-      if (hinted.ok()) return HeadPtr();
-      return std::move(hinted).status();
+  // The footer says it, and if that has rotted, the blocks do.
+  Status failure;
+  const auto nothing = [&]() -> Result<HeadPtr> {
+    if (!failure.ok()) return failure;
+    if (hinted.ok()) return HeadPtr();
+    return std::move(hinted).status();
+  };
+  for (const auto table_of : {&ChunkFinder::TableOf, &ChunkFinder::ScannedTableOf}) {
+    const auto table = (this->*table_of)(location.segment);
+    if (!table.ok()) {
+      if (table.status().Is(StatusCode::kInvalidArgument)) return nothing();
+      return table.status();
     }
-    return std::move(place).status();
+    const auto found = (*table)->blocks.Find(location.ordinal);
+    if (!found) continue;
+    auto head = ReadHead(location.segment, found->place.block_offset);
+    if (head.ok() && (*head)->head.Covers(location.ordinal)) return head;
+    if (head.ok()) continue;
+    failure = std::move(head).status();
+    failure.IgnoreError("the table may have rotted");
   }
-  SILTFS_ASSIGN_OR_RETURN(HeadPtr head, ReadHead(location.segment, (*place)->block_offset));
-  if (head->head.Covers(location.ordinal)) return head;
-  if (hinted.ok()) return HeadPtr();
-  return std::move(hinted).status();
+  return nothing();
 }
 
 Result<std::optional<ChunkRecord>> ChunkFinder::RecordAt(const Location& location) {

@@ -1,7 +1,8 @@
 // From a place in the segments to what the block's chunk table says of it; payloads are read only
 // for recipe nodes.
 //
-// Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 64 open files.
+// Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 4 MiB of block tables,
+// 64 open files.
 #pragma once
 
 #include <memory>
@@ -36,11 +37,20 @@ class ChunkFinder {
   // The block that holds the ordinal; null if there is none.
   Result<HeadPtr> HeadOf(const Location& location);
   Result<HeadPtr> ReadHead(SegmentId segment, uint32_t offset);
+  // The segment's footer has it, or, where that has rotted, the blocks themselves.
+  struct Table {
+    BlockTable blocks;
+    bool scanned = false;
+  };
+  using TablePtr = std::shared_ptr<const Table>;
+  Result<TablePtr> TableOf(SegmentId segment);
+  Result<TablePtr> ScannedTableOf(SegmentId segment);
 
   CheckContext& context_;
   const BlockCodec codec_;
   LruCache<SegmentId, SegmentReader> readers_;
   LruCache<uint64_t, const Head> heads_;
+  LruCache<SegmentId, const Table> tables_;
 };
 
 }  // namespace siltfs

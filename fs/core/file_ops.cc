@@ -58,6 +58,7 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
     if (inode.record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     const InodeRecord& record = inode.record;
     SILTFS_ASSIGN_OR_RETURN(count, content_.Read(record, inode.overlay, offset, out));
+    chunks_->NoteUse();
     if (record.IsRegular() && record.recipe_limit >= kWorthReadahead)
       chunks_->NoteRead(number, record.recipe, record.recipe_limit, offset, count);
     return Status::Ok();

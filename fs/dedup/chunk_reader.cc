@@ -143,9 +143,21 @@ Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool o
   }
   const uint32_t offset = (*place)->place.block_offset;
   if (!damage.ok() && offset == location.block_offset) return damage;
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
-                          ReadBlock(segment, offset, ExpectedBytes(**place)));
-  if (block->head().Covers(location.ordinal)) return Block{block, offset, segment.file};
+  auto block = ReadBlock(segment, offset, ExpectedBytes(**place));
+  if (block.ok() && (*block)->head().Covers(location.ordinal))
+    return Block{std::move(block).value(), offset, segment.file};
+  if (!block.ok() && !block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
+  // The table may have rotted.
+  auto scanned = segments_.FindBlockByScan(segment, location.ordinal);
+  if (!scanned.ok()) {
+    scanned.status().IgnoreError("what the table has led to says more");
+  } else if (*scanned && (*scanned)->place.block_offset != offset) {
+    const uint32_t found = (*scanned)->place.block_offset;
+    block = ReadBlock(segment, found, ExpectedBytes(**scanned));
+    if (block.ok() && (*block)->head().Covers(location.ordinal))
+      return Block{std::move(block).value(), found, segment.file};
+  }
+  if (!block.ok()) return std::move(block).status();
   // Between two blocks: what stood there was damaged when the segment was sealed.
   if (!damage.ok()) return damage;
   return Block();

@@ -445,9 +445,12 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail
   return ChunkBytes{found.block, found.bytes};
 }
 
+void ChunkStore::NoteUse() {
+  if (parts_->recompressor) parts_->recompressor->NoteUse();
+}
+
 void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                           uint64_t length) {
-  if (parts_->recompressor) parts_->recompressor->NoteUse();
   if (parts_->readahead) parts_->readahead->Note(file, recipe, limit, offset, length);
 }
 

@@ -99,6 +99,8 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   using Trail = ChunkReader::Trail;
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, Trail& trail);
 
+  // Files are read, if only small ones: what is done in the background makes way.
+  void NoteUse();
   // [offset, offset + length) of a file were read, whose first `limit` bytes are as `recipe` says:
   // whoever reads on in order will find the next chunks in memory (readahead.h). Costs little.
   void NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "fs/dedup/sealed_record.h"
@@ -78,8 +80,17 @@ Result<SettleOutcome> Recompressor::Settle() {
   const Prepare prepare = [this](SegmentId id) {
     return PrepareSegment(id, [this] { return CheckRunning(); });
   };
-  SILTFS_RETURN_IF_ERROR(Pass(prepare, outcome));
+  CountCallers(1);
+  const Status passed = Pass(prepare, outcome);
+  CountCallers(-1);
+  SILTFS_RETURN_IF_ERROR(passed);
   return outcome;
+}
+
+void Recompressor::CountCallers(int difference) {
+  MutexLock lock(mutex_);
+  callers_ += difference;
+  wakes_.NotifyAll();
 }
 
 Status Recompressor::Pass(const Prepare& prepare, SettleOutcome& outcome) {
@@ -221,12 +232,12 @@ bool Recompressor::Quiet() const {
 
 Status Recompressor::PaceInBackground() {
   MutexLock lock(mutex_);
-  if (options_.bytes_per_second > 0 && !stopping_) {
+  if (options_.bytes_per_second > 0 && !Unwanted()) {
     wakes_.WaitFor(mutex_, std::chrono::nanoseconds(1'000'000'000 * options_.piece_bytes /
                                                     options_.bytes_per_second));
   }
-  while (!stopping_ && !Quiet()) wakes_.WaitFor(mutex_, kPoll);
-  return stopping_ ? Interrupted(options_.store) : Status::Ok();
+  while (!Unwanted() && !Quiet()) wakes_.WaitFor(mutex_, kPoll);
+  return Unwanted() ? Interrupted(options_.store) : Status::Ok();
 }
 
 void Recompressor::Work() {
@@ -234,10 +245,17 @@ void Recompressor::Work() {
   // takes locks that others wait for, and little time.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
-    std::thread([&] {
-      RunWhenIdle();
+    const auto work = [&] {
       prepared.emplace(PrepareSegment(id, [this] { return PaceInBackground(); }));
-    }).join();
+    };
+    try {
+      std::thread([&work] {
+        RunWhenIdle();
+        work();
+      }).join();
+    } catch (const std::system_error&) {  // the machine has no thread to spare
+      work();
+    }
     return *std::move(prepared);
   };
   int64_t not_before = INT64_MIN;
@@ -248,7 +266,8 @@ void Recompressor::Work() {
       const auto poll = std::min<std::chrono::nanoseconds>(kPoll, options_.quiet + kShortest);
       if (!stopping_) wakes_.WaitFor(mutex_, poll);
       if (stopping_) return;
-      if (candidates_.empty() || !Quiet() || env_.MonotonicNanoseconds() < not_before) continue;
+      if (candidates_.empty() || Unwanted() || !Quiet() || env_.MonotonicNanoseconds() < not_before)
+        continue;
     }
     SettleOutcome outcome;
     const Status passed = Pass(prepare, outcome);

@@ -126,6 +126,9 @@ class Recompressor {
 
   void Work();
   bool Quiet() const;
+  // Whether the background ends what it is about: with its pauses it must not keep Settle waiting.
+  bool Unwanted() const SILTFS_REQUIRES(mutex_) { return stopping_ || callers_ > 0; }
+  void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
   Status PaceInBackground() SILTFS_EXCLUDES(mutex_);
 
   Env& env_;
@@ -145,6 +148,7 @@ class Recompressor {
   Mutex mutex_;
   CondVar wakes_;
   std::map<SegmentId, SegmentRecord> candidates_ SILTFS_GUARDED_BY(mutex_);
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;  // of Settle
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);
 };

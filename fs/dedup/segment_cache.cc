@@ -69,15 +69,50 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   return opened->reader->ReadFooterWindow(first_ordinal, count);
 }
 
-Result<std::shared_ptr<const BlockTable>> SegmentCache::TableOf(const OpenSegment& segment) {
+// Without the footer there are the blocks. Offsets that others know are of no use in a settled
+// segment's file, so that rot in the footer would cost all of its chunks.
+Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
     if (auto table = tables_.Get(TableKey(segment))) return table;
   }
-  SILTFS_ASSIGN_OR_RETURN(BlockTable read, segment.reader->ReadBlockTable());
-  auto table = std::make_shared<const BlockTable>(std::move(read));
-  if (cacheable) tables_.Put(TableKey(segment), table, table->memory_bytes());
+  auto read = segment.reader->ReadBlockTable();
+  if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
+  if (!read.ok()) {
+    // What was settled was sealed, whatever the file ends in by now, and so was all that nobody
+    // writes to where there is a log.
+    const bool unsealed = read.status().Is(StatusCode::kInvalidArgument) && log_ == nullptr &&
+                          segment.file == SegmentFile::kOriginal;
+    if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
+    read.status().IgnoreError("the blocks say it, too");
+    return ScannedTableOf(segment);
+  }
+  auto table = std::make_shared<const CachedTable>(CachedTable{std::move(read).value()});
+  if (cacheable) tables_.Put(TableKey(segment), table, table->blocks.memory_bytes());
   return table;
+}
+
+Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegment& segment) {
+  const bool cacheable = segment.file != SegmentFile::kUnknown;
+  if (cacheable) {
+    if (auto table = tables_.Get(TableKey(segment)); table && table->scanned) return table;
+  }
+  SILTFS_ASSIGN_OR_RETURN(BlockTable scanned, segment.reader->ScanBlockTable());
+  auto table = std::make_shared<const CachedTable>(CachedTable{std::move(scanned), true});
+  if (cacheable) tables_.Put(TableKey(segment), table, table->blocks.memory_bytes());
+  return table;
+}
+
+bool SegmentCache::HasWriter(const OpenSegment& segment) const {
+  return log_ != nullptr && segment.file == SegmentFile::kOriginal &&
+         log_->WriterOf(segment.id) != nullptr;
+}
+
+Result<std::optional<BlockTable::Found>> SegmentCache::FindBlockByScan(const OpenSegment& segment,
+                                                                       uint32_t ordinal) {
+  if (HasWriter(segment)) return std::optional<BlockTable::Found>();  // its table is in memory
+  SILTFS_ASSIGN_OR_RETURN(const auto table, ScannedTableOf(segment));
+  return table->blocks.Find(ordinal);
 }
 
 // What has a writer was not replaced when it was opened: only what has none is.
@@ -91,7 +126,7 @@ Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(const OpenSegme
     }
   }
   SILTFS_ASSIGN_OR_RETURN(auto table, TableOf(segment));
-  return table->Find(ordinal);
+  return table->blocks.Find(ordinal);
 }
 
 }  // namespace siltfs

@@ -54,6 +54,10 @@ class SegmentCache {
   // The block of this file that holds an ordinal, if the segment has it. Of an open segment's block
   // the end is not known: end_ordinal is that of the first chunk, and bytes 0.
   Result<std::optional<BlockTable::Found>> FindBlock(const OpenSegment& segment, uint32_t ordinal);
+  // The same by the blocks themselves, for who has not found the ordinal where FindBlock says: the
+  // block table is not verified when it is read. From then on FindBlock goes by them, too.
+  Result<std::optional<BlockTable::Found>> FindBlockByScan(const OpenSegment& segment,
+                                                           uint32_t ordinal);
 
   // Which file Open would open at this moment.
   SegmentFile FileOf(SegmentId segment) const SILTFS_EXCLUDES(files_mutex_);
@@ -73,7 +77,14 @@ class SegmentCache {
   static uint64_t TableKey(const OpenSegment& segment) {
     return uint64_t{segment.id} << 1 | (segment.file == SegmentFile::kSettled ? 1 : 0);
   }
-  Result<std::shared_ptr<const BlockTable>> TableOf(const OpenSegment& segment);
+  struct CachedTable {
+    BlockTable blocks;
+    bool scanned = false;  // made from the blocks, not from the footer
+  };
+  using CachedTablePtr = std::shared_ptr<const CachedTable>;
+  bool HasWriter(const OpenSegment& segment) const;
+  Result<CachedTablePtr> TableOf(const OpenSegment& segment);
+  Result<CachedTablePtr> ScannedTableOf(const OpenSegment& segment);
 
   Env& env_;
   const std::string store_;
@@ -81,7 +92,7 @@ class SegmentCache {
   const BlockCodec& codec_;
   const SegmentLog* const log_;
   LruCache<SegmentId, const OpenSegment> readers_;
-  LruCache<uint64_t, const BlockTable> tables_{kTableBytes};  // by TableKey
+  LruCache<uint64_t, const CachedTable> tables_{kTableBytes};  // by TableKey
 
   mutable SharedMutex files_mutex_;
   SegmentId replacing_ SILTFS_GUARDED_BY(files_mutex_) = kNoSegment;

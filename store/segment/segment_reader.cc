@@ -6,6 +6,7 @@
 #include "store/env/files.h"
 #include "store/segment/block_io.h"
 #include "store/segment/segment_files.h"
+#include "store/segment/segment_scan.h"
 
 namespace siltfs {
 namespace {
@@ -109,6 +110,25 @@ Result<BlockTable> SegmentReader::ReadBlockTable() const {
                                                  size_t{trailer.block_count} * kFooterBlockSize));
   return BlockTable{DecodeFooterBlocks(bytes), trailer.chunk_count, trailer.data_end,
                     trailer.plain_bytes};
+}
+
+Result<BlockTable> SegmentReader::ScanBlockTable() const {
+  BlockTable table;
+  ScanOptions options;
+  SILTFS_ASSIGN_OR_RETURN(options.committed_length, file_->Size());
+  options.on_damage = [](uint64_t, uint64_t, const Status&) { return Status::Ok(); };
+  SILTFS_ASSIGN_OR_RETURN(
+      const ScanResult scanned,
+      ScanBlocks(*file_, identity_, options, [&table](const BlockHead& head, uint32_t offset) {
+        table.blocks.push_back({offset, head.first_ordinal});
+        table.data_end = offset + head.total_bytes();
+        return Status::Ok();
+      }));
+  if (table.blocks.empty())
+    return Status(StatusCode::kCorruption, "no block of the segment is whole").At(path());
+  table.chunk_count = scanned.end_ordinal;
+  table.plain_bytes = scanned.plain_bytes;
+  return table;
 }
 
 Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes) const {

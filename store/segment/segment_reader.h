@@ -58,6 +58,9 @@ class SegmentReader {
   Result<std::optional<BlockPlace>> FindBlock(uint32_t ordinal) const;
   // All of the block table, 8 bytes a block, for who asks more than once. A hint, too.
   Result<BlockTable> ReadBlockTable() const;
+  // The same from the heads of all whole blocks, for where the footer has rotted: reads them, and
+  // what is damaged between them. kCorruption if there is none.
+  Result<BlockTable> ScanBlockTable() const;
 
   // The block at this offset. Everything about it is verified: both checksums, the segment it says
   // it is in, its length. One read if it takes no more than `expected_bytes` on flash.

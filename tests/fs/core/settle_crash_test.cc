@@ -129,7 +129,10 @@ TEST_CASE("a device that fails at any step of settling costs no file") {
     const bool closed = (*fs)->Close().ok();
     fs->reset();
     // An unmount leaves nothing to be resolved.
-    if (closed) settling.store.RequireFigures(*device);
+    if (closed) {
+      settling.store.RequireSound(*device);
+      settling.store.RequireFigures(*device);
+    }
     if (nth % 3 == 0) device->PowerCut();
     RequireWhole(settling.store, *device);
     if (!reached) {

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
+#include "fs/check/check_store.h"
 #include "fs/core/store_stats.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
@@ -354,6 +356,62 @@ TEST_CASE("a damaged segment is told of and left alone, and the others are settl
   REQUIRE_OK(after);
   CHECK(*after == *bytes);
   REQUIRE_OK((*opened)->Close());
+}
+
+TEST_CASE("a footer that rots costs no file, of a settled segment as of any other") {
+  const bool settled = GENERATE(false, true);
+  // Behind the blocks: in the chunk table, in the block table, in the trailer.
+  const uint64_t from_end = GENERATE(64 + 8 + 3, 64 + 3, 64, 40, 1);
+  INFO(fmt::format("settled: {}, {} bytes from the end", settled, from_end));
+  SettleOnDisk store;
+  store.WriteFiles(store.Begin(), 1, 20);
+  if (settled) REQUIRE_OK(store.fs->Settle());
+  store.End();
+  const std::string rotten = SegmentPath(store.path, 2);
+  const auto info = store.env.GetFileInfo(rotten);
+  REQUIRE_OK(info);
+  {
+    auto file = store.env.OpenFile(rotten, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    Bytes byte(1);
+    REQUIRE_OK((*file)->Read(info->size - from_end, byte));
+    byte[0] ^= 1;
+    REQUIRE_OK((*file)->Write(info->size - from_end, byte));
+  }
+  store.RequireFiles(store.Begin());
+  store.End();
+  std::set<std::string> findings;
+  CheckOptions options;
+  options.store = store.path;
+  options.data = true;
+  options.on_finding = [&findings](const Finding& finding) { findings.insert(finding.code); };
+  REQUIRE_OK(CheckStore(store.env, options));
+  REQUIRE(findings == std::set<std::string>{"segment-footer"});
+}
+
+TEST_CASE("settling at once does not wait until the background may go on") {
+  SettleOnDisk store(2u << 20);
+  store.WriteFiles(store.Begin(), 1, 200);
+  store.End();
+  FileSystemOptions options;
+  options.store = store.path;
+  options.settle_in_background = true;
+  options.settle_after = std::chrono::milliseconds(500);
+  auto opened = FileSystem::Open(store.env, options);
+  REQUIRE_OK(opened);
+  store.fs = std::move(opened).value();
+  while (ListSegments(store.env, store.path)->temporaries.empty()) std::this_thread::yield();
+  std::atomic<bool> ended = false;
+  std::thread reader([&] {
+    while (!ended) store.RequireFiles(*store.fs);
+  });
+  const auto report = store.fs->Settle();
+  ended = true;
+  reader.join();
+  REQUIRE_OK(report);
+  CHECK(report->awaiting_recompression_bytes < 4u << 20);
+  store.End();
+  store.RequireSound(store.env);
 }
 
 }  // namespace siltfs::testing
