@@ -118,6 +118,7 @@ TEST_CASE("a segment that is opened while its file is replaced is one file or th
       opened = segment.Open();
       return installed;
     });
+    REQUIRE_OK(installed);
     REQUIRE_OK(replaced);
     CHECK(opened->file == SegmentFile::kUnknown);
   }
