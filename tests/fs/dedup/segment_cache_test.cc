@@ -52,7 +52,9 @@ struct Replaced {
       REQUIRE_OK((*writer)->Append(*encoded, i + 1, 0));
     }
     REQUIRE_OK((*writer)->Seal());
-    REQUIRE(PrepareRewrite(env, kStore, {kUuid, kId}, codec, {})->worthwhile);
+    const auto prepared = PrepareRewrite(env, kStore, {kUuid, kId}, codec, {});
+    REQUIRE_OK(prepared);
+    REQUIRE(prepared->worthwhile);
   }
   Status Install() { return InstallRewrite(env, kStore, kId); }
   void Replace() {
@@ -69,7 +71,9 @@ struct Replaced {
       REQUIRE_OK(block);
       REQUIRE((*block)->head().Covers(ordinal));
     }
-    const uint32_t blocks = segment.reader->ReadTrailer()->block_count;
+    const auto trailer = segment.reader->ReadTrailer();
+    REQUIRE_OK(trailer);
+    const uint32_t blocks = trailer->block_count;
     if (segment.file == SegmentFile::kOriginal) REQUIRE(blocks == 8);
     if (segment.file == SegmentFile::kSettled) REQUIRE(blocks == 1);
   }
