@@ -28,7 +28,7 @@ bool IdleHeap::Trim() {
   const uint64_t now = Resident();
   uint64_t before = resident_;
   if (now < before) resident_ = before = now;
-  const bool trims = now >= before + kStep && FreeOnHeap() >= kStep;
+  const bool trims = now >= small_ && now >= before + kStep && FreeOnHeap() >= kStep;
   if (trims) {
     ReleaseFreePages();
     resident_ = Resident();

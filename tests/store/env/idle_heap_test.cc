@@ -16,7 +16,7 @@ TEST_CASE(
     "What is free between buffers in use is given back when the process has grown, and once") {
   constexpr size_t kSize = 48U << 10;  // below what the heap maps by itself
   constexpr size_t kCount = 1024;
-  IdleHeap heap;
+  IdleHeap heap(0);
   heap.Trim();  // what others have left
   const uint64_t before = ResidentBytes().value();
   std::vector<std::unique_ptr<uint8_t[]>> buffers;
@@ -33,8 +33,19 @@ TEST_CASE(
   CHECK_FALSE(heap.Trim());
 }
 
+TEST_CASE("A small process keeps what lies free on its heap") {
+  IdleHeap heap(UINT64_MAX);
+  std::vector<std::unique_ptr<uint8_t[]>> buffers;
+  for (size_t i = 0; i < 256; ++i) {
+    buffers.push_back(std::make_unique_for_overwrite<uint8_t[]>(48U << 10));
+    std::memset(buffers.back().get(), 1, 48U << 10);
+  }
+  for (size_t i = 0; i < buffers.size(); i += 2) buffers[i].reset();
+  CHECK_FALSE(heap.Trim());
+}
+
 TEST_CASE("A heap in use is left alone") {
-  IdleHeap heap;
+  IdleHeap heap(0);
   heap.Trim();
   std::vector<uint8_t> small(IdleHeap::kStep / 4, 1);
   CHECK_FALSE(heap.Trim());
