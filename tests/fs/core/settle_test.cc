@@ -29,6 +29,16 @@ struct SettleOnDisk : TemporaryDirectory, SettleStore {
     fs = std::move(opened).value();
     return *fs;
   }
+  // As the daemon does, but without waiting until nobody uses the store.
+  void BeginInBackground(std::chrono::milliseconds after = std::chrono::milliseconds(0)) {
+    FileSystemOptions options;
+    options.store = path;
+    options.settle_in_background = true;
+    options.settle_after = after;
+    auto opened = FileSystem::Open(env, options);
+    REQUIRE_OK(opened);
+    fs = std::move(opened).value();
+  }
   void End() {
     REQUIRE_OK(fs->Close());
     fs.reset();
@@ -286,13 +296,7 @@ TEST_CASE("segments are settled in the background when nothing is written") {
   SettleOnDisk store;
   store.WriteFiles(store.Begin(), 1, 20);
   store.End();
-  FileSystemOptions options;
-  options.store = store.path;
-  options.settle_in_background = true;
-  options.settle_after = std::chrono::milliseconds(0);
-  auto opened = FileSystem::Open(store.env, options);
-  REQUIRE_OK(opened);
-  store.fs = std::move(opened).value();
+  store.BeginInBackground();
   while (store.Stats().awaiting_recompression_bytes > 128u << 10) std::this_thread::yield();
   store.RequireFiles(*store.fs);
   store.End();
@@ -304,13 +308,7 @@ TEST_CASE("an unmount does not wait for the background") {
   SettleOnDisk store;
   store.WriteFiles(store.Begin(), 1, 40);
   store.End();
-  FileSystemOptions options;
-  options.store = store.path;
-  options.settle_in_background = true;
-  options.settle_after = std::chrono::milliseconds(0);
-  auto opened = FileSystem::Open(store.env, options);
-  REQUIRE_OK(opened);
-  store.fs = std::move(opened).value();
+  store.BeginInBackground();
   const uint64_t all = store.Stats().awaiting_recompression_bytes;
   while (store.Stats().awaiting_recompression_bytes == all) std::this_thread::yield();
   store.End();
@@ -393,13 +391,7 @@ TEST_CASE("settling at once does not wait until the background may go on") {
   SettleOnDisk store(2u << 20);
   store.WriteFiles(store.Begin(), 1, 200);
   store.End();
-  FileSystemOptions options;
-  options.store = store.path;
-  options.settle_in_background = true;
-  options.settle_after = std::chrono::milliseconds(500);
-  auto opened = FileSystem::Open(store.env, options);
-  REQUIRE_OK(opened);
-  store.fs = std::move(opened).value();
+  store.BeginInBackground(std::chrono::milliseconds(500));
   while (ListSegments(store.env, store.path)->temporaries.empty()) std::this_thread::yield();
   std::atomic<bool> ended = false;
   std::thread reader([&] {
