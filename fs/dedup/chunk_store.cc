@@ -160,10 +160,11 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   std::vector<std::pair<SegmentId, SegmentRecord>> to_settle;
   std::vector<SegmentId> settled;
   for (auto [id, record] : records) {
-    if (record.settled) settled.push_back(id);
-    // What is sealed only now has its record with the next commit.
-    else if (record.sealed)
+    if (record.settled) {
+      settled.push_back(id);
+    } else if (record.sealed) {  // what is sealed below has its record with the next commit
       to_settle.emplace_back(id, record);
+    }
     if (p.log && !record.sealed && record.chunks > 0) {
       SILTFS_ASSIGN_OR_RETURN(record, p.ResumeOrSeal(id, record));
     }

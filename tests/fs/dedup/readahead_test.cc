@@ -81,6 +81,17 @@ uint64_t Decoded(StoreUnderTest& store) { return store.chunks().read_stats().blo
 size_t Ahead(StoreUnderTest& store) { return store.chunks().read_stats().blocks_ahead; }
 size_t CountBlocks(StoreUnderTest& store) { return AllBlocks(store).size(); }
 
+// How many of the chunks from `begin` to `end` are not got as they were put, one after another.
+int CountWrong(ChunkStore& store, const PutChunks& put, size_t begin, size_t end) {
+  ChunkStore::Trail trail;
+  int wrong = 0;
+  for (size_t i = begin; i < end; ++i) {
+    auto got = store.Get(put.names[i], kChunkBytes, trail);
+    if (!got.ok() || !std::ranges::equal(got->bytes, put.chunks[i])) ++wrong;
+  }
+  return wrong;
+}
+
 // Put, and nothing of it in memory.
 PutChunks PutCold(StoreUnderTest& store, uint64_t seed, size_t count) {
   store.Open();
@@ -362,12 +373,9 @@ TEST_CASE("threads that read in order, here and there, get what was put") {
         const uint64_t file = t / 2;
         size_t at = random.Below(800);
         for (int reads = 0; reads < 12; ++reads) {
-          ChunkStore::Trail trail;
           const size_t begin = at;
-          for (; at < std::min<size_t>(begin + 6, put.chunks.size()); ++at) {
-            auto got = store.chunks().Get(put.names[at], kChunkBytes, trail);
-            if (!got.ok() || !std::ranges::equal(got->bytes, put.chunks[at])) ++wrong;
-          }
+          at = std::min<size_t>(begin + 6, put.chunks.size());
+          wrong += CountWrong(store.chunks(), put, begin, at);
           store.chunks().NoteRead(file, recipe, recipe.size(), begin * kChunkBytes,
                                   (at - begin) * kChunkBytes);
         }
@@ -421,12 +429,9 @@ TEST_CASE("threads that read while segments are settled get what was put") {
         last = settled;
         size_t at = random.Below(put.chunks.size());
         for (int reads = 0; reads < 12; ++reads) {
-          ChunkStore::Trail trail;
           const size_t begin = at;
-          for (; at < std::min<size_t>(begin + 6, put.chunks.size()); ++at) {
-            auto got = store.chunks().Get(put.names[at], kChunkBytes, trail);
-            if (!got.ok() || !std::ranges::equal(got->bytes, put.chunks[at])) ++wrong;
-          }
+          at = std::min<size_t>(begin + 6, put.chunks.size());
+          wrong += CountWrong(store.chunks(), put, begin, at);
           if (t > 0) {
             store.chunks().NoteRead(t, recipe, recipe.size(), begin * kChunkBytes,
                                     (at - begin) * kChunkBytes);
