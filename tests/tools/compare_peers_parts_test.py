@@ -117,6 +117,12 @@ class AStep(Scratch):
             with self.assertRaisesRegex(measure.CommandFailed, "exit code 3: out of luck"):
                 step.run(["sh", "-c", "echo out of luck >&2; exit 3"])
 
+    def test_ends_a_command_that_goes_on_for_too_long(self):
+        with Surroundings(self.directory, patience=0) as surroundings, measure.Step(surroundings) as step:
+            with self.assertRaisesRegex(measure.CommandFailed, "sleep 1000: no end after 0 s$"):
+                step.run(["sleep", "1000"])
+            self.assertFalse(step.group.pids())
+
     def test_keeps_a_daemon_within_its_memory(self):
         with Surroundings(self.directory) as surroundings:
             try:
