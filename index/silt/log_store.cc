@@ -140,6 +140,8 @@ void LogStore::DropWritten() {
   written_pages_ = sealed_pages_;
 }
 
+void LogStore::BeginSync() const { file_->BeginSync(0, OffsetOfPage(written_pages_)); }
+
 Status LogStore::Sync() const { return file_->Sync(); }
 
 // --- Replay ---

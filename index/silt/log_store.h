@@ -115,6 +115,8 @@ class LogStore {
   // call).
   Status WriteOut() const;
   void DropWritten();
+  // BeginSync has the device begin with what was written out (File::BeginSync).
+  void BeginSync() const;
   Status Sync() const;
 
   // --- Replay ---

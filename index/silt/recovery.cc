@@ -299,6 +299,7 @@ Status Recovery::Settle(const FoundLog& found) {
   const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
   if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(found.file->Truncate(end));
   uint64_t at = uint64_t{found.durable_pages} * kPageSize;
+  if (replayed.all_valid && at >= end) return Status::Ok();
   Bytes pages(at < end ? std::min<uint64_t>(kRewriteBytes, end - at) : 0);
   while (at < end) {
     const MutableByteView piece =
@@ -308,7 +309,6 @@ Status Recovery::Settle(const FoundLog& found) {
     bytes_written_ += piece.size();
     at += piece.size();
   }
-  if (replayed.all_valid && replayed.valid_pages == 0) return Status::Ok();
   return found.file->Sync();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "index/silt/entry_merge.h"
+#include "index/silt/parallel_jobs.h"
 #include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/verify.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr size_t kFewLookups = 3;
 // As many calls of Get as may come at once again and again.
 constexpr size_t kMostIdleReaders = 4;
+// A sync waits for the device, and beside other work for a processor as well.
+constexpr size_t kSyncingThreads = 8;
 
 }  // namespace
 
@@ -352,16 +355,22 @@ Status SiltEngine::MakeOwnerDurable() {
 
 // All logs with pages that are not synced, but those that have been converted meanwhile.
 Status SiltEngine::SyncLogs() {
+  std::vector<std::shared_ptr<const LogStore>> logs;
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
     const Partition::Pin pin = stores_.partition(p).Get();
-    auto sync = [&](const LogStore& log) {
-      if (!unsynced_.contains(log.id())) return Status::Ok();
-      Status synced = log.Sync();
-      return synced.ok() ? synced : Stop(std::move(synced));
+    const auto add = [&](const std::shared_ptr<const LogStore>& log) {
+      if (unsynced_.contains(log->id())) logs.push_back(log);
     };
-    for (const auto& log : pin.version->logs) SILTFS_RETURN_IF_ERROR(sync(*log));
-    SILTFS_RETURN_IF_ERROR(sync(*pin.active));
+    std::for_each(pin.version->logs.begin(), pin.version->logs.end(), add);
+    add(pin.active);
   }
+  // The device has all of them before the first is waited for: a file system with a journal then
+  // makes most of them durable with one commit of it, instead of one for each.
+  for (const auto& log : logs) log->BeginSync();
+  ParallelJobs syncing(logs.size(), options_.background ? kSyncingThreads : 0,
+                       [&](size_t i) { return logs[i]->Sync(); });
+  Status synced = syncing.Finish();
+  if (!synced.ok()) return Stop(std::move(synced));
   unsynced_.clear();
   return Status::Ok();
 }

@@ -15,7 +15,14 @@ class HookFile : public File {
     return base_->Read(offset, out);
   }
   Status Write(uint64_t offset, ByteView data) override { return base_->Write(offset, data); }
-  Status Sync() override { return base_->Sync(); }
+  Status Sync() override {
+    env_.on_sync(path());
+    return base_->Sync();
+  }
+  void BeginSync(uint64_t offset, uint64_t size) override {
+    env_.on_begin_sync(path());
+    base_->BeginSync(offset, size);
+  }
   Status Truncate(uint64_t size) override { return base_->Truncate(size); }
   Status Preallocate(uint64_t size) override { return base_->Preallocate(size); }
   Result<uint64_t> Size() const override { return base_->Size(); }

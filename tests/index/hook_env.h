@@ -22,6 +22,8 @@ class HookEnv : public Env {
 
   Hook on_open = [](const std::string&) {};
   Hook on_read = [](const std::string&) {};  // of a File, or of a queue
+  Hook on_begin_sync = [](const std::string&) {};
+  Hook on_sync = [](const std::string&) {};
   Hook on_list = [](const std::string&) {};
   std::function<void()> on_queue = [] {};  // is made
 

@@ -343,6 +343,22 @@ TEST_CASE("what a failed sync dropped is written once more when the process has 
   CheckNumbers(*index, 0, 300);
 }
 
+TEST_CASE("an index that was closed is opened without a write or a sync of its logs") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 2;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 1000, 1);
+    REQUIRE_OK(index->Close());
+  }
+  fixture.env.FailCall({.calls = SimCall::kWrite | SimCall::kSync | SimCall::kTruncate,
+                        .sticky = true,
+                        .path_part = ".log"});
+  auto index = fixture.Open();
+  CHECK(index->durable_sequence() == 1);
+  CheckNumbers(*index, 0, 1000);
+}
+
 TEST_CASE("stores without a manifest are refused, not removed") {
   ThreeLogs fixture;
   REQUIRE_OK(fixture.env.RemoveFile(JoinPath(SiltFixture::kDirectory, "manifest")));

@@ -1,5 +1,5 @@
-// What an index that has threads does at the same time while it is opened; what it does one by one
-// where it has none.
+// What an index that has threads does at the same time while it is opened and when it is made
+// durable; what it does one by one where it has none.
 #include <algorithm>
 #include <atomic>
 
@@ -223,6 +223,40 @@ TEST_CASE("a lookup in stores without filters reads ahead, and counts what it re
   CheckNumbers(*index, Closed::kNames - 2000, 2000);
   CHECK(index->stats().flash_reads - counted_before == reads - reads_before);
   CHECK((queues > 0) == fixture.options.background);
+}
+
+TEST_CASE("logs are made durable side by side, and the device has all of them before") {
+  Closed fixture(2);
+  auto index = fixture.OpenHooked();
+  PutNumbers(*index, Closed::kNames, 100, 2);
+  Gathering gathering(4);
+  std::atomic<int> begun{0};
+  fixture.hooks.on_begin_sync = [&](const std::string& path) { begun += path.ends_with(".log"); };
+  fixture.hooks.on_sync = [&](const std::string& path) {
+    if (!path.ends_with(".log")) return;
+    CHECK(begun == 4);
+    gathering.Come();
+  };
+  REQUIRE_OK(index->Flush());
+  CHECK(gathering.complete());
+}
+
+TEST_CASE("a log that can't be made durable fails the flush, whichever it is") {
+  Closed fixture(2);
+  const auto logs = fixture.Files(StoreKind::kLog);
+  REQUIRE(logs.size() == 4);
+  for (const StoreFileId& log : logs) {
+    {
+      auto index = fixture.OpenHooked();
+      REQUIRE_OK(index->WaitUntilOpen());
+      PutNumbers(*index, Closed::kNames, 100, 2);
+      fixture.env.FailCall({.calls = SimCall::kSync, .path_part = StoreFileName(log)});
+      REQUIRE_CODE(index->Flush(), kIoError);
+      fixture.env.ClearFaults();
+      CHECK(index->durable_sequence() < 2);
+    }
+    REQUIRE_OK(fixture.OpenHooked()->Close());
+  }
 }
 
 }  // namespace siltfs::testing
