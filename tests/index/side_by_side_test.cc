@@ -231,14 +231,16 @@ TEST_CASE("logs are made durable side by side, and the device has all of them be
   PutNumbers(*index, Closed::kNames, 100, 2);
   Gathering gathering(4);
   std::atomic<int> begun{0};
+  std::atomic<int> fewest_begun{4};
   fixture.hooks.on_begin_sync = [&](const std::string& path) { begun += path.ends_with(".log"); };
   fixture.hooks.on_sync = [&](const std::string& path) {
     if (!path.ends_with(".log")) return;
-    CHECK(begun == 4);
+    if (begun < fewest_begun) fewest_begun = begun.load();
     gathering.Come();
   };
   REQUIRE_OK(index->Flush());
   CHECK(gathering.complete());
+  CHECK(fewest_begun == 4);
 }
 
 TEST_CASE("a log that can't be made durable fails the flush, whichever it is") {
