@@ -98,6 +98,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.report = options.report;
   chunk_options.settle_after = options.settle_after;
+  if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kSettledBlockPlainBytes;
   return chunk_options;
 }
 

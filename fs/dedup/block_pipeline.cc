@@ -42,19 +42,42 @@ Result<BlockPipeline::Outcome> BlockPipeline::Add(SegmentKind kind, const ChunkR
                open->content.records.size() == kMaxBlockChunks)) {
     Submit(std::exchange(open, nullptr));
   }
-  if (!open) {
-    open = std::make_shared<Block>();
-    open->kind = kind;
-    open->content.plain.reserve(
-        std::min<size_t>(options_.block_plain_bytes + options_.chunk_max, kMaxBlockPlainBytes));
+  if (!open) open = NewBlock(kind, options_.block_plain_bytes);
+  if (open->content.plain.size() + bytes.size() > open->content.plain.capacity()) {
+    open = Grown(*open, open->content.plain.size() + bytes.size());
   }
   PlainBlock& content = open->content;
   pending_[record.name] = {record.tag, static_cast<uint32_t>(content.plain.size()), record.length,
                            open};
   content.plain.insert(content.plain.end(), bytes.begin(), bytes.end());
   content.records.push_back(record);
-  if (content.plain.size() >= options_.block_plain_bytes) Submit(std::exchange(open, nullptr));
+  if (IsComplete(*open)) Submit(std::exchange(open, nullptr));
   return Outcome::kAdded;
+}
+
+BlockPipeline::BlockPtr BlockPipeline::NewBlock(SegmentKind kind, size_t plain_bytes) const {
+  BlockPtr block = std::make_shared<Block>();
+  block->kind = kind;
+  block->content.plain.reserve(
+      std::min<size_t>(plain_bytes + options_.chunk_max, kMaxBlockPlainBytes));
+  return block;
+}
+
+BlockPipeline::BlockPtr BlockPipeline::Grown(const Block& block, size_t plain_bytes) {
+  BlockPtr grown = NewBlock(block.kind, std::max(plain_bytes, options_.idle_block_plain_bytes));
+  grown->content.plain.insert(grown->content.plain.end(), block.content.plain.begin(),
+                              block.content.plain.end());
+  grown->content.records = block.content.records;
+  for (const ChunkRecord& record : grown->content.records) pending_[record.name].block = grown;
+  return grown;
+}
+
+bool BlockPipeline::IsComplete(const Block& block) const {
+  const size_t size = block.content.plain.size();
+  if (size < options_.block_plain_bytes) return false;
+  const size_t most = options_.idle_block_plain_bytes;
+  return block.kind != SegmentKind::kData || size >= most ||
+         bytes_on_the_way_ > options_.worker_threads * most;
 }
 
 void BlockPipeline::Submit(BlockPtr block) {

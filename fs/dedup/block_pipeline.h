@@ -2,6 +2,9 @@
 // on worker threads, appends them to the segment log in the order in which they filled, and enters
 // their chunks into the index.
 //
+// A larger block takes less space and more to read a chunk of. While little is on its way, so that
+// the workers would soon wait, a full block goes on growing.
+//
 // A chunk is *pending* from Add until its index entry is made; until then it is found here, by name
 // and tag, and its bytes can be had here. Its name and tag are remembered for a while longer, for
 // the sake of those who looked into the index just before the entry was made: two chunks of one
@@ -37,6 +40,10 @@ class BlockPipeline {
     size_t worker_threads = 2;
     size_t capacity_bytes = 8u << 20;
     size_t block_plain_bytes = 128u << 10;  // a block is full when it holds this much
+    // A block of data grows to this while no more than this for each worker is on its way; no
+    // larger than block_plain_bytes: it does not, and which chunks share a block depends on no
+    // thread's pace.
+    size_t idle_block_plain_bytes = 0;
     size_t chunk_max = 64u << 10;
     Compression compression;  // of data blocks; nodes stay as they are
   };
@@ -87,6 +94,12 @@ class BlockPipeline {
   static constexpr size_t kRememberedChunks = 4096;
 
   void Work();
+  BlockPtr NewBlock(SegmentKind kind, size_t plain_bytes) const;
+  // The same block with room for so many bytes, or for as many as it may grow to; whoever reads the
+  // bytes of the old one keeps them.
+  BlockPtr Grown(const Block& block, size_t plain_bytes) SILTFS_REQUIRES(mutex_);
+  // Has to be submitted: it is full, and should not grow or can't.
+  bool IsComplete(const Block& block) const SILTFS_REQUIRES(mutex_);
   void Submit(BlockPtr block) SILTFS_REQUIRES(mutex_);
   Status Encode(const Block& block, EncodedBlock& encoded) const;
   // The names of an appended block are pending no more, but remembered; the oldest are forgotten.

@@ -185,6 +185,7 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     pipeline_options.worker_threads = p.options.worker_threads;
     pipeline_options.capacity_bytes = p.options.pipeline_bytes;
     pipeline_options.block_plain_bytes = superblock.block_plain_bytes;
+    pipeline_options.idle_block_plain_bytes = p.options.idle_block_plain_bytes;
     pipeline_options.chunk_max = std::max<size_t>(superblock.chunk_max, kMaxNodeBytes);
     pipeline_options.compression = IngestCompression(superblock.compression);
     p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);

@@ -59,6 +59,7 @@ struct ChunkStoreOptions {
   uint64_t sha1_collisions = 0;                       // met so far
   size_t worker_threads = 2;                          // that compress and append
   size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
+  size_t idle_block_plain_bytes = 0;                  // BlockPipeline::Options
   size_t block_cache_bytes = 10u << 20;               // decoded blocks
   size_t readahead_threads = 2;                       // 0: no readahead
   size_t window_cache_bytes = 5u << 20;               // footer windows

@@ -58,6 +58,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
   made.store = options.store;
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
+  made.dense_when_idle = true;
   made.settle_in_background = true;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;

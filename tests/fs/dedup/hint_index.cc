@@ -41,10 +41,22 @@ Status HintIndex::GetImpl(std::span<const ChunkName> names,
 Status HintIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete) {
   {
     MutexLock lock(mutex_);
+    while (held_) let_go_.Wait(mutex_);
     if (!put_failure_.ok()) return put_failure_;
     for (const IndexEntry& entry : entries) lies_.erase(entry.name);
   }
   return inner_->Put(entries, complete + 1);
+}
+
+void HintIndex::HoldPuts() {
+  MutexLock lock(mutex_);
+  held_ = true;
+}
+
+void HintIndex::LetPutsGo() {
+  MutexLock lock(mutex_);
+  held_ = false;
+  let_go_.NotifyAll();
 }
 
 void HintIndex::FailFlushes(Status failure) {

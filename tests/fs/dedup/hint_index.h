@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "index/chunk_index.h"
+#include "store/base/thread_annotations.h"
 
 namespace siltfs::testing {
 
@@ -22,6 +23,9 @@ class HintIndex : public ChunkIndex {
   void FailPuts(Status failure);
   void FailGets(Status failure);
   void FailFlushes(Status failure);
+  // Puts wait from now on, until they are let go.
+  void HoldPuts();
+  void LetPutsGo();
 
  private:
   Status GetImpl(std::span<const ChunkName> names,
@@ -45,6 +49,8 @@ class HintIndex : public ChunkIndex {
   Status put_failure_ SILTFS_GUARDED_BY(mutex_);
   Status get_failure_ SILTFS_GUARDED_BY(mutex_);
   Status flush_failure_ SILTFS_GUARDED_BY(mutex_);
+  CondVar let_go_;
+  bool held_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace siltfs::testing

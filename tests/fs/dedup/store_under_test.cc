@@ -126,6 +126,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.sha1_collisions = committed_.collisions;
   options.worker_threads = settings_.worker_threads;
   options.pipeline_bytes = settings_.pipeline_bytes;
+  options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;
   options.block_cache_bytes = settings_.block_cache_bytes;
   options.window_cache_bytes = settings_.window_cache_bytes;
   options.minimum_free_bytes = settings_.minimum_free_bytes;

@@ -31,6 +31,7 @@ struct StoreSettings {
   Compression compression;
   size_t worker_threads = 2;
   size_t pipeline_bytes = 256u << 10;
+  size_t idle_block_plain_bytes = 0;
   size_t block_cache_bytes = 256u << 10;
   size_t window_cache_bytes = 256u << 10;
   uint64_t minimum_free_bytes = 0;
