@@ -88,6 +88,8 @@ struct IndexStats {
   uint64_t entry_bytes_put = 0;  // 32 a put entry or deletion
   uint64_t flash_bytes_written = 0;
   uint64_t damaged_pages = 0;  // whose entries were dropped, while opening or since
+  // Of what only spares reads, found damaged while opening or since, and done without.
+  uint64_t damaged_filters = 0;
   uint64_t conversions = 0;    // of a component store into one of another kind
   uint64_t merges = 0;
   uint64_t merge_backlog = 0;  // component stores waiting for their conversion

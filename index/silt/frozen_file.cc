@@ -67,16 +67,8 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   return info;
 }
 
-// Reads any range by whole 4 KiB blocks, as direct access asks for.
-Result<Bytes> ReadRange(const File& file, uint64_t offset, size_t size) {
-  const uint64_t begin = offset / kPageSize * kPageSize;
-  AlignedBuffer buffer(offset + size - begin);
-  SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(begin, buffer.view()));
-  if (begin + got < offset + size) {
-    return Status(StatusCode::kCorruption, "ends before its end").At(file.path(), offset);
-  }
-  const auto first = buffer.view().begin() + static_cast<ptrdiff_t>(offset - begin);
-  return Bytes(first, first + static_cast<ptrdiff_t>(size));
+uint64_t ChecksumOfFooter(std::string_view footer) {
+  return Decoder(AsBytes(footer).last(kChecksumSize)).U64();
 }
 
 uint64_t OffsetOfPayload(const FrozenFileInfo& info) {
@@ -168,8 +160,10 @@ Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   info.pages = static_cast<uint32_t>(written_ / kPageSize);
   info.payload_bytes = payload.size();
   info.payload_checksum = Checksum(payload);
+  const std::string footer = EncodeFooter(info);
+  footer_checksum_ = ChecksumOfFooter(footer);
   Encoder out;
-  out.Raw(page_checksums_).Raw(payload).Raw(EncodeFooter(info));
+  out.Raw(page_checksums_).Raw(payload).Raw(footer);
   throttle_.Pay(out.size());
   SILTFS_RETURN_IF_ERROR(file_->Write(written_, out.view()));
   written_ += out.size();
@@ -187,7 +181,8 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
   if (file == nullptr) return Status(StatusCode::kNotFound, "is missing").At(path);
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   if (size < kFooterSize) return Status(StatusCode::kCorruption, "is too short").At(path);
-  SILTFS_ASSIGN_OR_RETURN(const Bytes footer, ReadRange(*file, size - kFooterSize, kFooterSize));
+  SILTFS_ASSIGN_OR_RETURN(const Bytes footer,
+                          ReadStoreRange(*file, size - kFooterSize, kFooterSize));
   auto info = DecodeFooter(footer);
   if (!info.ok()) return std::move(info).status().At(path);
   // The first two, lest the sum wraps.
@@ -200,13 +195,15 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
 
 uint64_t FrozenFile::size() const { return SizeOf(info_); }
 
+uint64_t FrozenFile::footer_checksum() const { return ChecksumOfFooter(EncodeFooter(info_)); }
+
 Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   if (info_.payload_bytes > most_bytes) {
     return Status(StatusCode::kCorruption, "has a filter or trie of an impossible size")
         .At(file_->path(), OffsetOfPayload(info_));
   }
   SILTFS_ASSIGN_OR_RETURN(Bytes payload,
-                          ReadRange(*file_, OffsetOfPayload(info_), info_.payload_bytes));
+                          ReadStoreRange(*file_, OffsetOfPayload(info_), info_.payload_bytes));
   if (Checksum(payload) != info_.payload_checksum) {
     return Status(StatusCode::kCorruption, "has a filter or trie with a wrong checksum")
         .At(file_->path(), OffsetOfPayload(info_));
@@ -246,8 +243,8 @@ Status FrozenFileScan::ReadBatch() {
   if (end > checksums_first_ + checksums_.size() / kChecksumSize) {
     const uint32_t count = std::min(info.pages - next_, kChecksumsAtOnce);
     SILTFS_ASSIGN_OR_RETURN(
-        checksums_, ReadRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
-                              count * kChecksumSize));
+        checksums_, ReadStoreRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
+                                   count * kChecksumSize));
     checksums_first_ = next_;
   }
   batch_first_ = next_;

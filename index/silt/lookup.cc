@@ -21,6 +21,7 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   for (const auto& store : version_->hashes) {
     if (store->filter() != nullptr) store->filter()->Prefetch(hash_);
   }
+  if (version_->sorted) version_->sorted->Prefetch(hash_);
 }
 
 void Lookup::NextStore() {
@@ -68,6 +69,7 @@ void Lookup::FindCandidates() {
     candidates_ = by_page_ ? store.PagesOf(hash_) : store.filter()->Find(hash_);
   } else {
     by_page_ = true;
+    if (!version_->sorted->MayContain(hash_)) return;
     const OrderKey key{hash_, *name_};
     if (version_->sorted->trie() != nullptr) {
       candidates_.Add(version_->sorted->PageOf(key));
@@ -123,6 +125,7 @@ std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
   }
   if (version_->SortedEntries() == 0) return reads;
   const SortedStore& sorted = *version_->sorted;
+  if (!sorted.MayContain(hash_)) return reads;
   const OrderKey key{hash_, *name_};
   if (sorted.trie() != nullptr) {
     add(sorted.file(), sorted.PageOf(key));

@@ -5,6 +5,7 @@
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/frozen_file.h"
 #include "index/silt/log_page.h"
+#include "index/silt/ribbon_file.h"
 
 namespace siltfs {
 namespace {
@@ -13,8 +14,9 @@ namespace {
 constexpr unsigned kLeastBucketBits = 8;
 constexpr unsigned kMaxUnfilteredStores = 16;
 constexpr uint64_t kLeastSortBytes = 64U << 10;
-// Two scans, and what is being written.
-constexpr uint64_t kMergeBuffers = (2 * (kFrozenBatchPages + 1) + 32) * kPageSize;
+// Two scans, and what is being written: entries, and the filter.
+constexpr uint64_t kMergeBuffers =
+    (2 * (kFrozenBatchPages + 1) + 32) * kPageSize + RibbonFileWriter::kMostMemory;
 
 // Threads, queues, lists, and what the allocator can't give back.
 constexpr uint64_t kOverhead = 512U << 10;

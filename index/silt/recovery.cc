@@ -331,6 +331,7 @@ Status Recovery::RemoveOrphans() {
     const PartitionRecord& record = manifest_.partitions[p];
     for (const uint64_t id : record.hash_ids) used.insert({StoreKind::kHash, p, id});
     used.insert({StoreKind::kSorted, p, record.sorted_id});
+    used.insert({StoreKind::kFilter, p, record.sorted_id});
     for (const FoundLog& found : states_[p].found) used.insert(found.log->file_id());
   }
   for (const StoreFileId& file : files_) {

@@ -15,7 +15,36 @@ constexpr uint64_t kStoreBytes = 1024;
 constexpr size_t kLoadedTogether = 64;
 constexpr size_t kLoadingThreads = 8;
 
+// HashStores' filters that slices leave room for: about what is converted at once.
+constexpr uint64_t kFiltersToCome = 8;
+
+// What a slice is read with, in each thread.
+constexpr uint64_t kReadBytes = 72U << 10;
+
+// What slices leave free.
+uint64_t BytesToCome(const MemoryPlan& plan, bool threads) {
+  const uint64_t filter = (kBucketWays << plan.bucket_bits) * sizeof(uint16_t);
+  return kFiltersToCome * filter + (threads ? kLoadingThreads * kReadBytes : 0);
+}
+
 }  // namespace
+
+// --- What there is ---
+
+const StoreFileId& Residency::Item::file_id() const {
+  if (kind == Kind::kFilter) return hash->file_id();
+  return kind == Kind::kTrie ? sorted->file_id() : sorted->filter_file()->id();
+}
+
+uint64_t Residency::Item::bytes() const {
+  if (kind == Kind::kFilter) return hash->filter_bytes();
+  return kind == Kind::kTrie ? sorted->trie_bytes() : sorted->filter_file()->shape().slice_bytes();
+}
+
+bool Residency::Item::resident() const {
+  if (kind == Kind::kFilter) return hash->filter() != nullptr;
+  return kind == Kind::kTrie ? sorted->trie() != nullptr : sorted->filter_slices() > slice;
+}
 
 Residency::Choice Residency::Choose() const {
   Choice choice;
@@ -24,59 +53,48 @@ Residency::Choice Residency::Choose() const {
     const auto version = stores_.partition(p).Get().version;
     for (auto store = version->hashes.rbegin(); store != version->hashes.rend(); ++store) {
       if (!unreadable_.contains((*store)->file_id())) {
-        choice.items.push_back({.partition = p, .hash = *store, .sorted = nullptr});
+        choice.items.push_back({.kind = Item::Kind::kFilter, .partition = p, .hash = *store});
       }
     }
     if (version->sorted && !unreadable_.contains(version->sorted->file_id())) {
-      tries.push_back({.partition = p, .hash = nullptr, .sorted = version->sorted});
+      tries.push_back({.kind = Item::Kind::kTrie, .partition = p, .sorted = version->sorted});
     }
   }
   choice.items.insert(choice.items.end(), tries.begin(), tries.end());
-  const uint64_t limit = stores_.memory_plan().index_bytes;
-  uint64_t bytes = choice.items.size() * kStoreBytes;
-  for (const Item& item : choice.items) {
-    bytes += item.bytes();
-    if (limit != kNoMemoryLimit && bytes > limit) break;
-    ++choice.fitting;
-  }
+  AddSlices(choice);
+  CountFit(choice);
   return choice;
 }
 
-void Residency::Drop() {
-  MutexLock lock(mutex_);
-  const Choice choice = Choose();
-  for (size_t i = choice.fitting; i < choice.items.size(); ++i) {
-    const Item& item = choice.items[i];
-    if (!item.resident()) continue;
-    if (item.hash) {
-      stores_.Swap(item.partition, item.hash.get(), item.hash->WithoutFilter());
-    } else {
-      stores_.Swap(item.partition, item.sorted.get(), item.sorted->WithoutTrie());
-    }
+void Residency::AddSlices(Choice& choice) const {
+  std::vector<Item> slices;
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    const auto sorted = stores_.partition(p).Get().version->sorted;
+    if (sorted == nullptr || sorted->filter_file() == nullptr) continue;
+    if (unreadable_.contains(sorted->filter_file()->id())) continue;
+    slices.push_back({.kind = Item::Kind::kSlice, .partition = p, .sorted = sorted});
+  }
+  for (unsigned number = 0; number < kRibbonSlices; ++number) {
+    for (Item& slice : slices) slice.slice = number;
+    choice.items.insert(choice.items.end(), slices.begin(), slices.end());
   }
 }
 
-bool Residency::LoadSome() {
-  const bool threads = stores_.options().background;
-  MutexLock lock(mutex_);
-  const Choice choice = Choose();
-  std::vector<const Item*> missing;
-  for (size_t i = 0; i < choice.fitting && missing.size() < (threads ? kLoadedTogether : 1); ++i) {
-    if (!choice.items[i].resident()) missing.push_back(&choice.items[i]);
+void Residency::CountFit(Choice& choice) const {
+  const MemoryPlan plan = stores_.memory_plan();
+  const bool limited = plan.index_bytes != kNoMemoryLimit;
+  uint64_t bytes = static_cast<uint64_t>(std::count_if(
+                       choice.items.begin(), choice.items.end(),
+                       [](const Item& item) { return item.kind != Item::Kind::kSlice; })) *
+                   kStoreBytes;
+  for (const Item& item : choice.items) {
+    const bool slice = item.kind == Item::Kind::kSlice;
+    if (slice && !limited) return;
+    bytes += item.bytes();
+    const uint64_t to_come = slice ? BytesToCome(plan, stores_.options().background) : 0;
+    if (limited && bytes + to_come > plan.index_bytes) return;
+    ++choice.fitting;
   }
-  std::vector<Status> outcomes(missing.size());
-  ParallelJobs loading(missing.size(), threads ? kLoadingThreads : 0, [&](size_t i) {
-    outcomes[i] = Load(*missing[i]);
-    return Status::Ok();
-  });
-  loading.Finish().IgnoreError("each has its outcome");
-  for (size_t i = 0; i < missing.size(); ++i) {
-    if (outcomes[i].ok()) continue;
-    if (outcomes[i].Is(StatusCode::kCorruption)) stores_.CountDamage(1);
-    outcomes[i].IgnoreError("the store is searched without, and replaced by the next merge");
-    unreadable_.insert(missing[i]->file_id());
-  }
-  return !missing.empty();
 }
 
 size_t Residency::Backlog() {
@@ -87,15 +105,103 @@ size_t Residency::Backlog() {
       [](const Item& item) { return !item.resident(); }));
 }
 
+// The same store as it is now: another item of it may have come or gone. Null: it was replaced.
+std::shared_ptr<const SortedStore> Residency::SortedNow(const Item& item) const {
+  auto now = stores_.partition(item.partition).Get().version->sorted;
+  return now && now->file_id() == item.sorted->file_id() ? now : nullptr;
+}
+
+// --- Dropping ---
+
+void Residency::Drop() {
+  MutexLock lock(mutex_);
+  const Choice choice = Choose();
+  for (size_t i = choice.fitting; i < choice.items.size(); ++i) DropItem(choice.items[i]);
+}
+
+void Residency::DropItem(const Item& item) {
+  if (!item.resident()) return;
+  if (item.kind == Item::Kind::kFilter) {
+    stores_.Swap(item.partition, item.hash.get(), item.hash->WithoutFilter());
+    return;
+  }
+  const auto now = SortedNow(item);
+  if (now == nullptr) return;
+  if (item.kind == Item::Kind::kTrie) {
+    stores_.Swap(item.partition, now.get(), now->WithoutTrie());
+  } else if (now->filter_slices() > item.slice) {
+    stores_.Swap(item.partition, now.get(), now->WithFirstSlices(item.slice));
+  }
+}
+
+// --- Loading ---
+
+bool Residency::LoadSome() {
+  const bool threads = stores_.options().background;
+  MutexLock lock(mutex_);
+  NoteDamagedFilters();
+  const Choice choice = Choose();
+  const auto missing = Missing(choice, threads ? kLoadedTogether : 1);
+  std::vector<Status> outcomes(missing.size());
+  ParallelJobs loading(missing.size(), threads ? kLoadingThreads : 0, [&](size_t i) {
+    outcomes[i] = Load(*missing[i]);
+    return Status::Ok();
+  });
+  loading.Finish().IgnoreError("each has its outcome");
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (!outcomes[i].ok()) DoWithout(*missing[i], outcomes[i]);
+  }
+  return !missing.empty();
+}
+
+std::vector<const Residency::Item*> Residency::Missing(const Choice& choice, size_t most) const {
+  std::vector<const Item*> missing;
+  std::set<const SortedStore*> taken;
+  for (size_t i = 0; i < choice.fitting && missing.size() < most; ++i) {
+    const Item& item = choice.items[i];
+    if (item.resident()) continue;
+    // Two of one store, side by side, would each lead to a store without the other.
+    if (item.sorted && !taken.insert(item.sorted.get()).second) continue;
+    missing.push_back(&item);
+  }
+  return missing;
+}
+
 Status Residency::Load(const Item& item) {
-  if (item.hash) {
+  if (item.kind == Item::Kind::kFilter) {
     SILTFS_ASSIGN_OR_RETURN(auto store, item.hash->WithFilter());
     stores_.Swap(item.partition, item.hash.get(), std::move(store));
-  } else {
-    SILTFS_ASSIGN_OR_RETURN(auto store, item.sorted->WithTrie());
-    stores_.Swap(item.partition, item.sorted.get(), std::move(store));
+    return Status::Ok();
   }
+  const auto now = SortedNow(item);
+  if (now == nullptr) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(auto store,
+                          item.kind == Item::Kind::kTrie ? now->WithTrie() : now->WithSlice());
+  stores_.Swap(item.partition, now.get(), std::move(store));
   return Status::Ok();
+}
+
+// Until the index is opened again; of a filter that has lost a slice, the others are no more
+// needed.
+void Residency::DoWithout(const Item& item, const Status& why) {
+  const bool slice = item.kind == Item::Kind::kSlice;
+  if (why.Is(StatusCode::kCorruption))
+    slice ? stores_.CountDamagedFilter() : stores_.CountDamage(1);
+  why.IgnoreError("the store is searched without, and replaced by the next merge");
+  unreadable_.insert(item.file_id());
+  if (!slice) return;
+  const auto now = SortedNow(item);
+  if (now != nullptr) stores_.Swap(item.partition, now.get(), now->WithFirstSlices(0));
+}
+
+// Whose files could not even be opened.
+void Residency::NoteDamagedFilters() {
+  for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
+    const auto sorted = stores_.partition(p).Get().version->sorted;
+    if (sorted == nullptr || sorted->filter_damage() == nullptr) continue;
+    const StoreFileId filter{StoreKind::kFilter, p, sorted->file_id().id};
+    if (unreadable_.insert(filter).second) stores_.CountDamagedFilter();
+  }
 }
 
 }  // namespace siltfs

@@ -470,6 +470,7 @@ IndexStats SiltEngine::stats() const {
   stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);
   stats.flash_bytes_written = stores_.bytes_written();
   stats.damaged_pages = stores_.damaged_pages();
+  stats.damaged_filters = stores_.damaged_filters();
   stats.merges = upkeep_.merges();
   stats.conversions = upkeep_.conversions();
   stats.merge_backlog = stores_.frozen_logs();

@@ -22,8 +22,11 @@ Result<std::unique_ptr<SortedStoreWriter>> SortedStoreWriter::Create(
     uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout) {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           FrozenFileWriter::Create(env, directory, id, throttle, layout));
+  SILTFS_ASSIGN_OR_RETURN(auto filter, RibbonFileWriter::Create(env, directory, id, partition_bits,
+                                                                expected_entries, throttle));
   return std::unique_ptr<SortedStoreWriter>(new SortedStoreWriter(
-      std::move(file), TrieBuilder(OptionsOf(partition_bits, layout), expected_entries)));
+      std::move(file), TrieBuilder(OptionsOf(partition_bits, layout), expected_entries),
+      std::move(filter)));
 }
 
 Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
@@ -31,6 +34,7 @@ Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
   if (file_->slots() > 0 && trie_key == last_) return Status::Ok();
   last_ = trie_key;
   trie_.Add(trie_key);
+  SILTFS_RETURN_IF_ERROR(filter_->Add(key.hash));
   return file_->Append(entry);
 }
 
@@ -42,7 +46,8 @@ Status SortedStoreWriter::Finish() {
   FrozenFileInfo info;
   info.entries = entries;
   SILTFS_RETURN_IF_ERROR(file_->Finish(info, trie.view()));
-  return file_->Sync();
+  SILTFS_RETURN_IF_ERROR(file_->Sync());
+  return filter_->Finish(file_->footer_checksum());
 }
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
@@ -57,8 +62,9 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
   if (info.payload_bytes > file->MostPayloadBytes()) {
     return Status(StatusCode::kCorruption, "has an impossible trie").At(file->file().path());
   }
-  return std::shared_ptr<const SortedStore>(new SortedStore(
-      std::move(file), partition_bits, std::nullopt, std::make_shared<StoreCounters>()));
+  std::shared_ptr<SortedStore> store(new SortedStore(std::move(file), partition_bits));
+  store->OpenFilter(env, directory);
+  return std::shared_ptr<const SortedStore>(std::move(store));
 }
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::Open(Env& env, const std::string& directory,
@@ -81,23 +87,57 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
   return trie;
 }
 
+void SortedStore::OpenFilter(Env& env, const std::string& directory) {
+  auto filter =
+      RibbonFile::Open(env, directory, file_id(), partition_bits_, file_->footer_checksum());
+  if (filter.ok()) filter_file_ = std::move(*filter);
+  filter.status().IgnoreError("a store without a filter only takes more reads");
+  if (!filter.status().Is(StatusCode::kCorruption)) return;
+  filter_damage_ = std::make_shared<const Status>(std::move(filter).status());
+  filter_damage_->IgnoreError("whoever counts damage asks for it");
+}
+
+template <typename Change>
+std::shared_ptr<const SortedStore> SortedStore::Changed(const Change& change) const {
+  std::shared_ptr<SortedStore> changed(new SortedStore(*this));
+  change(*changed);
+  return changed;
+}
+
 Result<std::shared_ptr<const SortedStore>> SortedStore::WithTrie() const {
   SILTFS_ASSIGN_OR_RETURN(TrieIndex trie, ReadTrie());
-  return std::shared_ptr<const SortedStore>(
-      new SortedStore(file_, partition_bits_, std::move(trie), counters_));
+  return Changed([&](SortedStore& store) {
+    store.trie_ = std::make_shared<const TrieIndex>(std::move(trie));
+  });
 }
 
 std::shared_ptr<const SortedStore> SortedStore::WithoutTrie() const {
-  return std::shared_ptr<const SortedStore>(
-      new SortedStore(file_, partition_bits_, std::nullopt, counters_));
+  return Changed([](SortedStore& store) { store.trie_.reset(); });
+}
+
+Result<std::shared_ptr<const SortedStore>> SortedStore::WithSlice() const {
+  SILTFS_ASSIGN_OR_RETURN(auto slice, filter_file_->ReadSlice(filter_slices()));
+  return Changed([&](SortedStore& store) {
+    store.filter_ = filter_.value_or(RibbonFilter(filter_file_->shape())).With(std::move(slice));
+  });
+}
+
+std::shared_ptr<const SortedStore> SortedStore::WithFirstSlices(unsigned slices) const {
+  return Changed([&](SortedStore& store) {
+    if (slices == 0) {
+      store.filter_.reset();
+    } else {
+      store.filter_ = filter_->WithFirst(slices);
+    }
+  });
 }
 
 IndexComponentStats SortedStore::Stats() const {
   IndexComponentStats stats = counters_->Stats(file_id());
   stats.entries = entries();
-  stats.flash_bytes = file_->size();
-  stats.flash_bytes_written = file_->size();
-  stats.memory_bytes = trie_ ? trie_->memory_bytes() : 0;
+  stats.flash_bytes = flash_bytes();
+  stats.flash_bytes_written = flash_bytes();
+  stats.memory_bytes = (trie_ ? trie_->memory_bytes() : 0) + filter_bytes();
   return stats;
 }
 

@@ -3,16 +3,19 @@
 // about 0.3 bits a key where there are 128. Immutable; a merge writes its successor.
 //
 // Entries are sorted by the hash of their name (OrderKey), so one page is read whatever names
-// there are. The trie can be left out of memory; a key is then searched for (SortedSearch).
+// there are. The trie can be left out of memory; a key is then searched for (SortedSearch). A trie
+// leads to a page whether the key is there or not; where there is memory for it, a filter beside it
+// says that it is not (ribbon_filter.h).
 //
-// Thread-safety: const, so any. Memory: the trie. Durability: frozen_file.h. Format:
-// docs/format.md, "SILT SortedStore".
+// Thread-safety: const, so any. Memory: the trie, and as many of the filter's slices as were read.
+// Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
 #pragma once
 
 #include <memory>
 #include <optional>
 
 #include "index/silt/frozen_file.h"
+#include "index/silt/ribbon_file.h"
 #include "index/silt/store_counters.h"
 #include "index/silt/trie_builder.h"
 #include "index/silt/trie_index.h"
@@ -21,29 +24,32 @@ namespace siltfs {
 
 class SortedStoreWriter {
  public:
-  // `expected_entries` shapes the trie; more or fewer may come.
+  // `expected_entries` shapes trie and filter; more or fewer may come.
   static Result<std::unique_ptr<SortedStoreWriter>> Create(
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
   // In rising order; no tombstones. Of several entries with one TrieKeyOf the first stays.
   Status Append(const OrderKey& key, const SlotEntry& entry);
-  // Ends the file and syncs it.
+  // Ends the files and syncs them.
   Status Finish();
   uint64_t entries() const { return file_->slots(); }
   uint64_t bytes_written() const { return file_->bytes_written(); }
 
  private:
-  SortedStoreWriter(std::unique_ptr<FrozenFileWriter> file, TrieBuilder trie)
-      : file_(std::move(file)), trie_(std::move(trie)) {}
+  SortedStoreWriter(std::unique_ptr<FrozenFileWriter> file, TrieBuilder trie,
+                    std::unique_ptr<RibbonFileWriter> filter)
+      : file_(std::move(file)), trie_(std::move(trie)), filter_(std::move(filter)) {}
 
   std::unique_ptr<FrozenFileWriter> file_;
   TrieBuilder trie_;
+  std::unique_ptr<RibbonFileWriter> filter_;
   ChunkName last_;  // as the trie has it
 };
 
 class SortedStore {
  public:
-  // With its trie, which is read from flash, or without. kCorruption, kNotFound, kIoError.
+  // With its trie, which is read from flash, or without. kCorruption, kNotFound, kIoError. Without
+  // the filter's slices, and whatever has become of its file.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits,
@@ -60,11 +66,30 @@ class SortedStore {
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
   // Null where it was left out of memory.
-  const TrieIndex* trie() const { return trie_ ? &*trie_ : nullptr; }
+  const TrieIndex* trie() const { return trie_.get(); }
+
+  // The same store with one slice more of its filter, read from flash, or with the first `slices`
+  // (<= filter_slices()) only. There is a filter_file().
+  Result<std::shared_ptr<const SortedStore>> WithSlice() const;
+  std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
+  // Null where there is none, or it is damaged or another store's, which filter_damage() then
+  // tells.
+  const RibbonFile* filter_file() const { return filter_file_.get(); }
+  const Status* filter_damage() const { return filter_damage_.get(); }
+  unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }
+  uint64_t filter_bytes() const { return filter_ ? filter_->memory_bytes() : 0; }  // in memory
+  // False: the store has no key of this hash, as far as is known from memory.
+  bool MayContain(uint64_t hash) const { return !filter_ || filter_->MayContain(hash); }
+  void Prefetch(uint64_t hash) const {
+    if (filter_) filter_->Prefetch(hash);
+  }
+
   // What the trie takes when it is in memory, about.
   uint64_t trie_bytes() const { return file_->info().payload_bytes; }
   unsigned partition_bits() const { return partition_bits_; }
   uint64_t entries() const { return file_->info().entries; }
+  // With the filter.
+  uint64_t flash_bytes() const { return file_->size() + (filter_file_ ? filter_file_->size() : 0); }
   const SlotLayout& layout() const { return file_->layout(); }
 
   // The page where a key must be if it is there. With a trie.
@@ -74,17 +99,23 @@ class SortedStore {
   IndexComponentStats Stats() const;
 
  private:
-  SortedStore(std::shared_ptr<const FrozenFile> file, unsigned partition_bits,
-              std::optional<TrieIndex> trie, std::shared_ptr<StoreCounters> counters)
+  SortedStore(std::shared_ptr<const FrozenFile> file, unsigned partition_bits)
       : file_(std::move(file)),
         partition_bits_(partition_bits),
-        trie_(std::move(trie)),
-        counters_(std::move(counters)) {}
+        counters_(std::make_shared<StoreCounters>()) {}
+  SortedStore(const SortedStore&) = default;  // as the same store with more or less in memory
+  void OpenFilter(Env& env, const std::string& directory);
+  template <typename Change>
+  std::shared_ptr<const SortedStore> Changed(const Change& change) const;
 
-  const std::shared_ptr<const FrozenFile> file_;
-  const unsigned partition_bits_;
-  const std::optional<TrieIndex> trie_;
-  const std::shared_ptr<StoreCounters> counters_;  // of the store, with its trie or without
+  // Constant after construction; shared with the same store with more or less in memory.
+  std::shared_ptr<const FrozenFile> file_;
+  unsigned partition_bits_;
+  std::shared_ptr<const TrieIndex> trie_;
+  std::shared_ptr<const RibbonFile> filter_file_;
+  std::shared_ptr<const Status> filter_damage_;
+  std::optional<RibbonFilter> filter_;  // nothing where there is no slice
+  std::shared_ptr<StoreCounters> counters_;
 };
 
 // Finds a key in a SortedStore whose trie is not in memory (SILT, section 4, "Binary search on

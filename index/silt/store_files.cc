@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "store/base/aligned_buffer.h"
 #include "store/env/files.h"
 
 namespace siltfs {
@@ -15,8 +16,9 @@ namespace {
 constexpr size_t kPartitionDigits = 5;
 constexpr size_t kIdDigits = 20;
 
-constexpr std::array<std::string_view, 3> kSuffixes = {"log", "hash", "sorted"};
-constexpr std::array<std::string_view, 3> kKindNames = {"log_store", "hash_store", "sorted_store"};
+constexpr std::array<std::string_view, 4> kSuffixes = {"log", "hash", "sorted", "filter"};
+constexpr std::array<std::string_view, 4> kKindNames = {"log_store", "hash_store", "sorted_store",
+                                                        "sorted_filter"};
 
 }  // namespace
 
@@ -35,7 +37,8 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   const auto id = std::from_chars(partition.ptr + 1, end, file.id);
   // Ids count up from 1 and never come this far; a file that is named so is none of an index's.
   if (id.ec != std::errc() || file.id > kMaxStoreId) return std::nullopt;
-  for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
+  for (const StoreKind kind :
+       {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter}) {
     if (!name.ends_with(kSuffixes[static_cast<size_t>(kind)])) continue;
     file.kind = kind;
     if (StoreFileName(file) == name) return file;
@@ -65,6 +68,44 @@ Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directo
   if (opened.ok()) return std::shared_ptr<File>(std::move(*opened));
   if (opened.status().Is(StatusCode::kNotFound)) return std::shared_ptr<File>();
   return std::move(opened).status();
+}
+
+namespace {
+
+// By whole blocks into `aligned`, which has room for them.
+Result<ByteView> ReadRangeInto(const File& file, uint64_t offset, size_t size,
+                               MutableByteView aligned) {
+  const uint64_t begin = offset / AlignedBuffer::kAlignment * AlignedBuffer::kAlignment;
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(begin, aligned));
+  if (begin + got < offset + size) {
+    return Status(StatusCode::kCorruption, "ends before its end").At(file.path(), offset);
+  }
+  return ByteView(aligned.subspan(offset - begin, size));
+}
+
+// What whole blocks around a range take.
+size_t BlocksAround(uint64_t offset, size_t size) {
+  constexpr uint64_t kBlock = AlignedBuffer::kAlignment;
+  return (offset % kBlock + size + kBlock - 1) / kBlock * kBlock;
+}
+
+}  // namespace
+
+Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size) {
+  AlignedBuffer buffer(BlocksAround(offset, size));
+  SILTFS_ASSIGN_OR_RETURN(const ByteView range, ReadRangeInto(file, offset, size, buffer.view()));
+  return Bytes(range.begin(), range.end());
+}
+
+Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,
+                                PageVector<uint8_t>& buffer) {
+  const size_t whole = BlocksAround(offset, size);
+  // Not every allocator begins at a page.
+  constexpr size_t kBlock = AlignedBuffer::kAlignment;
+  if (buffer.size() < whole + kBlock) buffer.resize(whole + kBlock);
+  const size_t past = reinterpret_cast<uintptr_t>(buffer.data()) % kBlock;
+  const size_t first = past == 0 ? 0 : kBlock - past;
+  return ReadRangeInto(file, offset, size, MutableByteView(buffer).subspan(first, whole));
 }
 
 Status RemoveStoreFile(Env& env, const std::string& directory, const StoreFileId& file) {

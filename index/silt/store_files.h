@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "store/env/env.h"
+#include "store/env/page_allocator.h"
 
 namespace siltfs {
 
-enum class StoreKind : uint8_t { kLog = 0, kHash = 1, kSorted = 2 };
+// kFilter: what goes with the SortedStore of the same partition and id (ribbon_file.h).
+enum class StoreKind : uint8_t { kLog = 0, kHash = 1, kSorted = 2, kFilter = 3 };
 
-// "log_store", "hash_store", "sorted_store".
+// "log_store", "hash_store", "sorted_store", "sorted_filter".
 std::string_view StoreKindName(StoreKind kind);
 
 struct StoreFileId {
@@ -40,6 +42,13 @@ Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& direc
 // Null if there is no such file. `direct`: with O_DIRECT where the disk can, without where not.
 Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directory,
                                             const StoreFileId& file, OpenMode mode, bool direct);
+
+// Exactly these bytes, whatever the alignment; direct access asks for whole blocks of 4 KiB.
+// kCorruption if the file ends before.
+Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size);
+// The same, in `buffer`, which grows to what is needed.
+Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,
+                                PageVector<uint8_t>& buffer);
 
 Status RemoveStoreFile(Env& env, const std::string& directory, const StoreFileId& file);
 

@@ -95,9 +95,9 @@ uint64_t StoreSet::index_bytes() const {
     for (const auto& store : version->hashes) {
       if (store->filter() != nullptr) bytes += store->filter_bytes();
     }
-    if (version->sorted && version->sorted->trie() != nullptr) {
-      bytes += version->sorted->trie_bytes();
-    }
+    if (version->sorted == nullptr) continue;
+    if (version->sorted->trie() != nullptr) bytes += version->sorted->trie_bytes();
+    bytes += version->sorted->filter_bytes();
   }
   return bytes;
 }
@@ -172,6 +172,11 @@ Status StoreSet::RemoveReplaced() {
     replaced_.pop_back();
   }
   return Status::Ok();
+}
+
+void StoreSet::ReplaceSortedStore(uint32_t p, uint64_t id) {
+  replaced_.push_back({StoreKind::kSorted, p, id});
+  replaced_.push_back({StoreKind::kFilter, p, id});
 }
 
 void StoreSet::RemoveUnlisted() {
@@ -257,7 +262,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
       if (with_trie.ok()) sorted = std::move(*with_trie);
       with_trie.status().IgnoreError("it is loaded later, or done without");
     }
-    CountWritten(sorted->file().size());
+    CountWritten(sorted->flash_bytes());
   }
   MutexLock lock(manifest_mutex_);
   StoreManifest manifest = manifest_;
@@ -271,7 +276,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   Status written = WriteManifest(manifest);
   if (!written.ok()) {
     if (merge.sorted_id != 0) {
-      replaced_.push_back({StoreKind::kSorted, merge.partition, merge.sorted_id});
+      ReplaceSortedStore(merge.partition, merge.sorted_id);
     }
     RemoveUnlisted();
     return written;
@@ -281,7 +286,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   for (const uint64_t id : merge.hash_ids) {
     replaced_.push_back({StoreKind::kHash, merge.partition, id});
   }
-  if (old_sorted != 0) replaced_.push_back({StoreKind::kSorted, merge.partition, old_sorted});
+  if (old_sorted != 0) ReplaceSortedStore(merge.partition, old_sorted);
   {
     Partition& partition = partitions_[merge.partition];
     WriterLock version_lock(partition.mutex);

@@ -111,6 +111,9 @@ class StoreSet {
   void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
   void CountDamage(uint64_t pages) { Count(damaged_pages_, pages); }
+  // Filters of SortedStores; no entry is gone with one.
+  void CountDamagedFilter() { Count(damaged_filters_); }
+  uint64_t damaged_filters() const { return damaged_filters_.load(std::memory_order_relaxed); }
   uint64_t damaged_pages() const { return damaged_pages_.load(std::memory_order_relaxed); }
   uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
 
@@ -119,6 +122,8 @@ class StoreSet {
   bool HasRoomFor(uint64_t bytes) const;
   Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
+  // It and its filter are to be removed.
+  void ReplaceSortedStore(uint32_t p, uint64_t id) SILTFS_REQUIRES(manifest_mutex_);
   // After a manifest could not be written: the same, if the one before is still in its place. Lest
   // stores that nobody counts take a full disk's last room.
   void RemoveUnlisted() SILTFS_REQUIRES(manifest_mutex_);
@@ -152,6 +157,7 @@ class StoreSet {
   std::atomic<size_t> frozen_logs_{0};
   std::atomic<uint64_t> bytes_written_{0};
   std::atomic<uint64_t> damaged_pages_{0};
+  std::atomic<uint64_t> damaged_filters_{0};
   std::atomic<uint64_t> manifest_bytes_{0};
 
   Mutex manifest_mutex_;

@@ -40,7 +40,10 @@ class StoreCheck {
 
   // The filter or trie on flash.
   void Index(const Status& why) {
-    report_({.code = "store-index", .path = path_, .offset = std::nullopt, .text = why.ToString()});
+    report_({.code = "store-index",
+             .path = std::string(why.path()),
+             .offset = std::nullopt,
+             .text = why.ToString()});
   }
 
   void Counts(uint64_t found, uint64_t should) {
@@ -110,10 +113,28 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
   return Status::Ok();
 }
 
+// With all slices; one that is damaged, and those behind it, are left out.
+RibbonFilter ReadRibbonFilter(const SortedStore& store, StoreCheck check) {
+  if (store.filter_damage() != nullptr) check.Index(*store.filter_damage());
+  const RibbonFile* const file = store.filter_file();
+  if (file == nullptr) return RibbonFilter(RibbonShape{});
+  RibbonFilter filter(file->shape());
+  for (unsigned number = 0; number < kRibbonSlices; ++number) {
+    auto slice = file->ReadSlice(number);
+    if (!slice.ok()) {
+      check.Index(slice.status());
+      break;
+    }
+    filter = filter.With(std::move(*slice));
+  }
+  return filter;
+}
+
 Status VerifySorted(const SortedStore& store, StoreCheck check) {
   const SlotLayout& layout = store.layout();
   auto trie = store.ReadTrie();
   if (!trie.ok()) check.Index(trie.status());
+  const RibbonFilter filter = ReadRibbonFilter(store, check);
   FrozenFileScan scan(store.file());
   uint64_t left = store.entries();
   std::optional<OrderKey> last;
@@ -131,7 +152,8 @@ Status VerifySorted(const SortedStore& store, StoreCheck check) {
       const IndexEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
       const OrderKey key{check.Entry(entry, slot), entry.name};
       if (last && !(*last < key)) check.Order(entry, slot);
-      if (trie.ok() && trie->Lookup(TrieKeyOf(key)) != page->number) check.Place(entry, slot);
+      const bool leads_here = !trie.ok() || trie->Lookup(TrieKeyOf(key)) == page->number;
+      if (!leads_here || !filter.MayContain(key.hash)) check.Place(entry, slot);
       last = key;
     }
   }

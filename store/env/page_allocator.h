@@ -20,15 +20,19 @@ void FreePages(void* pages, size_t bytes);
 // system, where it can; takes some milliseconds.
 void ReleaseFreePages();
 
-template <typename T>
+// Less than `kLeastBytes` comes from the heap.
+template <typename T, size_t kLeastBytes = 16 << 10>
 class PageAllocator {
  public:
   using value_type = T;
-  static constexpr size_t kLeastBytes = 16 << 10;
+  template <typename Other>
+  struct rebind {
+    using other = PageAllocator<Other, kLeastBytes>;
+  };
 
   PageAllocator() = default;
   template <typename Other>
-  PageAllocator(const PageAllocator<Other>&) {}  // NOLINT: as allocators are
+  PageAllocator(const PageAllocator<Other, kLeastBytes>&) {}  // NOLINT: as allocators are
 
   T* allocate(size_t count) {
     const size_t bytes = count * sizeof(T);

@@ -56,6 +56,7 @@ uint64_t FindingsOf(ChunkIndex& index) {
 // opening.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
+  const uint64_t at_opening = index->stats().damaged_pages;  // of logs, which it has got over
   Random random(7);
   std::map<ChunkName, Location> put;
   for (uint64_t i = 0; i < 1200; ++i) {
@@ -69,7 +70,7 @@ void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, E
     REQUIRE(*got == location);
   }
   REQUIRE_OK(index->Close());
-  const bool met = index->stats().damaged_pages > 0;
+  const bool met = index->stats().damaged_pages > at_opening;
   index.reset();
   auto again = engine.open(env, kDirectory, false);
   REQUIRE(again.ok() == !met);
@@ -179,7 +180,9 @@ TEST_CASE("a file that is gone is told, or the entries it took are") {
     INFO(engine.name << ", " << name);
     Files damaged = files;
     damaged.erase(name);
-    CHECK(CheckDamaged(engine, damaged, history) != Outcome::kNothingLost);
+    // Without a filter as it was before there were any.
+    const bool needed = !name.ends_with(".filter");
+    CHECK((CheckDamaged(engine, damaged, history) != Outcome::kNothingLost) == needed);
   }
 }
 

@@ -40,7 +40,9 @@ struct Golden {
   uint64_t names;
 };
 const Golden kMap{"map-1", OpenMap, 100};
-const Golden kSilt{"silt-1", OpenSilt, 300};
+// Before SortedStores had filters.
+const Golden kSiltOfOld{"silt-1", OpenSilt, 300};
+const Golden kSilt{"silt-2", OpenSilt, 300};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),
@@ -87,6 +89,15 @@ std::map<std::string, std::string> FilesIn(Env& env, const std::string& director
   return files;
 }
 
+void CheckRead(const Golden& golden_index) {
+  auto env = NewPosixEnv();
+  TemporaryDirectory copy;
+  std::filesystem::copy(kGolden + "/" + golden_index.name, copy.path());
+  auto opened = golden_index.open(*env, copy.path());
+  REQUIRE_OK(opened);
+  Check(**opened, golden_index.names);
+}
+
 void CheckGolden(const Golden& golden_index) {
   auto env = NewPosixEnv();
   const auto golden = FilesIn(*env, kGolden + "/" + golden_index.name);
@@ -103,12 +114,7 @@ void CheckGolden(const Golden& golden_index) {
     REQUIRE(files.count(file) == 1);
     CHECK((files.at(file) == contents));
   }
-
-  TemporaryDirectory copy;
-  std::filesystem::copy(kGolden + "/" + golden_index.name, copy.path());
-  auto opened = golden_index.open(*env, copy.path());
-  REQUIRE_OK(opened);
-  Check(**opened, golden_index.names);
+  CheckRead(golden_index);
 }
 
 void WriteGolden(const Golden& golden_index) {
@@ -125,15 +131,23 @@ void WriteGolden(const Golden& golden_index) {
 
 TEST_CASE("the map's snapshot is as it has been since version 1") { CheckGolden(kMap); }
 
-TEST_CASE(
-    "SILT's manifest, logs, HashStores and SortedStores are as they have been since version 1") {
+TEST_CASE("SILT's files of before SortedStores had filters are read") { CheckRead(kSiltOfOld); }
+
+TEST_CASE("SILT's files but for filters are as they have been since version 1") {
+  auto env = NewPosixEnv();
+  auto files = FilesIn(*env, kGolden + "/" + kSilt.name);
+  std::erase_if(files, [](const auto& file) { return file.first.ends_with(".filter"); });
+  CHECK((files == FilesIn(*env, kGolden + "/" + kSiltOfOld.name)));
+}
+
+TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are as they were") {
   CheckGolden(kSilt);
   std::set<StoreKind> kinds;
   auto env = NewPosixEnv();
   auto files = ListStoreFiles(*env, kGolden + "/" + kSilt.name);
   REQUIRE_OK(files);
   for (const StoreFileId& file : *files) kinds.insert(file.kind);
-  CHECK(kinds.size() == 3);
+  CHECK(kinds.size() == 4);
 }
 
 TEST_CASE("writes the golden files anew", "[.write-golden]") {

@@ -73,7 +73,8 @@ TEST_CASE("an index without threads opens store after store, in the thread that 
   CheckNumbers(*index, 0, 1);
   std::vector<std::string> expected{SiltFixture::kDirectory,
                                     JoinPath(SiltFixture::kDirectory, "manifest")};
-  for (const StoreKind kind : {StoreKind::kHash, StoreKind::kSorted, StoreKind::kLog}) {
+  for (const StoreKind kind :
+       {StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter, StoreKind::kLog}) {
     for (const StoreFileId& file : fixture.Files(kind)) expected.push_back(fixture.PathOf(file));
   }
   CHECK(opened == expected);

@@ -93,6 +93,11 @@ inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
   return stores;
 }
 
+// A store is a file, and a SortedStore has one more, its filter.
+inline uint64_t FilesOf(const IndexStats& stats) {
+  return stats.stores.size() + StoresOfKind(stats, "sorted_store");
+}
+
 inline uint64_t MemoryOf(const IndexStats& stats, const std::string& kind) {
   uint64_t bytes = 0;
   for (const auto& store : stats.stores) bytes += store.kind == kind ? store.memory_bytes : 0;

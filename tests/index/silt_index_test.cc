@@ -32,7 +32,7 @@ TEST_CASE("entries go from the LogStore through HashStores into the SortedStore"
   }
   CheckNumbers(*index, 0, 5000);
   // As many files as stores: nothing is left behind.
-  CHECK(fixture.Files().size() == stats.stores.size());
+  CHECK(fixture.Files().size() == FilesOf(stats));
   REQUIRE_OK(index->Close());
   index = fixture.Open();
   CheckNumbers(*index, 0, 5000);

@@ -11,10 +11,12 @@ TEST_CASE("a store's file is named by partition, id and kind") {
   CHECK(StoreFileName({StoreKind::kHash, 0, 1}) == "00000-00000000000000000001.hash");
   CHECK(StoreFileName({StoreKind::kSorted, 4095, UINT64_MAX}) ==
         "04095-18446744073709551615.sorted");
+  CHECK(StoreFileName({StoreKind::kFilter, 2, 9}) == "00002-00000000000000000009.filter");
 }
 
 TEST_CASE("a store's file is known by its name") {
-  for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted}) {
+  for (const StoreKind kind :
+       {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter}) {
     for (const uint32_t partition : {0U, 7U, 4095U, 99999U}) {
       for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{1234567890123}, kMaxStoreId}) {
         const StoreFileId file{kind, partition, id};
@@ -52,11 +54,9 @@ TEST_CASE("only names that a store would be given are taken for stores") {
 
 TEST_CASE("stores are listed by kind, partition and id, and nothing else is listed") {
   SimEnv env;
-  const std::vector<StoreFileId> files = {{StoreKind::kLog, 0, 10},
-                                          {StoreKind::kLog, 1, 2},
-                                          {StoreKind::kLog, 1, 9},
-                                          {StoreKind::kHash, 0, 3},
-                                          {StoreKind::kSorted, 0, 1}};
+  const std::vector<StoreFileId> files = {{StoreKind::kLog, 0, 10},   {StoreKind::kLog, 1, 2},
+                                          {StoreKind::kLog, 1, 9},    {StoreKind::kHash, 0, 3},
+                                          {StoreKind::kSorted, 0, 1}, {StoreKind::kFilter, 0, 1}};
   for (size_t i = files.size(); i-- > 0;) REQUIRE_OK(CreateStoreFile(env, "/", files[i]));
   REQUIRE_OK(env.OpenFile("/manifest", {.mode = OpenMode::kCreate}));
   auto listed = ListStoreFiles(env, "/");

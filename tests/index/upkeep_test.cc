@@ -185,7 +185,7 @@ TEST_CASE("an index that is stopped in the middle of a merge is as good as befor
   CHECK(index->durable_sequence() >= 1);
   CheckNumbers(*index, 0, fixture.numbers);
   CheckNumbers(*index, 50'000, 10);
-  CHECK(fixture.Files().size() == index->stats().stores.size());
+  CHECK(fixture.Files().size() == FilesOf(index->stats()));
   PutNumbers(*index, 60'000, 2000, 3);
   CHECK(index->stats().merges > 0);
   CheckNumbers(*index, 0, fixture.numbers);
@@ -271,7 +271,7 @@ TEST_CASE("a full disk fails puts, leaves nothing behind, and when it has room p
     REQUIRE_OK(index->Flush());
   }
   REQUIRE_OK(index->Close());
-  CHECK(fixture.Files().size() == index->stats().stores.size());
+  CHECK(fixture.Files().size() == FilesOf(index->stats()));
   index.reset();
   fixture.env.PowerCut();
   index = fixture.Open();
@@ -311,7 +311,7 @@ TEST_CASE("stores that no manifest has room for are not left to fill the disk") 
   for (int i = 0; i < 40; ++i, put += 10) PutNumbers(*index, put, 10, put + 1);
   CheckNumbers(*index, 0, 2000);
   REQUIRE_OK(index->Close());
-  CHECK(fixture.Files().size() == index->stats().stores.size());
+  CHECK(fixture.Files().size() == FilesOf(index->stats()));
   index.reset();
   fixture.env.PowerCut();
   index = fixture.Open();

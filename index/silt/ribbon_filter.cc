@@ -1,0 +1,127 @@
+#include "index/silt/ribbon_filter.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace siltfs {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr unsigned kWidth = 64;  // of an equation
+
+// Bits for a hundred keys. With fewer than 110 there are stretches with as many equations as bits,
+// whose solution is all zeros, which everything passes: measured, with 105 the eight slices pass
+// 2.4 times what they should, with 108 1.4 times, with 110 1.02 times.
+constexpr uint64_t kBitsPerHundredKeys = 111;
+
+// The high bits of the product: a share of `of` that rises with `fraction`, and what is left of it.
+struct Share {
+  uint64_t whole;
+  uint64_t rest;
+};
+Share ShareOf(uint64_t fraction, uint64_t of) {
+  const Wide product = Wide{fraction} * of;
+  return {.whole = static_cast<uint64_t>(product >> 64), .rest = static_cast<uint64_t>(product)};
+}
+
+// A bijection in which each bit depends on all: hashes of neighbouring places are alike in their
+// leading bits.
+uint64_t Mix(uint64_t x) {
+  x ^= x >> 32;
+  x *= 0x9FB21C651E98DF25;
+  x ^= x >> 29;
+  x *= 0xD6E8FEB86659FD93;
+  return x ^ x >> 32;
+}
+
+// Not std::popcount: without the instruction for it that is a call.
+uint64_t Parity(uint64_t x) { return static_cast<uint64_t>(__builtin_parityll(x)); }
+
+}  // namespace
+
+RibbonShape RibbonShape::For(uint64_t keys, unsigned skip_bits) {
+  constexpr uint64_t kBlockBits = uint64_t{kMostBlockWords} * kWidth;
+  // An equation's width more, as none begins in the last bits.
+  const uint64_t bits = keys / 100 * kBitsPerHundredKeys + keys % 100 * kBitsPerHundredKeys / 100;
+  const uint64_t blocks =
+      std::clamp<uint64_t>((bits + kBlockBits - kWidth - 1) / (kBlockBits - kWidth), 1, UINT32_MAX);
+  const uint64_t block_bits = (bits + blocks - 1) / blocks + kWidth;
+  RibbonShape shape;
+  shape.skip_bits = skip_bits;
+  shape.blocks = static_cast<uint32_t>(blocks);
+  shape.block_words = static_cast<uint32_t>(
+      std::min<uint64_t>((block_bits + kWidth - 1) / kWidth, kMostBlockWords));
+  return shape;
+}
+
+RibbonRow RibbonRow::Of(const RibbonShape& shape, uint64_t hash) {
+  const Share block = ShareOf(hash << shape.skip_bits, shape.blocks);
+  const Share start = ShareOf(block.rest, uint64_t{shape.block_words} * kWidth - kWidth + 1);
+  return {.block = static_cast<uint32_t>(block.whole),
+          .start = static_cast<uint32_t>(start.whole),
+          .coefficients = Mix(hash) | 1};
+}
+
+void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
+  // Gaussian elimination: a bit that has an equation is replaced by the others of that equation.
+  while (rows_[start] != 0) {
+    coefficients ^= rows_[start];
+    if (coefficients == 0) return;  // the others say it already
+    const int zeros = std::countr_zero(coefficients);
+    coefficients >>= zeros;
+    start += static_cast<uint32_t>(zeros);
+  }
+  rows_[start] = coefficients;
+}
+
+// From the last bit to the first: each is what its equation asks for, given those behind it.
+void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
+  std::array<uint64_t, kRibbonSlices> behind{};  // the 64 bits from this one on, by slice
+  for (size_t word = rows_.size() / kWidth; word-- > 0;) {
+    for (size_t bit = kWidth; bit-- > 0;) {
+      const size_t place = word * kWidth + bit;
+      const uint64_t row = rows_[place];
+      const uint64_t free = row == 0 ? Mix(seed + place) : 0;
+      for (unsigned slice = 0; slice < kRibbonSlices; ++slice) {
+        behind[slice] <<= 1;
+        behind[slice] |= row == 0 ? free >> slice & 1 : Parity(behind[slice] & row);
+      }
+    }
+    for (unsigned slice = 0; slice < kRibbonSlices; ++slice) solutions[slice][word] = behind[slice];
+  }
+  std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+RibbonFilter RibbonFilter::With(std::shared_ptr<const RibbonSlice> slice) const {
+  RibbonFilter more = *this;
+  more.slices_.push_back(std::move(slice));
+  return more;
+}
+
+RibbonFilter RibbonFilter::WithFirst(unsigned slices) const {
+  RibbonFilter fewer(shape_);
+  fewer.slices_.assign(slices_.begin(), slices_.begin() + slices);
+  return fewer;
+}
+
+bool RibbonFilter::MayContain(uint64_t hash) const {
+  if (slices_.empty()) return true;
+  const RibbonRow row = RibbonRow::Of(shape_, hash);
+  const size_t word = size_t{row.block} * shape_.block_words + row.start / kWidth;
+  const unsigned shift = row.start % kWidth;
+  for (const auto& slice : slices_) {
+    uint64_t bits = (*slice)[word] >> shift;
+    if (shift != 0) bits |= (*slice)[word + 1] << (kWidth - shift);
+    if (Parity(bits & row.coefficients) != 0) return false;
+  }
+  return true;
+}
+
+void RibbonFilter::Prefetch(uint64_t hash) const {
+  const RibbonRow row = RibbonRow::Of(shape_, hash);
+  const size_t word = size_t{row.block} * shape_.block_words + row.start / kWidth;
+  for (const auto& slice : slices_) __builtin_prefetch(&(*slice)[word]);
+}
+
+}  // namespace siltfs

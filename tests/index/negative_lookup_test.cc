@@ -1,0 +1,222 @@
+// Names that are nowhere, under a limit that leaves room for SortedStores' filters: no reads but
+// for the few that the filters' slices pass, and the same answers whatever becomes of the filters.
+#include "index/silt/memory_plan.h"
+#include "silt_fixture.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kNames = FilledFixture::kNames;
+constexpr uint64_t kAbsent = 1'000'000;
+constexpr uint64_t kPlenty = 64U << 20;
+
+double ReadsOfAbsent(ChunkIndex& index, uint64_t count = 4000) {
+  const uint64_t before = index.stats().flash_reads;
+  for (uint64_t i = 0; i < count; ++i) REQUIRE_FALSE(GetNumber(index, kAbsent + i));
+  return static_cast<double>(index.stats().flash_reads - before) / static_cast<double>(count);
+}
+
+// Everything but a SortedStore is merged away: what reads there are, are its own.
+struct SortedFixture : FilledFixture {
+  SortedFixture() {
+    options.hash_store_share = 0.01;
+    options.memory_limit = kPlenty;
+  }
+  StoreFileId Filter() {
+    const auto files = Files(StoreKind::kFilter);
+    REQUIRE(files.size() == 1);
+    return files.at(0);
+  }
+  uint64_t SliceBytes() { return (Contents(Filter()).size() - 120) / kRibbonSlices; }
+};
+
+}  // namespace
+
+TEST_CASE("with memory for filters an absent name costs next to no read, without it one") {
+  SortedFixture fixture;
+  auto index = fixture.Fill();
+  CHECK(index->stats().load_backlog == 0);
+  CHECK(ReadsOfAbsent(*index) < 0.01);
+  CheckNumbers(*index, 0, kNames);
+
+  REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));  // what SILT takes, and no more
+  const double without = ReadsOfAbsent(*index);
+  CHECK(without > 0.9);
+  CHECK(without < 1.1);
+  CheckNumbers(*index, 0, kNames);
+
+  REQUIRE_OK(index->SetMemoryLimit(kPlenty));
+  CHECK(ReadsOfAbsent(*index) < 0.01);
+  REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+TEST_CASE("filters of what a batch asks for are asked, too") {
+  SortedFixture fixture;
+  auto index = fixture.Fill();
+  std::vector<ChunkName> names;
+  for (uint64_t i = 0; i < 4000; ++i) names.push_back(NameOf(kAbsent + i));
+  std::vector<Answer> answers(names.size());
+  const uint64_t before = index->stats().flash_reads;
+  REQUIRE_OK(index->Get(names, answers));
+  CHECK(index->stats().flash_reads - before < 40);
+}
+
+TEST_CASE("every slice that memory allows halves the reads of absent names") {
+  SortedFixture fixture;
+  auto index = fixture.Fill();
+  const uint64_t slice = fixture.SliceBytes();
+  REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
+  const uint64_t silt = FiltersAndTries(*index);
+  uint64_t slices = kRibbonSlices + 1;
+  double last_reads = 0;
+  for (uint64_t limit = 2U << 20; limit > 0 && slices > 0; limit -= 1U << 9) {
+    REQUIRE_OK(index->SetMemoryLimit(limit));
+    const uint64_t taken = FiltersAndTries(*index);
+    REQUIRE(taken <=
+            PlanMemory(limit, fixture.options, fixture.options.bucket_bits, 0).index_bytes);
+    REQUIRE((taken - silt) % slice == 0);
+    if ((taken - silt) / slice == slices) continue;
+    slices = (taken - silt) / slice;
+    const double reads = ReadsOfAbsent(*index);
+    const double expected = 1.0 / static_cast<double>(1U << slices);
+    INFO(slices << " slices, " << reads << " reads");
+    CHECK(reads < 1.15 * expected + 0.005);
+    CHECK(reads > 0.85 * expected - 0.005);
+    CHECK(reads > last_reads);
+    last_reads = reads;
+    CheckNumbers(*index, 0, 2000);
+  }
+  CHECK(slices == 0);
+  CHECK(last_reads > 0.9);
+}
+
+// Else each new HashStore would be without its filter until slices have been dropped for it.
+TEST_CASE("slices leave room for the filters of eight HashStores to come") {
+  SortedFixture fixture;
+  fixture.options.hash_store_share = 0.2;
+  const auto plan = [&](uint64_t limit) { return PlanMemory(limit, fixture.options, 6, 0); };
+  // So little that some slices find no room.
+  uint64_t limit = 1U << 20;
+  while (plan(limit).index_bytes < 33'000) limit += 1000;
+  fixture.options.memory_limit = limit;
+  auto index = fixture.Open();
+  bool some = false;
+  for (uint64_t part = 0; part < 80; ++part) {
+    PutNumbers(*index, part * 250, 250, part + 1);
+    const IndexStats stats = index->stats();
+    const uint64_t stores = StoresOfKind(stats, "hash_store") + StoresOfKind(stats, "sorted_store");
+    const uint64_t taken = FiltersAndTries(*index) + stores * 1024;
+    REQUIRE(taken <= plan(limit).index_bytes);
+    if (fixture.Files(StoreKind::kFilter).empty()) continue;
+    const uint64_t slice = fixture.SliceBytes();
+    const bool has_slices = MemoryOf(index->stats(), "sorted_store") >= slice;
+    some = some || has_slices;
+    // Eight, less what a trie takes beside its bytes on flash.
+    if (has_slices) REQUIRE(taken + 7 * 512 <= plan(limit).index_bytes);
+  }
+  CHECK(some);
+  CHECK(ReadsOfAbsent(*index) > 0.01);  // fewer than all slices
+  CHECK(ReadsOfAbsent(*index) < 0.6);
+}
+
+TEST_CASE("a store of before there were filters does without, and the next merge makes one") {
+  SortedFixture fixture;
+  fixture.Fill().reset();
+  REQUIRE_OK(RemoveStoreFile(fixture.env, SiltFixture::kDirectory, fixture.Filter()));
+  auto index = fixture.Open();
+  CHECK(ReadsOfAbsent(*index) > 0.9);
+  CheckNumbers(*index, 0, kNames);
+  CHECK(index->stats().damaged_pages == 0);
+  CHECK(index->stats().damaged_filters == 0);
+  REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+  const uint64_t merges = index->stats().merges;
+  PutNumbers(*index, kNames, 2000, 2);
+  REQUIRE(index->stats().merges > merges);
+  CHECK(ReadsOfAbsent(*index) < 0.01);
+  CheckNumbers(*index, 0, kNames + 2000);
+}
+
+TEST_CASE("a filter that is damaged, cut short or another store's is done without, and counted") {
+  SortedFixture fixture;
+  fixture.Fill().reset();
+  const StoreFileId filter = fixture.Filter();
+  const std::string whole = fixture.Contents(filter);
+  const size_t kind = GENERATE(0, 1, 2, 3, 4);
+  std::string changed = whole;
+  if (kind == 0) changed[5] ^= 1;                     // the first slice
+  if (kind == 1) changed[changed.size() - 130] ^= 1;  // the last
+  if (kind == 2) changed[changed.size() - 50] ^= 1;   // the footer
+  if (kind == 3) changed.resize(changed.size() / 2);
+  if (kind == 4) {  // whole, and of a store that had the same name in another index
+    SortedFixture other;
+    other.options.hash_secret = 100;
+    other.Fill().reset();
+    REQUIRE(other.Filter() == filter);
+    changed = other.Contents(filter);
+  }
+  REQUIRE(changed != whole);
+  fixture.Restore(filter, changed);
+  auto index = fixture.Open();
+  CheckNumbers(*index, 0, kNames);
+  CHECK(ReadsOfAbsent(*index) > 0.9);
+  CHECK(index->stats().damaged_filters == 1);
+  CHECK(index->stats().damaged_pages == 0);  // no entry is gone: nothing has to be put again
+  CHECK(index->stats().load_backlog == 0);
+  uint64_t findings = 0;
+  REQUIRE_OK(index->Verify([&](const IndexFinding& finding) {
+    CHECK(finding.code == "store-index");
+    CHECK(finding.path == fixture.PathOf(filter));
+    ++findings;
+  }));
+  CHECK(findings == 1);
+  // The limit may change; a damaged filter is not read again.
+  REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
+  REQUIRE_OK(index->SetMemoryLimit(kPlenty));
+  CHECK(index->stats().damaged_filters == 1);
+  PutNumbers(*index, kNames, 2000, 2);
+  CHECK(ReadsOfAbsent(*index) < 0.01);  // the merge's own
+  CheckNumbers(*index, 0, kNames + 2000);
+}
+
+TEST_CASE("a filter that can't be read is done without") {
+  SortedFixture fixture;
+  fixture.Fill().reset();
+  fixture.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".filter"});
+  auto index = fixture.Open();
+  CheckNumbers(*index, 0, kNames);
+  CHECK(ReadsOfAbsent(*index) > 0.9);
+  CHECK(index->stats().damaged_filters == 0);
+}
+
+TEST_CASE("a power cut between a store and its filter leaves neither, or both") {
+  SortedFixture fixture;
+  fixture.Fill().reset();
+  // The filter's sync is the last before the manifest; cut there, and at the writes before it.
+  fixture.env.FailCall({.calls = SimCall::kMutating, .sticky = true, .path_part = ".filter"});
+  const auto before = fixture.Files(StoreKind::kSorted);
+  {
+    auto index = fixture.Open();
+    const Status put = index->Put(NumberedEntries(kNames, 4000, 0), 2);
+    CHECK_FALSE(put.ok());  // a failed write is told
+  }
+  fixture.env.ClearFaults();
+  fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = 5});
+  auto index = fixture.Open();
+  CHECK(fixture.Files(StoreKind::kSorted) == before);
+  CHECK(fixture.Files(StoreKind::kFilter).size() == 1);
+  CheckNumbers(*index, 0, kNames);
+  CHECK(ReadsOfAbsent(*index) < 1.1);
+  CHECK(index->stats().damaged_filters == 0);
+}
+
+TEST_CASE("files of SortedStores that were replaced go with their filters") {
+  SortedFixture fixture;
+  auto index = fixture.Open();
+  for (uint64_t part = 0; part < 20; ++part) {
+    PutNumbers(*index, part * 1000, 1000, part + 1);
+    CHECK(fixture.Files(StoreKind::kFilter).size() == fixture.Files(StoreKind::kSorted).size());
+  }
+  REQUIRE(index->stats().merges > 3);
+}
+
+}  // namespace siltfs::testing
