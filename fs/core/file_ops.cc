@@ -12,6 +12,11 @@ namespace {
 // Less than this in an overlay is not folded to relieve memory: it is the tail of a stream, or soon
 // dropped. Nor is a file folded to copy less into it.
 constexpr uint64_t kWorthFolding = 256u << 10;
+// Plain bytes that are still there when their commit closes are written to metadata's log and
+// tables, and dropped again when they are folded, which takes longer than folding them. So a file
+// that gets more of them with one commit is folded while it is written to. What an earlier commit
+// has brought may wait for more writes to the same chunks.
+constexpr uint64_t kMaxFreshPlainBytes = 1u << 20;
 // A smaller file is read before readahead gets going.
 constexpr uint64_t kWorthReadahead = 512u << 10;
 
@@ -88,10 +93,25 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const ContentTally& before, Ch
   const bool pressure = UnderPressure();
   if (pressure) WakeHousekeeper();
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
-  if (!fold_for_room && !FileContent::NeedsFold(inode.overlay)) return Status::Ok();
+  // Behind the recipe a stream may be waiting for what comes before it.
+  const bool fold_before_commit = inode.fresh_plain_bytes > kMaxFreshPlainBytes &&
+                                  inode.overlay.end() <= inode.record.recipe_limit;
+  if (!fold_for_room && !fold_before_commit && !FileContent::NeedsFold(inode.overlay))
+    return Status::Ok();
   // The change is accepted; should the fold fail, the overlay goes on holding what it holds.
   Status folded = FoldSomeLocked(inode, FileContent::FoldMode::kKeepTail);
   return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
+}
+
+void FileSystemImpl::CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit) {
+  if (inode.fresh_commit != commit) inode.fresh_plain_bytes = 0;
+  inode.fresh_commit = commit;
+  const uint64_t plain = inode.overlay.plain_bytes();
+  if (plain >= plain_before) {
+    inode.fresh_plain_bytes += plain - plain_before;
+  } else {
+    inode.fresh_plain_bytes -= std::min(inode.fresh_plain_bytes, plain_before - plain);
+  }
 }
 
 Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
@@ -107,7 +127,9 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   const ContentTally before(inode->record);
   Change change;
   SILTFS_RETURN_IF_ERROR(Join(*inode, change));
+  const uint64_t plain_before = inode->overlay.plain_bytes();
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
+  CountFresh(*inode, plain_before, *change.commit);
   return ApplyContent(*inode, before, change, privileges, times);
 }
 
@@ -223,8 +245,10 @@ Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) 
   const ContentTally before(inode.record);
   Change change;
   SILTFS_RETURN_IF_ERROR(Join(inode, change));
+  const uint64_t plain_before = inode.overlay.plain_bytes();
   SILTFS_ASSIGN_OR_RETURN(inode.fold_from,
                           content_.FoldSome(inode.record, inode.overlay, inode.fold_from, mode));
+  CountFresh(inode, plain_before, *change.commit);
   SaveContent(inode, before, change);
   return ApplyJoined(inode, change);
 }

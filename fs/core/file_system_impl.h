@@ -236,6 +236,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   static bool NeedsFold(const InodeRecord& record);
   bool NeedsFold(Inode& inode);  // locked exclusively; loads it
   static Status CheckRegular(const InodeRecord& record);
+  // After a change of the overlay that belongs to this commit.
+  static void CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit);
   // Saves a change of content that was made in memory, or keeps it back if it has joined, and folds
   // what has grown too large.
   Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,

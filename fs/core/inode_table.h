@@ -84,6 +84,9 @@ struct Inode : std::enable_shared_from_this<Inode> {
       0;  // number of the commit that carries the last change made through this object
   int64_t last_write = 0;      // monotonic nanoseconds
   uint64_t fold_from = 0;      // where the next FoldSome goes on
+  // Plain bytes in the overlay that came with this commit, about.
+  uint64_t fresh_commit = 0;
+  uint64_t fresh_plain_bytes = 0;
   bool no_capability = false;  // known to have no security.capability among its xattrs
   bool times_told = false;     // by who writes from a cache, since the file was opened
   bool linkable = false;       // made without a name, which it may still be given while it is open

@@ -131,6 +131,46 @@ TEST_CASE("figures count what is kept back") {
   REQUIRE(store.Stats().logical_bytes == 8);
 }
 
+TEST_CASE("what overwrites a file at large is folded before it fills commits with plain bytes") {
+  constexpr uint64_t kMiB = 1U << 20;
+  constexpr uint64_t kWritten = 16;  // MiB: five groups of plain bytes
+  const uint64_t piece = GENERATE(uint64_t{4096}, uint64_t{1U << 20});
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  Bytes content = RandomBytes(1, 64 * kMiB);
+  const InodeNumber file = WriteLargeFile(fs, "file", content);
+  REQUIRE_OK(fs.OpenFile(file, false));
+  REQUIRE_OK(fs.SyncAll());
+  const uint64_t before = store.Stats().last_commit;
+  const Bytes other = RandomBytes(2, kWritten * kMiB);
+  for (uint64_t at = 0; at < other.size(); at += piece) {
+    const uint64_t offset = at * 4 + piece / 2;  // lies apart from the others
+    REQUIRE_OK(fs.Write(file, offset, ByteView(other).subspan(at, piece)));
+    std::copy_n(other.begin() + static_cast<ptrdiff_t>(at), piece,
+                content.begin() + static_cast<ptrdiff_t>(offset));
+  }
+  REQUIRE_OK(fs.SyncAll());
+  CHECK(store.Stats().last_commit - before <= 3);
+  store.Crash();
+  const bool same = ContentOf(store.Open(), "file") == content;  // not to be printed
+  CHECK(same);
+}
+
+TEST_CASE("what an earlier commit has brought waits for more writes before it is folded") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber file = WriteLargeFile(fs, "file", RandomBytes(1, 16U << 20));
+  REQUIRE_OK(fs.OpenFile(file, false));
+  REQUIRE_OK(fs.SyncAll());
+  const uint64_t chunks = store.Stats().chunks_unique;
+  const Bytes page = RandomBytes(2, 4096);
+  for (uint64_t i = 0; i < 512; ++i) {  // 2 MiB
+    REQUIRE_OK(fs.Write(file, i * 32768, page));
+    if (i % 64 == 63) REQUIRE_OK(fs.SyncAll());
+  }
+  CHECK(store.Stats().chunks_unique == chunks);
+}
+
 TEST_CASE("files with changes kept back are not forgotten, however many there are") {
   constexpr int kFiles = 5000;  // more than are kept loaded
   StoreFixture store;
