@@ -297,7 +297,7 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
 Status Recovery::Settle(const FoundLog& found) {
   const LogStore::ReplayResult& replayed = found.replayed;
   const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
-  if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(found.file->Truncate(end));
+  if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(CutTail(*found.file, end));
   uint64_t at = uint64_t{found.durable_pages} * kPageSize;
   if (replayed.all_valid && at >= end) return Status::Ok();
   Bytes pages(at < end ? std::min<uint64_t>(kRewriteBytes, end - at) : 0);
@@ -310,6 +310,24 @@ Status Recovery::Settle(const FoundLog& found) {
     at += piece.size();
   }
   return found.file->Sync();
+}
+
+// Where the process dies between cutting and Sync, the next one finds nothing to cut and nothing to
+// sync, and a power cut could bring the tail back behind a page that was written meanwhile, which
+// it would then follow. So it is made worthless first. A full disk may refuse that.
+Status Recovery::CutTail(File& file, uint64_t end) {
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  const auto blank = [&]() -> Status {
+    const Bytes zeros(std::min<uint64_t>(kRewriteBytes, size - end));
+    for (uint64_t at = end; at < size; at += zeros.size()) {
+      const auto piece = ByteView(zeros).first(std::min<uint64_t>(zeros.size(), size - at));
+      SILTFS_RETURN_IF_ERROR(file.Write(at, piece));
+      bytes_written_ += piece.size();
+    }
+    return file.Sync();
+  };
+  SILTFS_RETURN_IF_ERROR(UnlessNoSpace(blank()));
+  return file.Truncate(end);
 }
 
 Status Recovery::CreateLogs(const ChangeActive& change_active) {
