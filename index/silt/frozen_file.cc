@@ -67,8 +67,8 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   return info;
 }
 
-uint64_t ChecksumOfFooter(std::string_view footer) {
-  return Decoder(AsBytes(footer).last(kChecksumSize)).U64();
+uint64_t FingerprintOf(ByteView page_checksums, std::string_view footer) {
+  return Checksum(AsBytes(footer), Checksum(page_checksums));
 }
 
 uint64_t OffsetOfPayload(const FrozenFileInfo& info) {
@@ -161,7 +161,7 @@ Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   info.payload_bytes = payload.size();
   info.payload_checksum = Checksum(payload);
   const std::string footer = EncodeFooter(info);
-  footer_checksum_ = ChecksumOfFooter(footer);
+  fingerprint_ = FingerprintOf(AsBytes(page_checksums_), footer);
   Encoder out;
   out.Raw(page_checksums_).Raw(payload).Raw(footer);
   throttle_.Pay(out.size());
@@ -195,7 +195,12 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
 
 uint64_t FrozenFile::size() const { return SizeOf(info_); }
 
-uint64_t FrozenFile::footer_checksum() const { return ChecksumOfFooter(EncodeFooter(info_)); }
+Result<uint64_t> FrozenFile::ReadFingerprint() const {
+  SILTFS_ASSIGN_OR_RETURN(
+      const Bytes checksums,
+      ReadStoreRange(*file_, OffsetOfPage(info_.pages), uint64_t{info_.pages} * kChecksumSize));
+  return FingerprintOf(checksums, EncodeFooter(info_));
+}
 
 Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   if (info_.payload_bytes > most_bytes) {

@@ -61,8 +61,8 @@ class FrozenFileWriter {
   Status Finish(FrozenFileInfo info, ByteView payload);
   Status Sync();
   uint64_t bytes_written() const { return written_; }
-  // As FrozenFile has it; once finished.
-  uint64_t footer_checksum() const { return footer_checksum_; }
+  // As FrozenFile::ReadFingerprint has it; once finished.
+  uint64_t fingerprint() const { return fingerprint_; }
 
  private:
   FrozenFileWriter(Env& env, const std::string& directory, std::shared_ptr<File> file,
@@ -81,7 +81,7 @@ class FrozenFileWriter {
   std::string page_checksums_;
   uint64_t slots_ = 0;
   uint64_t written_ = 0;
-  uint64_t footer_checksum_ = 0;
+  uint64_t fingerprint_ = 0;
 };
 
 class FrozenFile {
@@ -98,8 +98,9 @@ class FrozenFile {
   // What finds entries is smaller than they are.
   uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }
   uint64_t size() const;  // bytes
-  // Tells this file from others of its name: what its footer says, its payload's checksum among it.
-  uint64_t footer_checksum() const;
+  // Tells this file from others of its name, by the checksums of all its pages and its footer.
+  // Reads the former, 8 bytes a page.
+  Result<uint64_t> ReadFingerprint() const;
   // The filter or trie. kCorruption if it is not what was written, or larger than it can be, which
   // is told before memory is taken.
   Result<Bytes> ReadPayload(uint64_t most_bytes = UINT64_MAX) const;

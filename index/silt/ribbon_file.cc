@@ -31,7 +31,7 @@ uint64_t SizeOf(const RibbonShape& shape) {
 
 struct Footer {
   StoreFileId id;
-  uint64_t store_checksum = 0;
+  uint64_t store_fingerprint = 0;
   RibbonShape shape;
   std::array<uint64_t, kRibbonSlices> checksums{};
 };
@@ -39,7 +39,7 @@ struct Footer {
 std::string EncodeFooter(const Footer& footer) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U32(footer.id.partition).U64(footer.id.id);
-  out.U64(footer.store_checksum).U32(footer.shape.blocks).U32(footer.shape.block_words);
+  out.U64(footer.store_fingerprint).U32(footer.shape.blocks).U32(footer.shape.block_words);
   out.U8(static_cast<uint8_t>(footer.shape.skip_bits)).U8(kRibbonSlices).U16(0).U32(0);
   for (const uint64_t checksum : footer.checksums) out.U64(checksum);
   out.U64(Checksum(out.view()));
@@ -61,7 +61,7 @@ Result<Footer> DecodeFooter(ByteView bytes) {
   Footer footer;
   footer.id = {StoreKind::kFilter, in.U32(), 0};
   footer.id.id = in.U64();
-  footer.store_checksum = in.U64();
+  footer.store_fingerprint = in.U64();
   footer.shape.blocks = in.U32();
   footer.shape.block_words = in.U32();
   footer.shape.skip_bits = in.U8();
@@ -142,11 +142,13 @@ Status RibbonFileWriter::WriteBlocks() {
   return Status::Ok();
 }
 
-Status RibbonFileWriter::Finish(uint64_t store_checksum) {
+Status RibbonFileWriter::Finish(uint64_t store_fingerprint) {
   while (blocks_ < shape_.blocks) SILTFS_RETURN_IF_ERROR(EndBlock());
   if (blocks_written_ < blocks_) SILTFS_RETURN_IF_ERROR(WriteBlocks());
-  const std::string footer = EncodeFooter(
-      {.id = id_, .store_checksum = store_checksum, .shape = shape_, .checksums = checksums_});
+  const std::string footer = EncodeFooter({.id = id_,
+                                           .store_fingerprint = store_fingerprint,
+                                           .shape = shape_,
+                                           .checksums = checksums_});
   throttle_.Pay(footer.size());
   SILTFS_RETURN_IF_ERROR(file_->Write(OffsetOf(shape_, kRibbonSlices, 0), AsBytes(footer)));
   SILTFS_RETURN_IF_ERROR(file_->Sync());
@@ -159,7 +161,7 @@ Status RibbonFileWriter::Finish(uint64_t store_checksum) {
 Result<std::shared_ptr<const RibbonFile>> RibbonFile::Open(Env& env, const std::string& directory,
                                                            const StoreFileId& store,
                                                            unsigned partition_bits,
-                                                           uint64_t store_checksum) {
+                                                           uint64_t store_fingerprint) {
   const StoreFileId id = FilterOf(store);
   const std::string path = JoinPath(directory, StoreFileName(id));
   SILTFS_ASSIGN_OR_RETURN(auto file,
@@ -171,7 +173,7 @@ Result<std::shared_ptr<const RibbonFile>> RibbonFile::Open(Env& env, const std::
                           ReadStoreRange(*file, size - kFooterSize, kFooterSize));
   auto footer = DecodeFooter(bytes);
   if (!footer.ok()) return std::move(footer).status().At(path);
-  if (footer->id != id || footer->store_checksum != store_checksum ||
+  if (footer->id != id || footer->store_fingerprint != store_fingerprint ||
       footer->shape.skip_bits != partition_bits || SizeOf(footer->shape) != size) {
     return Status(StatusCode::kCorruption, "is not the filter of its SortedStore").At(path);
   }

@@ -43,8 +43,8 @@ class RibbonFileWriter {
 
   // An entry's hash; they come in rising order.
   Status Add(uint64_t hash);
-  // Ends the file as that of the store whose file has this footer_checksum(), and syncs it.
-  Status Finish(uint64_t store_checksum);
+  // Ends the file as that of the store whose file has this fingerprint, and syncs it.
+  Status Finish(uint64_t store_fingerprint);
 
  private:
   RibbonFileWriter(Env& env, const std::string& directory, std::shared_ptr<File> file,
@@ -70,11 +70,11 @@ class RibbonFileWriter {
 class RibbonFile {
  public:
   // Reads the footer. kNotFound; kCorruption if it is not the whole filter of the SortedStore with
-  // this partition, id and footer_checksum().
+  // this partition, id and fingerprint.
   static Result<std::shared_ptr<const RibbonFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& store,
                                                         unsigned partition_bits,
-                                                        uint64_t store_checksum);
+                                                        uint64_t store_fingerprint);
 
   const StoreFileId& id() const { return id_; }
   const RibbonShape& shape() const { return shape_; }

@@ -47,7 +47,7 @@ Status SortedStoreWriter::Finish() {
   info.entries = entries;
   SILTFS_RETURN_IF_ERROR(file_->Finish(info, trie.view()));
   SILTFS_RETURN_IF_ERROR(file_->Sync());
-  return filter_->Finish(file_->footer_checksum());
+  return filter_->Finish(file_->fingerprint());
 }
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
@@ -88,8 +88,11 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
 }
 
 void SortedStore::OpenFilter(Env& env, const std::string& directory) {
-  auto filter =
-      RibbonFile::Open(env, directory, file_id(), partition_bits_, file_->footer_checksum());
+  const auto open = [&]() -> Result<std::shared_ptr<const RibbonFile>> {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t fingerprint, file_->ReadFingerprint());
+    return RibbonFile::Open(env, directory, file_id(), partition_bits_, fingerprint);
+  };
+  auto filter = open();
   if (filter.ok()) filter_file_ = std::move(*filter);
   filter.status().IgnoreError("a store without a filter only takes more reads");
   if (!filter.status().Is(StatusCode::kCorruption)) return;

@@ -178,6 +178,30 @@ TEST_CASE("a filter that is damaged, cut short or another store's is done withou
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
+// Its trie is the same whatever is in it.
+TEST_CASE("the filter of another store of one page is done without, too") {
+  struct OnePage : SortedFixture {
+    explicit OnePage(uint64_t first) {
+      options.bucket_bits = 8;
+      options.max_log_pages = 1;
+      options.write_batch_pages = 1;
+      options.hash_store_share = 0.01;
+      auto index = Open();
+      PutNumbers(*index, first, 128, 1);
+      REQUIRE_OK(index->Close());
+      REQUIRE(Files(StoreKind::kSorted).size() == 1);
+    }
+  };
+  OnePage fixture(0);
+  OnePage other(5000);
+  const StoreFileId filter = fixture.Filter();
+  REQUIRE(other.Filter() == filter);
+  fixture.Restore(filter, other.Contents(filter));
+  auto index = fixture.Open();
+  CheckNumbers(*index, 0, 128);
+  CHECK(index->stats().damaged_filters == 1);
+}
+
 TEST_CASE("a filter that can't be read is done without") {
   SortedFixture fixture;
   fixture.Fill().reset();
