@@ -17,7 +17,7 @@ struct MakeStoreOptions {
   uint32_t chunk_max = 64u << 10;
   int compression_level = 3;  // zstd's; 0: none
   IndexEngine index_engine = IndexEngine::kSilt;
-  uint64_t index_memory = 52u << 20;  // bytes
+  uint64_t index_memory = 44u << 20;  // bytes
 };
 
 // kNotEmpty if there is anything in the directory, kInUse if a daemon holds the store in it,
