@@ -377,13 +377,7 @@ Status RocksDbStore::CloseCleanly() {
   if (!database_->read_only) {
     SILTFS_RETURN_IF_ERROR(ResumeIfFull());
     // Leaves an empty log behind; the old ones are deleted with it or by Close.
-    Status flushed = FlushAll();
-    if (flushed.Is(StatusCode::kNoSpace)) {
-      // A flush that began while the disk was full may end only now; there may be room again.
-      SILTFS_RETURN_IF_ERROR(ResumeIfFull());
-      flushed = FlushAll();
-    }
-    SILTFS_RETURN_IF_ERROR(flushed);
+    SILTFS_RETURN_IF_ERROR(FlushAll());
   }
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
   if (database_->ledger != nullptr) database_->ledger->Settle();
