@@ -90,7 +90,7 @@ struct IndexStats {
   uint64_t damaged_pages = 0;  // whose entries were dropped, while opening or since
   // Of what only spares reads, found damaged while opening or since, and done without.
   uint64_t damaged_filters = 0;
-  uint64_t conversions = 0;    // of a component store into one of another kind
+  uint64_t conversions = 0;  // of a component store into one of another kind
   uint64_t merges = 0;
   uint64_t merge_backlog = 0;  // component stores waiting for their conversion
   uint64_t load_backlog = 0;   // filters and the like that are to be read into memory

@@ -82,8 +82,8 @@ struct Inode : std::enable_shared_from_this<Inode> {
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
-  int64_t last_write = 0;      // monotonic nanoseconds
-  uint64_t fold_from = 0;      // where the next FoldSome goes on
+  int64_t last_write = 0;  // monotonic nanoseconds
+  uint64_t fold_from = 0;  // where the next FoldSome goes on
   // Plain bytes in the overlay that came with this commit, about.
   uint64_t fresh_commit = 0;
   uint64_t fresh_plain_bytes = 0;
