@@ -131,8 +131,8 @@ struct FileSystemOptions {
   // until their commit may come to as much again.
   size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
-  // Blocks of data grow to the size they have once settled while compressing has nothing else to
-  // do. Which chunks share a block then depends on the pace of threads.
+  // Blocks of data grow to the size they have once settled while compressing has little to do.
+  // Which chunks share a block then depends on the pace of threads.
   bool dense_when_idle = false;
   // Recompresses sealed segments in the background when nothing was written for so long.
   bool settle_in_background = false;

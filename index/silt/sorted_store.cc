@@ -88,11 +88,11 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
 }
 
 void SortedStore::OpenFilter(Env& env, const std::string& directory) {
-  const auto open = [&]() -> Result<std::shared_ptr<const RibbonFile>> {
+  const auto read = [&]() -> Result<std::shared_ptr<const RibbonFile>> {
     SILTFS_ASSIGN_OR_RETURN(const uint64_t fingerprint, file_->ReadFingerprint());
     return RibbonFile::Open(env, directory, file_id(), partition_bits_, fingerprint);
   };
-  auto filter = open();
+  auto filter = read();
   if (filter.ok()) filter_file_ = std::move(*filter);
   filter.status().IgnoreError("a store without a filter only takes more reads");
   if (!filter.status().Is(StatusCode::kCorruption)) return;
