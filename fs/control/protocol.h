@@ -8,6 +8,8 @@
 //   {"command":"index stat"}  ->  {"ok":true,"result":{...}}  those of index_json.h, store by store
 //   {"command":"settle"}  ->  {"ok":true,"result":{...}}  when all that awaits it was recompressed;
 //   keys as in settle_json.h. Takes long; others are answered meanwhile, and an unmount ends it
+//   {"command":"gc"}, {"command":"gc dry run"}  ->  {"ok":true,"result":{...}}  when what nothing refers
+//   to was given back, or counted; keys as in gc_json.h. As settle
 //   {"command":"sync"}  ->  {"ok":true,"result":null}    everything accepted so far is durable
 //   {"command":"wait"}  ->  {"ok":true,"result":{"pid":N,"mountpoint":"..."}} at once, and a second
 //   line

@@ -42,6 +42,7 @@ Result<Attributes> FileSystemImpl::GetAttributes(InodeNumber number) {
 Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
                                                  const AttributeChange& wanted) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   Attributes attributes;

@@ -58,6 +58,7 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
 }
 
 Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, MutableByteView out) {
+  const ChunkStore::Use use(*chunks_);
   size_t count = 0;
   SILTFS_RETURN_IF_ERROR(WithLoaded(number, true, [&](const Inode& inode) -> Status {
     if (inode.record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
@@ -119,6 +120,7 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   InodePtr inode = inodes_.Get(number);
   const WriteTurn turn(inode->write_turns, offset, data.size());
+  const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
@@ -128,6 +130,8 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   Change change;
   SILTFS_RETURN_IF_ERROR(Join(*inode, change));
   const uint64_t plain_before = inode->overlay.plain_bytes();
+  if (offset < inode->record.size)
+    released_bytes_ += std::min<uint64_t>(inode->record.size - offset, data.size());
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
   CountFresh(*inode, plain_before, *change.commit);
   return ApplyContent(*inode, before, change, privileges, times);
@@ -137,6 +141,7 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
                                 uint64_t length, bool keep_size, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (length == 0) return Status(StatusCode::kInvalidArgument, "there is nothing to allocate");
+  const ChunkStore::Use use(*chunks_);
   if (offset > kMaxFileBytes || length > kMaxFileBytes - offset)
     return Status(StatusCode::kFileTooLarge, "the file would grow too large");
   const uint64_t end = offset + length;
@@ -162,6 +167,7 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
 Result<std::optional<uint64_t>> FileSystemImpl::Seek(InodeNumber number, uint64_t offset,
                                                      SeekTarget target) {
   std::optional<uint64_t> found;
+  const ChunkStore::Use use(*chunks_);
   Status sought = WithLoaded(number, true, [&](const Inode& inode) -> Status {
     const InodeRecord& record = inode.record;
     SILTFS_RETURN_IF_ERROR(CheckRegular(record));
@@ -193,6 +199,7 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
                                            InodeNumber target_number, uint64_t target_offset,
                                            uint64_t length, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  const ChunkStore::Use use(*chunks_);
   // What takes long is done before both files are locked.
   SILTFS_RETURN_IF_ERROR(FoldForCopy(source_number));
   if (length >= kWorthFolding) SILTFS_RETURN_IF_ERROR(FoldForCopy(target_number));
@@ -265,6 +272,7 @@ bool FileSystemImpl::NeedsFold(Inode& inode) {
 }
 
 Result<bool> FileSystemImpl::FoldStep(InodeNumber number) {
+  const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);

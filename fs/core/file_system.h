@@ -137,6 +137,8 @@ struct FileSystemOptions {
   // Recompresses sealed segments in the background when nothing was written for so long.
   bool settle_in_background = false;
   std::chrono::milliseconds settle_after{5000};
+  // Collects garbage in the background once enough was removed or replaced.
+  bool collect_in_background = false;
   // Called with a sentence about damage or failures that no caller is told of; from any thread. May
   // be empty.
   std::function<void(const std::string& finding)> report;
@@ -144,6 +146,7 @@ struct FileSystemOptions {
 
 struct FileSystemStats;  // fs/core/stats.h
 struct SettleReport;     // fs/core/stats.h
+struct GarbageReport;    // fs/core/stats.h
 
 class FileSystem {
  public:
@@ -235,6 +238,13 @@ class FileSystem {
   virtual Result<SettleReport> Settle() = 0;
   // Ends recompression for good: a Settle under way returns soon. Close does so, too.
   virtual void StopSettling() = 0;
+  // Gives back the space of what no file refers to any more, as far as it lies in segments of which
+  // enough is dead; with `dry_run` only says what it would. Other calls go on meanwhile; takes
+  // long. kInterrupted once StopCollecting was called, kNoSpace, kCorruption where a file's recipe
+  // cannot be read.
+  virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
+  // Ends garbage collection for good, as StopSettling.
+  virtual void StopCollecting() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without it destruction is
   // like a crash.
   virtual Status Close() = 0;

@@ -26,7 +26,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 
 FileSystemImpl::~FileSystemImpl() {
   StopHousekeeping();
-  chunks_->StopSettling();  // it writes metadata
+  chunks_->StopCollecting();  // these write metadata
+  chunks_->StopSettling();
   metadata_->EndCommits();  // they call this object and chunks_
   metadata_.reset();
 }
@@ -37,6 +38,8 @@ Status FileSystemImpl::Start() {
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   if (options_.settle_in_background) chunks_->StartSettling();
+  if (options_.collect_in_background)
+    chunks_->StartCollecting([this]() -> uint64_t { return released_bytes_; });
   return Status::Ok();
 }
 
@@ -67,6 +70,7 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.unique_bytes = totals.plain_bytes;
   stats.chunks_unique = totals.chunks;
   stats.stored_bytes = totals.stored_bytes;
+  stats.dead_bytes = totals.dead_bytes;
   stats.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
   stats.sha1_collisions = totals.sha1_collisions;
   stats.metadata_bytes = metadata_->DiskBytes();
@@ -101,8 +105,28 @@ Result<SettleReport> FileSystemImpl::Settle() {
       .awaiting_recompression_bytes = chunks_->totals().awaiting_recompression_bytes};
 }
 
+Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  chunks_->WaitUntilSealed();
+  SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
+                          dry_run ? chunks_->EstimateGarbage() : chunks_->CollectGarbage());
+  return GarbageReport{.dry_run = dry_run,
+                       .segments_checked = outcome.segments,
+                       .segments_removed = outcome.segments_removed,
+                       .segments_left = outcome.segments_left,
+                       .bytes_removed = outcome.bytes_removed,
+                       .bytes_copied = outcome.bytes_copied,
+                       .bytes_freed = outcome.bytes_removed > outcome.bytes_copied
+                                          ? outcome.bytes_removed - outcome.bytes_copied
+                                          : 0,
+                       .dead_bytes = outcome.dead_bytes,
+                       .live_chunks = outcome.live_chunks,
+                       .dead_chunks = outcome.dead_chunks};
+}
+
 Status FileSystemImpl::Close() {
   StopHousekeeping();
+  chunks_->StopCollecting();
   chunks_->StopSettling();
   if (options_.read_only) return metadata_->Close();
   for (const InodePtr& inode : inodes_.Snapshot()) {

@@ -7,6 +7,7 @@
 // MetadataStore.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -97,6 +98,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Result<FileSystemStats> GetStats() override;
   Result<SettleReport> Settle() override;
   void StopSettling() override { chunks_->StopSettling(); }
+  Result<GarbageReport> CollectGarbage(bool dry_run) override;
+  void StopCollecting() override { chunks_->StopCollecting(); }
   Status Close() override;
 
  private:
@@ -279,6 +282,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   std::unique_ptr<IdAllocator> ids_;
   FileContent content_;
   PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
+  // Of files' content, that was removed or replaced, about. Never decreases.
+  std::atomic<uint64_t> released_bytes_{0};
   InodeTable inodes_;
   LookupCounts lookups_;
   UnsavedFiles unsaved_files_;

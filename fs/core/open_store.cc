@@ -8,10 +8,12 @@
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
+#include "fs/dedup/segment_tables.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
+#include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -23,7 +25,8 @@ struct StoreRecords {
   uint64_t collisions = 0;
   IdRanges ids;
   SegmentRecords segments;
-  SegmentRecords replacements;  // intents (fs/dedup/segment_replacement.h)
+  SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
+  std::vector<SegmentId> removed;  // whose files may still be there
 };
 
 Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
@@ -35,24 +38,6 @@ Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
   return number;
 }
 
-// The records of all segments in a table, which is one of those that are keyed by segment.
-Result<SegmentRecords> ReadSegmentRecords(const KvStore& kv, Table table,
-                                          std::optional<SegmentId> (*parse)(std::string_view)) {
-  SegmentRecords records;
-  const KeyRange range = RangeOf(table);
-  const auto snapshot = kv.Snapshot();
-  auto iterator = snapshot->NewIterator();
-  for (iterator->Seek(range.begin); iterator->Valid() && iterator->key() < range.end;
-       iterator->Next()) {
-    auto id = parse(iterator->key());
-    if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
-    SILTFS_ASSIGN_OR_RETURN(SegmentRecord record, SegmentRecord::Decode(iterator->value()));
-    records.emplace_back(*id, record);
-  }
-  SILTFS_RETURN_IF_ERROR(iterator->status());
-  return records;
-}
-
 Result<StoreRecords> ReadRecords(const KvStore& kv) {
   StoreRecords records;
   SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
@@ -60,11 +45,23 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
-  SILTFS_ASSIGN_OR_RETURN(records.segments,
-                          ReadSegmentRecords(kv, Table::kSegment, ParseSegmentKey));
-  SILTFS_ASSIGN_OR_RETURN(records.replacements,
-                          ReadSegmentRecords(kv, Table::kReplacement, ParseReplacementKey));
+  const auto snapshot = kv.Snapshot();
+  SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));
   return records;
+}
+
+// Of segments that garbage collection had taken out of metadata when the store was last open.
+Status RemoveSegments(Env& env, const std::string& store, const std::vector<SegmentId>& removed,
+                      std::vector<Mutation>& changes) {
+  for (const SegmentId id : removed) {
+    const Status gone = RemoveSegment(env, store, id);
+    if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
+    gone.IgnoreError("there may be none");
+    changes.push_back({RemovedSegmentKey(id), std::nullopt});
+  }
+  return Status::Ok();
 }
 
 // I5: both superblock copies tell a commit that metadata must have.
@@ -100,6 +97,13 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.settle_after = options.settle_after;
   if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kSettledBlockPlainBytes;
   return chunk_options;
+}
+
+// Even if nothing changed: what was put and what was sealed becomes durable, and metadata knows.
+Status CommitNow(MetadataStore& metadata) {
+  SILTFS_RETURN_IF_ERROR(metadata.WaitForRoom());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata.Join());
+  return metadata.Commit(commit);
 }
 
 // Removes everything in the index's directory, which is made if it is missing.
@@ -197,6 +201,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
   ResolveReplacements(env, identity, records.replacements, records.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
   if (!read_only) {
+    SILTFS_RETURN_IF_ERROR(RemoveSegments(env, options.store, records.removed, changes));
     if (!records.ids.clean || !records.replacements.empty()) {
       SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
     }
@@ -226,6 +231,9 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
     chunk_options.write_through = [metadata_holder](const std::vector<Mutation>& m) {
       return (*metadata_holder)->WriteThrough(m);
     };
+    chunk_options.commit = [metadata_holder] { return CommitNow(**metadata_holder); };
+    chunk_options.snapshot = [metadata_holder] { return (*metadata_holder)->CommittedSnapshot(); };
+    chunk_options.spill_directory = SpillPath(options.store);
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));

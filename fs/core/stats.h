@@ -47,4 +47,18 @@ struct SettleReport {
   uint64_t awaiting_recompression_bytes = 0;  // left, the segments being written included
 };
 
+// What FileSystem::CollectGarbage did, or would do. Units: bytes of segment files, and counts.
+struct GarbageReport {
+  bool dry_run = false;
+  uint64_t segments_checked = 0;
+  uint64_t segments_removed = 0;
+  uint64_t segments_left = 0;  // damaged
+  uint64_t bytes_removed = 0;  // of those removed
+  uint64_t bytes_copied = 0;   // into new ones, of what lived in them
+  uint64_t bytes_freed = 0;    // removed less copied
+  uint64_t dead_bytes = 0;     // left, in segments of which little is dead
+  uint64_t live_chunks = 0;    // recipe nodes included, in sealed segments
+  uint64_t dead_chunks = 0;    // before
+};
+
 }  // namespace siltfs

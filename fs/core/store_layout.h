@@ -16,5 +16,7 @@ inline std::string MetadataPath(const std::string& store) { return JoinPath(stor
 inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
 // The chunk index.
 inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
+// What garbage collection sorts and cannot keep in memory; of no use to anyone afterwards.
+inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 
 }  // namespace siltfs

@@ -191,8 +191,74 @@ void BlockPipeline::Remember(const Block& block) {
   }
 }
 
+void BlockPipeline::ForgetAppended() {
+  MutexLock lock(mutex_);
+  for (const std::vector<ChunkName>& names : remembered_) {
+    for (const ChunkName& name : names) pending_.erase(name);
+  }
+  remembered_.clear();
+  remembered_chunks_ = 0;
+}
+
+Status BlockPipeline::InTurn(const std::function<Status()>& work) {
+  {
+    MutexLock lock(mutex_);
+    while (appending_ && failure_.ok()) progress_.Wait(mutex_);
+    if (!failure_.ok()) return failure_;
+    appending_ = true;
+  }
+  Status status = work();
+  {
+    MutexLock lock(mutex_);
+    appending_ = false;
+    if (!status.ok()) failure_ = status = log_.Fail(status);
+    progress_.NotifyAll();
+  }
+  AppendReady();  // what became ready meanwhile found that it was not its turn
+  return status;
+}
+
+Result<AppendedBlock> BlockPipeline::AppendMoved(SegmentKind kind, const EncodedBlock& block) {
+  AppendedBlock appended;
+  SILTFS_RETURN_IF_ERROR(InTurn([&]() -> Status {
+    SILTFS_ASSIGN_OR_RETURN(appended, log_.Append(MovedStreamOf(kind), block));
+    return Status::Ok();
+  }));
+  return appended;
+}
+
+// Whoever puts an entry does so in its turn, so nobody does between the look and the change.
+Status BlockPipeline::MoveEntries(std::span<const Move> moves,
+                                  const std::function<bool(SegmentId)>& gone) {
+  return InTurn([&]() -> Status {
+    std::vector<ChunkName> names;
+    for (const Move& move : moves) names.push_back(move.name);
+    std::vector<std::optional<Location>> places(moves.size());
+    SILTFS_RETURN_IF_ERROR(index_.Get(names, places));
+    std::vector<IndexEntry> entries;
+    for (size_t i = 0; i < moves.size(); ++i) {
+      const auto& [name, from, to] = moves[i];
+      const bool unmoved =
+          places[i] && places[i]->segment == from.segment && places[i]->ordinal == from.ordinal;
+      if (unmoved || !places[i] || gone(places[i]->segment)) entries.push_back({name, to});
+    }
+    if (entries.empty()) return Status::Ok();
+    return index_.Put(entries, log_.TakeSequence());
+  });
+}
+
+Result<uint64_t> BlockPipeline::EndSequence() {
+  uint64_t last = 0;
+  SILTFS_RETURN_IF_ERROR(InTurn([&] {
+    const uint64_t next = log_.TakeSequence();
+    last = next - 1;
+    return index_.Put({}, next);
+  }));
+  return last;
+}
+
 Status BlockPipeline::AppendAndIndex(const Block& block, const EncodedBlock& encoded) {
-  SILTFS_ASSIGN_OR_RETURN(AppendedBlock appended, log_.Append(block.kind, encoded));
+  SILTFS_ASSIGN_OR_RETURN(AppendedBlock appended, log_.Append(NewStreamOf(block.kind), encoded));
   std::vector<IndexEntry> entries;
   entries.reserve(block.content.records.size());
   uint32_t ordinal = appended.place.first_ordinal;

@@ -19,9 +19,11 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -77,6 +79,24 @@ class BlockPipeline {
   // Returns when everything added before the call is appended and indexed.
   Status Flush();
 
+  // Forgets chunks that are remembered only: who asks for them from now on must ask the index.
+  void ForgetAppended();
+
+  // --- For chunks that the index has, and that are moved (relocation.h). In turns with what is
+  // added; nothing of it is pending. Appends a block beside the new ones, in a stream of its own.
+  Result<AppendedBlock> AppendMoved(SegmentKind kind, const EncodedBlock& block);
+  struct Move {
+    ChunkName name;
+    Location from;
+    Location to;
+  };
+  // Has the index say `to` for each name for which it still says `from` (segment and ordinal), or
+  // nothing, or a place in a segment of which `gone` says that it is, or soon will be, no more.
+  Status MoveEntries(std::span<const Move> moves, const std::function<bool(SegmentId)>& gone);
+  // The sequence up to which the index must be durable for all that was moved so far to be so
+  // there.
+  Result<uint64_t> EndSequence();
+
  private:
   struct Block {
     SegmentKind kind = SegmentKind::kData;
@@ -107,6 +127,8 @@ class BlockPipeline {
   // Appends, in ticket order, every encoded block whose turn has come.
   void AppendReady() SILTFS_EXCLUDES(mutex_);
   Status AppendAndIndex(const Block& block, const EncodedBlock& encoded);
+  // Calls `work` when it is nobody else's turn to append.
+  Status InTurn(const std::function<Status()>& work) SILTFS_EXCLUDES(mutex_);
 
   SegmentLog& log_;
   ChunkIndex& index_;

@@ -99,6 +99,11 @@ struct ChunkStore::Parts {
 
   void OpenLog();
   void OpenRecompressor();
+  void OpenCollector(NodeStore& nodes_in);
+  // There is a chunk at the place, but it is no duplicate of anything: it may soon be no more.
+  bool IsGoing(SegmentId segment) const {
+    return condemned.Contains(segment) || segments->IsRemoved(segment);
+  }
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
@@ -128,6 +133,9 @@ struct ChunkStore::Parts {
   std::unique_ptr<BlockPipeline> pipeline;
   std::unique_ptr<Readahead> readahead;
   std::unique_ptr<Recompressor> recompressor;  // null when read-only
+  SegmentSet condemned;
+  EpochGate uses;
+  std::unique_ptr<GarbageCollector> collector;  // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
@@ -137,10 +145,11 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The readahead reads, the recompressor fails the log, the pipeline feeds the log, the log's thread
-// calls the index: in that order.
+// The readahead reads, the collector uses all others, the recompressor fails the log, the pipeline
+// feeds the log, the log's thread calls the index: in that order.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
+  parts_->collector.reset();
   parts_->recompressor.reset();
   parts_->pipeline.reset();
   parts_->reader.reset();
@@ -201,6 +210,7 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   ChunkReader& chunk_reader = *p.reader;
   std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
   store->parts_->readahead = std::make_unique<Readahead>(*store, chunk_reader, readahead_options);
+  if (store->parts_->log) store->parts_->OpenCollector(*store);
   return store;
 }
 
@@ -215,6 +225,7 @@ void ChunkStore::Parts::OpenLog() {
   log_options.first_sequence = options.first_sequence;
   log_options.last_commit = options.last_commit;
   log_options.retired = [this](SegmentId id, const SegmentRecord& record) {
+    if (record.settled) segments->SetSettled(id);
     if (recompressor) recompressor->Add(id, record);
   };
   log = std::make_unique<SegmentLog>(env, log_options, [this](SegmentId) {
@@ -241,6 +252,24 @@ void ChunkStore::Parts::OpenRecompressor() {
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
 
+void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
+  const Superblock& superblock = options.superblock;
+  GarbageCollector::Options collect;
+  collect.store = options.store;
+  collect.compression = superblock.compression;
+  collect.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
+  collect.segment_bytes = superblock.segment_bytes;
+  collect.spill_directory = options.spill_directory;
+  collect.commit = options.commit;
+  collect.snapshot = options.snapshot;
+  collect.write_through = options.write_through;
+  collect.report = options.report;
+  collector = std::make_unique<GarbageCollector>(
+      GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
+                              *recompressor, codec, nodes_in, uses, condemned},
+      std::move(collect));
+}
+
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
   const Status resumed = log->Resume(id, record);
   if (resumed.ok()) return record;
@@ -259,7 +288,8 @@ Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const Segmen
 ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, ChunkTag tag) {
   if (auto pending = pipeline->FindPending(name))
     return *pending == tag ? Known::kDuplicate : Known::kCollision;
-  return windows.Find(name, tag) ? Known::kDuplicate : Known::kNew;
+  const auto hit = windows.Find(name, tag);
+  return hit && !IsGoing(hit->segment) ? Known::kDuplicate : Known::kNew;
 }
 
 // An index entry is a hint: what stands at its place decides. Where the footer (or the open
@@ -267,17 +297,19 @@ ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, 
 // the chunk table is asked.
 ChunkStore::Parts::Known ChunkStore::Parts::Confirm(const std::optional<Location>& location,
                                                     const ChunkName& name, ChunkTag tag) {
-  if (!location) return Known::kNew;
+  if (!location || segments->IsRemoved(location->segment)) return Known::kNew;
+  // The same chunk in a condemned segment is stored again; another one of this name may live on.
+  const Known same = condemned.Contains(location->segment) ? Known::kNew : Known::kDuplicate;
   auto chunk = windows.At(location->segment, location->ordinal);
   if (!chunk) {
     reader->LoadWindow(location->segment, location->ordinal);
     chunk = windows.At(location->segment, location->ordinal);
   }
-  if (chunk && chunk->name_prefix == name.Prefix64() && chunk->tag == tag) return Known::kDuplicate;
+  if (chunk && chunk->name_prefix == name.Prefix64() && chunk->tag == tag) return same;
   auto record = reader->RecordAt(*location);
   if (!record.ok()) return Known::kTaken;
   if (!*record || (*record)->name != name) return Known::kNew;
-  return (*record)->tag == tag ? Known::kDuplicate : Known::kCollision;
+  return (*record)->tag == tag ? same : Known::kCollision;
 }
 
 Status ChunkStore::Parts::Look(Candidate& candidate) {
@@ -505,13 +537,18 @@ ChunkStoreTotals ChunkStore::totals() const {
   totals.sha1_collisions = p.collisions;
   if (p.log) {
     SegmentLog::Growth growth = p.log->growth();
-    totals.stored_bytes += growth.stored_bytes - p.recompressor->saved_bytes();
+    const GarbageCollector::Totals garbage = p.collector->totals();
+    totals.stored_bytes +=
+        growth.stored_bytes - p.recompressor->saved_bytes() - garbage.removed_bytes;
     if (p.options.superblock.compression.codec != BlockCodecId::kNone) {
-      totals.awaiting_recompression_bytes +=
-          growth.data_stored_bytes - p.recompressor->settled_bytes();
+      totals.awaiting_recompression_bytes += growth.unsettled_bytes -
+                                             p.recompressor->settled_bytes() -
+                                             garbage.removed_unsettled_bytes;
     }
-    totals.chunks += growth.chunks;
-    totals.plain_bytes += growth.plain_bytes;
+    totals.dead_bytes = garbage.dead_bytes;
+    totals.chunks += growth.chunks - garbage.removed_chunks - garbage.dead_chunks;
+    totals.plain_bytes +=
+        growth.plain_bytes - garbage.removed_plain_bytes - garbage.dead_plain_bytes;
   }
   return totals;
 }
@@ -534,6 +571,26 @@ void ChunkStore::StopSettling() {
   if (parts_->recompressor) parts_->recompressor->Stop();
 }
 
+ChunkStore::Use::Use(ChunkStore& store) : Pin(store.parts_->uses) {}
+
+Result<GarbageOutcome> ChunkStore::CollectGarbage() {
+  SILTFS_RETURN_IF_ERROR(parts_->CheckWritable());
+  return parts_->collector->Collect();
+}
+
+Result<GarbageOutcome> ChunkStore::EstimateGarbage() {
+  SILTFS_RETURN_IF_ERROR(parts_->CheckWritable());
+  return parts_->collector->Estimate();
+}
+
+void ChunkStore::StartCollecting(std::function<uint64_t()> released) {
+  if (parts_->collector) parts_->collector->StartInBackground(std::move(released));
+}
+
+void ChunkStore::StopCollecting() {
+  if (parts_->collector) parts_->collector->Stop();
+}
+
 Status ChunkStore::failure() const { return parts_->log ? parts_->log->failure() : Status::Ok(); }
 
 SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment(); }
@@ -541,6 +598,7 @@ SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment
 Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
   p.readahead.reset();
+  p.collector->Stop();
   p.recompressor->Stop();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());

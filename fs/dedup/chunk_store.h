@@ -27,6 +27,8 @@
 #include <vector>
 
 #include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/epoch_gate.h"
+#include "fs/dedup/garbage_collector.h"
 #include "fs/dedup/recompressor.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe.h"
@@ -69,12 +71,17 @@ struct ChunkStoreOptions {
   // Writes metadata durably beside the commits; needed where segments are to be settled.
   std::function<Status(const std::vector<Mutation>&)> write_through;
   std::chrono::milliseconds settle_after{5000};  // nothing was put or read, in the background
+  // Needed where garbage is to be collected (GarbageCollector::Options).
+  std::function<Status()> commit;
+  std::function<std::shared_ptr<const KvSnapshot>()> snapshot;
+  std::string spill_directory;
 };
 
 struct ChunkStoreTotals {
   uint64_t stored_bytes = 0;                  // of segment files
   uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments that are not settled
-  uint64_t chunks = 0;                        // distinct data chunks stored
+  uint64_t dead_bytes = 0;                    // of these, as far as is known
+  uint64_t chunks = 0;                        // distinct data chunks in use, as far as is known
   uint64_t plain_bytes = 0;                   // theirs
   uint64_t sha1_collisions = 0;
 };
@@ -90,6 +97,13 @@ class ChunkStore : public CommitParticipant, public NodeStore {
       const std::vector<std::pair<SegmentId, SegmentRecord>>& records,
       std::vector<IndexEntry> unindexed);
   ~ChunkStore() override;
+
+  // Whoever puts or reads chunks holds one of these from before it has their names until metadata
+  // has them, or it needs them no more. May be held over other calls, but Collect's.
+  class Use : public EpochGate::Pin {
+   public:
+    explicit Use(ChunkStore& store);
+  };
 
   // names[i] becomes the name under which chunks[i] can be got. Each chunk is 1 byte to the
   // superblock's chunk_max long.
@@ -137,6 +151,14 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Ends it for good, and a Settle under way; soon. To be called before `write_through` may no
   // longer be.
   void StopSettling();
+
+  // Garbage collection (garbage_collector.h), now; or what it would find.
+  Result<GarbageOutcome> CollectGarbage();
+  Result<GarbageOutcome> EstimateGarbage();
+  // Collects in the background from now on (GarbageCollector::StartInBackground).
+  void StartCollecting(std::function<uint64_t()> released);
+  // Ends it for good, as StopSettling.
+  void StopCollecting();
 
   // The next segment id not used, for a clean unmount.
   SegmentId next_segment_id() const;

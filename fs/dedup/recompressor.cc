@@ -63,6 +63,18 @@ void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
   wakes_.NotifyAll();
 }
 
+Status Recompressor::SetAside(std::span<const SegmentId> segments) {
+  CountCallers(1);  // so that the background ends what it is about
+  Status paid;
+  {
+    MutexLock run(run_mutex_);
+    paid = PayOwed();
+    for (const SegmentId segment : segments) Drop(segment);
+  }
+  CountCallers(-1);
+  return paid;
+}
+
 Recompressor::Candidate Recompressor::NextAfter(SegmentId id) {
   MutexLock lock(mutex_);
   const auto next = candidates_.upper_bound(id);

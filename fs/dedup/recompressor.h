@@ -22,6 +22,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,6 +75,9 @@ class Recompressor {
 
   // A sealed segment whose record is committed.
   void Add(SegmentId segment, const SegmentRecord& record);
+  // Returns when none of these is being settled; none will be until it is added again. Fails where
+  // metadata cannot be told what it is owed.
+  Status SetAside(std::span<const SegmentId> segments) SILTFS_EXCLUDES(run_mutex_, mutex_);
   // The store is at work: the background makes way.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 

@@ -42,10 +42,21 @@ void SegmentCache::SetSettled(SegmentId segment) {
   readers_.Erase(segment);
 }
 
+void SegmentCache::Remove(SegmentId segment) {
+  removed_.Add(segment);  // first: whoever opened it before looks again after having cached it
+  readers_.Erase(segment);
+  for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kSettled})
+    tables_.Erase(TableKey(segment, file));
+  WriterLock lock(files_mutex_);
+  const auto place = std::lower_bound(settled_.begin(), settled_.end(), segment);
+  if (place != settled_.end() && *place == segment) settled_.erase(place);
+}
+
 // The name leads to the one file before a replacement and to the other after it. Where both looks
 // at the state agree, the file that was opened in between is the one that they say, for no state
 // but kUnknown ever comes back.
 Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
+  if (IsRemoved(segment)) return Status(StatusCode::kNotFound, "the segment was removed");
   const SegmentFile before = FileOf(segment);
   if (before != SegmentFile::kUnknown) {
     auto cached = readers_.Get(segment);
@@ -57,6 +68,7 @@ Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
   opened->file = FileOf(segment) == before ? before : SegmentFile::kUnknown;
   opened->reader = std::move(reader);
   if (opened->file != SegmentFile::kUnknown) readers_.Put(segment, opened, 1);
+  if (IsRemoved(segment)) readers_.Erase(segment);
   return OpenSegmentPtr(std::move(opened));
 }
 
@@ -74,7 +86,7 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
-    if (auto table = tables_.Get(TableKey(segment))) return table;
+    if (auto table = tables_.Get(TableKey(segment.id, segment.file))) return table;
   }
   auto read = segment.reader->ReadBlockTable();
   if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
@@ -88,18 +100,21 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& se
     return ScannedTableOf(segment);
   }
   auto table = std::make_shared<const CachedTable>(CachedTable{std::move(read).value()});
-  if (cacheable) tables_.Put(TableKey(segment), table, table->blocks.memory_bytes());
+  if (cacheable)
+    tables_.Put(TableKey(segment.id, segment.file), table, table->blocks.memory_bytes());
   return table;
 }
 
 Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
-    if (auto table = tables_.Get(TableKey(segment)); table && table->scanned) return table;
+    if (auto table = tables_.Get(TableKey(segment.id, segment.file)); table && table->scanned)
+      return table;
   }
   SILTFS_ASSIGN_OR_RETURN(BlockTable scanned, segment.reader->ScanBlockTable());
   auto table = std::make_shared<const CachedTable>(CachedTable{std::move(scanned), true});
-  if (cacheable) tables_.Put(TableKey(segment), table, table->blocks.memory_bytes());
+  if (cacheable)
+    tables_.Put(TableKey(segment.id, segment.file), table, table->blocks.memory_bytes());
   return table;
 }
 

@@ -7,9 +7,9 @@
 //
 // Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables
 // of the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks),
-// kTableBytes at most; 4 bytes for each settled segment. Errors: kNotFound for a segment that is
-// not there (an index entry that points into it is a miss), kCorruption and kIoError as
-// SegmentReader.
+// kTableBytes at most; 4 bytes for each settled segment, and for each that was removed. Errors:
+// kNotFound for a segment that is not there (an index entry that points into it is a miss),
+// kCorruption and kIoError as SegmentReader.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,7 @@
 
 #include "fs/dedup/lru_cache.h"
 #include "fs/dedup/segment_log.h"
+#include "fs/dedup/segment_set.h"
 #include "store/segment/segment_reader.h"
 
 namespace siltfs {
@@ -70,12 +71,17 @@ class SegmentCache {
   // The segment keeps the file it has as the settled one.
   void SetSettled(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
 
+  // The segment is about to be removed for good: from now on it is not there, and its file is
+  // closed when those who have it have let go.
+  void Remove(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
+  bool IsRemoved(SegmentId segment) const { return removed_.Contains(segment); }
+
  private:
   // The table of a segment with as many blocks as it can have takes 3 MiB.
   static constexpr size_t kTableBytes = 4u << 20;
 
-  static uint64_t TableKey(const OpenSegment& segment) {
-    return uint64_t{segment.id} << 1 | (segment.file == SegmentFile::kSettled ? 1 : 0);
+  static uint64_t TableKey(SegmentId segment, SegmentFile file) {
+    return uint64_t{segment} << 1 | (file == SegmentFile::kSettled ? 1 : 0);
   }
   struct CachedTable {
     BlockTable blocks;
@@ -93,6 +99,7 @@ class SegmentCache {
   const SegmentLog* const log_;
   LruCache<SegmentId, const OpenSegment> readers_;
   LruCache<uint64_t, const CachedTable> tables_{kTableBytes};  // by TableKey
+  SegmentSet removed_;
 
   mutable SharedMutex files_mutex_;
   SegmentId replacing_ SILTFS_GUARDED_BY(files_mutex_) = kNoSegment;

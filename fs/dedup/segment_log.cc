@@ -7,10 +7,10 @@
 namespace siltfs {
 namespace {
 
-void Add(SegmentLog::Growth& sum, const SegmentWriter& writer) {
+void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream) {
   sum.stored_bytes += writer.size();
   if (writer.kind() != SegmentKind::kData) return;
-  sum.data_stored_bytes += writer.size();
+  if (stream == LogStream::kData) sum.unsettled_bytes += writer.size();
   sum.chunks += writer.chunk_count();
   sum.plain_bytes += writer.plain_bytes();
 }
@@ -38,10 +38,11 @@ void SegmentLog::StopSealing() {
   if (sealer_.joinable()) sealer_.join();
 }
 
-SegmentRecord SegmentLog::RecordOf(const SegmentWriter& writer) {
+SegmentRecord SegmentLog::RecordOf(const SegmentWriter& writer, LogStream stream) {
   SegmentRecord record;
   record.kind = static_cast<uint8_t>(writer.kind());
   record.sealed = writer.sealed();
+  record.settled = record.sealed && stream == LogStream::kMovedData;
   record.length = writer.synced_size();
   // It may have been sealed just now; the footer is not committed then.
   const SegmentTrailer totals = writer.totals();
@@ -77,9 +78,10 @@ Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record) {
   if (!opened.ok()) return std::move(opened).status();
   WriterPtr writer = std::move(opened).value();
   MutexLock lock(mutex_);
-  Add(resumed_, *writer);
-  tracked_.push_back({writer, record, record});
-  WriterPtr& open = open_[static_cast<size_t>(writer->kind())];
+  const LogStream stream = NewStreamOf(writer->kind());  // which it was is not written down
+  Add(resumed_, *writer, stream);
+  tracked_.push_back({writer, stream, record, record});
+  WriterPtr& open = open_[static_cast<size_t>(stream)];
   if (open) {
     sealing_.push_back(open);
     changed_.NotifyAll();
@@ -93,7 +95,7 @@ void SegmentLog::Tell(SegmentId segment, const SegmentRecord& record) {
   to_tell_.emplace_back(segment, record);
 }
 
-Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(SegmentKind kind) {
+Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   SegmentId id;
   uint64_t last_commit;
   bool claim;
@@ -110,25 +112,31 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(SegmentKind kind) {
     if (id >= limit)
       return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
   }
+  if (options_.begun) options_.begun(id);
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
-  SILTFS_ASSIGN_OR_RETURN(auto created,
-                          SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, kind,
-                                                last_commit, writer_options));
+  SILTFS_ASSIGN_OR_RETURN(
+      auto created, SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
+                                          last_commit, writer_options));
   WriterPtr writer = std::move(created);
   MutexLock lock(mutex_);
-  open_[static_cast<size_t>(kind)] = writer;
-  tracked_.push_back({writer, {}, {}});
+  open_[static_cast<size_t>(stream)] = writer;
+  tracked_.push_back({writer, stream, {}, {}});
   return writer;
 }
 
-Result<AppendedBlock> SegmentLog::Append(SegmentKind kind, const EncodedBlock& block) {
+uint64_t SegmentLog::TakeSequence() {
+  MutexLock lock(mutex_);
+  return next_sequence_++;
+}
+
+Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& block) {
   WriterPtr writer;
   uint64_t sequence;
   uint64_t last_commit;
   {
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
-    WriterPtr& open = open_[static_cast<size_t>(kind)];
+    WriterPtr& open = open_[static_cast<size_t>(stream)];
     if (open && !open->HasRoomFor(block)) {
       while (sealing_.size() >= kMaxSealing && failure_.ok() && !stopping_) changed_.Wait(mutex_);
       if (!failure_.ok()) return failure_;
@@ -141,7 +149,7 @@ Result<AppendedBlock> SegmentLog::Append(SegmentKind kind, const EncodedBlock& b
     last_commit = last_commit_;
   }
   if (!writer) {
-    auto opened = OpenSegment(kind);
+    auto opened = OpenSegment(stream);
     if (!opened.ok()) return Fail(opened.status());
     writer = *opened;
   }
@@ -151,29 +159,30 @@ Result<AppendedBlock> SegmentLog::Append(SegmentKind kind, const EncodedBlock& b
 }
 
 Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed) {
-  std::vector<WriterPtr> writers;
+  std::vector<std::pair<WriterPtr, LogStream>> writers;
   {
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
-    for (const Tracked& tracked : tracked_) writers.push_back(tracked.writer);
+    for (const Tracked& tracked : tracked_) writers.emplace_back(tracked.writer, tracked.stream);
   }
   std::vector<SegmentRecord> records;
-  for (const WriterPtr& writer : writers) {
+  for (const auto& [writer, stream] : writers) {
     // The counts may run ahead of the length while blocks are appended; SyncAll's callers stop the
     // appends they need.
     if (!writer->sealed()) {
       Status synced = writer->Sync();
       if (!synced.ok()) return Fail(synced);
     }
-    records.push_back(RecordOf(*writer));
+    records.push_back(RecordOf(*writer, stream));
   }
   MutexLock lock(mutex_);
   changed.insert(changed.end(), to_tell_.begin(), to_tell_.end());
   for (size_t i = 0; i < writers.size(); ++i) {
+    const WriterPtr& writer = writers[i].first;
     auto tracked = std::find_if(tracked_.begin(), tracked_.end(),
-                                [&](const Tracked& t) { return t.writer == writers[i]; });
+                                [&](const Tracked& t) { return t.writer == writer; });
     tracked->told = records[i];
-    if (!(tracked->told == tracked->committed)) changed.emplace_back(writers[i]->id(), records[i]);
+    if (!(tracked->told == tracked->committed)) changed.emplace_back(writer->id(), records[i]);
   }
   return Status::Ok();
 }
@@ -187,7 +196,7 @@ void SegmentLog::CommitDone(uint64_t number) {
     for (Tracked& tracked : tracked_) tracked.committed = tracked.told;
     std::erase_if(tracked_, [&](const Tracked& tracked) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
       if (!tracked.committed.sealed) return false;
-      Add(retired_, *tracked.writer);
+      Add(retired_, *tracked.writer, tracked.stream);
       retired.emplace_back(tracked.writer->id(), tracked.committed);
       return true;
     });
@@ -235,9 +244,9 @@ std::shared_ptr<const SegmentWriter> SegmentLog::WriterOf(SegmentId segment) con
 SegmentLog::Growth SegmentLog::growth() const {
   MutexLock lock(mutex_);
   Growth sum = retired_;
-  for (const Tracked& tracked : tracked_) Add(sum, *tracked.writer);
+  for (const Tracked& tracked : tracked_) Add(sum, *tracked.writer, tracked.stream);
   sum.stored_bytes -= resumed_.stored_bytes;
-  sum.data_stored_bytes -= resumed_.data_stored_bytes;
+  sum.unsettled_bytes -= resumed_.unsettled_bytes;
   sum.chunks -= resumed_.chunks;
   sum.plain_bytes -= resumed_.plain_bytes;
   return sum;

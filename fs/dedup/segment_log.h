@@ -1,5 +1,5 @@
-// The growing end of the segment log: the open segment of each kind, where blocks are appended, and
-// the segments that are being sealed behind it.
+// The growing end of the segment log: the open segment of each stream, where blocks are appended,
+// and the segments that are being sealed behind it.
 //
 // Thread-safety: every call from any thread. Append is called by one thread at a time for order's
 // sake (BlockPipeline). Errors: the first failure of any segment sticks; later Appends and Syncs
@@ -22,6 +22,26 @@
 
 namespace siltfs {
 
+// What goes into segments of its own. Chunks that were moved lie apart from new ones: they have
+// outlived others, and are likely to outlive new ones, too.
+enum class LogStream : uint8_t {
+  kData,         // new chunks
+  kRecipeNodes,  //
+  kMovedData,    // chunks moved by garbage collection, in the form in which they are to stay
+  kMovedNodes,   //
+};
+inline constexpr size_t kLogStreams = 4;
+inline LogStream NewStreamOf(SegmentKind kind) {
+  return kind == SegmentKind::kData ? LogStream::kData : LogStream::kRecipeNodes;
+}
+inline LogStream MovedStreamOf(SegmentKind kind) {
+  return kind == SegmentKind::kData ? LogStream::kMovedData : LogStream::kMovedNodes;
+}
+inline SegmentKind KindOf(LogStream stream) {
+  return stream == LogStream::kData || stream == LogStream::kMovedData ? SegmentKind::kData
+                                                                       : SegmentKind::kRecipeNodes;
+}
+
 // Where a block went.
 struct AppendedBlock {
   SegmentId segment = kNoSegment;
@@ -41,6 +61,8 @@ class SegmentLog {
         claim_segments;  // claims more ids, durably; returns the new limit
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
+    // Told of every segment before it is made. May be empty.
+    std::function<void(SegmentId)> begun = {};
     // Told of every sealed segment whose record was committed: nothing is done to it here any more.
     // May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};
@@ -58,7 +80,9 @@ class SegmentLog {
   // commit.
   void Tell(SegmentId segment, const SegmentRecord& record);
 
-  Result<AppendedBlock> Append(SegmentKind kind, const EncodedBlock& block);
+  Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
+  // A sequence above those of all blocks so far, that no block will have.
+  uint64_t TakeSequence();
 
   // Makes everything appended so far durable and appends the records of the segments that changed
   // since the last commit that was done.
@@ -86,8 +110,8 @@ class SegmentLog {
   // Of segments created or grown since the log was opened.
   struct Growth {
     uint64_t stored_bytes = 0;
+    uint64_t unsettled_bytes = 0;  // of new data
     // Of data segments alone:
-    uint64_t data_stored_bytes = 0;
     uint64_t chunks = 0;
     uint64_t plain_bytes = 0;
   };
@@ -102,13 +126,14 @@ class SegmentLog {
   // were just sealed.
   struct Tracked {
     WriterPtr writer;
+    LogStream stream;
     SegmentRecord told;       // by the last SyncAll
     SegmentRecord committed;  // by the last commit that was done
   };
 
   void SealLoop();
-  Result<WriterPtr> OpenSegment(SegmentKind kind) SILTFS_EXCLUDES(mutex_);
-  static SegmentRecord RecordOf(const SegmentWriter& writer);
+  Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
+  static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
 
   Env& env_;
   const Options options_;
@@ -116,7 +141,7 @@ class SegmentLog {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::array<WriterPtr, 2> open_ SILTFS_GUARDED_BY(mutex_);   // by kind
+  std::array<WriterPtr, kLogStreams> open_ SILTFS_GUARDED_BY(mutex_);
   std::vector<WriterPtr> sealing_ SILTFS_GUARDED_BY(mutex_);  // in the order in which they filled
   std::vector<Tracked> tracked_ SILTFS_GUARDED_BY(mutex_);
   std::vector<std::pair<SegmentId, SegmentRecord>> to_tell_ SILTFS_GUARDED_BY(mutex_);

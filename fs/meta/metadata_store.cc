@@ -98,6 +98,7 @@ class GroupedStore final : public MetadataStore {
   ~GroupedStore() override { EndCommitThread(); }
 
   View Pin() const override;
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override;
   Result<std::optional<std::string>> Get(std::string_view key) const override;
   Status WaitForRoom() override;
   Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) override;
@@ -173,6 +174,11 @@ View GroupedStore::Pin() const {
   MutexLock lock(mutex_);
   return View(std::make_shared<const View::Source>(open_->group, closed_ ? closed_->group : nullptr,
                                                    snapshot_));
+}
+
+std::shared_ptr<const KvSnapshot> GroupedStore::CommittedSnapshot() const {
+  MutexLock lock(mutex_);
+  return snapshot_;
 }
 
 Result<std::optional<std::string>> GroupedStore::Get(std::string_view key) const {

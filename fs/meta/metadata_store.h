@@ -110,6 +110,8 @@ class MetadataStore {
   virtual ~MetadataStore() = default;
 
   virtual View Pin() const = 0;
+  // What is durable, without the groups: all of one commit, and what was written through since.
+  virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;
   // Point lookup without pinning: the newest value.
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
 

@@ -61,6 +61,10 @@ std::string ReplacementKey(SegmentId segment) {
   return StartKey(Table::kReplacement).BigU32(segment).Take();
 }
 
+std::string RemovedSegmentKey(SegmentId segment) {
+  return StartKey(Table::kRemovedSegment).BigU32(segment).Take();
+}
+
 KeyRange RangeOf(Table table) {
   char first = static_cast<char>(table);
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
@@ -94,6 +98,10 @@ std::optional<SegmentId> ParseSegmentKey(std::string_view key) {
 
 std::optional<SegmentId> ParseReplacementKey(std::string_view key) {
   return ParseSegmentId(Table::kReplacement, key);
+}
+
+std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key) {
+  return ParseSegmentId(Table::kRemovedSegment, key);
 }
 
 std::optional<std::string_view> ParseXattrName(std::string_view key) {

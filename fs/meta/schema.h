@@ -23,6 +23,7 @@ enum class Table : char {
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // id_ranges.h
   kReplacement = 'p',      // segment id: the record it will have when its file was replaced
+  kRemovedSegment = 'g',   // segment id: nothing refers to it, and its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
   kXattr = 'x',            // inode, name
@@ -36,6 +37,7 @@ std::string OrphanKey(uint64_t inode);
 std::string XattrKey(uint64_t inode, std::string_view name);
 std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
+std::string RemovedSegmentKey(SegmentId segment);
 
 // The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
 // end).
@@ -55,6 +57,7 @@ std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key);
 std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kInode, kOrphan
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
+std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";

@@ -719,6 +719,10 @@ Result<SpaceInfo> MemoryFileSystem::GetSpace() {
 
 Result<SettleReport> MemoryFileSystem::Settle() { return SettleReport(); }
 
+Result<GarbageReport> MemoryFileSystem::CollectGarbage(bool dry_run) {
+  return GarbageReport{.dry_run = dry_run};
+}
+
 Result<FileSystemStats> MemoryFileSystem::GetStats() {
   const MutexLock lock(mutex_);
   FileSystemStats stats;

@@ -78,6 +78,8 @@ class MemoryFileSystem : public FileSystem {
   Result<FileSystemStats> GetStats() override;
   Result<SettleReport> Settle() override;  // there is nothing to settle
   void StopSettling() override {}
+  Result<GarbageReport> CollectGarbage(bool dry_run) override;  // there is none
+  void StopCollecting() override {}
   Status Close() override;
 
   // --- for tests

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
 #include "fs/control/server.h"
 #include "fs/control/settle_json.h"
@@ -60,6 +61,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
   made.settle_in_background = true;
+  made.collect_in_background = true;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }
@@ -82,12 +84,21 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const auto settle = [&file_system, &options]() -> Result<Json> {
     return SettleStore(file_system, options.store);
   };
+  const auto collect = [&file_system, &options](bool dry_run) {
+    return [&file_system, &options, dry_run] {
+      return CollectGarbageOf(file_system, options.store, dry_run);
+    };
+  };
   return control::Server::Start(
       {.store = options.store,
        .own_uid = CurrentUserId(),
        .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
-       .handlers = {
-           {"stat", stat}, {"index stat", index_stat}, {"settle", settle}, {"sync", sync}}});
+       .handlers = {{"stat", stat},
+                    {"index stat", index_stat},
+                    {"settle", settle},
+                    {"gc", collect(/*dry_run=*/false)},
+                    {"gc dry run", collect(/*dry_run=*/true)},
+                    {"sync", sync}}});
 }
 
 // Turns signals into unmounting while it lives.
@@ -167,7 +178,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
 
   // In this order: nobody asks a closed store, nobody finds the old socket in an unlocked one, and
   // who waits for the end learns of it when the store is free.
-  file_system->StopSettling();  // so that a request for it is answered soon
+  file_system->StopCollecting();  // so that requests for these are answered soon
+  file_system->StopSettling();
   if (control.ok()) (*control)->Stop();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
   file_system.reset();

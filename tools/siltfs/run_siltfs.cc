@@ -46,6 +46,8 @@ constexpr std::array kCommands = {
     Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
     Command{"settle", "Recompress densely what was written fast",
             ConfigureNumbered<ConfigureSettle>},
+    Command{"gc", "Give back the space of what no file refers to any more",
+            ConfigureNumbered<ConfigureGc>},
     Command{"index", "Plan the chunk index", ConfigureNumbered<ConfigureIndex>},
 };
 

@@ -1,0 +1,47 @@
+// Tells when all who were inside at some moment have left, without keeping anybody out.
+//
+// Thread-safety: every call from any thread. Whoever waits must not be inside. Costs two atomic
+// operations to enter and leave. No errors.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class EpochGate {
+ public:
+  // Inside for as long as it lives.
+  class Pin {
+   public:
+    explicit Pin(EpochGate& gate) : gate_(gate), side_(gate.Enter()) {}
+    ~Pin() { gate_.Leave(side_); }
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+
+   private:
+    EpochGate& gate_;
+    const size_t side_;
+  };
+
+  // Returns when all who had entered before the call have left; others come and go meanwhile.
+  void WaitForOthers() SILTFS_EXCLUDES(turn_, mutex_);
+
+ private:
+  size_t Enter();
+  void Leave(size_t side) SILTFS_EXCLUDES(mutex_);
+
+  std::atomic<uint64_t> epoch_{0};
+  std::array<std::atomic<int64_t>, 2> inside_{};  // by the parity of the epoch they entered in
+  std::atomic<bool> waiting_{false};
+
+  Mutex turn_ SILTFS_ACQUIRED_BEFORE(mutex_);  // one waits at a time
+  Mutex mutex_;
+  CondVar left_;
+};
+
+}  // namespace siltfs

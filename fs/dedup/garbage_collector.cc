@@ -1,0 +1,459 @@
+#include "fs/dedup/garbage_collector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/schema.h"
+#include "store/env/process.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+// A segment with less dead in it, in percent of its chunks, is not worth the copying.
+constexpr uint64_t kLeastDeadPercent = 5;
+// Of the segments that are condemned together, at most, but for one segment at least.
+constexpr uint64_t kMostChunksAtOnce = 512u << 10;
+// So many entries are moved with one commit, at most.
+constexpr size_t kMovesPerCommit = 32u << 10;
+// In the background: as much must have been released as so many segments hold, and this share of
+// all that is stored.
+constexpr uint64_t kSegmentsReleased = 4;
+constexpr uint64_t kShareReleased = 20;
+// How long the background rests for each moment that it counts.
+constexpr int kRestPerWork = 3;
+constexpr std::chrono::milliseconds kLongestRest{50};
+// How long it keeps away after a failure.
+constexpr std::chrono::minutes kAfterFailure{1};
+
+Status Interrupted(const std::string& store) {
+  return Status(StatusCode::kInterrupted, "garbage collection was interrupted").At(store);
+}
+
+bool IsData(const SegmentRecord& record) {
+  return record.kind == static_cast<uint8_t>(SegmentKind::kData);
+}
+
+}  // namespace
+
+GarbageCollector::GarbageCollector(const Store& store, Options options)
+    : store_(store), options_(std::move(options)) {}
+
+GarbageCollector::~GarbageCollector() { Stop(); }
+
+void GarbageCollector::Stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    wakes_.NotifyAll();
+    thread.swap(thread_);
+  }
+  if (thread.joinable()) thread.join();
+  MutexLock run(run_mutex_);  // who called Collect has ended, too
+}
+
+Status GarbageCollector::CheckRunning() {
+  MutexLock lock(mutex_);
+  const bool unwanted = stopping_ || (background_ && callers_ > 0);
+  return unwanted ? Interrupted(options_.store) : Status::Ok();
+}
+
+Status GarbageCollector::Pace(uint64_t bytes) {
+  if (background_ && options_.bytes_per_second > 0) {
+    MutexLock lock(mutex_);
+    if (!stopping_ && callers_ == 0) {
+      wakes_.WaitFor(mutex_,
+                     std::chrono::nanoseconds(1'000'000'000 * bytes / options_.bytes_per_second));
+    }
+  }
+  SILTFS_RETURN_IF_ERROR(store_.log.failure());
+  return CheckRunning();
+}
+
+MarkPace GarbageCollector::PaceOfMark() {
+  return [this, last = store_.env.MonotonicNanoseconds()]() mutable {
+    SILTFS_RETURN_IF_ERROR(CheckRunning());
+    if (!background_) return Status::Ok();
+    const std::chrono::nanoseconds worked(store_.env.MonotonicNanoseconds() - last);
+    {
+      MutexLock lock(mutex_);
+      if (!stopping_) {
+        wakes_.WaitFor(mutex_,
+                       std::min<std::chrono::nanoseconds>(worked * kRestPerWork, kLongestRest));
+      }
+    }
+    last = store_.env.MonotonicNanoseconds();
+    return Status::Ok();
+  };
+}
+
+bool GarbageCollector::Gone(SegmentId id) const {
+  return store_.condemned.Contains(id) || store_.segments.IsRemoved(id);
+}
+
+GarbageCollector::Totals GarbageCollector::totals() const {
+  MutexLock lock(mutex_);
+  return totals_;
+}
+
+Result<GarbageOutcome> GarbageCollector::Estimate() {
+  {
+    MutexLock lock(mutex_);
+    ++callers_;
+    wakes_.NotifyAll();
+  }
+  GarbageOutcome outcome;
+  Status done;
+  {
+    MutexLock run(run_mutex_);
+    const auto counted = Count(outcome);
+    done = counted.status();
+    if (counted.ok()) {
+      for (const Candidate& candidate : WorthCollecting(*counted)) {
+        ++outcome.segments_removed;
+        outcome.bytes_removed += candidate.record.length;
+        outcome.bytes_copied += candidate.record.length - candidate.dead_bytes();
+        outcome.dead_bytes -= candidate.dead_bytes();
+      }
+    }
+  }
+  MutexLock lock(mutex_);
+  --callers_;
+  wakes_.NotifyAll();
+  SILTFS_RETURN_IF_ERROR(done);
+  return outcome;
+}
+
+Result<GarbageOutcome> GarbageCollector::Collect() {
+  {
+    MutexLock lock(mutex_);
+    ++callers_;
+    wakes_.NotifyAll();
+  }
+  GarbageOutcome outcome;
+  Status done;
+  {
+    MutexLock run(run_mutex_);
+    done = CollectAll(outcome);
+  }
+  MutexLock lock(mutex_);
+  --callers_;
+  wakes_.NotifyAll();
+  SILTFS_RETURN_IF_ERROR(done);
+  return outcome;
+}
+
+Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
+  SILTFS_RETURN_IF_ERROR(CheckRunning());
+  SILTFS_ASSIGN_OR_RETURN(const Candidates all, Count(outcome));
+  const Candidates worth = WorthCollecting(all);
+  for (size_t begin = 0; begin < worth.size();) {
+    Candidates some;
+    uint64_t chunks = 0;
+    do {
+      chunks += worth[begin].record.chunks;
+      some.push_back(worth[begin++]);
+    } while (begin < worth.size() && chunks + worth[begin].record.chunks <= kMostChunksAtOnce);
+    // In the order in which they were written, which is that of the files in them.
+    std::sort(some.begin(), some.end(),
+              [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+    SILTFS_RETURN_IF_ERROR(CollectSome(some, outcome));
+  }
+  return Status::Ok();
+}
+
+Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& outcome) {
+  SILTFS_RETURN_IF_ERROR(options_.commit());
+  const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
+  MarkOptions mark_options;
+  mark_options.spill_directory = options_.spill_directory;
+  mark_options.pace = PaceOfMark();
+  SILTFS_ASSIGN_OR_RETURN(const LiveCounts counts, CountLive(store_.env, *metadata, store_.nodes,
+                                                             store_.index, mark_options));
+  Candidates candidates;
+  Totals counted;
+  for (const auto& [id, record] : records) {
+    if (!record.sealed || record.chunks == 0 || store_.log.WriterOf(id) != nullptr) continue;
+    const auto live = counts.live_chunks.find(id);
+    Candidate candidate{id, record, 0};
+    if (live != counts.live_chunks.end())
+      candidate.live = std::min<uint64_t>(live->second, record.chunks);
+    counted.dead_bytes += candidate.dead_bytes();
+    if (IsData(record)) {
+      counted.dead_chunks += candidate.dead();
+      counted.dead_plain_bytes += record.plain_bytes * candidate.dead() / record.chunks;
+    }
+    outcome.live_chunks += candidate.live;
+    outcome.dead_chunks += candidate.dead();
+    candidates.push_back(candidate);
+  }
+  outcome.segments = candidates.size();
+  outcome.dead_bytes = counted.dead_bytes;
+  MutexLock lock(mutex_);
+  totals_.dead_bytes = counted.dead_bytes;
+  totals_.dead_chunks = counted.dead_chunks;
+  totals_.dead_plain_bytes = counted.dead_plain_bytes;
+  return candidates;
+}
+
+// First what takes no copying. Then by what is gained, and for how long, for what it costs:
+// (1 - u) * age / (1 + u) (Rosenblum and Ousterhout, The Design and Implementation of a
+// Log-Structured File System, section 3.5), age in blocks written since.
+GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) {
+  uint64_t newest = 0;
+  for (const Candidate& candidate : all) newest = std::max(newest, candidate.record.last_sequence);
+  Candidates worth;
+  for (const Candidate& candidate : all) {
+    if (candidate.dead() * 100 >= candidate.record.chunks * kLeastDeadPercent &&
+        candidate.dead() > 0)
+      worth.push_back(candidate);
+  }
+  const auto benefit = [newest](const Candidate& candidate) {
+    const double alive =
+        static_cast<double>(candidate.live) / static_cast<double>(candidate.record.chunks);
+    const auto age = static_cast<double>(newest - candidate.record.last_sequence + 1);
+    return (1 - alive) * age / (1 + alive);
+  };
+  std::sort(worth.begin(), worth.end(), [&](const Candidate& a, const Candidate& b) {
+    if ((a.live == 0) != (b.live == 0)) return a.live == 0;
+    return benefit(a) > benefit(b);
+  });
+  return worth;
+}
+
+Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& outcome) {
+  SILTFS_RETURN_IF_ERROR(CheckRunning());
+  std::vector<SegmentId> ids;
+  for (const Candidate& candidate : some) ids.push_back(candidate.id);
+  SILTFS_RETURN_IF_ERROR(store_.recompressor.SetAside(ids));
+  for (const SegmentId id : ids) store_.condemned.Add(id);
+  store_.pipeline.ForgetAppended();
+  store_.uses.WaitForOthers();
+  const Status collected = CollectCondemned(some, outcome);
+  for (const Candidate& candidate : some) {
+    if (!store_.segments.IsRemoved(candidate.id))
+      store_.recompressor.Add(candidate.id, candidate.record);
+    store_.condemned.Remove(candidate.id);  // what was removed is known as such
+  }
+  return collected;
+}
+
+Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome& outcome) {
+  SILTFS_RETURN_IF_ERROR(options_.commit());
+  // Settling may have replaced a segment, and its record, since it was counted.
+  std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
+  const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
+  SegmentMark mark;
+  std::vector<Condemned> condemned;
+  for (Candidate candidate : some) {
+    const auto record = record_of.find(candidate.id);
+    if (record == record_of.end()) continue;
+    candidate.record = record->second;
+    auto footer = ReadFooter(candidate);
+    if (!footer.ok()) {
+      LeaveAlone(candidate, footer.status(), outcome);
+      continue;
+    }
+    mark.Add(candidate.id, footer->chunks);
+    footer->chunks = {};
+    condemned.push_back({candidate, std::move(footer).value()});
+  }
+  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, store_.nodes, PaceOfMark()));
+  metadata.reset();
+
+  Relocator::Options relocation;
+  relocation.compression = options_.compression;
+  relocation.block_plain_bytes = options_.block_plain_bytes;
+  relocation.gone = [this](SegmentId id) { return Gone(id); };
+  relocation.pace = [this](uint64_t bytes) { return Pace(bytes); };
+  relocation.run = [this](const std::function<void()>& work) { Run(work); };
+  Relocator relocator(store_.index, store_.segments, store_.reader, store_.pipeline, store_.codec,
+                      relocation);
+  Candidates copied;
+  Status copying;
+  for (const Condemned& segment : condemned) {
+    copying = CopyLive(segment, mark, relocator, copied, outcome);
+    if (!copying.ok()) break;
+  }
+  if (!copying.ok() && !copying.Is(StatusCode::kNoSpace)) return copying;
+  SILTFS_RETURN_IF_ERROR(relocator.Flush());
+  SILTFS_RETURN_IF_ERROR(MoveEntries(relocator));
+  outcome.bytes_copied += relocator.bytes_copied();
+  SILTFS_RETURN_IF_ERROR(Remove(copied, outcome));
+  return copying;
+}
+
+Result<SegmentFooter> GarbageCollector::ReadFooter(const Candidate& candidate) {
+  SILTFS_ASSIGN_OR_RETURN(const OpenSegmentPtr opened, store_.segments.Open(candidate.id));
+  SILTFS_ASSIGN_OR_RETURN(SegmentFooter footer, opened->reader->ReadFooter());
+  SegmentRecord found = SealedRecord(footer.trailer);
+  found.settled = candidate.record.settled;
+  if (!(found == candidate.record)) {
+    return Status(StatusCode::kCorruption, "metadata says something else of the segment")
+        .At(opened->reader->path());
+  }
+  return footer;
+}
+
+Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark& mark,
+                                  Relocator& relocator, Candidates& copied,
+                                  GarbageOutcome& outcome) {
+  const Candidate& candidate = condemned.candidate;
+  const uint64_t live = mark.LiveCount(candidate.id);
+  SILTFS_RETURN_IF_ERROR(Pace(0));
+  if (live > 0) {
+    SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length));
+    const Status done =
+        relocator.CopyLive({candidate.id, candidate.record.settled, condemned.footer,
+                            [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); }});
+    if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
+      LeaveAlone(candidate, done, outcome);
+      return Status::Ok();
+    }
+    SILTFS_RETURN_IF_ERROR(done);
+  }
+  copied.push_back(candidate);
+  return relocator.moves() < kMovesPerCommit ? Status::Ok() : MoveEntries(relocator);
+}
+
+Status GarbageCollector::MoveEntries(Relocator& relocator) {
+  if (relocator.moves() == 0) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(options_.commit());
+  SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
+  SILTFS_RETURN_IF_ERROR(store_.index.Flush());
+  if (store_.index.durable_sequence() >= sequence) return Status::Ok();
+  // The copies are there and the old segments stay: nothing is lost but the work.
+  return Status(StatusCode::kInterrupted, "the index does not become durable").At(options_.store);
+}
+
+Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome) {
+  if (some.empty()) return Status::Ok();
+  std::vector<Mutation> noted;
+  for (const Candidate& candidate : some) {
+    noted.push_back({SegmentKey(candidate.id), std::nullopt});
+    noted.push_back({RemovedSegmentKey(candidate.id), std::string()});
+  }
+  const Status written = options_.write_through(noted);
+  if (written.Is(StatusCode::kNoSpace)) return written;
+  if (!written.ok()) return store_.log.Fail(written);
+  // Those who were led to the segments before finish first; those who come now are led elsewhere.
+  for (const Candidate& candidate : some) store_.windows.EraseSegment(candidate.id);
+  store_.uses.WaitForOthers();
+  std::vector<Mutation> forgotten;
+  for (const Candidate& candidate : some) {
+    store_.segments.Remove(candidate.id);
+    store_.windows.EraseSegment(candidate.id);
+    CountRemoved(candidate);
+    ++outcome.segments_removed;
+    outcome.bytes_removed += candidate.record.length;
+    outcome.dead_bytes -= std::min(outcome.dead_bytes, candidate.dead_bytes());
+    const Status removed = RemoveSegment(store_.env, options_.store, candidate.id);
+    if (removed.ok()) {
+      forgotten.push_back({RemovedSegmentKey(candidate.id), std::nullopt});
+    } else if (options_.report) {
+      options_.report(fmt::format("segment {} is removed at the next mount: {}", candidate.id,
+                                  removed.ToString()));
+    }
+  }
+  const Status forgot = options_.write_through(forgotten);
+  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or the next mount
+  return store_.log.Fail(forgot);
+}
+
+void GarbageCollector::CountRemoved(const Candidate& candidate) {
+  const SegmentRecord& record = candidate.record;
+  MutexLock lock(mutex_);
+  totals_.dead_bytes -= std::min(totals_.dead_bytes, candidate.dead_bytes());
+  totals_.removed_bytes += record.length;
+  if (!IsData(record)) return;
+  totals_.dead_chunks -= std::min(totals_.dead_chunks, candidate.dead());
+  totals_.dead_plain_bytes -=
+      std::min(totals_.dead_plain_bytes, record.plain_bytes * candidate.dead() / record.chunks);
+  if (!record.settled) totals_.removed_unsettled_bytes += record.length;
+  totals_.removed_chunks += record.chunks;
+  totals_.removed_plain_bytes += record.plain_bytes;
+}
+
+Status GarbageCollector::CheckSpace(uint64_t bytes) {
+  const uint64_t needed = bytes + options_.segment_bytes;
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
+  if (space.available_bytes >= needed) return Status::Ok();
+  return Status(StatusCode::kNoSpace,
+                fmt::format("only {} MiB are left on the disk, copying what lives takes up to {}",
+                            space.available_bytes >> 20, needed >> 20))
+      .At(options_.store);
+}
+
+void GarbageCollector::LeaveAlone(const Candidate& candidate, const Status& why,
+                                  GarbageOutcome& outcome) {
+  if (options_.report) {
+    options_.report(
+        fmt::format("the dead chunks of segment {} stay: {}", candidate.id, why.ToString()));
+  }
+  why.IgnoreError("reported");
+  ++outcome.segments_left;
+}
+
+void GarbageCollector::Run(const std::function<void()>& work) const {
+  if (!background_) return work();
+  // By a thread that gets what processor time nobody else wants.
+  try {
+    std::thread([&work] {
+      RunWhenIdle();
+      work();
+    }).join();
+  } catch (const std::system_error&) {  // the machine has no thread to spare
+    work();
+  }
+}
+
+void GarbageCollector::StartInBackground(std::function<uint64_t()> released) {
+  MutexLock lock(mutex_);
+  if (stopping_ || thread_.joinable()) return;
+  thread_ = std::thread([this, released = std::move(released)] { Work(released); });
+}
+
+void GarbageCollector::Work(const std::function<uint64_t()>& released) {
+  uint64_t collected = 0;  // of what was released
+  uint64_t stored = 0;
+  int64_t not_before = INT64_MIN;
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      if (!stopping_) wakes_.WaitFor(mutex_, options_.poll);
+      if (stopping_) return;
+      if (callers_ > 0 || store_.env.MonotonicNanoseconds() < not_before) continue;
+    }
+    const uint64_t now = released();
+    const uint64_t enough =
+        std::max(kSegmentsReleased * options_.segment_bytes, stored / kShareReleased);
+    if (now - collected < enough) continue;
+    GarbageOutcome outcome;
+    Status done;
+    {
+      MutexLock run(run_mutex_);
+      background_ = true;
+      done = CollectAll(outcome);
+      background_ = false;
+    }
+    if (done.ok()) {
+      collected = now;
+      stored = outcome.segments * options_.segment_bytes;
+    } else {
+      not_before =
+          store_.env.MonotonicNanoseconds() + std::chrono::nanoseconds(kAfterFailure).count();
+      if (!done.Is(StatusCode::kInterrupted) && options_.report)
+        options_.report(fmt::format("dead chunks were not collected: {}", done.ToString()));
+    }
+  }
+}
+
+}  // namespace siltfs

@@ -1,0 +1,57 @@
+#include "fs/dedup/segment_tables.h"
+
+#include <functional>
+#include <optional>
+
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+namespace {
+
+Status ForEachSegmentKey(const KvSnapshot& metadata, Table table,
+                         const std::function<std::optional<SegmentId>(std::string_view)>& parse,
+                         const std::function<Status(SegmentId, std::string_view value)>& visit) {
+  const KeyRange range = RangeOf(table);
+  const auto iterator = metadata.NewIteratorBelow(range.end);
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    const auto id = parse(iterator->key());
+    if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
+    SILTFS_RETURN_IF_ERROR(visit(*id, iterator->value()));
+  }
+  return iterator->status();
+}
+
+Result<SegmentRecords> ReadRecords(
+    const KvSnapshot& metadata, Table table,
+    const std::function<std::optional<SegmentId>(std::string_view)>& parse) {
+  SegmentRecords records;
+  SILTFS_RETURN_IF_ERROR(ForEachSegmentKey(
+      metadata, table, parse, [&records](SegmentId id, std::string_view value) -> Status {
+        SILTFS_ASSIGN_OR_RETURN(const SegmentRecord record, SegmentRecord::Decode(value));
+        records.emplace_back(id, record);
+        return Status::Ok();
+      }));
+  return records;
+}
+
+}  // namespace
+
+Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata) {
+  return ReadRecords(metadata, Table::kSegment, ParseSegmentKey);
+}
+
+Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata) {
+  return ReadRecords(metadata, Table::kReplacement, ParseReplacementKey);
+}
+
+Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata) {
+  std::vector<SegmentId> removed;
+  SILTFS_RETURN_IF_ERROR(ForEachSegmentKey(metadata, Table::kRemovedSegment, ParseRemovedSegmentKey,
+                                           [&removed](SegmentId id, std::string_view) {
+                                             removed.push_back(id);
+                                             return Status::Ok();
+                                           }));
+  return removed;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,18 @@
+// The tables of metadata that are keyed by segment.
+#pragma once
+
+#include <vector>
+
+#include "fs/dedup/segment_recovery.h"
+#include "fs/meta/kv_store.h"
+
+namespace siltfs {
+
+// Ascending ids. kCorruption for a key or record that is none.
+Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
+// What the segments' records will be whose files are being replaced (segment_replacement.h).
+Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
+// Segments that are to be removed: nothing refers to them any more.
+Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
+
+}  // namespace siltfs

@@ -1,0 +1,80 @@
+// siltfs gc
+#include <fmt/format.h>
+
+#include <memory>
+#include <ostream>
+
+#include "fs/control/client.h"
+#include "fs/control/gc_json.h"
+#include "fs/fuse/size_text.h"
+#include "store/env/process.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string place;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// Opened, and closed as by an unmount, whatever came of the collection.
+Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) {
+  PrepareForStore();
+  FileSystemOptions options;
+  options.store = store;
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
+  auto outcome = CollectGarbageOf(*file_system, store, dry_run);
+  const Status closed = file_system->Close();
+  if (!outcome.ok()) {
+    closed.IgnoreError("the first failure is what is told");
+    return outcome;
+  }
+  SILTFS_RETURN_IF_ERROR(closed);
+  return outcome;
+}
+
+Result<Json> Collect(Env& env, const Arguments& arguments) {
+  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(arguments.place));
+  if (mounted) return control::Ask(mounted->store, arguments.dry_run ? "gc dry run" : "gc");
+  SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
+  return CollectUnmounted(env, store, arguments.dry_run);
+}
+
+std::string Format(const Json& outcome) {
+  const auto size = [&](const char* key) { return FormatSize(outcome.at(key).get<uint64_t>()); };
+  return fmt::format(
+      "{} of {} segments {}, {} freed ({} removed, {} copied); {} dead {}, {} segments left "
+      "alone\n",
+      outcome.at("segments_removed").get<uint64_t>(),
+      outcome.at("segments_checked").get<uint64_t>(),
+      outcome.at("dry_run").get<bool>() ? "would be removed" : "removed", size("bytes_freed"),
+      size("bytes_removed"), size("bytes_copied"), size("dead_bytes"),
+      outcome.at("dry_run").get<bool>() ? "would stay" : "stay",
+      outcome.at("segments_left").get<uint64_t>());
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<Json> outcome = Collect(surroundings.env, arguments);
+  if (!outcome.ok()) return Fail(surroundings, outcome.status());
+  surroundings.out << (arguments.json ? outcome->dump(2) + "\n" : Format(*outcome));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE|MOUNTPOINT", arguments->place,
+                 "Where the store is mounted, or its directory if it is not mounted")
+      ->required();
+  app.add_flag("--dry-run", arguments->dry_run, "Only say what would be freed");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
