@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "fs/check/check_store.h"
 #include "fs/meta/kv_store.h"
@@ -66,6 +67,7 @@ class CheckContext {
   uint64_t last_commit = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
+  std::vector<SegmentId> removed;  // ascending; their files may still be there, and are nothing
 
   std::unique_ptr<ChunkIndex> index;  // null if it cannot be opened
 

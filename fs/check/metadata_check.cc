@@ -8,6 +8,7 @@
 #include "fs/check/inode_check.h"
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_replacement.h"
+#include "fs/dedup/segment_tables.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
@@ -17,10 +18,11 @@
 namespace siltfs {
 namespace {
 
-constexpr std::array kTables = {Table::kCommitNumber, Table::kDirectoryEntry,  Table::kCollisions,
-                                Table::kInode,        Table::kDirectoryCookie, Table::kOverlay,
-                                Table::kIdRanges,     Table::kSegment,         Table::kCounters,
-                                Table::kOrphan,       Table::kXattr,           Table::kReplacement};
+constexpr std::array kTables = {Table::kCommitNumber,  Table::kDirectoryEntry,  Table::kCollisions,
+                                Table::kInode,         Table::kDirectoryCookie, Table::kOverlay,
+                                Table::kIdRanges,      Table::kSegment,         Table::kCounters,
+                                Table::kOrphan,        Table::kXattr,           Table::kReplacement,
+                                Table::kRemovedSegment};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -78,6 +80,7 @@ class RecordReader {
     ReadIds(ids);
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
+    SILTFS_RETURN_IF_ERROR(ReadRemoved());
     context_.records_known = usable_;
     return Status::Ok();
   }
@@ -148,6 +151,22 @@ class RecordReader {
     const StoreIdentity identity{context_.store(), context_.superblock.uuid, context_.last_commit};
     ResolveReplacements(context_.env, identity, intents, records, changes);
     for (const auto& [id, record] : records) context_.segments[id] = record;
+    return Status::Ok();
+  }
+
+  Status ReadRemoved() {
+    const auto snapshot = kv_.Snapshot();
+    auto removed = ReadRemovedSegments(*snapshot);
+    if (!removed.ok()) {
+      if (!removed.status().Is(StatusCode::kCorruption)) return std::move(removed).status();
+      Bad(std::string(removed.status().cause()));
+      return Status::Ok();
+    }
+    for (const SegmentId id : *removed) {
+      if (context_.segments.contains(id))
+        Bad(fmt::format("segment {} is recorded as removed, and as there", id));
+    }
+    context_.removed = std::move(removed).value();
     return Status::Ok();
   }
 

@@ -17,6 +17,10 @@ namespace {
 
 constexpr unsigned kMostThreads = 64;
 
+bool IsRemoved(const CheckContext& context, SegmentId id) {
+  return std::binary_search(context.removed.begin(), context.removed.end(), id);
+}
+
 Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
   auto listing = ListSegments(context.env, context.store());
   if (!listing.ok()) {
@@ -25,7 +29,8 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     return std::vector<SegmentId>();
   }
   // Nobody needs them, and that they were removed may be lost in a crash: no findings.
-  const uint64_t leftovers = listing->temporaries.size();
+  uint64_t leftovers = listing->temporaries.size();
+  leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return IsRemoved(context, id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });
   for (const auto& [id, record] : context.segments) {
     if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
@@ -102,6 +107,7 @@ Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<Se
   if (!listing.ok()) return Status::Ok();  // told already
   for (const SegmentId id : listing->ids) {
     SILTFS_RETURN_IF_ERROR(context.Continue());
+    if (IsRemoved(context, id)) continue;
     auto reader = finder.Open(id);
     if (!reader.ok()) continue;
     if (kind) {

@@ -328,7 +328,9 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
-  SILTFS_RETURN_IF_ERROR(store_.index.Flush());
+  const Status flushed = store_.index.Flush();
+  if (flushed.Is(StatusCode::kNoSpace)) return flushed;
+  if (!flushed.ok()) return store_.log.Fail(flushed);
   if (store_.index.durable_sequence() >= sequence) return Status::Ok();
   // The copies are there and the old segments stay: nothing is lost but the work.
   return Status(StatusCode::kInterrupted, "the index does not become durable").At(options_.store);

