@@ -92,7 +92,7 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
-  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "fsck",
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "gc", "fsck",
                                     "index stat", "index dump", "index verify", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
@@ -166,7 +166,7 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "fsck", "index",
+  for (const std::string command : {"mkfs", "mount", "umount", "stat", "settle", "gc", "fsck", "index",
                                     "index stat", "index dump", "index verify", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==

@@ -1,0 +1,78 @@
+#!/bin/bash
+# Garbage collection by the real program: on a mount, in its background, and on a store that is not mounted.
+#
+#   gc_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
+holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
+# Bytes from a seed that no part of is like another: megabytes, seed.
+noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
+compare() { for i in "$@"; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
+
+step "four files, two of them removed"
+"$siltfs" mkfs --compression zstd:3 "$store"
+mount_it
+for i in 1 2 3 4; do
+  noise 40 "seed $i" >"$work/file-$i"
+  cp "$work/file-$i" "$mnt/"
+done
+sync "$mnt/file-1"
+before=$(figure stored_bytes)
+rm "$mnt/file-1" "$mnt/file-3"
+
+step "a dry run says what there is to be had, and changes nothing"
+"$siltfs" gc --dry-run --json "$mnt" >"$work/estimate"
+holds "$(jq .dry_run "$work/estimate")"
+holds "$(jq .bytes_freed "$work/estimate") > 40000000"
+holds "$(figure stored_bytes) == $before"
+holds "$(figure dead_bytes) > 40000000"
+
+step "collected on the mount, while others read, write and ask"
+"$siltfs" gc --json "$mnt" >"$work/collected" &
+collecting=$!
+compare 2 4
+cp "$work/file-1" "$mnt/"
+"$siltfs" stat "$mnt" >/dev/null
+wait $collecting
+holds "$(jq .bytes_freed "$work/collected") > 20000000"
+compare 1 2 4
+code=0
+"$siltfs" gc "$store" 2>"$work/err" || code=$?
+[[ $code == 11 ]] || fail "the directory of a mounted store: $code"
+[[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
+
+step "an unmount meanwhile"
+rm "$mnt/file-4"
+"$siltfs" gc "$mnt" >/dev/null 2>"$work/err" &
+client=$!
+compare 1 2
+unmount_and_check
+wait $client || [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
+
+step "collected while not mounted"
+"$siltfs" gc "$store"
+holds "$(figure stored_bytes) < 100000000"
+holds "$(figure unique_bytes) < 100000000"
+mount_it
+compare 1 2
+unmount_and_check
+
+step "in the background, after enough was overwritten"
+mount_it
+for i in 5 6 7 8 9; do
+  noise 60 "seed $i" >"$work/file-1"
+  cp "$work/file-1" "$mnt/file-1"
+  sync "$mnt/file-1"
+done
+for ((i = 0; i < 600; ++i)); do
+  [[ $(figure stored_bytes) -lt 200000000 ]] && break
+  sleep 0.2
+done
+holds "$(figure stored_bytes) < 200000000"
+compare 1 2
+unmount_and_check
