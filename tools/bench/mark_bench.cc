@@ -8,6 +8,7 @@
 
 #include "fs/dedup/mark.h"
 #include "store/env/daemon.h"
+#include "store/env/files.h"
 #include "store/env/page_allocator.h"
 #include "store/env/posix_env.h"
 #include "store/env/resources.h"

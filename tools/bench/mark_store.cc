@@ -14,6 +14,7 @@
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
+#include "store/env/files.h"
 #include "store/superblock/superblock.h"
 #include "tools/bench/bench_threads.h"
 
@@ -147,7 +148,8 @@ void MarkStore::WriteLargeFile(uint64_t chunks) {
 
 void MarkStore::WriteSmallFile(uint64_t chunks) {
   InodeRecord record;
-  OverlayExtent extent{.kind = OverlayExtent::Kind::kChunks};
+  OverlayExtent extent;
+  extent.kind = OverlayExtent::Kind::kChunks;
   const bool in_overlay = small_files_++ % kOverlayEvery == 0;
   uint64_t number = 0;
   uint64_t count = 0;

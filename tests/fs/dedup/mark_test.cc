@@ -64,7 +64,8 @@ struct Metadata {
     AddFile(Build(nodes, entries));
   }
   void AddOverlay(uint64_t inode, uint64_t offset, const std::vector<ChunkName>& names) {
-    OverlayExtent extent{.kind = OverlayExtent::Kind::kChunks};
+    OverlayExtent extent;
+    extent.kind = OverlayExtent::Kind::kChunks;
     for (const ChunkName& name : names) {
       extent.slices.push_back({.name = name, .chunk_length = 100, .skip = 0, .length = 50});
       expected.insert(name);
@@ -261,10 +262,13 @@ TEST_CASE("all names of files, trees, overlays and open files without a name are
   metadata.AddOverlay(3, 0, {RandomName(random), RandomName(random)});
   metadata.AddOverlay(3, 1 << 20, {RandomName(random)});
   metadata.AddOverlay(1'000'000, 5, {RandomName(random)});
-  metadata.Set(OverlayKey(4, 0),
-               OverlayExtent{.kind = OverlayExtent::Kind::kPlain, .plain = "abc"}.Encode());
-  metadata.Set(OverlayKey(4, 9),
-               OverlayExtent{.kind = OverlayExtent::Kind::kHole, .length = 9}.Encode());
+  OverlayExtent extent;
+  extent.kind = OverlayExtent::Kind::kPlain;
+  extent.plain = "abc";
+  metadata.Set(OverlayKey(4, 0), extent.Encode());
+  extent.kind = OverlayExtent::Kind::kHole;
+  extent.length = 9;
+  metadata.Set(OverlayKey(4, 9), extent.Encode());
   CHECK((Visited(metadata) == metadata.expected));
 }
 
