@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fs/meta/inode_record.h"
@@ -441,6 +442,31 @@ TEST_CASE("live chunks are counted by segment, whatever memory there is") {
   CHECK(store.SpillIsGone());
 }
 
+TEST_CASE("chunks whose names the index's order does not tell apart live and die together") {
+  SimEnv env;
+  REQUIRE_OK(env.CreateDirectory("/index"));
+  auto index = OpenIndex(env, {.engine = IndexEngine::kMap, .directory = "/index"});
+  REQUIRE_OK(index);
+  Metadata metadata;
+  metadata.AddFile(NumberedChunks(0, 1));
+  std::vector<IndexEntry> entries;
+  for (const uint64_t number : {0, 1}) {
+    for (uint8_t last = 0; last < 3; ++last) {
+      ChunkName name = NumberedName(number);
+      name.bytes.back() ^= last;
+      entries.push_back({name, {.segment = static_cast<SegmentId>(1 + number), .ordinal = last}});
+    }
+  }
+  REQUIRE_OK((*index)->Put(entries, 1));
+  MarkOptions options{.spill_directory = kSpill, .pace = {}};
+  if (GENERATE(true, false)) options.minimum_free_bytes = UINT64_MAX;
+  const auto counts = CountLive(env, *metadata.Snapshot(), metadata.nodes, **index, options);
+  REQUIRE_OK(counts);
+  CHECK(counts->live == 3);
+  CHECK(counts->dead_entries == 3);
+  CHECK(counts->live_chunks.at(1) == 3);
+}
+
 TEST_CASE("recipe nodes count as the chunks they are") {
   Store store(IndexEngine::kSilt);
   std::vector<IndexEntry> entries;
@@ -478,9 +504,35 @@ TEST_CASE("on a full disk live chunks are counted in several passes, and nothing
   CHECK(store.SpillIsGone());
 }
 
+TEST_CASE("a disk that is full with the last run, or when runs are merged, is full all the same") {
+  const size_t memory = GENERATE(4096U, 20'000U);
+  Store store(IndexEngine::kMap);
+  const MarkOptions options{
+      .spill_directory = kSpill, .memory_bytes = memory, .pace = {}, .minimum_free_bytes = 0};
+  const auto space = store.env.GetDiskSpace("/");
+  REQUIRE_OK(space);
+  const uint64_t used = space->total_bytes - space->free_bytes;
+  bool spilled = false;
+  uint64_t last_passes = 0;
+  for (uint64_t pages_free = 10; !spilled; ++pages_free) {
+    REQUIRE(pages_free < 100);
+    store.env.SetCapacity(used + pages_free * 4096);
+    const auto counts = store.Count(options);
+    REQUIRE_OK(counts);
+    store.RequireCounts(*counts);
+    spilled = counts->spilled_bytes > 0;
+    if (!spilled) last_passes = counts->passes;
+  }
+  CHECK(last_passes > 1);  // with a page less
+}
+
 TEST_CASE("a pace that meets a full disk is not the sorter's") {
   Store store(IndexEngine::kMap);
-  const MarkPace pace = [] { return Status(StatusCode::kNoSpace, "somebody else's"); };
+  bool met = false;
+  const MarkPace pace = [&] {
+    if (std::exchange(met, true)) return Status::Ok();
+    return Status(StatusCode::kNoSpace, "somebody else's");
+  };
   REQUIRE_CODE(store.Count({.spill_directory = kSpill, .memory_bytes = 4096, .pace = pace}),
                kNoSpace);
 }
@@ -534,7 +586,7 @@ TEST_CASE("the chunks of segments that are referred to are told from those that 
       expected[segment].push_back(!Store::IsDead(number));
       // Of some there are two, in different segments or in one.
       if (!random.OneIn(5)) continue;
-      const uint64_t other = random.Below(Store::kChunks);
+      const uint64_t other = random.Below(2 * Store::kSegmentChunks) * 45;  // often the same
       names.push_back(NumberedName(other));
       expected[segment].push_back(!Store::IsDead(other));
     }
@@ -581,10 +633,30 @@ TEST_CASE("a mark says what its own snapshot says, and can be made again from an
   CHECK(mark.LiveCount(1) == 0);
   REQUIRE_OK(mark.Mark(*after, metadata.nodes, {}));
   CHECK(mark.LiveCount(1) == 1);
+  REQUIRE_OK(mark.Mark(*before, metadata.nodes, {}));
+  CHECK(mark.LiveCount(1) == 0);
+  REQUIRE_OK(mark.Mark(*after, metadata.nodes, {}));
   mark.Add(2, FooterOf({NumberedName(4), NumberedName(40)}));
   CHECK(mark.LiveCount(2) == 2);
   REQUIRE_OK(mark.Mark(*after, metadata.nodes, {}));
   CHECK(mark.LiveCount(2) == 1);
+}
+
+TEST_CASE("chunks are told apart where all names begin alike") {
+  const uint8_t first = GENERATE(as<uint8_t>{}, 0x00, 0x80, 0xff);
+  Metadata metadata;
+  Entries live;
+  std::vector<ChunkName> names;
+  for (uint64_t i = 0; i < 300; ++i) {
+    names.push_back(NumberedName(i));
+    std::fill_n(names.back().bytes.begin(), 4, first);
+    if (i % 3 != 0) live.push_back(RecipeEntry::Chunk(names.back(), 8192));
+  }
+  metadata.AddFile(live);
+  SegmentMark mark;
+  mark.Add(1, FooterOf(names));
+  REQUIRE_OK(mark.Mark(*metadata.Snapshot(), metadata.nodes, {}));
+  for (uint32_t i = 0; i < 300; ++i) REQUIRE(mark.IsLive(1, i) == (i % 3 != 0));
 }
 
 TEST_CASE("a mark of no segments, or of empty ones, is none") {
