@@ -146,6 +146,21 @@ Status ChunkIndex::ForEach(const std::function<Status(const IndexEntry&)>& visit
   return ForEachImpl(visit);
 }
 
+Status ChunkIndex::ForEachInOrder(
+    const std::function<Status(uint64_t order, const IndexEntry&)>& visit) {
+  SILTFS_RETURN_IF_ERROR(CheckOpen());
+  uint64_t last = 0;
+  // Whoever merges by it would take what is out of order for something that is not there.
+  return ForEachInOrderImpl([&](uint64_t order, const IndexEntry& entry) -> Status {
+    if (order < last) {
+      return {StatusCode::kCorruption,
+              fmt::format("the chunk index has the entry of {} out of order", entry.name.ToHex())};
+    }
+    last = order;
+    return visit(order, entry);
+  });
+}
+
 IndexStats ChunkIndex::stats() const {
   IndexStats stats = StatsImpl();
   stats.lookups = lookups_.load(std::memory_order_relaxed);

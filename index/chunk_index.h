@@ -32,6 +32,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/base/chunk_name.h"
@@ -139,6 +140,23 @@ class ChunkIndex {
   // at its first failure. `visit` may call the index.
   Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
 
+  // Where an entry of this name stands in ForEachInOrder's order. Different names mostly have
+  // different places; constant as long as the index is open.
+  uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
+
+  // ForEach in rising order of OrderOf, with little more memory than that: no more than a share of
+  // the entries is held to be sorted at a time, and no more of the replaced files is kept. Each
+  // live entry once, as of some moment during the call. kCorruption if the engine's files have them
+  // in another order.
+  Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
+
+  // Says which segments are gone for good: an entry that leads into one is a miss to whoever looks
+  // it up, so engines that rewrite what they have leave it out when they come to it, and no other.
+  // When that is, if ever, is the engine's choice. `gone` is called from the engine's own threads,
+  // perhaps for every entry there is, and must call nothing of the index; one that was replaced may
+  // be called until the index is closed or destroyed. Empty at first, and may be.
+  void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
+
   // Reads everything and checks order, ranks, filters and counts; calls `report` with each thing
   // that is wrong. Fails only where it can't go on. Slow; other calls go on meanwhile.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
@@ -169,6 +187,10 @@ class ChunkIndex {
   virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
   virtual Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) = 0;
+  virtual uint64_t OrderOfImpl(const ChunkName& name) const = 0;
+  virtual Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
+  virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
   // Without lookups and entry_bytes_put.
   virtual IndexStats StatsImpl() const = 0;

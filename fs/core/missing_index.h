@@ -24,6 +24,10 @@ class MissingIndex final : public ChunkIndex {
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
     return Status::Ok();
   }
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
+  Status ForEachInOrderImpl(const std::function<Status(uint64_t, const IndexEntry&)>&) override {
+    return Status::Ok();
+  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();
   }

@@ -70,6 +70,15 @@ class MapIndex final : public ChunkIndex {
     return Status::Ok();
   }
 
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
+
+  Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t order, const IndexEntry&)>& visit) override {
+    return ForEachImpl([&](const IndexEntry& entry) {
+      return visit(entry.name.Prefix64(), entry);  // names sort as their prefixes do
+    });
+  }
+
   // The snapshot on flash is proven when it is read; in memory there is nothing to find.
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();

@@ -195,6 +195,10 @@ Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& pa
 }
 
 Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit) {
+  return ForEachInOrder([&](uint64_t, const SlotEntry& entry) { return visit(entry); });
+}
+
+Status SiltEngine::ForEachInOrder(const OrderedVisit& visit) {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   uint64_t damaged_pages = 0;
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
@@ -204,8 +208,8 @@ Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit)
                                 .partition = static_cast<uint32_t>(p),
                                 .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes,
                                 .layout = layout()});
-    SILTFS_RETURN_IF_ERROR(
-        merge.Run([&](const OrderKey&, const SlotEntry& entry) { return visit(entry); }));
+    SILTFS_RETURN_IF_ERROR(merge.Run(
+        [&](const OrderKey& key, const SlotEntry& entry) { return visit(key.hash, entry); }));
     if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
     damaged_pages += merge.damaged_pages();
   }

@@ -42,6 +42,11 @@ class SiltEngine {
   Status Get(std::span<const ChunkName> names, const Found& found);
   // Likewise kCorruption, after all others were visited, if pages were damaged.
   Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
+  // Partitions are taken in order, each being pinned while it is its turn. The order of an entry is
+  // its hash, whose top bits are its partition.
+  using OrderedVisit = std::function<Status(uint64_t order, const SlotEntry&)>;
+  Status ForEachInOrder(const OrderedVisit& visit);
+  uint64_t OrderOf(const ChunkName& name) const { return HashOf(name, stores_.hash_secret()); }
   Status Verify(const std::function<void(const IndexFinding&)>& report);
   // Without lookups and entry_bytes_put.
   IndexStats stats() const;
@@ -59,6 +64,9 @@ class SiltEngine {
   Status Flush(uint64_t complete);
   Status SetMemoryLimit(uint64_t bytes);
   Status Close(uint64_t complete);
+
+  // From any thread. Merges that begin from now on leave out entries of segments that are gone.
+  void SetGone(std::function<bool(SegmentId)> gone) { upkeep_.SetGone(std::move(gone)); }
 
  private:
   class GetBatch;

@@ -31,6 +31,14 @@ class SiltIndex final : public ChunkIndex {
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
     return engine_->ForEach([&](const SlotEntry& entry) { return visit(entry); });
   }
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return engine_->OrderOf(name); }
+  Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
+    return engine_->ForEachInOrder(visit);
+  }
+  void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
+    engine_->SetGone(std::move(gone));
+  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
     return engine_->Verify(report);
   }

@@ -60,6 +60,16 @@ void Upkeep::FitMemory() {
   Wake();
 }
 
+void Upkeep::SetGone(std::function<bool(SegmentId)> gone) {
+  MutexLock lock(mutex_);
+  gone_ = std::move(gone);
+}
+
+std::function<bool(SegmentId)> Upkeep::gone() const {
+  MutexLock lock(mutex_);
+  return gone_;
+}
+
 Status Upkeep::failure() const {
   MutexLock lock(mutex_);
   return last_.ok() || last_.Is(StatusCode::kNoSpace) ? Status::Ok() : Copy(last_);
@@ -236,9 +246,12 @@ Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionV
                              .partition = partition,
                              .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes,
                              .layout = stores_.layout()});
+  const auto is_gone = gone();
   uint64_t until_look = kEntriesBetweenLooks;
   const auto write = [&](const OrderKey& key, const SlotEntry& entry) -> Status {
-    SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
+    if (!is_gone || !is_gone(entry.location.segment)) {
+      SILTFS_RETURN_IF_ERROR(writer->Append(key, entry));
+    }
     if (--until_look > 0) return Status::Ok();
     until_look = kEntriesBetweenLooks;
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());

@@ -12,12 +12,17 @@
 // HashStores hold a twentieth more than their share, or a partition has a quarter more of them than
 // it should. So neither memory nor lookups grow when work comes in faster than it is done.
 //
+// A merge also leaves out entries that lead into segments which are gone, if it is told which those
+// are. Of a name the newest entry counts, gone or not: what a lookup would not have answered before
+// the merge, it does not answer after it.
+//
 // What waits is done first: recovery where the index serves before it (recovery.h), conversions,
 // filters and tries that are to be read from flash, a few at a time between conversions, merges.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
 
+#include <functional>
 #include <thread>
 
 #include "index/silt/entry_merge.h"
@@ -40,6 +45,9 @@ class Upkeep {
   void Wake();
   // Filters and tries to be taken out of memory, or read, as the memory plan has changed.
   void FitMemory();
+  // Merges that begin from now on leave out entries of segments for which this is true. Entries in
+  // LogStores and HashStores stay until they are merged.
+  void SetGone(std::function<bool(SegmentId)> gone);
   // What has failed for good.
   Status failure() const;
   // Ends the thread, at the latest after the block being written. For good.
@@ -60,6 +68,7 @@ class Upkeep {
   Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);
   bool WantsMerge(const StoreSet::Sizes& sizes) const;
   bool HasRoom() const;
+  std::function<bool(SegmentId)> gone() const;
   Status CheckNotStopped() const;
   Status CheckWhole(uint64_t damaged_pages) const;
 
@@ -74,8 +83,9 @@ class Upkeep {
   mutable Mutex mutex_;  // nothing else is taken under it but what Sizes needs
   CondVar changed_;
   uint64_t wakes_ SILTFS_GUARDED_BY(mutex_) = 0;
-  uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;  // that ended, well or not
-  Status last_ SILTFS_GUARDED_BY(mutex_);         // how the last step ended
+  uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;                   // that ended, well or not
+  Status last_ SILTFS_GUARDED_BY(mutex_);                          // how the last step ended
+  std::function<bool(SegmentId)> gone_ SILTFS_GUARDED_BY(mutex_);  // may be empty
   std::thread thread_;
 };
 

@@ -23,7 +23,45 @@ struct Fixture {
   std::unique_ptr<ChunkIndex> index;
 };
 
+// Lists two entries, the second one before its place.
+class DisorderedIndex final : public ChunkIndex {
+ private:
+  Status GetImpl(std::span<const ChunkName>, std::span<std::optional<Location>>) override {
+    return Status::Ok();
+  }
+  Status PutImpl(std::span<const IndexEntry>, uint64_t) override { return Status::Ok(); }
+  Status DeleteImpl(const ChunkName&) override { return Status::Ok(); }
+  Status FlushImpl(uint64_t) override { return Status::Ok(); }
+  uint64_t DurableSequenceImpl() const override { return 0; }
+  Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
+    return Status::Ok();
+  }
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
+  Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
+    SILTFS_RETURN_IF_ERROR(visit(7, {NameOf(7), {1, 1, 1}}));
+    SILTFS_RETURN_IF_ERROR(visit(7, {NameOf(8), {1, 1, 1}}));
+    return visit(6, {NameOf(6), {1, 1, 1}});
+  }
+  Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
+    return Status::Ok();
+  }
+  IndexStats StatsImpl() const override { return {}; }
+  Status CloseImpl(uint64_t) override { return Status::Ok(); }
+};
+
 }  // namespace
+
+TEST_CASE("a listing in order ends where an engine has an entry out of order") {
+  DisorderedIndex index;
+  int visits = 0;
+  REQUIRE_CODE(index.ForEachInOrder([&](uint64_t, const IndexEntry&) {
+    ++visits;
+    return Status::Ok();
+  }),
+               kCorruption);
+  CHECK(visits == 2);
+}
 
 TEST_CASE("names and results must be as many") {
   Fixture fixture;

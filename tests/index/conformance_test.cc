@@ -1,4 +1,7 @@
 // What every engine promises, against an oracle kept in memory.
+#include <map>
+#include <set>
+
 #include "engines.h"
 #include "history.h"
 #include "store/env/sim_env.h"
@@ -195,6 +198,74 @@ TEST_CASE("ForEach stops at the first failure of its visitor, which may use the 
   }),
                kInterrupted);
   CHECK(visits == 3);
+}
+
+TEST_CASE("ForEachInOrder stops at the first failure of its visitor, which may use the index") {
+  const Engine& engine = GENERATE(from_range(AllEngines()));
+  INFO(engine.name);
+  Fixture fixture(engine);
+  auto index = fixture.Open();
+  History history;
+  RunWorkload(*index, history, {.seed = 5});
+  int visits = 0;
+  REQUIRE_CODE(index->ForEachInOrder([&](uint64_t, const IndexEntry& entry) -> Status {
+    SILTFS_ASSIGN_OR_RETURN(const auto answer, index->Get(entry.name));
+    if (answer != entry.location) return {StatusCode::kCorruption, "another answer"};
+    if (++visits == 3) return {StatusCode::kInterrupted, "enough"};
+    return Status::Ok();
+  }),
+               kInterrupted);
+  CHECK(visits == 3);
+  REQUIRE_OK(index->Close());
+  REQUIRE_CODE(index->ForEachInOrder([](uint64_t, const IndexEntry&) { return Status::Ok(); }),
+               kInvalidArgument);
+}
+
+TEST_CASE("a name's place in the order outlives the opening it was asked in") {
+  const Engine& engine = GENERATE(from_range(AllEngines()));
+  INFO(engine.name);
+  Fixture fixture(engine);
+  std::vector<uint64_t> orders;
+  {
+    auto index = fixture.Open();
+    const IndexEntry entry{NameOf(1), {1, 1, 1}};
+    REQUIRE_OK(index->Put({&entry, 1}, 1));
+    for (uint64_t i = 0; i < 50; ++i) orders.push_back(index->OrderOf(NameOf(i)));
+    REQUIRE_OK(index->Close());
+  }
+  auto index = fixture.Open();
+  for (uint64_t i = 0; i < 50; ++i) CHECK(index->OrderOf(NameOf(i)) == orders[i]);
+  CHECK(std::set<uint64_t>(orders.begin(), orders.end()).size() == 50);
+}
+
+TEST_CASE("what leads into segments that are gone may go, and nothing else does") {
+  const Engine& engine = GENERATE(from_range(AllEngines()));
+  INFO(engine.name);
+  Fixture fixture(engine);
+  auto index = fixture.Open();
+  index->SetGone([](SegmentId segment) { return segment % 3 == 0; });
+  std::map<ChunkName, Location> put;
+  Random random(6);
+  for (uint64_t sequence = 1; sequence <= 60; ++sequence) {
+    std::vector<IndexEntry> entries;
+    for (int i = 0; i < 20; ++i) {
+      entries.push_back({NameOf(random.Below(900)), RandomLocation(random)});
+      put[entries.back().name] = entries.back().location;
+    }
+    REQUIRE_OK(index->Put(entries, sequence));
+  }
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      REQUIRE_OK(index->Close());
+      index = fixture.Open();
+    }
+    for (const auto& [name, location] : put) {
+      const auto answer = index->Get(name);
+      REQUIRE_OK(answer);
+      if (*answer || location.segment % 3 != 0) REQUIRE(*answer == location);
+    }
+    REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+  }
 }
 
 TEST_CASE("statistics count lookups, bytes and entries") {

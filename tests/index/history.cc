@@ -154,6 +154,28 @@ std::vector<ChunkName> NamesAndStrangers(const History& history) {
   return names;
 }
 
+std::map<ChunkName, Location> Listed(ChunkIndex& index) {
+  std::map<ChunkName, Location> shown;
+  REQUIRE_OK(index.ForEach([&](const IndexEntry& entry) {
+    const bool first_time = shown.emplace(entry.name, entry.location).second;
+    return first_time ? Status::Ok() : Status(StatusCode::kAlreadyExists, "shown twice");
+  }));
+  return shown;
+}
+
+std::map<ChunkName, Location> ListedInOrder(ChunkIndex& index) {
+  std::map<ChunkName, Location> shown;
+  uint64_t last = 0;
+  REQUIRE_OK(index.ForEachInOrder([&](uint64_t order, const IndexEntry& entry) -> Status {
+    if (order != index.OrderOf(entry.name)) return {StatusCode::kInvalidArgument, "another place"};
+    if (order < last) return {StatusCode::kInvalidArgument, "out of order"};
+    last = order;
+    if (shown.emplace(entry.name, entry.location).second) return Status::Ok();
+    return {StatusCode::kAlreadyExists, "shown twice"};
+  }));
+  return shown;
+}
+
 }  // namespace
 
 void CheckNow(ChunkIndex& index, const History& history) {
@@ -196,11 +218,8 @@ void CheckLifeGoesOn(std::unique_ptr<ChunkIndex> index, const History& history,
 }
 
 void CheckForEach(ChunkIndex& index, const History& history) {
-  std::map<ChunkName, Location> shown;
-  REQUIRE_OK(index.ForEach([&](const IndexEntry& entry) {
-    const bool first_time = shown.emplace(entry.name, entry.location).second;
-    return first_time ? Status::Ok() : Status(StatusCode::kAlreadyExists, "shown twice");
-  }));
+  const std::map<ChunkName, Location> shown = Listed(index);
+  CHECK(ListedInOrder(index) == shown);
   const auto names = NamesAndStrangers(history);
   const auto answers = GetAll(index, names);
   size_t there = 0;
@@ -208,7 +227,7 @@ void CheckForEach(ChunkIndex& index, const History& history) {
     if (!answers[i]) continue;
     ++there;
     REQUIRE(shown.count(names[i]) == 1);
-    REQUIRE(shown[names[i]] == *answers[i]);
+    REQUIRE(shown.at(names[i]) == *answers[i]);
   }
   REQUIRE(shown.size() == there);
 }

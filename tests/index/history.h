@@ -85,7 +85,8 @@ void CheckAfterCrash(ChunkIndex& index, const History& history, bool flushed_is_
 // all REQUIREd to succeed and to be right from there on. `open` opens the index.
 void CheckLifeGoesOn(std::unique_ptr<ChunkIndex> index, const History& history,
                      const std::function<std::unique_ptr<ChunkIndex>()>& open);
-// REQUIREs that ForEach shows exactly what Get answers, each name once.
+// REQUIREs that ForEach, and ForEachInOrder in its order, show exactly what Get answers, each name
+// once.
 void CheckForEach(ChunkIndex& index, const History& history);
 
 }  // namespace siltfs::testing

@@ -54,6 +54,16 @@ class WideIndex final : public ChunkIndex {
       return IsIntact(entry) ? visit(entry) : Status::Ok();
     });
   }
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return engine_->OrderOf(name); }
+  Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
+    return engine_->ForEachInOrder([&](uint64_t order, const SlotEntry& entry) -> Status {
+      return IsIntact(entry) ? visit(order, entry) : Status::Ok();
+    });
+  }
+  void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
+    engine_->SetGone(std::move(gone));
+  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
     return engine_->Verify(report);
   }

@@ -70,6 +70,29 @@ TEST_CASE("bench trie tells speed and size of every mode") {
   }
 }
 
+TEST_CASE("bench mark makes a store, marks it, and takes it away again") {
+  const TemporaryDirectory directory;
+  const bool no_spill = GENERATE(false, true);
+  std::vector<std::string> arguments = {"mark", "--entries", "20000",          "--memory",
+                                        "64K",  "--dir",     directory.path(), "--json"};
+  if (no_spill) arguments.push_back("--no-spill");
+  const BenchOutcome outcome = Bench(arguments);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto figures = nlohmann::json::parse(outcome.out);
+  CHECK(figures["verified"] == true);
+  CHECK(figures["dead"] == 2500);
+  CHECK(figures["nodes"] > 100);
+  for (const char* run : {"first", "again"}) {
+    INFO(run);
+    CHECK((figures[run]["passes"] > 1) == no_spill);
+    CHECK((figures[run]["spilled_bytes"] > 0) == !no_spill);
+    CHECK(figures[run]["chunks_per_s"] > 0);
+  }
+  CHECK(figures["segment_mark"]["segments"] == 5);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("bench index steps through memory limits, and bench open opens what it kept") {
   const TemporaryDirectory directory;
   const BenchOutcome filled = Bench({"index", "--entries", "20000", "--get", "500", "--rounds", "1",

@@ -33,6 +33,8 @@ constexpr std::array kBenches = {
           ConfigureCuckooBench},
     Bench{"index", "A chunk index: puts, lookups, memory, beside the bare device's reads",
           ConfigureIndexBench},
+    Bench{"mark", "The mark of garbage collection, over recipes and an index of that many chunks",
+          ConfigureMarkBench},
     Bench{"open", "A chunk index opened: the first answer, and until it is at full speed",
           ConfigureOpenBench},
     Bench{"trie", "A SortedStore's index: building, size, lookups", ConfigureTrieBench},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "index/chunk_index.h"
 #include "store/base/thread_annotations.h"
@@ -36,6 +37,14 @@ class HintIndex : public ChunkIndex {
   uint64_t DurableSequenceImpl() const override { return inner_->durable_sequence(); }
   Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
     return inner_->ForEach(visit);
+  }
+  uint64_t OrderOfImpl(const ChunkName& name) const override { return inner_->OrderOf(name); }
+  Status ForEachInOrderImpl(
+      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
+    return inner_->ForEachInOrder(visit);
+  }
+  void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
+    inner_->SetGone(std::move(gone));
   }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
     return inner_->Verify(report);

@@ -1,0 +1,62 @@
+// The references of one commit in the order of an index, asked one by one as the index is listed.
+//
+// Two ways to have them in order in bounded memory. Sorted: they are sorted outside of memory, and
+// metadata is walked once. Ranged: metadata is walked for each range of the order, as wide as
+// memory holds references of it, and nothing is written.
+//
+// Thread-safety: one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "fs/dedup/reference_sorter.h"
+#include "store/env/page_allocator.h"
+
+namespace siltfs {
+
+class OrderedReferences {
+ public:
+  virtual ~OrderedReferences() = default;
+  // Whether a reference stands there. Orders are asked for in rising order, each perhaps again.
+  virtual Result<bool> Contains(uint64_t order) = 0;
+};
+
+class SortedReferences final : public OrderedReferences {
+ public:
+  // `sorter` has been sorted, and must outlive it.
+  explicit SortedReferences(ReferenceSorter& sorter) : sorter_(sorter) {}
+  Result<bool> Contains(uint64_t order) override;
+
+ private:
+  ReferenceSorter& sorter_;
+};
+
+class RangedReferences final : public OrderedReferences {
+ public:
+  // Calls `add` with the place of every reference there is; the same ones each time.
+  using Walk = std::function<Status(const std::function<void(uint64_t order)>& add)>;
+  RangedReferences(Walk walk, size_t memory_bytes);
+
+  // Walks whenever it comes to the end of a range.
+  Result<bool> Contains(uint64_t order) override;
+  uint64_t walks() const { return walks_; }
+
+ private:
+  Status Load(uint64_t first);
+  void Add(uint64_t order);
+  void SortAndDropRepeated();
+  uint64_t GuessLast(uint64_t first) const;
+
+  const Walk walk_;
+  const size_t capacity_;
+  // The range that is in memory: all references in [first_, last_].
+  uint64_t first_ = 0;
+  uint64_t last_ = 0;
+  PageVector<uint64_t> orders_;
+  size_t at_ = 0;
+  uint64_t walks_ = 0;
+};
+
+}  // namespace siltfs

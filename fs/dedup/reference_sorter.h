@@ -1,0 +1,95 @@
+// Sorts any number of 64-bit numbers in bounded memory, each once: what garbage collection makes of
+// the references it finds, to compare them with a chunk index in the index's order.
+//
+// What does not fit into memory is written, sorted, as a run (sorted_run.h) into a file of its
+// level. When a level has as many runs as can be merged at once, they become one run of the next
+// level. So memory and open files stay the same whatever comes, and each number is written about
+// once: with 8 MiB up to 130 million numbers exactly once, 16 billion twice. Where all fits into
+// memory nothing is written at all.
+//
+// Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, and a block.
+// Durability: none; the files are gone when the sorter is, or, after a crash, when the next one is
+// made. Errors: kNoSpace, also where the disk would be left with less than minimum_free_bytes;
+// kCorruption for a file that is not what was written; kIoError. After an error it is of no more
+// use.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/dedup/sorted_run.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+#include "store/env/page_allocator.h"
+
+namespace siltfs {
+
+struct ReferenceSorterOptions {
+  // For the files, which nobody else has in there; made when there is something to write, and
+  // removed again, if it is not there.
+  std::string directory;
+  size_t memory_bytes = 8u << 20;  // ReferenceSorter::kLeastMemory is taken in any case
+  uint64_t minimum_free_bytes = 0;
+};
+
+class ReferenceSorter {
+ public:
+  static constexpr size_t kLeastMemory = 4096;
+
+  // Removes what a sorter before has left in the directory: one at a time.
+  static Result<std::unique_ptr<ReferenceSorter>> Create(Env& env, ReferenceSorterOptions options);
+  ~ReferenceSorter();
+  ReferenceSorter(const ReferenceSorter&) = delete;
+  ReferenceSorter& operator=(const ReferenceSorter&) = delete;
+
+  Status Add(uint64_t number) {
+    if (numbers_.size() == capacity_) SILTFS_RETURN_IF_ERROR(MakeRoom());
+    numbers_.push_back(number);
+    return Status::Ok();
+  }
+
+  // No more will be added: to the first number.
+  Status Sort();
+  bool AtEnd() const { return spilled() ? merge_.AtEnd() : at_ == numbers_.size(); }
+  uint64_t number() const { return spilled() ? merge_.number() : numbers_[at_]; }
+  Status Next() {
+    if (spilled()) return merge_.Next();
+    ++at_;
+    return Status::Ok();
+  }
+
+  uint64_t spilled_bytes() const { return spilled_bytes_; }  // written, to all levels
+
+ private:
+  ReferenceSorter(Env& env, ReferenceSorterOptions options, uint64_t seed);
+
+  bool spilled() const { return !levels_.empty(); }
+  size_t RunCount() const;
+  void SortNumbers();
+  Status MakeRoom();
+  Status Spill();
+  Status MergeLevel(size_t level);
+  Result<RunFile*> FileOf(size_t level, uint64_t bytes_to_come);
+  Status RemoveFileOf(size_t level);
+  std::vector<RunReader> ReadersOf(size_t first_level, size_t end_level);
+
+  Env& env_;
+  const ReferenceSorterOptions options_;
+  const size_t block_words_;
+  const size_t fan_in_;    // runs that are merged at once
+  const size_t capacity_;  // numbers in memory
+  // The numbers since the last run, or the blocks of the runs being merged.
+  PageVector<uint64_t> numbers_;
+  std::vector<uint64_t> block_;  // being written
+  std::vector<RunFile> levels_;  // a level without runs has no file
+  RunMerge merge_;
+  size_t at_ = 0;
+  uint64_t seed_;
+  uint64_t files_ = 0;  // made so far
+  uint64_t spilled_bytes_ = 0;
+  bool made_directory_ = false;
+};
+
+}  // namespace siltfs

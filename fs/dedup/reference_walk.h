@@ -1,0 +1,41 @@
+// The walk behind every mark (mark.h): all references of one commit's metadata.
+//
+// Thread-safety: one thread. Errors: those of snapshot, nodes, `visit` and pace; kCorruption for
+// what cannot be decoded.
+#pragma once
+
+#include <functional>
+
+#include "fs/dedup/mark.h"
+#include "fs/dedup/node_set.h"
+
+namespace siltfs {
+
+// Calls a MarkPace now and then.
+class Pacer {
+ public:
+  explicit Pacer(const MarkPace& pace) : pace_(pace) {}
+
+  // After so much work, counted in names that are passed on.
+  Status Step(uint32_t work = 1) {
+    work_ += work;
+    if (work_ < kWorkBetweenCalls) return Status::Ok();
+    work_ = 0;
+    return pace_ ? pace_() : Status::Ok();
+  }
+
+ private:
+  static constexpr uint32_t kWorkBetweenCalls = 4096;
+
+  const MarkPace& pace_;
+  uint32_t work_ = 0;
+};
+
+using ReferenceVisit = std::function<Status(const ChunkName&)>;
+
+// ForEachReference, which leaves out nodes that are in `walked`, and what is under them, and enters
+// the others.
+Status WalkReferences(const KvSnapshot& metadata, NodeStore& nodes, NodeSet& walked, Pacer& pacer,
+                      const ReferenceVisit& visit);
+
+}  // namespace siltfs

@@ -1,0 +1,102 @@
+// Runs of rising 64-bit numbers in temporary files: what an external sort spills and merges again.
+//
+// A run is blocks one after the other: a checksum, then numbers. It is kept in the machine's own
+// byte order and proven with a secret seed, as only the process that wrote it reads it.
+//
+// Thread-safety: everything here belongs to one thread. Ownership: files and blocks
+// belong to the caller and must outlive readers and writers. Errors: kNoSpace and kIoError as the
+// device gives them; kCorruption where a block is not what was written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/base/status.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+struct SortedRun {
+  uint64_t offset = 0;  // in its file
+  uint64_t bytes = 0;   // checksums included
+};
+
+// A file of runs that stand one behind the other.
+struct RunFile {
+  std::string path;
+  std::unique_ptr<File> file;
+  uint64_t seed = 0;  // of its checksums
+  uint64_t end = 0;   // bytes
+  std::vector<SortedRun> runs;
+};
+
+// Appends a run to a file. Blocks are as large as `block`, which has two words at least.
+class RunWriter {
+ public:
+  RunWriter(RunFile& file, std::span<uint64_t> block)
+      : file_(file), block_(block), run_{.offset = file.end} {}
+
+  // Numbers come in rising order.
+  Status Append(uint64_t number) {
+    block_[used_++] = number;
+    return used_ < block_.size() ? Status::Ok() : WriteBlock();
+  }
+  // The run counts as one of the file's from here on.
+  Status Finish();
+
+ private:
+  Status WriteBlock();
+
+  RunFile& file_;
+  const std::span<uint64_t> block_;
+  SortedRun run_;
+  size_t used_ = 1;  // words; the first is the checksum's
+};
+
+// Reads a run that was written with blocks as large as `block`.
+class RunReader {
+ public:
+  RunReader(const RunFile& file, const SortedRun& run, std::span<uint64_t> block)
+      : file_(&file), block_(block), offset_(run.offset), end_(run.offset + run.bytes) {}
+
+  // To the first number, then to the one behind it.
+  Status Next() { return ++at_ < used_ ? Status::Ok() : ReadBlock(); }
+  bool AtEnd() const { return at_ == used_; }  // after Next()
+  uint64_t number() const { return block_[at_]; }
+
+ private:
+  Status ReadBlock();
+
+  const RunFile* file_;
+  std::span<uint64_t> block_;
+  uint64_t offset_;  // of the next block
+  uint64_t end_;
+  size_t at_ = 0;
+  size_t used_ = 0;  // words
+};
+
+// The numbers of several runs in rising order, each once.
+class RunMerge {
+ public:
+  // To the first number.
+  Status Start(std::vector<RunReader> readers);
+  bool AtEnd() const { return heap_.empty(); }
+  uint64_t number() const { return heap_.front().number; }
+  Status Next();
+
+ private:
+  struct Head {
+    uint64_t number;
+    size_t reader;
+  };
+  Status Advance();
+  void SiftDown(size_t at);
+
+  std::vector<RunReader> readers_;
+  std::vector<Head> heap_;  // the least number first
+};
+
+}  // namespace siltfs

@@ -1,0 +1,137 @@
+// Entries that lead into segments which are gone for good go with the next merge, and no others.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "silt_fixture.h"
+
+namespace siltfs::testing {
+namespace {
+
+// NumberedEntry(number) lies in segment number + 1.
+bool IsEvenNumber(SegmentId segment) { return (segment - 1) % 2 == 0; }
+
+std::set<uint64_t> Listed(ChunkIndex& index) {
+  std::set<uint64_t> numbers;
+  REQUIRE_OK(index.ForEach([&](const IndexEntry& entry) {
+    numbers.insert(entry.location.segment - 1);
+    return Status::Ok();
+  }));
+  return numbers;
+}
+
+uint64_t EntriesOf(const ChunkIndex& index, const std::string& kind) {
+  uint64_t entries = 0;
+  for (const auto& store : index.stats().stores) entries += store.kind == kind ? store.entries : 0;
+  return entries;
+}
+
+void RequireVerifies(ChunkIndex& index) {
+  REQUIRE_OK(index.Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+}
+
+}  // namespace
+
+TEST_CASE("entries of gone segments disappear with the next merge, no others do") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.partition_bits = GENERATE(0U, 2U);
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 4000, 1);
+  REQUIRE(Listed(*index).size() == 4000);
+  const uint64_t merges = index->stats().merges;
+  REQUIRE(merges > 0);
+  index->SetGone(IsEvenNumber);
+  CHECK(Listed(*index).size() == 4000);  // nothing is rewritten for it
+  // Odd numbers only, until every partition was merged again.
+  uint64_t next = 10'001;
+  for (uint64_t sequence = 2; index->stats().merges < merges + 40; ++sequence) {
+    std::vector<IndexEntry> entries;
+    for (int i = 0; i < 50; ++i, next += 2) entries.push_back(NumberedEntry(next));
+    REQUIRE_OK(index->Put(entries, sequence));
+  }
+  const auto numbers = Listed(*index);
+  for (uint64_t i = 1; i < 4000; i += 2) REQUIRE(numbers.contains(i));
+  for (uint64_t i = 10'001; i < next; i += 2) REQUIRE(numbers.contains(i));
+  CHECK(numbers.size() == 2000 + (next - 10'001) / 2);
+  for (uint64_t i = 0; i < 4000; ++i) {
+    REQUIRE(GetNumber(*index, i).has_value() == (i % 2 == 1));
+  }
+  RequireVerifies(*index);
+  REQUIRE_OK(index->Close());
+  index = fixture.Open();
+  CHECK(Listed(*index) == numbers);
+  RequireVerifies(*index);
+}
+
+TEST_CASE("what was not merged stays, and verifies") {
+  FilledFixture fixture;
+  auto index = fixture.Fill();
+  index->SetGone([](SegmentId) { return true; });
+  REQUIRE(EntriesOf(*index, "hash_store") > 0);
+  CHECK(Listed(*index).size() == FilledFixture::kNames);
+  CheckNumbers(*index, 0, FilledFixture::kNames);
+  RequireVerifies(*index);
+}
+
+TEST_CASE("a merge that leaves nothing leaves no SortedStore") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 1000, 1);
+  REQUIRE(StoresOfKind(index->stats(), "sorted_store") == 1);
+  index->SetGone([](SegmentId) { return true; });
+  const uint64_t merges = index->stats().merges;
+  for (uint64_t i = 1000; index->stats().merges == merges; i += 20) PutNumbers(*index, i, 20, i);
+  CHECK(StoresOfKind(index->stats(), "sorted_store") == 0);
+  CHECK_FALSE(GetNumber(*index, 0).has_value());
+  RequireVerifies(*index);
+  index->SetGone({});
+  PutNumbers(*index, 20'000, 1000, 20'000);
+  CheckNumbers(*index, 20'000, 1000);
+  CHECK(StoresOfKind(index->stats(), "sorted_store") == 1);
+  RequireVerifies(*index);
+}
+
+TEST_CASE("of a name the newest entry counts, gone or not") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  auto index = fixture.Open();
+  // Names 0 to 999 in segments 1 to 1000; then the even ones moved to a segment that stays, the odd
+  // ones to one that goes.
+  PutNumbers(*index, 0, 1000, 1);
+  constexpr SegmentId kStays = 70'000;
+  constexpr SegmentId kGoes = 80'000;
+  std::vector<IndexEntry> moved;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    moved.push_back({NameOf(i), {.segment = i % 2 == 0 ? kStays : kGoes, .ordinal = 1}});
+  }
+  REQUIRE_OK(index->Put(moved, 2));
+  index->SetGone([](SegmentId segment) { return segment <= 1000 || segment == kGoes; });
+  PutNumbers(*index, 30'000, 4000, 3);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const Answer answer = GetNumber(*index, i);
+    REQUIRE(answer.has_value() == (i % 2 == 0));
+    if (answer) REQUIRE(answer->segment == kStays);
+  }
+  CheckNumbers(*index, 30'000, 4000);
+}
+
+TEST_CASE("segments may go while the index merges in the background") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.background = true;
+  auto index = fixture.Open();
+  for (uint64_t round = 0; round < 40; ++round) {
+    PutNumbers(*index, round * 200, 200, round + 1);
+    const auto end = static_cast<SegmentId>(round * 100);
+    index->SetGone([end](SegmentId segment) { return segment <= end; });
+  }
+  CHECK(index->stats().merges > 0);
+  CheckNumbers(*index, 3900, 8000 - 3900);
+  CHECK(Listed(*index).size() < 8000);
+  RequireVerifies(*index);
+  REQUIRE_OK(index->Close());
+}
+
+}  // namespace siltfs::testing
