@@ -162,7 +162,9 @@ class GroupedStore final : public MetadataStore {
   uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last the participant was told of, too
   Counters committed_counters_ SILTFS_GUARDED_BY(mutex_);
   Counters counters_ SILTFS_GUARDED_BY(mutex_);
-  uint64_t failed_tries_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t tries_ SILTFS_GUARDED_BY(mutex_) = 0;  // begun
+  // The last that failed, as tries_ counts them.
+  uint64_t failed_try_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status no_space_ SILTFS_GUARDED_BY(mutex_);  // of the last failed try
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   bool stop_ SILTFS_GUARDED_BY(mutex_) = false;
@@ -258,11 +260,11 @@ void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& 
 
 Status GroupedStore::WaitForRoom() {
   MutexLock lock(mutex_);
-  const uint64_t failed_before = failed_tries_;
+  const uint64_t begun_before = tries_;
   while (true) {
     SILTFS_RETURN_IF_ERROR(Writable());
     if (!Full(*open_)) return Status::Ok();
-    if (failed_tries_ != failed_before) return no_space_;
+    if (failed_try_ > begun_before) return no_space_;
     if (!closed_) {
       CloseOpenGroup();
       return Status::Ok();
@@ -291,13 +293,14 @@ Status GroupedStore::CommitAll() {
 Status GroupedStore::WaitForCommit(uint64_t number) {
   if (completed_ >= number) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Writable());
-  const uint64_t failed_before = failed_tries_;
-  requested_ = std::max(requested_, number);
-  if (closed_) try_closed_ = true;
-  work_.NotifyOne();
+  const uint64_t begun_before = tries_;
   while (completed_ < number) {
     if (!failure_.ok()) return failure_;
-    if (failed_tries_ != failed_before) return no_space_;
+    if (failed_try_ > begun_before) return no_space_;
+    // Again after a try that was under way before: it may have failed on a disk that has room now.
+    requested_ = std::max(requested_, number);
+    if (closed_) try_closed_ = true;
+    work_.NotifyOne();
     progress_.Wait(mutex_);
   }
   return Status::Ok();
@@ -401,6 +404,7 @@ void GroupedStore::TryCommit() {
   NumberedGroup& closed = *closed_;  // only this thread takes it away
   const uint64_t number = closed.number;
   LateChanges* const late = late_;
+  const uint64_t this_try = ++tries_;
   try_closed_ = false;
   mutex_.Unlock();
   Status status = late != nullptr ? late->ApplyLate(number) : Status::Ok();
@@ -436,8 +440,8 @@ void GroupedStore::TryCommit() {
   if (status.ok()) {
     completed_ = number;
   } else {
-    ++failed_tries_;
-    requested_ = published_;  // who asked is told; the next to ask starts the next try
+    failed_try_ = this_try;
+    requested_ = published_;  // who asked before it is told; who asks later starts the next try
     try_closed_ = false;
     closed.deadline = Clock::now() + options_.commit_interval;
     if (status.Is(StatusCode::kNoSpace)) {

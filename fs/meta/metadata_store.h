@@ -17,8 +17,8 @@
 // return. Errors: after a commit failed other than by kNoSpace the store is read-only for good:
 // whoever waited for it is told the failure itself; later, Apply, WaitForRoom and Commit answer
 // kReadOnly with the first failure's cause, and reads go on. After kNoSpace the closed group is
-// kept and the next commit tries again, with the same number; whoever waits for it is told
-// kNoSpace.
+// kept and the next commit tries again, with the same number; whoever waited for it since before it
+// began is told kNoSpace, whoever began to wait meanwhile has it tried again.
 #pragma once
 
 #include <array>

@@ -22,8 +22,6 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kWriteBufferBytes = 4u << 20;
-// Below it every write may meet a full disk.
-constexpr uint64_t kShortOfSpaceBytes = 16 * kWriteBufferBytes;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all others; nobody writes it
 
@@ -56,10 +54,11 @@ class SilentLogger final : public rocksdb::Logger {
 // and remembers that it has to be told to.
 class BackgroundListener final : public rocksdb::EventListener {
  public:
+  void OnFlushBegin(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    NoteEvent();
+  }
   void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
-    MutexLock lock(mutex_);
-    ++events_;
-    changed_.NotifyAll();
+    NoteEvent();
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
     // Where there was no room for the next log, RocksDB takes the last one for torn, and never
@@ -90,13 +89,19 @@ class BackgroundListener final : public rocksdb::EventListener {
     MutexLock lock(mutex_);
     return events_;
   }
-  // Returns when there was a flush or an error since events() said `seen`.
+  // Returns when a flush began or ended or there was an error since events() said `seen`.
   void WaitForEventAfter(uint64_t seen) const {
     MutexLock lock(mutex_);
     while (events_ == seen) changed_.Wait(mutex_);
   }
 
  private:
+  void NoteEvent() {
+    MutexLock lock(mutex_);
+    ++events_;
+    changed_.NotifyAll();
+  }
+
   mutable Mutex mutex_;  // taken by RocksDB's threads: nothing is called while it is held
   mutable CondVar changed_;
   uint64_t events_ SILTFS_GUARDED_BY(mutex_) = 0;
@@ -233,14 +238,21 @@ class RocksDbStore final : public KvStore {
 
  private:
   Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
+  Status PrepareToWrite() SILTFS_REQUIRES(mutex_);
   Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
+  // What RocksDB answered. A full disk is remembered, as RocksDB has to resume after it.
+  Status Heed(const rocksdb::Status& answer) SILTFS_REQUIRES(mutex_);
   // After a background error: kNoSpace is overcome if there is room now; another is the answer.
   Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
+  // The kNoSpace to resume after, which the listener has then forgotten; an error if that has
+  // become another.
+  Result<rocksdb::Status> TakeErrorToResumeAfter() SILTFS_REQUIRES(mutex_);
   // Less than this is left on the disk, as far as anyone knows.
   bool SpaceIsShort(uint64_t bytes) const;
   Status FlushAll() SILTFS_REQUIRES(mutex_);
-  // Returns when no full write buffer is left to be flushed, or with what keeps it from being.
-  Status WaitForFlush() SILTFS_REQUIRES(mutex_);
+  // Returns when this property, which changes with flushes, is 0, or with what keeps them from
+  // going on.
+  Status WaitUntilNone(const std::string& property) SILTFS_REQUIRES(mutex_);
 
   const std::shared_ptr<Database> database_;
   Mutex mutex_;  // one write at a time: what a failed one means for the next must be known
@@ -273,40 +285,62 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
 Status RocksDbStore::KeepMemoryOccupied() {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  const rocksdb::Status written = database_->db->Delete(options, kNeverPresentKey);
-  if (written.IsNoSpace()) database_->background->SetError(written);
-  return StatusFrom(written, database_->path);
+  // Begins the next write buffer if one is full.
+  SILTFS_RETURN_IF_ERROR(Heed(database_->db->Delete(options, kNeverPresentKey)));
+  // Were the log to meet a full disk before the flush of a full buffer has begun, RocksDB would
+  // forget that flush, and Resume would wait for it for good.
+  return WaitUntilNone(rocksdb::DB::Properties::kMemTableFlushPending);
+}
+
+Status RocksDbStore::PrepareToWrite() {
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  const Status prepared = KeepMemoryOccupied();
+  if (!prepared.Is(StatusCode::kNoSpace)) return prepared;
+  // What began in the background on a disk that was full may say so only now.
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  return KeepMemoryOccupied();
 }
 
 Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
-  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
-  SILTFS_RETURN_IF_ERROR(KeepMemoryOccupied());  // begins the next write buffer if one is full
-  // Were the log to meet a full disk before the flush of a full buffer has begun, RocksDB would
-  // forget that flush, and Resume would wait for it for good.
-  if (SpaceIsShort(kShortOfSpaceBytes)) SILTFS_RETURN_IF_ERROR(WaitForFlush());
+  SILTFS_RETURN_IF_ERROR(PrepareToWrite());
   rocksdb::WriteOptions options;
   options.sync = true;
-  const rocksdb::Status written = database_->db->Write(options, &batch);
-  if (written.IsNoSpace()) database_->background->SetError(written);
-  return StatusFrom(written, database_->path);
+  return Heed(database_->db->Write(options, &batch));
+}
+
+Status RocksDbStore::Heed(const rocksdb::Status& answer) {
+  const rocksdb::Status known = database_->background->error();
+  // A write that had to wait for a flush, and for which the wait ended with an error, has that only
+  // as text.
+  if (answer.IsIncomplete() && known.IsNoSpace()) return StatusFrom(known, database_->path);
+  if (answer.IsNoSpace() && known.ok()) database_->background->SetError(answer);
+  return StatusFrom(answer, database_->path);
 }
 
 Status RocksDbStore::ResumeIfFull() {
-  const rocksdb::Status error = database_->background->error();
-  if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
+  const rocksdb::Status known = database_->background->error();
+  if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
   // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has
   // begun.
-  if (SpaceIsShort(kWriteBufferBytes)) return StatusFrom(error, database_->path);
-  // RocksDB tells of an error in the background before it heeds it, and until then would find
-  // nothing to resume after. With nothing running there it has.
-  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
-  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->ContinueBackgroundWork(), database_->path));
-  database_->background->SetError(rocksdb::Status::OK());  // before: a new one must not be missed
+  if (SpaceIsShort(kWriteBufferBytes)) return StatusFrom(known, database_->path);
+  SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes what is in memory and starts a new log, so that nothing follows the torn end of the old
   // one.
   const rocksdb::Status resumed = database_->db->Resume();
   if (!resumed.ok()) database_->background->SetError(error);
   return StatusFrom(resumed, database_->path);
+}
+
+// RocksDB tells of an error in the background before it heeds it, and until then would find nothing
+// to resume after. With nothing running there it has, and nothing new can be told: an error
+// forgotten while RocksDB stands by it would fail everything for good.
+Result<rocksdb::Status> RocksDbStore::TakeErrorToResumeAfter() {
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
+  const rocksdb::Status error = database_->background->error();
+  if (error.IsNoSpace()) database_->background->SetError(rocksdb::Status::OK());
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->ContinueBackgroundWork(), database_->path));
+  if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
+  return error;
 }
 
 bool RocksDbStore::SpaceIsShort(uint64_t bytes) const {
@@ -315,22 +349,20 @@ bool RocksDbStore::SpaceIsShort(uint64_t bytes) const {
 }
 
 Status RocksDbStore::FlushAll() {
-  SILTFS_RETURN_IF_ERROR(
-      StatusFrom(database_->db->Flush(rocksdb::FlushOptions()), database_->path));
-  return WaitForFlush();  // after an error and Resume, RocksDB 7.8 returns from Flush too early
+  SILTFS_RETURN_IF_ERROR(Heed(database_->db->Flush(rocksdb::FlushOptions())));
+  // After an error and Resume, RocksDB 7.8 returns from Flush too early.
+  return WaitUntilNone(rocksdb::DB::Properties::kNumImmutableMemTable);
 }
 
-Status RocksDbStore::WaitForFlush() {
+Status RocksDbStore::WaitUntilNone(const std::string& property) {
   while (true) {
     const uint64_t seen = database_->background->events();
     const rocksdb::Status error = database_->background->error();
+    uint64_t count = 0;
+    const bool none = !database_->db->GetIntProperty(property, &count) || count == 0;
+    // A compaction that met a full disk keeps no flush from going on.
+    if (none && (error.ok() || error.IsNoSpace())) return Status::Ok();
     if (!error.ok()) return StatusFrom(error, database_->path);
-    uint64_t unflushed = 0;
-    if (!database_->db->GetIntProperty(rocksdb::DB::Properties::kNumImmutableMemTable,
-                                       &unflushed) ||
-        unflushed == 0) {
-      return Status::Ok();
-    }
     database_->background->WaitForEventAfter(seen);
   }
 }
@@ -377,7 +409,13 @@ Status RocksDbStore::CloseCleanly() {
   if (!database_->read_only) {
     SILTFS_RETURN_IF_ERROR(ResumeIfFull());
     // Leaves an empty log behind; the old ones are deleted with it or by Close.
-    SILTFS_RETURN_IF_ERROR(FlushAll());
+    Status flushed = FlushAll();
+    if (flushed.Is(StatusCode::kNoSpace)) {
+      // As in PrepareToWrite: a full disk of the past may be told only now.
+      SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+      flushed = FlushAll();
+    }
+    SILTFS_RETURN_IF_ERROR(flushed);
   }
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
   if (database_->ledger != nullptr) database_->ledger->Settle();

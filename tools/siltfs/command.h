@@ -9,11 +9,14 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
-
 #include "store/base/status.h"
 #include "store/env/env.h"
 #include "tools/siltfs/exit_code.h"
+
+// Who declares options or makes an App includes CLI/CLI.hpp, which takes seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace siltfs {
 

@@ -1,5 +1,6 @@
 #include "tools/siltfs/figures_command.h"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 

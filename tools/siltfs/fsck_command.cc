@@ -1,4 +1,5 @@
 // siltfs fsck, and fsck.siltfs as fsck(8) calls it. Checks only.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -1,4 +1,5 @@
 // siltfs index: commands of its own, a file each.
+#include <CLI/CLI.hpp>
 #include <array>
 #include <utility>
 #include <vector>

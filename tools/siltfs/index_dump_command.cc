@@ -1,5 +1,6 @@
 // siltfs index dump
 #include <fmt/ostream.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <ostream>

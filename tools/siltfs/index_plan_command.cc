@@ -1,5 +1,6 @@
 // siltfs index plan
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <cmath>

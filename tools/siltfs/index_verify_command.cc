@@ -1,5 +1,6 @@
 // siltfs index verify
 #include <fmt/ostream.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <nlohmann/json.hpp>

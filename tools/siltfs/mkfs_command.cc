@@ -1,5 +1,6 @@
 // siltfs mkfs
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,5 @@
 // siltfs mount, and mount.siltfs as mount(8) calls it.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "tools/siltfs/command.h"

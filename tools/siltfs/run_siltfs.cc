@@ -1,6 +1,7 @@
 #include "tools/siltfs/run_siltfs.h"
 
 #include <fmt/ostream.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <exception>

@@ -1,5 +1,6 @@
 // siltfs umount, and umount.siltfs as umount(8) calls it.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 

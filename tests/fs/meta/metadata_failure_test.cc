@@ -173,6 +173,31 @@ TEST_CASE("A full disk fails the commit that met it, and the next one carries ev
   REQUIRE(OpenOn(disk)->counters()[0] == 11);
 }
 
+TEST_CASE("Who waits for a commit is not told of a full disk that it met before") {
+  const bool for_room = GENERATE(false, true);
+  MemoryDisk disk;
+  FakeParticipant participant;
+  const auto store = OpenOn(disk, SmallGroups(), &participant);
+  disk.FailWrite(1, {StatusCode::kNoSpace, false});
+  participant.Hold();
+  Apply(*store, {Put("a", Filler())});
+  participant.WaitForPrepared(1);  // by the try that will fail
+  Apply(*store, {Put("b", Filler())});
+  std::atomic<bool> started{false};
+  Status answer;
+  std::thread waiter([&] {
+    started = true;
+    answer = for_room ? store->WaitForRoom() : store->CommitAll();
+  });
+  // Most likely it waits then; if not yet, there is only less to see.
+  for (int i = 0; i < 1000 || !started; ++i) std::this_thread::yield();
+  participant.Release();
+  waiter.join();
+  REQUIRE_OK(answer);
+  REQUIRE(participant.prepared().at(1) == 1);
+  REQUIRE(store->last_commit() >= 1);
+}
+
 TEST_CASE(
     "On a full disk operations get kNoSpace once both groups are full, and room when there is "
     "space") {

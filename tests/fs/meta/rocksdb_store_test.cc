@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "store/base/checksum.h"
 #include "store/base/random.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/posix_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/support/fault_env.h"
@@ -383,6 +386,106 @@ TEST_CASE("A flush in the background that met a full disk does not end the store
     if (status.ok()) ++written;
   }
   REQUIRE_CODE(status, kNoSpace);
+  env.Heal();
+  REQUIRE_OK(store->Write({Put("after", "v")}));
+  REQUIRE(CountKeys(*store) == written + 1);
+  REQUIRE_OK(store->CloseCleanly());
+}
+
+// Calls back before a file of this name comes to be.
+class WatchedEnv final : public FaultEnv {
+ public:
+  WatchedEnv(std::string suffix, std::function<void()> before_creating)
+      : FaultEnv(NewPosixEnv()),
+        suffix_(std::move(suffix)),
+        before_creating_(std::move(before_creating)) {}
+
+  Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
+    if (options.mode == OpenMode::kCreate && path.ends_with(suffix_)) before_creating_();
+    return FaultEnv::OpenFile(path, options);
+  }
+
+ private:
+  const std::string suffix_;
+  const std::function<void()> before_creating_;
+};
+
+TEST_CASE("A disk that is full for one moment of a close does not fail it") {
+  TemporaryDirectory directory;
+  int tables = 0;
+  FaultEnv* that = nullptr;
+  WatchedEnv env(".sst", [&] {
+    if (++tables == 1) {
+      that->Fail(Call::kWrite, ".sst", StatusCode::kNoSpace);
+    } else {
+      that->Heal();
+    }
+  });
+  that = &env;
+  const auto store = OpenOk(At(directory / "kv", Mode::kCreate), env);
+  REQUIRE_OK(store->Write({Put("a", "1")}));
+  REQUIRE_OK(store->CloseCleanly());
+  REQUIRE(tables == 2);
+  REQUIRE(LogBytes(directory / "kv") == 0);
+}
+
+// Holds back whoever passes until it is opened.
+class Gate {
+ public:
+  void Pass() {
+    MutexLock lock(mutex_);
+    reached_ = true;
+    changed_.NotifyAll();
+    while (!open_) changed_.Wait(mutex_);
+  }
+  void WaitUntilReached() {
+    MutexLock lock(mutex_);
+    while (!reached_) changed_.Wait(mutex_);
+  }
+  void Open() {
+    MutexLock lock(mutex_);
+    open_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool reached_ SILTFS_GUARDED_BY(mutex_) = false;
+  bool open_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+TEST_CASE("A log that meets a full disk before a flush has begun leaves the store usable") {
+  TemporaryDirectory directory;
+  // The thread that flushes, which stores share, is held by another store until the log fails.
+  Gate gate;
+  WatchedEnv busy_env(".sst", [&] { gate.Pass(); });
+  const auto busy = OpenOk(At(directory / "busy", Mode::kCreate), busy_env);
+  REQUIRE_OK(busy->Write({Put("a", "1")}));
+  int logs = 0;
+  FaultEnv* that = nullptr;
+  WatchedEnv env(".log", [&] {
+    if (++logs != 2) return;
+    that->Fail(Call::kWrite, ".log", StatusCode::kNoSpace);
+    gate.Open();
+  });
+  that = &env;
+  const auto store = OpenOk(At(directory / "kv", Mode::kCreate), env);
+
+  Status closed;
+  std::thread closing([&] { closed = busy->CloseCleanly(); });
+  gate.WaitUntilReached();
+  int written = 0;
+  Status status;
+  while (status.ok() && written < 1000) {
+    status = store->Write({Put(Key(written), std::string(1u << 17, 'x'))});
+    if (status.ok()) ++written;
+  }
+  gate.Open();
+  closing.join();
+  REQUIRE_OK(closed);
+  REQUIRE_CODE(status, kNoSpace);
+  REQUIRE(logs == 2);
   env.Heal();
   REQUIRE_OK(store->Write({Put("after", "v")}));
   REQUIRE(CountKeys(*store) == written + 1);
