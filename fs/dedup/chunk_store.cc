@@ -104,6 +104,9 @@ struct ChunkStore::Parts {
   bool IsGoing(SegmentId segment) const {
     return condemned.Contains(segment) || segments->IsRemoved(segment);
   }
+  // Has the index forget what leads into segments that are no more: those that were used before
+  // this mount and are not among `records`, and those that are removed now.
+  void TellIndexWhatIsGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
@@ -210,7 +213,10 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   ChunkReader& chunk_reader = *p.reader;
   std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
   store->parts_->readahead = std::make_unique<Readahead>(*store, chunk_reader, readahead_options);
-  if (store->parts_->log) store->parts_->OpenCollector(*store);
+  if (store->parts_->log) {
+    store->parts_->OpenCollector(*store);
+    store->parts_->TellIndexWhatIsGone(records);
+  }
   return store;
 }
 
@@ -268,6 +274,16 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
       GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
                               *recompressor, codec, nodes_in, uses, condemned},
       std::move(collect));
+}
+
+void ChunkStore::Parts::TellIndexWhatIsGone(
+    const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
+  std::vector<SegmentId> ids;
+  for (const auto& [id, record] : records) ids.push_back(id);
+  index.SetGone([known = std::make_shared<const SegmentSet>(std::move(ids)),
+                 removed = segments->removed(), first_new = options.first_segment](SegmentId id) {
+    return removed->Contains(id) || (id < first_new && !known->Contains(id));
+  });
 }
 
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {

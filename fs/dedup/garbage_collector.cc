@@ -18,6 +18,8 @@ namespace {
 constexpr uint64_t kLeastDeadPercent = 5;
 // Of the segments that are condemned together, at most, but for one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
+// What copying leaves on the disk for metadata and the index, which must be told of it.
+constexpr uint64_t kRoomForOthers = 8u << 20;
 // So many entries are moved with one commit, at most.
 constexpr size_t kMovesPerCommit = 32u << 10;
 // In the background: as much must have been released as so many segments hold, and this share of
@@ -151,20 +153,34 @@ Result<GarbageOutcome> GarbageCollector::Collect() {
 Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   SILTFS_ASSIGN_OR_RETURN(const Candidates all, Count(outcome));
-  const Candidates worth = WorthCollecting(all);
-  for (size_t begin = 0; begin < worth.size();) {
-    Candidates some;
-    uint64_t chunks = 0;
-    do {
-      chunks += worth[begin].record.chunks;
-      some.push_back(worth[begin++]);
-    } while (begin < worth.size() && chunks + worth[begin].record.chunks <= kMostChunksAtOnce);
-    // In the order in which they were written, which is that of the files in them.
-    std::sort(some.begin(), some.end(),
-              [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
-    SILTFS_RETURN_IF_ERROR(CollectSome(some, outcome));
+  Candidates worth = WorthCollecting(all);
+  while (!worth.empty()) {
+    Candidates some = FirstOf(worth);
+    const uint64_t removed = outcome.segments_removed;
+    const Status collected = CollectSome(some, outcome);
+    if (collected.ok()) {
+      worth.erase(worth.begin(), worth.begin() + static_cast<ptrdiff_t>(some.size()));
+    } else if (collected.Is(StatusCode::kNoSpace) && outcome.segments_removed > removed) {
+      // Those that went have made room for others.
+      std::erase_if(worth, [this](const Candidate& candidate) {
+        return store_.segments.IsRemoved(candidate.id);
+      });
+    } else {
+      return collected;
+    }
   }
   return Status::Ok();
+}
+
+GarbageCollector::Candidates GarbageCollector::FirstOf(const Candidates& worth) {
+  Candidates some;
+  uint64_t chunks = 0;
+  for (const Candidate& candidate : worth) {
+    chunks += candidate.record.chunks;
+    if (!some.empty() && chunks > kMostChunksAtOnce) break;
+    some.push_back(candidate);
+  }
+  return some;
 }
 
 Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& outcome) {
@@ -278,6 +294,13 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
                       relocation);
   Candidates copied;
   Status copying;
+  // Wholly dead ones first, as they may be all that can go; the others in the order in which they
+  // were written, which is that of the files in them.
+  std::sort(condemned.begin(), condemned.end(), [&](const Condemned& a, const Condemned& b) {
+    const bool a_dead = mark.LiveCount(a.candidate.id) == 0;
+    const bool b_dead = mark.LiveCount(b.candidate.id) == 0;
+    return a_dead != b_dead ? a_dead : a.candidate.id < b.candidate.id;
+  });
   for (const Condemned& segment : condemned) {
     copying = CopyLive(segment, mark, relocator, copied, outcome);
     if (!copying.ok()) break;
@@ -309,7 +332,7 @@ Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark&
   const uint64_t live = mark.LiveCount(candidate.id);
   SILTFS_RETURN_IF_ERROR(Pace(0));
   if (live > 0) {
-    SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length));
+    SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
     const Status done =
         relocator.CopyLive({candidate.id, candidate.record.settled, condemned.footer,
                             [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); }});
@@ -385,11 +408,11 @@ void GarbageCollector::CountRemoved(const Candidate& candidate) {
 }
 
 Status GarbageCollector::CheckSpace(uint64_t bytes) {
-  const uint64_t needed = bytes + options_.segment_bytes;
+  const uint64_t needed = bytes + kRoomForOthers;
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
   if (space.available_bytes >= needed) return Status::Ok();
   return Status(StatusCode::kNoSpace,
-                fmt::format("only {} MiB are left on the disk, copying what lives takes up to {}",
+                fmt::format("only {} MiB are left on the disk, collecting garbage takes {}",
                             space.available_bytes >> 20, needed >> 20))
       .At(options_.store);
 }

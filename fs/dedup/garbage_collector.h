@@ -134,6 +134,8 @@ class GarbageCollector {
   MarkPace PaceOfMark();
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   static Candidates WorthCollecting(const Candidates& all);
+  // As many as are condemned together.
+  static Candidates FirstOf(const Candidates& worth);
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CollectSome(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CollectCondemned(const Candidates& some, GarbageOutcome& outcome)

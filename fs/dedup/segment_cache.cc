@@ -43,7 +43,7 @@ void SegmentCache::SetSettled(SegmentId segment) {
 }
 
 void SegmentCache::Remove(SegmentId segment) {
-  removed_.Add(segment);  // first: whoever opened it before looks again after having cached it
+  removed_->Add(segment);  // first: whoever opened it before looks again after having cached it
   readers_.Erase(segment);
   for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kSettled})
     tables_.Erase(TableKey(segment, file));

@@ -74,7 +74,9 @@ class SegmentCache {
   // The segment is about to be removed for good: from now on it is not there, and its file is
   // closed when those who have it have let go.
   void Remove(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
-  bool IsRemoved(SegmentId segment) const { return removed_.Contains(segment); }
+  bool IsRemoved(SegmentId segment) const { return removed_->Contains(segment); }
+  // All that were; lives on for who asks after the cache has gone.
+  std::shared_ptr<const SegmentSet> removed() const { return removed_; }
 
  private:
   // The table of a segment with as many blocks as it can have takes 3 MiB.
@@ -99,7 +101,7 @@ class SegmentCache {
   const SegmentLog* const log_;
   LruCache<SegmentId, const OpenSegment> readers_;
   LruCache<uint64_t, const CachedTable> tables_{kTableBytes};  // by TableKey
-  SegmentSet removed_;
+  const std::shared_ptr<SegmentSet> removed_ = std::make_shared<SegmentSet>();
 
   mutable SharedMutex files_mutex_;
   SegmentId replacing_ SILTFS_GUARDED_BY(files_mutex_) = kNoSegment;

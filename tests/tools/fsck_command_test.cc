@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "fs/core/file_system.h"
 #include "fs/core/store_layout.h"

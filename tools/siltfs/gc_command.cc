@@ -1,6 +1,7 @@
 // siltfs gc
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 
