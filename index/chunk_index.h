@@ -144,10 +144,9 @@ class ChunkIndex {
   // different places; constant as long as the index is open.
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
-  // ForEach in rising order of OrderOf, with little more memory than that: no more than a share of
-  // the entries is held to be sorted at a time, and no more of the replaced files is kept. Each
-  // live entry once, as of some moment during the call. kCorruption if the engine's files have them
-  // in another order.
+  // ForEach in rising order of OrderOf: each live entry once, as of some moment during the call.
+  // Takes no more memory than ForEach, and pins one part of the engine's files at a time.
+  // kCorruption if they have entries in another order.
   Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
 
   // Says which segments are gone for good: an entry that leads into one is a miss to whoever looks

@@ -97,21 +97,22 @@ TEST_CASE("of a name the newest entry counts, gone or not") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
-  // Names 0 to 999 in segments 1 to 1000; then the even ones moved to a segment that stays, the odd
-  // ones to one that goes.
-  PutNumbers(*index, 0, 1000, 1);
+  // Names 0 to 1999 in segments 1 to 2000, the first half of which goes; then even names of that
+  // moved to a segment that stays, all others to one that goes.
+  PutNumbers(*index, 0, 2000, 1);
   constexpr SegmentId kStays = 70'000;
   constexpr SegmentId kGoes = 80'000;
   std::vector<IndexEntry> moved;
-  for (uint64_t i = 0; i < 1000; ++i) {
-    moved.push_back({NameOf(i), {.segment = i % 2 == 0 ? kStays : kGoes, .ordinal = 1}});
+  const auto stays = [](uint64_t i) { return i < 1000 && i % 2 == 0; };
+  for (uint64_t i = 0; i < 2000; ++i) {
+    moved.push_back({NameOf(i), {.segment = stays(i) ? kStays : kGoes, .ordinal = 1}});
   }
   REQUIRE_OK(index->Put(moved, 2));
   index->SetGone([](SegmentId segment) { return segment <= 1000 || segment == kGoes; });
   PutNumbers(*index, 30'000, 4000, 3);
-  for (uint64_t i = 0; i < 1000; ++i) {
+  for (uint64_t i = 0; i < 2000; ++i) {
     const Answer answer = GetNumber(*index, i);
-    REQUIRE(answer.has_value() == (i % 2 == 0));
+    REQUIRE(answer.has_value() == stays(i));
     if (answer) REQUIRE(answer->segment == kStays);
   }
   CheckNumbers(*index, 30'000, 4000);
