@@ -5,6 +5,7 @@
 #include "history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -54,12 +55,12 @@ TEST_CASE("a power cut in any call loses nothing that was durable and brings up 
       GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset);
   const uint64_t seed = GENERATE(1, 2);
   const Engine& engine = Engines()[engine_number];
-  uint64_t cut = 1;
+  uint64_t cut = FirstCall(static_cast<uint64_t>(unsynced) + 4 * seed);
   while (true) {
     INFO(engine.name << ", seed " << seed << ", power cut in call " << cut << ", policy "
                      << static_cast<int>(unsynced));
     if (!CutAt(engine, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut})) break;
-    ++cut;
+    cut += kCallStep;
   }
   CHECK(cut > 10);
 }

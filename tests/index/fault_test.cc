@@ -4,6 +4,7 @@
 #include "history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -69,7 +70,8 @@ TEST_CASE("a failing call comes up as an error and takes nothing durable along")
   const uint64_t seed = 11;
   const uint64_t calls = MutatingCallsOfALife(engine, seed);
   REQUIRE(calls > 10);
-  for (uint64_t nth = 1; nth <= calls; ++nth) {
+  const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
+  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += kCallStep) {
     INFO(engine.name << ", call " << nth << " of " << calls << " fails with "
                      << StatusCodeName(code) << (sticky ? ", and all after it" : ""));
     LiveWithFault(engine, seed,

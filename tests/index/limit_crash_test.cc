@@ -3,6 +3,7 @@
 #include "index/silt/silt_index.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -110,12 +111,12 @@ TEST_CASE("a power cut in any call while limits change loses nothing that was du
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
   const bool twice = GENERATE(false, true);
   const uint64_t seed = GENERATE(1, 2);
-  uint64_t cut = 1;
+  uint64_t cut = FirstCall(static_cast<uint64_t>(unsynced) + (twice ? 4 : 0) + seed);
   while (true) {
     INFO("bucket bits " << shape.bucket_bits << ", seed " << seed << ", cut " << cut << ", policy "
                         << static_cast<int>(unsynced) << ", twice " << twice);
     if (!CutAt(shape, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut}, twice)) break;
-    ++cut;
+    cut += kCallStep;
   }
   CHECK(cut > 10);
 }
@@ -125,7 +126,8 @@ TEST_CASE("a failing call while limits change comes up and takes nothing durable
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
   const uint64_t seed = 11;
-  for (uint64_t nth = 1; nth <= 400; ++nth) {
+  const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
+  for (uint64_t nth = FirstCall(variant); nth <= 400; nth += kCallStep) {
     INFO("bucket bits " << shape.bucket_bits << ", call " << nth << " " << StatusCodeName(code)
                         << " sticky " << sticky);
     SimEnv env(seed);
@@ -171,7 +173,7 @@ TEST_CASE("a killed process, a recovery that says what is durable, then a power 
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kSubset);
   const bool fault = GENERATE(false, true);
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    for (uint64_t cut = 1; cut <= 40; ++cut) {
+    for (uint64_t cut = FirstCall(seed); cut <= 40; cut += kCallStep) {
       INFO("bucket bits " << shape.bucket_bits << ", seed " << seed << ", cut " << cut << ", fault "
                           << fault);
       SimEnv env(seed);

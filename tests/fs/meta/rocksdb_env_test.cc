@@ -10,11 +10,14 @@
 
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/fs/meta/simulated_store.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs {
 namespace {
 
 using testing::At;
+using testing::FirstCall;
+using testing::kCallStep;
 using testing::Put;
 using testing::Read;
 using Mode = RocksDbOptions::Mode;
@@ -378,19 +381,12 @@ TEST_CASE("A write that returned is there after a power cut, again and again") {
   }
 }
 
-// Sanitizers make each run many times slower: there only some of the calls.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kCallStep = 5;
-#else
-constexpr uint64_t kCallStep = 1;
-#endif
-
 TEST_CASE("Wherever the power goes, a prefix is left that is no older than was promised") {
   const Unsynced unsynced =
       GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset);
   int cuts = 0;
   int torn = 0;
-  for (uint64_t call = 1;; call += kCallStep) {
+  for (uint64_t call = FirstCall(static_cast<uint64_t>(unsynced));; call += kCallStep) {
     CAPTURE(static_cast<int>(unsynced), call);
     SimEnv env;
     env.CutAtCall(call);
@@ -411,7 +407,7 @@ TEST_CASE("Wherever the power goes, a prefix is left that is no older than was p
 
 TEST_CASE("Whichever call finds the disk full, the store is usable when there is room again") {
   int strikes = 0;
-  for (uint64_t nth = 1;; ++nth) {
+  for (uint64_t nth = 1;; nth += kCallStep) {
     CAPTURE(nth);
     SimEnv env;
     env.SetCapacity(40u << 20);  // room for all, but not so much that it need not be watched
@@ -435,7 +431,7 @@ TEST_CASE("Whichever call finds the disk full, the store is usable when there is
     if (!struck) break;
     ++strikes;
   }
-  REQUIRE(strikes > 50);
+  REQUIRE(strikes > 50 / static_cast<int>(kCallStep));
 }
 
 TEST_CASE("Whichever call fails, nothing that was promised is lost, and nothing is made up") {

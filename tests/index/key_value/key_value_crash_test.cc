@@ -3,6 +3,7 @@
 #include "key_value_history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -80,12 +81,12 @@ TEST_CASE("a power cut in any call of a key-value store loses nothing that was f
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
   const bool twice = GENERATE(false, true);
   const uint64_t seed = 1;
-  uint64_t cut = 1;
+  uint64_t cut = FirstCall(static_cast<uint64_t>(unsynced) + (twice ? 4 : 0));
   while (true) {
     INFO("slots of " << shape.slot_size << ", seed " << seed << ", cut " << cut << ", policy "
                      << static_cast<int>(unsynced) << ", twice " << twice);
     if (!CutAt(shape, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut}, twice)) break;
-    ++cut;
+    cut += kCallStep;
   }
   CHECK(cut > 50);
 }
@@ -120,7 +121,8 @@ TEST_CASE("a failing call of a key-value store is told and takes nothing flushed
     calls = env.Calls(SimCall::kMutating) - before;
   }
   REQUIRE(calls > 50);
-  for (uint64_t nth = 1; nth <= calls; ++nth) {
+  const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
+  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += kCallStep) {
     INFO("slots of " << shape.slot_size << ", call " << nth << " of " << calls << " fails with "
                      << StatusCodeName(code) << (sticky ? ", and all after it" : ""));
     SimEnv env(seed);
