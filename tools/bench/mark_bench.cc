@@ -2,6 +2,7 @@
 // segment is live (CountLive), and which chunks of a few segments are (SegmentMark). Every count is
 // compared with what was made.
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -74,20 +75,22 @@ class MarkBench {
   }
 
  private:
-  // What the index and the chunk store did meanwhile.
-  struct Reads {
-    explicit Reads(MarkStore& store)
+  // Processor time of all threads, and what the index and the chunk store have read.
+  struct Work {
+    explicit Work(MarkStore& store)
         : index(store.index().stats().flash_reads),
           blocks(store.chunks().read_stats().blocks_decoded) {}
+    double processor_seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
     uint64_t index;
     uint64_t blocks;
   };
 
-  Json Figures(double seconds, MemoryMeter& memory, const Reads& before) {
-    const Reads after(store_);
+  Json Figures(double seconds, MemoryMeter& memory, const Work& before) {
+    const Work after(store_);
     const uint64_t peak = memory.PeakGrowth();
     const auto entries = static_cast<double>(arguments_.entries);
     return {{"seconds", seconds},
+            {"processor_seconds", after.processor_seconds - before.processor_seconds},
             {"chunks_per_s", entries / seconds},
             {"peak_memory_bytes", peak},
             {"peak_memory_bytes_per_chunk", static_cast<double>(peak) / entries},
@@ -101,7 +104,7 @@ class MarkBench {
     options.memory_bytes = arguments_.memory;
     if (arguments_.no_spill) options.minimum_free_bytes = UINT64_MAX;
     ReleaseFreePages();
-    const Reads before(store_);
+    const Work before(store_);
     MemoryMeter memory;
     const Stopwatch watch;
     const auto counts = CountLive(*env_, *snapshot_, store_.chunks(), store_.index(), options);
@@ -135,7 +138,7 @@ class MarkBench {
   Json MarkSegments() {
     const uint64_t count = std::min(kMarkedSegments, store_.SegmentCount());
     ReleaseFreePages();
-    const Reads before(store_);
+    const Work before(store_);
     MemoryMeter memory;
     const Stopwatch watch;
     SegmentMark mark;
