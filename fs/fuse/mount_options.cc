@@ -122,6 +122,7 @@ class Parser {
     if (option.name == "allow_other") return options_.allow_other = true;
     if (option.name == "allow_root") return options_.allow_root = true;
     if (option.name == "noxattr") return options_.no_xattrs = true;
+    if (option.name == "nogc") return options_.no_background_gc = true;
     if (option.name == "debug") return options_.debug = true;
     return false;
   }

@@ -21,6 +21,7 @@ struct MountOptions {
   bool allow_other = false;
   bool allow_root = false;
   bool no_xattrs = false;                // extended attributes do not exist
+  bool no_background_gc = false;         // garbage is collected only when asked for
   std::optional<uint64_t> index_memory;  // bytes
   std::optional<std::chrono::seconds> commit_interval;
   std::optional<std::string> log_file;  // path; else the system log

@@ -61,7 +61,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
   made.settle_in_background = true;
-  made.collect_in_background = true;
+  made.collect_in_background = !options.mount.no_background_gc;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }

@@ -23,6 +23,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  allow_other           all users may use it, not only who mounted it\n"
       "  allow_root            so may the superuser\n"
       "  noxattr               no extended attributes\n"
+      "  nogc                  no garbage collection but by siltfs gc\n"
       "  index_memory=SIZE     memory for the index, instead of what mkfs set\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  log=FILE              log there instead of to the system log\n"

@@ -20,6 +20,7 @@ TEST_CASE("Without options nothing is restricted and nothing is passed on") {
   CHECK_FALSE(options.read_only);
   CHECK_FALSE(options.allow_other);
   CHECK_FALSE(options.no_xattrs);
+  CHECK_FALSE(options.no_background_gc);
   CHECK_FALSE(options.index_memory);
   CHECK_FALSE(options.commit_interval);
   CHECK_FALSE(options.log_file);
@@ -28,10 +29,11 @@ TEST_CASE("Without options nothing is restricted and nothing is passed on") {
 
 TEST_CASE("siltfs's own options are typed") {
   const MountOptions options =
-      Parsed({"ro,allow_other", "noxattr,index_memory=52M,commit=30,log=/var/log/a=b"});
+      Parsed({"ro,allow_other", "noxattr,nogc,index_memory=52M,commit=30,log=/var/log/a=b"});
   CHECK(options.read_only);
   CHECK(options.allow_other);
   CHECK(options.no_xattrs);
+  CHECK(options.no_background_gc);
   CHECK(options.index_memory == 52U << 20);
   CHECK(options.commit_interval == std::chrono::seconds(30));
   CHECK(options.log_file == "/var/log/a=b");
