@@ -1,6 +1,8 @@
 // FileSystem::Open: locks, checks and recovers a store, and puts its parts together.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "chunker/parameters.h"
 #include "fs/core/file_system_impl.h"
 #include "fs/core/missing_index.h"
@@ -53,9 +55,17 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
 }
 
 // Of segments that garbage collection had taken out of metadata when the store was last open.
-Status RemoveSegments(Env& env, const std::string& store, const std::vector<SegmentId>& removed,
+Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& records,
                       std::vector<Mutation>& changes) {
-  for (const SegmentId id : removed) {
+  const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
+  for (const SegmentId id : records.removed) {
+    if (there.contains(id)) {
+      return Status(StatusCode::kCorruption,
+                    fmt::format("metadata says of segment {} that it is there, and that it was "
+                                "removed",
+                                id))
+          .At(MetadataPath(store));
+    }
     const Status gone = RemoveSegment(env, store, id);
     if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
     gone.IgnoreError("there may be none");
@@ -201,7 +211,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
   ResolveReplacements(env, identity, records.replacements, records.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
   if (!read_only) {
-    SILTFS_RETURN_IF_ERROR(RemoveSegments(env, options.store, records.removed, changes));
+    SILTFS_RETURN_IF_ERROR(RemoveSegments(env, options.store, records, changes));
     if (!records.ids.clean || !records.replacements.empty()) {
       SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
     }

@@ -14,8 +14,10 @@
 namespace siltfs {
 namespace {
 
-// A segment with less dead in it, in percent of its chunks, is not worth the copying.
+// A segment with less dead in it, in percent of its chunks, is not worth the copying: to who asks
+// for a collection, and in the background, which has no reason to hurry.
 constexpr uint64_t kLeastDeadPercent = 5;
+constexpr uint64_t kLeastDeadPercentInBackground = 8;
 // Of the segments that are condemned together, at most, but for one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 // What copying leaves on the disk for metadata and the index, which must be told of it.
@@ -221,13 +223,13 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
 // First what takes no copying. Then by what is gained, and for how long, for what it costs:
 // (1 - u) * age / (1 + u) (Rosenblum and Ousterhout, The Design and Implementation of a
 // Log-Structured File System, section 3.5), age in blocks written since.
-GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) {
+GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) const {
+  const uint64_t least = background_ ? kLeastDeadPercentInBackground : kLeastDeadPercent;
   uint64_t newest = 0;
   for (const Candidate& candidate : all) newest = std::max(newest, candidate.record.last_sequence);
   Candidates worth;
   for (const Candidate& candidate : all) {
-    if (candidate.dead() * 100 >= candidate.record.chunks * kLeastDeadPercent &&
-        candidate.dead() > 0)
+    if (candidate.dead() * 100 >= candidate.record.chunks * least && candidate.dead() > 0)
       worth.push_back(candidate);
   }
   const auto benefit = [newest](const Candidate& candidate) {

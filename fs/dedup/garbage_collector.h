@@ -133,7 +133,7 @@ class GarbageCollector {
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   MarkPace PaceOfMark();
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  static Candidates WorthCollecting(const Candidates& all);
+  Candidates WorthCollecting(const Candidates& all) const;
   // As many as are condemned together.
   static Candidates FirstOf(const Candidates& worth);
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);

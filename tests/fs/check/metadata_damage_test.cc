@@ -77,6 +77,20 @@ TEST_CASE("a segment's replacement is in progress only where the store was not u
   RequireOne(store.Check(), "metadata-records");
 }
 
+TEST_CASE(
+    "a segment that was to be removed is nothing, unless metadata says that it is there, too") {
+  CheckedStore store;
+  store.FillAndClose();
+  store.Put(RemovedSegmentKey(1), "");
+  RequireOne(store.Check(), "metadata-records");
+  store.Remove(RemovedSegmentKey(1));
+  store.Put(RemovedSegmentKey(4'000'000), "");
+  RequireCodes(store.Check(), {});
+  store.Remove(RemovedSegmentKey(4'000'000));
+  store.Put("gone", "");
+  RequireOne(store.Check(), "metadata-records");
+}
+
 TEST_CASE("metadata edited to what it was has nothing wrong") {
   CheckedStore store;
   store.FillAndClose();

@@ -5,7 +5,10 @@
 #include <set>
 #include <thread>
 
+#include "fs/core/store_layout.h"
 #include "fs/core/store_stats.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/schema.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/core/settle_store.h"
@@ -310,6 +313,30 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   REQUIRE_CODE(fs.CollectGarbage(false), kCorruption);
   CHECK(store.Stats().stored_bytes == stored);
   store.End();
+}
+
+TEST_CASE("a segment that is recorded as there is not removed, whatever else metadata says") {
+  GarbageStore store;
+  store.Begin();
+  store.WriteRandom(1, 200'000);
+  store.End();
+  const auto edit = [&store](const Mutation& mutation) {
+    RocksDbOptions options;
+    options.path = MetadataPath(store.path);
+    options.ledger_path = LedgerPath(store.path);
+    auto kv = OpenRocksDbStore(store.env, options);
+    REQUIRE_OK(kv);
+    REQUIRE_OK((*kv)->Write({mutation}));
+    REQUIRE_OK((*kv)->CloseCleanly());
+  };
+  edit({RemovedSegmentKey(1), std::string()});
+  REQUIRE_CODE(store.Open(store.env), kCorruption);
+  CHECK(store.env.GetFileInfo(SegmentPath(store.path, 1)).ok());
+  edit({RemovedSegmentKey(1), std::nullopt});
+  // A note about a segment that is not there at all is forgotten.
+  edit({RemovedSegmentKey(4'000'000), std::string()});
+  store.Begin();
+  store.RequireAll();
 }
 
 TEST_CASE("a collection ends soon when the store is to be closed, and loses nothing") {

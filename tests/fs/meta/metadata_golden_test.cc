@@ -312,6 +312,7 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ToHex(XattrKey(kInode, "user.x")) == "780102030405060708757365722e78");
   CHECK(ToHex(SegmentKey(0x01020304)) == "7301020304");
   CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
+  CHECK(ToHex(RemovedSegmentKey(0x01020304)) == "6701020304");
   CHECK(kCollisionsKey == "h");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
@@ -322,6 +323,8 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ParseSegmentKey(SegmentKey(7)) == SegmentId{7});
   CHECK(ParseReplacementKey(ReplacementKey(7)) == SegmentId{7});
   CHECK_FALSE(ParseReplacementKey(SegmentKey(7)));
+  CHECK(ParseRemovedSegmentKey(RemovedSegmentKey(7)) == SegmentId{7});
+  CHECK_FALSE(ParseRemovedSegmentKey(SegmentKey(7)));
   CHECK(ParseXattrName(XattrKey(kInode, "user.x")) == "user.x");
   CHECK(ParseXattrName(XattrKey(kInode, "")) == "");
   const auto overlay = ParseNumberedKey(Table::kOverlay, OverlayKey(kInode, 4096));
