@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "fs/meta/inode_record.h"
@@ -64,19 +65,28 @@ class ReferenceWalk {
 
   Status WalkTree(const Recipe& recipe) {
     SILTFS_RETURN_IF_ERROR(WalkRecipe(nodes_, recipe, visitor_));
-    return std::exchange(failure_, {});
+    return TakeFailure();
   }
 
   // Called before a node is read; cannot fail itself.
   bool EnterNode(const RecipeChild& node) {
-    if (!failure_.ok() || !walked_.Insert(node.name)) return false;
-    failure_ = pacer_.Step(kNodeWork);
-    if (failure_.ok()) failure_ = Visit(node.name);
-    return failure_.ok();
+    if (failure_ || !walked_.Insert(node.name)) return false;
+    Status entered = pacer_.Step(kNodeWork);
+    if (entered.ok()) entered = Visit(node.name);
+    if (entered.ok()) return true;
+    failure_ = std::move(entered);
+    return false;
+  }
+
+  Status TakeFailure() {
+    if (!failure_) return Status::Ok();
+    Status failure = *std::move(failure_);
+    failure_.reset();
+    return failure;
   }
 
   Status VisitEntry(const RecipeEntry& entry) {
-    if (!failure_.ok()) return std::exchange(failure_, {});
+    if (failure_) return TakeFailure();
     return entry.is_hole() ? Status::Ok() : Visit(entry.name);
   }
 
@@ -91,7 +101,7 @@ class ReferenceWalk {
   Pacer& pacer_;
   const ReferenceVisit& visit_;
   RecipeVisitor visitor_;
-  Status failure_;  // of EnterNode
+  std::optional<Status> failure_;  // of EnterNode
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "tests/fs/core/settle_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -101,17 +102,20 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = collection.before->Fork();
+    const uint64_t first = FirstCall(static_cast<uint64_t>(unsynced)) - 1;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
-      const auto left = device->Fork();
-      left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
-      RequireWhole(collecting, *left);
-      ++cuts;
+      if (cut % kCallStep == first || cut == trace.size()) {
+        const auto left = device->Fork();
+        left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
+        RequireWhole(collecting, *left);
+        ++cuts;
+      }
       if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
-  CHECK(cuts > 300);
+  CHECK(cuts > 300 / kCallStep);
 }
 
 TEST_CASE(
@@ -123,14 +127,16 @@ TEST_CASE(
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
     INFO(fmt::format("death before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
-    const auto left = device->Fork();
-    {
-      auto next = collecting.store.Open(*left);
-      REQUIRE_OK(next);
-      collecting.store.RequireFiles(**next);
+    if (cut % kCallStep == 0 || cut == trace.size()) {
+      const auto left = device->Fork();
+      {
+        auto next = collecting.store.Open(*left);
+        REQUIRE_OK(next);
+        collecting.store.RequireFiles(**next);
+      }
+      left->PowerCut();
+      RequireWhole(collecting, *left);
     }
-    left->PowerCut();
-    RequireWhole(collecting, *left);
     if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
   }
 }
@@ -139,8 +145,8 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
   Collecting collecting;
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
-  int struck = 0;
-  for (uint64_t nth = 1;; ++nth) {
+  uint64_t struck = 0;
+  for (uint64_t nth = FirstCall(sticky ? 2 : 0);; nth += kCallStep) {
     const auto device = collecting.env.Fork();
     INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
                      sticky ? ", and all after it" : ""));
@@ -166,7 +172,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
     }
     ++struck;
   }
-  CHECK(struck > 30);
+  CHECK(struck > 30 / kCallStep);
 }
 
 }  // namespace siltfs::testing
