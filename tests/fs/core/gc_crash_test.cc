@@ -34,7 +34,10 @@ struct Collecting {
       store.files.erase(name);
     }
     REQUIRE_OK((*fs)->Close());
-    stored = ReadStoreStats(env, kPath)->stored_bytes;
+    fs->reset();
+    const auto stats = ReadStoreStats(env, kPath);
+    REQUIRE_OK(stats);
+    stored = stats->stored_bytes;
   }
 
   SimEnv env;
