@@ -349,9 +349,11 @@ Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark&
 }
 
 Status GarbageCollector::MoveEntries(Relocator& relocator) {
-  if (relocator.moves() == 0) return Status::Ok();
+  if (!relocator.needs_commit()) return Status::Ok();
+  const bool moves = relocator.moves() > 0;
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
+  if (!moves) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
   const Status flushed = store_.index.Flush();
   if (flushed.Is(StatusCode::kNoSpace)) return flushed;

@@ -144,7 +144,8 @@ class GarbageCollector {
   // Appends to `copied` what could be copied as a whole.
   Status CopyLive(const Condemned& condemned, const SegmentMark& mark, Relocator& relocator,
                   Candidates& copied, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  // All that was copied: durable, and where the index leads, durably.
+  // All that was copied: durable, and where the index leads, durably. What was found elsewhere:
+  // durable.
   Status MoveEntries(Relocator& relocator);
   Status Remove(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CheckSpace(uint64_t bytes);

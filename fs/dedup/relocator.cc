@@ -59,7 +59,11 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
   };
   std::vector<uint32_t> wanted;
   for (size_t k = 0; k < live.size(); ++k) {
-    if (!lies_elsewhere(k)) wanted.push_back(live[k]);
+    if (lies_elsewhere(k)) {
+      found_elsewhere_ = true;
+    } else {
+      wanted.push_back(live[k]);
+    }
   }
   return wanted;
 }
@@ -152,6 +156,7 @@ Status Relocator::MoveEntries() {
     SILTFS_RETURN_IF_ERROR(pipeline_.MoveEntries(some, options_.gone));
   }
   moves_.clear();
+  found_elsewhere_ = false;
   return Status::Ok();
 }
 

@@ -54,6 +54,9 @@ class Relocator {
 
   // Chunks copied, whose entries are to be moved.
   size_t moves() const { return moves_.size(); }
+  // Chunks were copied, or found elsewhere where perhaps they were only just written: a commit has
+  // to make them durable before their segments may go.
+  bool needs_commit() const { return !moves_.empty() || found_elsewhere_; }
   // Has the index lead to the copies, which must be durable. kIoError and so on from the index.
   Status MoveEntries();
 
@@ -83,6 +86,7 @@ class Relocator {
   const Options options_;
   std::array<OpenBlock, 2> open_;  // by kind
   std::vector<BlockPipeline::Move> moves_;
+  bool found_elsewhere_ = false;  // since entries were moved
   uint64_t bytes_copied_ = 0;
 };
 

@@ -60,6 +60,9 @@ class FaultEnv : public Env {
   // For a write: `half` says whether it is to write its first half before it fails.
   Status NoteWrite(const std::string& path, bool& half) const;
 
+ protected:
+  Env& base() { return *base_; }
+
  private:
   struct Fault {
     Call call;
