@@ -247,16 +247,15 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
-  SILTFS_RETURN_IF_ERROR(store_.recompressor.SetAside(ids));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords unsettled, store_.recompressor.SetAside(ids));
   for (const SegmentId id : ids) store_.condemned.Add(id);
   store_.pipeline.ForgetAppended();
   store_.uses.WaitForOthers();
   const Status collected = CollectCondemned(some, outcome);
-  for (const Candidate& candidate : some) {
-    if (!store_.segments.IsRemoved(candidate.id))
-      store_.recompressor.Add(candidate.id, candidate.record);
-    store_.condemned.Remove(candidate.id);  // what was removed is known as such
+  for (const auto& [id, record] : unsettled) {
+    if (!store_.segments.IsRemoved(id)) store_.recompressor.Add(id, record);
   }
+  for (const SegmentId id : ids) store_.condemned.Remove(id);  // what was removed is known as such
   return collected;
 }
 
