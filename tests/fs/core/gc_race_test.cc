@@ -31,6 +31,9 @@ class WatchedEnv : public FaultEnv {
   std::function<void()> before_removal;
   // In any thread, again and again: a segment's file is read.
   std::function<void()> reading_segment;
+  // In any thread, once it is armed: a log of metadata is synced, the segments before it were.
+  std::function<void()> syncing_metadata;
+  mutable std::atomic<bool> armed = false;
 
   Status FillRandom(MutableByteView out) override {
     CallOnce(while_counting);
@@ -46,6 +49,8 @@ class WatchedEnv : public FaultEnv {
   }
   Status Note(Call call, const std::string& path) const override {
     if (reading_segment && call == Call::kRead && path.ends_with(".seg")) reading_segment();
+    if (call == Call::kSync && path.ends_with(".log") && syncing_metadata && armed.exchange(false))
+      syncing_metadata();
     return FaultEnv::Note(call, path);
   }
 
@@ -64,6 +69,7 @@ class WatchedEnv : public FaultEnv {
 
 constexpr uint32_t kSegmentBytes = 4u << 20;
 constexpr size_t kIndexEntryBytes = 32;
+constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // of "kept", at most
 
 }  // namespace
 
@@ -96,8 +102,7 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
     WriteLargeFile(**fs, "again", store.files["kept"]);
     WriteLargeFile(**fs, "more", more);
     // Blocks are appended, and the index told, in the order in which they were filled.
-    constexpr uint64_t kMostChunks = 60'000 / 2'048 + 1;
-    while (bytes_put() < before + kMostChunks * kIndexEntryBytes) std::this_thread::yield();
+    while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
   };
   const auto report = (*fs)->CollectGarbage(false);
   REQUIRE_OK(report);
@@ -315,6 +320,33 @@ TEST_CASE("a segment that settles after it was counted is settled once") {
   CHECK(again->segments_left == 0);
   CHECK(again->awaiting_recompression_bytes < 10'000'000);
   half.RequireAll();
+}
+
+TEST_CASE("the index leads durably to no copy that a power cut takes away") {
+  HalfDeadStore half;
+  const Bytes more = RandomBytes(3, 600'000);
+  bool done = false;
+  const auto bytes_put = [&] {
+    const auto stats = half.fs->GetStats();
+    REQUIRE_OK(stats);
+    return stats->index.entry_bytes_put;
+  };
+  half.env.syncing_metadata = [&] {
+    done = true;
+    const uint64_t before = bytes_put();
+    WriteLargeFile(*half.fs, "again", half.store.files["kept"]);
+    WriteLargeFile(*half.fs, "more", more);
+    while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
+  };
+  half.env.before_copying = [&] { half.env.armed = true; };
+  CHECK(half.Collect().bytes_copied > 50'000);
+  REQUIRE(done);
+  const auto left = half.env.device().Fork();
+  left->PowerCut();
+  half.store.RequireSound(*left);
+  auto next = half.store.Open(*left);
+  REQUIRE_OK(next);
+  half.store.RequireFiles(**next);
 }
 
 }  // namespace siltfs::testing
