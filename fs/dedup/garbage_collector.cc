@@ -351,6 +351,10 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   if (!moves) return Status::Ok();
+  // Of the chunks some may have been written again meanwhile, and have their entries lead there:
+  // that must be durable before the index says so for good. From now on they are duplicates.
+  store_.uses.WaitForOthers();
+  SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
   const Status flushed = store_.index.Flush();
   if (flushed.Is(StatusCode::kNoSpace)) return flushed;
