@@ -249,16 +249,15 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
-  SILTFS_RETURN_IF_ERROR(store_.recompressor.SetAside(ids));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords unsettled, store_.recompressor.SetAside(ids));
   for (const SegmentId id : ids) store_.condemned.Add(id);
   store_.pipeline.ForgetAppended();
   store_.uses.WaitForOthers();
   const Status collected = CollectCondemned(some, outcome);
-  for (const Candidate& candidate : some) {
-    if (!store_.segments.IsRemoved(candidate.id))
-      store_.recompressor.Add(candidate.id, candidate.record);
-    store_.condemned.Remove(candidate.id);  // what was removed is known as such
+  for (const auto& [id, record] : unsettled) {
+    if (!store_.segments.IsRemoved(id)) store_.recompressor.Add(id, record);
   }
+  for (const SegmentId id : ids) store_.condemned.Remove(id);  // what was removed is known as such
   return collected;
 }
 
@@ -354,6 +353,10 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   if (!moves) return Status::Ok();
+  // Of the chunks some may have been written again meanwhile, and have their entries lead there:
+  // that must be durable before the index says so for good. From now on they are duplicates.
+  store_.uses.WaitForOthers();
+  SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
   const Status flushed = store_.index.Flush();
   if (flushed.Is(StatusCode::kNoSpace)) return flushed;

@@ -63,16 +63,30 @@ void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
   wakes_.NotifyAll();
 }
 
-Status Recompressor::SetAside(std::span<const SegmentId> segments) {
+Result<SegmentRecords> Recompressor::SetAside(std::span<const SegmentId> segments) {
   CountCallers(1);  // so that the background ends what it is about
+  SegmentRecords unsettled;
   Status paid;
   {
     MutexLock run(run_mutex_);
     paid = PayOwed();
-    for (const SegmentId segment : segments) Drop(segment);
+    if (paid.ok()) unsettled = TakeCandidates(segments);
   }
   CountCallers(-1);
-  return paid;
+  SILTFS_RETURN_IF_ERROR(paid);
+  return unsettled;
+}
+
+SegmentRecords Recompressor::TakeCandidates(std::span<const SegmentId> segments) {
+  SegmentRecords taken;
+  MutexLock lock(mutex_);
+  for (const SegmentId segment : segments) {
+    const auto candidate = candidates_.find(segment);
+    if (candidate == candidates_.end()) continue;
+    taken.emplace_back(*candidate);
+    candidates_.erase(candidate);
+  }
+  return taken;
 }
 
 Recompressor::Candidate Recompressor::NextAfter(SegmentId id) {

@@ -29,6 +29,7 @@
 
 #include "fs/dedup/segment_cache.h"
 #include "fs/dedup/segment_log.h"
+#include "fs/dedup/segment_tables.h"
 #include "fs/meta/kv_store.h"
 #include "index/chunk_index.h"
 #include "store/base/thread_annotations.h"
@@ -75,9 +76,11 @@ class Recompressor {
 
   // A sealed segment whose record is committed.
   void Add(SegmentId segment, const SegmentRecord& record);
-  // Returns when none of these is being settled; none will be until it is added again. Fails where
-  // metadata cannot be told what it is owed.
-  Status SetAside(std::span<const SegmentId> segments) SILTFS_EXCLUDES(run_mutex_, mutex_);
+  // Returns when none of these is being settled; none will be until it is added again. Those that
+  // were still to be settled. Fails, and changes nothing, where metadata cannot be told what it is
+  // owed.
+  Result<SegmentRecords> SetAside(std::span<const SegmentId> segments)
+      SILTFS_EXCLUDES(run_mutex_, mutex_);
   // The store is at work: the background makes way.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
@@ -110,6 +113,7 @@ class Recompressor {
   // The first behind `id`; its id is kNoSegment if there is none.
   Candidate NextAfter(SegmentId id) SILTFS_EXCLUDES(mutex_);
   void Drop(SegmentId id) SILTFS_EXCLUDES(mutex_);
+  SegmentRecords TakeCandidates(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
   // Settles the candidates one after another; `prepare` makes the new file.
   using Prepare = std::function<Result<PreparedRewrite>(SegmentId)>;

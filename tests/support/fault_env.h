@@ -56,7 +56,7 @@ class FaultEnv : public Env {
   Status FillRandom(MutableByteView out) override;
 
   // For its files: counts the call, and fails it if it is to fail.
-  Status Note(Call call, const std::string& path) const;
+  virtual Status Note(Call call, const std::string& path) const;
   // For a write: `half` says whether it is to write its first half before it fails.
   Status NoteWrite(const std::string& path, bool& half) const;
 

@@ -14,38 +14,62 @@
 namespace siltfs::testing {
 namespace {
 
-// A simulated device that calls back before a segment is copied from, which is when the collector
-// looks at the disk's free space.
+// A simulated device that calls back at some moments of a collection, in its thread and once each.
 class WatchedEnv : public FaultEnv {
  public:
   WatchedEnv() : WatchedEnv(std::make_unique<SimEnv>()) {}
 
   SimEnv& device() { return device_; }
-  // Once, in the thread of the call.
-  void BeforeCopying(std::function<void()> hook) {
-    hook_ = std::move(hook);
-    collector_ = std::this_thread::get_id();
-  }
+  // The thread that calls this is the one that collects.
+  void Watch() { collector_ = std::this_thread::get_id(); }
+  // While all segments are counted, as of a commit that was: the sorter draws its seed.
+  std::function<void()> while_counting;
+  // Segments are condemned, and marked as of a commit that was: the disk's room for copies is asked
+  // for.
+  std::function<void()> before_copying;
+  // A segment's file goes.
+  std::function<void()> before_removal;
+  // In any thread, again and again: a segment's file is read.
+  std::function<void()> reading_segment;
+  // In any thread, once it is armed: a log of metadata is synced, the segments before it were.
+  std::function<void()> syncing_metadata;
+  mutable std::atomic<bool> armed = false;
 
+  Status FillRandom(MutableByteView out) override {
+    CallOnce(while_counting);
+    return FaultEnv::FillRandom(out);
+  }
   Result<DiskSpace> GetDiskSpace(const std::string& path) override {
-    if (std::this_thread::get_id() == collector_) {
-      collector_ = std::thread::id();
-      hook_();
-    }
+    CallOnce(before_copying);
     return FaultEnv::GetDiskSpace(path);
+  }
+  Status RemoveFile(const std::string& path) override {
+    if (path.ends_with(".seg")) CallOnce(before_removal);
+    return FaultEnv::RemoveFile(path);
+  }
+  Status Note(Call call, const std::string& path) const override {
+    if (reading_segment && call == Call::kRead && path.ends_with(".seg")) reading_segment();
+    if (call == Call::kSync && path.ends_with(".log") && syncing_metadata && armed.exchange(false))
+      syncing_metadata();
+    return FaultEnv::Note(call, path);
   }
 
  private:
   explicit WatchedEnv(std::unique_ptr<SimEnv> device)
       : FaultEnv(std::move(device)), device_(static_cast<SimEnv&>(base())) {}
 
+  void CallOnce(std::function<void()>& hook) {
+    if (std::this_thread::get_id() != collector_ || !hook) return;
+    std::exchange(hook, nullptr)();
+  }
+
   SimEnv& device_;
-  std::function<void()> hook_;
   std::atomic<std::thread::id> collector_;
 };
 
 constexpr uint32_t kSegmentBytes = 4u << 20;
 constexpr size_t kIndexEntryBytes = 32;
+constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // of "kept", at most
 
 }  // namespace
 
@@ -69,7 +93,8 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
     return stats->index.entry_bytes_put;
   };
   bool written = false;
-  env.BeforeCopying([&] {
+  env.Watch();
+  env.before_copying = [&] {
     written = true;
     const uint64_t before = bytes_put();
     // The chunks are condemned, so they are stored again; what follows fills their blocks.
@@ -77,9 +102,8 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
     WriteLargeFile(**fs, "again", store.files["kept"]);
     WriteLargeFile(**fs, "more", more);
     // Blocks are appended, and the index told, in the order in which they were filled.
-    constexpr uint64_t kMostChunks = 60'000 / 2'048 + 1;
-    while (bytes_put() < before + kMostChunks * kIndexEntryBytes) std::this_thread::yield();
-  });
+    while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
+  };
   const auto report = (*fs)->CollectGarbage(false);
   REQUIRE_OK(report);
   REQUIRE(written);
@@ -94,6 +118,235 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
     REQUIRE_OK((*after)->Close());
   }
   store.RequireSound(*left);
+}
+
+// In one segment that is sealed: "kept", and what was in "garbage".
+struct HalfDeadStore {
+  HalfDeadStore() : store(env, "/store", kSegmentBytes) {
+    {
+      auto first = store.Open(env);
+      REQUIRE_OK(first);
+      store.files["kept"] = RandomBytes(1, 60'000);
+      WriteLargeFile(**first, "kept", store.files["kept"]);
+      WriteLargeFile(**first, "garbage", garbage);
+      REQUIRE_OK((*first)->SyncAll());
+    }
+    auto opened = store.Open(env);  // which seals the segment that was left open
+    REQUIRE_OK(opened);
+    fs = std::move(opened).value();
+    REQUIRE_OK(fs->Unlink(kRootInode, "garbage"));
+  }
+  void WriteGarbageAgain() {
+    WriteLargeFile(*fs, "again", garbage);
+    store.files["again"] = garbage;
+  }
+  GarbageReport Collect() {
+    env.Watch();
+    const auto report = fs->CollectGarbage(false);
+    REQUIRE_OK(report);
+    return *report;
+  }
+  void RequireAll() {
+    store.RequireFiles(*fs);
+    REQUIRE_OK(fs->Close());
+    fs.reset();
+    store.RequireSound(env);
+    store.RequireFigures(env);
+    auto next = store.Open(env);
+    REQUIRE_OK(next);
+    store.RequireFiles(**next);
+    REQUIRE_OK((*next)->Close());
+  }
+
+  const Bytes garbage = RandomBytes(2, 200'000);
+  WatchedEnv env;
+  SettleStore store;
+  std::unique_ptr<FileSystem> fs;
+};
+
+TEST_CASE("what is written again after its garbage was marked is stored again") {
+  HalfDeadStore half;
+  half.env.before_copying = [&] { half.WriteGarbageAgain(); };
+  CHECK(half.Collect().segments_removed >= 1);
+  REQUIRE(half.store.files.contains("again"));
+  half.RequireAll();
+}
+
+TEST_CASE("what is written again, and committed by nobody, before it is condemned lives") {
+  HalfDeadStore half;
+  half.env.while_counting = [&] { half.WriteGarbageAgain(); };
+  half.Collect();
+  REQUIRE(half.store.files.contains("again"));
+  half.RequireAll();
+}
+
+TEST_CASE("chunks that were put a moment ago are condemned, too") {
+  WatchedEnv env;
+  SettleStore store(env, "/store");  // small segments: all but the last are sealed
+  auto fs = store.Open(env);
+  REQUIRE_OK(fs);
+  const Bytes garbage = RandomBytes(1, 200'000);
+  WriteLargeFile(**fs, "garbage", garbage);
+  store.files["kept"] = RandomBytes(2, 100'000);
+  WriteLargeFile(**fs, "kept", store.files["kept"]);
+  REQUIRE_OK((*fs)->Unlink(kRootInode, "garbage"));
+  env.before_copying = [&] {
+    WriteLargeFile(**fs, "again", garbage);
+    store.files["again"] = garbage;
+  };
+  env.Watch();
+  const auto report = (*fs)->CollectGarbage(false);
+  REQUIRE_OK(report);
+  CHECK(report->segments_removed >= 2);
+  REQUIRE(store.files.contains("again"));
+  store.RequireFiles(**fs);
+  REQUIRE_OK((*fs)->Close());
+  fs->reset();
+  store.RequireSound(env);
+}
+
+TEST_CASE("what an open file has in its overlay lives, in this mount and after a crash") {
+  WatchedEnv env;
+  SettleStore store(env, "/store");
+  auto fs = store.Open(env);
+  REQUIRE_OK(fs);
+  WriteLargeFile(**fs, "garbage", RandomBytes(1, 100'000));
+  store.files["open"] = RandomBytes(2, 300'000);
+  const InodeNumber open = MakeFile(**fs, kRootInode, "open");
+  REQUIRE_OK((*fs)->OpenFile(open, false));
+  REQUIRE_OK((*fs)->Write(open, 0, store.files["open"]));
+  REQUIRE_OK((*fs)->Unlink(kRootInode, "garbage"));
+  const auto report = (*fs)->CollectGarbage(false);
+  REQUIRE_OK(report);
+  CHECK(report->segments_removed >= 1);
+  CHECK(report->live_chunks > 10);
+  store.RequireFiles(**fs);
+  const auto left = env.device().Fork();
+  left->PowerCut();
+  auto next = store.Open(*left);
+  REQUIRE_OK(next);
+  store.RequireFiles(**next);
+}
+
+// The collector must not come so far while somebody reads who began before. Whoever reads is held
+// up until it has, or has had every chance to.
+class HeldReader {
+ public:
+  explicit HeldReader(HalfDeadStore& half) : half_(half) {
+    half_.env.reading_segment = [this] {
+      if (std::this_thread::get_id() != thread_id_ || inside_) return;
+      inside_ = true;
+      for (int i = 0; i < kChances && !overtaken_; ++i) std::this_thread::yield();
+      leaves_ = true;
+    };
+  }
+  ~HeldReader() {
+    if (thread_.joinable()) thread_.join();
+    half_.env.reading_segment = nullptr;
+  }
+  // Returns when the reader is inside.
+  void Begin() {
+    thread_ = std::thread([this] {
+      thread_id_ = std::this_thread::get_id();
+      const auto inode = Resolve(*half_.fs, "kept");
+      if (inode.ok()) read_ = ReadFile(*half_.fs, *inode).ok();
+    });
+    while (!inside_) std::this_thread::yield();
+  }
+  // Called by who must have waited for it.
+  void Overtake() { overtaken_ = !leaves_; }
+  bool overtaken() const { return overtaken_; }
+  // Waits for it.
+  bool HasRead() {
+    thread_.join();
+    return read_;
+  }
+
+ private:
+  static constexpr int kChances = 200'000;
+
+  HalfDeadStore& half_;
+  std::thread thread_;
+  std::atomic<std::thread::id> thread_id_;
+  std::atomic<bool> inside_ = false, leaves_ = false, read_ = false, overtaken_ = false;
+};
+
+TEST_CASE("what is condemned is marked when all who came before have left") {
+  HalfDeadStore half;
+  HeldReader reader(half);
+  bool reached = false;
+  half.env.before_copying = [&] {
+    reached = true;
+    reader.Overtake();
+  };
+  reader.Begin();
+  half.Collect();
+  CHECK(reached);
+  CHECK(reader.HasRead());
+  CHECK_FALSE(reader.overtaken());
+}
+
+TEST_CASE("a segment's file goes when all who read have left") {
+  HalfDeadStore half;
+  HeldReader reader(half);
+  bool reached = false;
+  half.env.before_copying = [&] { reader.Begin(); };
+  half.env.before_removal = [&] {
+    reached = true;
+    reader.Overtake();
+  };
+  half.Collect();
+  CHECK(reached);
+  CHECK(reader.HasRead());
+  CHECK_FALSE(reader.overtaken());
+}
+
+TEST_CASE("a segment that settles after it was counted is settled once") {
+  HalfDeadStore half;
+  half.env.while_counting = [&] {
+    // The index is durable as far as the last block but one.
+    half.store.files["more"] = RandomBytes(3, 100'000);
+    WriteLargeFile(*half.fs, "more", half.store.files["more"]);
+    const auto settled = half.fs->Settle();
+    REQUIRE_OK(settled);
+    REQUIRE(settled->segments_kept + settled->segments_rewritten >= 1);
+    half.env.SetAvailable(1u << 20);
+  };
+  half.env.Watch();
+  REQUIRE_CODE(half.fs->CollectGarbage(false), kNoSpace);
+  half.env.SetAvailable(std::nullopt);
+  const auto again = half.fs->Settle();
+  REQUIRE_OK(again);
+  CHECK(again->segments_left == 0);
+  CHECK(again->awaiting_recompression_bytes < 10'000'000);
+  half.RequireAll();
+}
+
+TEST_CASE("the index leads durably to no copy that a power cut takes away") {
+  HalfDeadStore half;
+  const Bytes more = RandomBytes(3, 600'000);
+  bool done = false;
+  const auto bytes_put = [&] {
+    const auto stats = half.fs->GetStats();
+    REQUIRE_OK(stats);
+    return stats->index.entry_bytes_put;
+  };
+  half.env.syncing_metadata = [&] {
+    done = true;
+    const uint64_t before = bytes_put();
+    WriteLargeFile(*half.fs, "again", half.store.files["kept"]);
+    WriteLargeFile(*half.fs, "more", more);
+    while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
+  };
+  half.env.before_copying = [&] { half.env.armed = true; };
+  CHECK(half.Collect().bytes_copied > 50'000);
+  REQUIRE(done);
+  const auto left = half.env.device().Fork();
+  left->PowerCut();
+  half.store.RequireSound(*left);
+  auto next = half.store.Open(*left);
+  REQUIRE_OK(next);
+  half.store.RequireFiles(**next);
 }
 
 }  // namespace siltfs::testing
