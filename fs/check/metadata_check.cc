@@ -163,10 +163,12 @@ class RecordReader {
       return Status::Ok();
     }
     for (const SegmentId id : *removed) {
-      if (context_.segments.contains(id))
+      if (context_.segments.contains(id)) {
         Bad(fmt::format("segment {} is recorded as removed, and as there", id));
+      } else {
+        context_.removed.push_back(id);
+      }
     }
-    context_.removed = std::move(removed).value();
     return Status::Ok();
   }
 

@@ -66,9 +66,11 @@ Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& re
                                 id))
           .At(MetadataPath(store));
     }
-    const Status gone = RemoveSegment(env, store, id);
+    Status gone = RemoveSegment(env, store, id);
+    // It was removed, and perhaps not durably.
+    if (gone.Is(StatusCode::kNotFound)) gone = env.SyncDirectory(SegmentDirectory(store, id));
     if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
-    gone.IgnoreError("there may be none");
+    gone.IgnoreError("the directory went with it");
     changes.push_back({RemovedSegmentKey(id), std::nullopt});
   }
   return Status::Ok();

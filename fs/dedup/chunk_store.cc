@@ -253,6 +253,7 @@ void ChunkStore::Parts::OpenRecompressor() {
       options.minimum_free_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
   settle.write_through = options.write_through;
   settle.report = options.report;
+  settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
   settle.quiet = options.settle_after;
   settle.piece_bytes = superblock.block_plain_bytes;
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));

@@ -28,6 +28,8 @@ constexpr size_t kMovesPerCommit = 32u << 10;
 // all that is stored.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
+// By so much less it needs to be while nobody uses the store.
+constexpr uint64_t kLessWhenIdle = 16;
 // How long the background rests for each moment that it counts.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
@@ -249,13 +251,19 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
-  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords unsettled, store_.recompressor.SetAside(ids));
+  // First: what is condemned is not settled, whenever the recompressor comes to know of it.
   for (const SegmentId id : ids) store_.condemned.Add(id);
-  store_.pipeline.ForgetAppended();
-  store_.uses.WaitForOthers();
-  const Status collected = CollectCondemned(some, outcome);
-  for (const auto& [id, record] : unsettled) {
-    if (!store_.segments.IsRemoved(id)) store_.recompressor.Add(id, record);
+  Status collected;
+  const auto unsettled = store_.recompressor.SetAside(ids);
+  if (unsettled.ok()) {
+    store_.pipeline.ForgetAppended();
+    store_.uses.WaitForOthers();
+    collected = CollectCondemned(some, outcome);
+    for (const auto& [id, record] : *unsettled) {
+      if (!store_.segments.IsRemoved(id)) store_.recompressor.Add(id, record);
+    }
+  } else {
+    collected = unsettled.status();
   }
   for (const SegmentId id : ids) store_.condemned.Remove(id);  // what was removed is known as such
   return collected;
@@ -467,7 +475,8 @@ void GarbageCollector::Work(const std::function<uint64_t()>& released) {
     const uint64_t now = released();
     const uint64_t enough =
         std::max(kSegmentsReleased * options_.segment_bytes, stored / kShareReleased);
-    if (now - collected < enough) continue;
+    const bool idle = store_.recompressor.IsQuiet();
+    if (now - collected < (idle ? enough / kLessWhenIdle : enough)) continue;
     GarbageOutcome outcome;
     Status done;
     {

@@ -169,7 +169,8 @@ void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
 
 Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepare,
                                SettleOutcome& outcome) {
-  if (!IndexHas(candidate.record)) {
+  const bool condemned = options_.is_condemned && options_.is_condemned(candidate.id);
+  if (condemned || !IndexHas(candidate.record)) {
     ++outcome.left;
     return Status::Ok();
   }
@@ -252,7 +253,7 @@ void Recompressor::StartInBackground() {
   if (!stopping_ && !thread_.joinable()) thread_ = std::thread([this] { Work(); });
 }
 
-bool Recompressor::Quiet() const {
+bool Recompressor::IsQuiet() const {
   return env_.MonotonicNanoseconds() - last_use_ >= options_.quiet.count();
 }
 
@@ -262,7 +263,7 @@ Status Recompressor::PaceInBackground() {
     wakes_.WaitFor(mutex_, std::chrono::nanoseconds(1'000'000'000 * options_.piece_bytes /
                                                     options_.bytes_per_second));
   }
-  while (!Unwanted() && !Quiet()) wakes_.WaitFor(mutex_, kPoll);
+  while (!Unwanted() && !IsQuiet()) wakes_.WaitFor(mutex_, kPoll);
   return Unwanted() ? Interrupted(options_.store) : Status::Ok();
 }
 
@@ -292,7 +293,8 @@ void Recompressor::Work() {
       const auto poll = std::min<std::chrono::nanoseconds>(kPoll, options_.quiet + kShortest);
       if (!stopping_) wakes_.WaitFor(mutex_, poll);
       if (stopping_) return;
-      if (candidates_.empty() || Unwanted() || !Quiet() || env_.MonotonicNanoseconds() < not_before)
+      if (candidates_.empty() || Unwanted() || !IsQuiet() ||
+          env_.MonotonicNanoseconds() < not_before)
         continue;
     }
     SettleOutcome outcome;

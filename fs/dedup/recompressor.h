@@ -61,6 +61,8 @@ class Recompressor {
     // Writes metadata durably, beside the commits.
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // told of damage; may be empty
+    // A segment of which this is so is left alone, now. May be empty.
+    std::function<bool(SegmentId)> is_condemned = {};
     // Of the thread in the background: how long nothing must have been put or read,
     // and how much it reads
     // and writes in a second (plain bytes; 0: as much as it can) in pieces of `piece_bytes`.
@@ -81,6 +83,8 @@ class Recompressor {
   // owed.
   Result<SegmentRecords> SetAside(std::span<const SegmentId> segments)
       SILTFS_EXCLUDES(run_mutex_, mutex_);
+  // Nothing was put or read for as long as the background waits for.
+  bool IsQuiet() const;
   // The store is at work: the background makes way.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
@@ -133,7 +137,6 @@ class Recompressor {
   Status Judge(Status failure);
 
   void Work();
-  bool Quiet() const;
   // Whether the background ends what it is about: with its pauses it must not keep Settle waiting.
   bool Unwanted() const SILTFS_REQUIRES(mutex_) { return stopping_ || callers_ > 0; }
   void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);

@@ -47,8 +47,13 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
   std::vector<std::optional<Location>> places(names.size());
   SILTFS_RETURN_IF_ERROR(index_.Get(names, places));
   const auto lies_elsewhere = [&](size_t k) {
-    if (!places[k] || options_.gone(places[k]->segment)) return false;
-    if (places[k]->segment == source.segment) return false;
+    if (!places[k]) return false;
+    // Of two copies in this segment the one is copied to which the index leads.
+    const bool same_segment = places[k]->segment == source.segment;
+    if (same_segment &&
+        (places[k]->ordinal == head.first_ordinal + live[k] || !source.is_live(places[k]->ordinal)))
+      return false;
+    if (!same_segment && options_.gone(places[k]->segment)) return false;
     const auto record = reader_.RecordAt(*places[k]);
     if (!record.ok()) {
       record.status().IgnoreError("what cannot be read there is copied");
