@@ -12,6 +12,11 @@ namespace {
 // How many entries are moved at once, while nothing else is appended.
 constexpr size_t kMovesAtOnce = 256;
 
+// An entry may name any ordinal.
+bool IsOtherLiveCopy(const Relocator::Source& source, uint32_t here, uint32_t there) {
+  return there != here && there < source.footer.trailer.chunk_count && source.is_live(there);
+}
+
 }  // namespace
 
 Relocator::Relocator(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
@@ -50,8 +55,7 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
     if (!places[k]) return false;
     // Of two copies in this segment the one is copied to which the index leads.
     const bool same_segment = places[k]->segment == source.segment;
-    if (same_segment &&
-        (places[k]->ordinal == head.first_ordinal + live[k] || !source.is_live(places[k]->ordinal)))
+    if (same_segment && !IsOtherLiveCopy(source, head.first_ordinal + live[k], places[k]->ordinal))
       return false;
     if (!same_segment && options_.gone(places[k]->segment)) return false;
     const auto record = reader_.RecordAt(*places[k]);
