@@ -33,6 +33,10 @@ constexpr uint64_t kLessWhenIdle = 16;
 // How long the background rests for each moment that it counts.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
+// All rests are so much longer while the store is in use, unless less than this part of the disk is
+// free.
+constexpr int kLongerInUse = 4;
+constexpr uint64_t kNearlyFull = 16;
 // How long it keeps away after a failure.
 constexpr std::chrono::minutes kAfterFailure{1};
 
@@ -70,13 +74,8 @@ Status GarbageCollector::CheckRunning() {
 }
 
 Status GarbageCollector::Pace(uint64_t bytes) {
-  if (background_ && options_.bytes_per_second > 0) {
-    MutexLock lock(mutex_);
-    if (!stopping_ && callers_ == 0) {
-      wakes_.WaitFor(mutex_,
-                     std::chrono::nanoseconds(1'000'000'000 * bytes / options_.bytes_per_second));
-    }
-  }
+  if (background_ && options_.bytes_per_second > 0)
+    Rest(std::chrono::nanoseconds(1'000'000'000 * bytes / options_.bytes_per_second));
   SILTFS_RETURN_IF_ERROR(store_.log.failure());
   return CheckRunning();
 }
@@ -86,16 +85,25 @@ MarkPace GarbageCollector::PaceOfMark() {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
     if (!background_) return Status::Ok();
     const std::chrono::nanoseconds worked(store_.env.MonotonicNanoseconds() - last);
-    {
-      MutexLock lock(mutex_);
-      if (!stopping_) {
-        wakes_.WaitFor(mutex_,
-                       std::min<std::chrono::nanoseconds>(worked * kRestPerWork, kLongestRest));
-      }
-    }
+    Rest(std::min<std::chrono::nanoseconds>(worked * kRestPerWork, kLongestRest));
     last = store_.env.MonotonicNanoseconds();
     return Status::Ok();
   };
+}
+
+void GarbageCollector::Rest(std::chrono::nanoseconds pause) {
+  // Whoever uses the store comes first, until it is nearly full.
+  if (!store_.recompressor.IsQuiet()) {
+    if (IsNearlyFull()) return;
+    pause *= kLongerInUse;
+  }
+  MutexLock lock(mutex_);
+  if (!stopping_ && callers_ == 0) wakes_.WaitFor(mutex_, pause);
+}
+
+bool GarbageCollector::IsNearlyFull() const {
+  const auto space = store_.env.GetDiskSpace(options_.store);
+  return space.ok() && space->available_bytes < space->total_bytes / kNearlyFull;
 }
 
 bool GarbageCollector::Gone(SegmentId id) const {

@@ -156,6 +156,9 @@ class GarbageCollector {
 
   void Work(const std::function<uint64_t()>& released);
   Status Pace(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
+  // In the background; longer while the store is in use, unless the disk is nearly full.
+  void Rest(std::chrono::nanoseconds pause) SILTFS_EXCLUDES(mutex_);
+  bool IsNearlyFull() const;
 
   const Store store_;
   const Options options_;
