@@ -115,12 +115,14 @@ GarbageCollector::Totals GarbageCollector::totals() const {
   return totals_;
 }
 
+void GarbageCollector::CountCallers(int difference) {
+  MutexLock lock(mutex_);
+  callers_ += difference;
+  wakes_.NotifyAll();
+}
+
 Result<GarbageOutcome> GarbageCollector::Estimate() {
-  {
-    MutexLock lock(mutex_);
-    ++callers_;
-    wakes_.NotifyAll();
-  }
+  CountCallers(1);
   GarbageOutcome outcome;
   Status done;
   {
@@ -136,28 +138,20 @@ Result<GarbageOutcome> GarbageCollector::Estimate() {
       }
     }
   }
-  MutexLock lock(mutex_);
-  --callers_;
-  wakes_.NotifyAll();
+  CountCallers(-1);
   SILTFS_RETURN_IF_ERROR(done);
   return outcome;
 }
 
 Result<GarbageOutcome> GarbageCollector::Collect() {
-  {
-    MutexLock lock(mutex_);
-    ++callers_;
-    wakes_.NotifyAll();
-  }
+  CountCallers(1);
   GarbageOutcome outcome;
   Status done;
   {
     MutexLock run(run_mutex_);
     done = CollectAll(outcome);
   }
-  MutexLock lock(mutex_);
-  --callers_;
-  wakes_.NotifyAll();
+  CountCallers(-1);
   SILTFS_RETURN_IF_ERROR(done);
   return outcome;
 }

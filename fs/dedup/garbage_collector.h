@@ -130,6 +130,8 @@ class GarbageCollector {
     SegmentFooter footer;  // without the chunks
   };
 
+  // The background makes way for who asks.
+  void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   MarkPace PaceOfMark();
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);

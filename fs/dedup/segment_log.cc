@@ -112,7 +112,6 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
     if (id >= limit)
       return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
   }
-  if (options_.begun) options_.begun(id);
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
   SILTFS_ASSIGN_OR_RETURN(
       auto created, SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),

@@ -61,8 +61,6 @@ class SegmentLog {
         claim_segments;  // claims more ids, durably; returns the new limit
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
-    // Told of every segment before it is made. May be empty.
-    std::function<void(SegmentId)> begun = {};
     // Told of every sealed segment whose record was committed: nothing is done to it here any more.
     // May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};
