@@ -11,8 +11,10 @@ IFS=';' read -ra objects <<<"$1"
 for object in "${objects[@]}"; do
   [[ $object =~ /(scan_avx|compress_avx|compress_sha)[a-z0-9_]*\.cc\.o$ ]] || continue
   checked=$((checked + 1))
-  # Global symbols: T are functions of its own; weak ones (W, V, u) are shared. Sanitizers' own names start with "__".
-  strangers=$(nm --defined-only --extern-only "$object" | awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ {print $2, $3}')
+  # Global symbols: T are functions of its own; weak ones (W, V, u) are shared. Sanitizers' own names start with "__";
+  # DW.ref.* is a pointer through which unwinding finds its handler: data, the same for every instruction set.
+  strangers=$(nm --defined-only --extern-only "$object" |
+    awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ && $3 != "DW.ref.__gxx_personality_v0" {print $2, $3}')
   functions=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
   others=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -v -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
   if [[ -n $strangers ]] || ((functions == 0 || others > 0)); then
