@@ -116,6 +116,7 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
   chunks_->WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
                           dry_run ? chunks_->EstimateGarbage() : chunks_->CollectGarbage());
+  reserve_->Fill().IgnoreError("then there was too little garbage");
   return GarbageReport{.dry_run = dry_run,
                        .segments_checked = outcome.segments,
                        .segments_removed = outcome.segments_removed,

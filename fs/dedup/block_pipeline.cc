@@ -196,6 +196,11 @@ bool BlockPipeline::IsStuck() {
 }
 
 Status BlockPipeline::AppendAgain() {
+  {
+    // Whoever is appending may have met a disk that has room by now.
+    MutexLock lock(mutex_);
+    while (appending_) progress_.Wait(mutex_);
+  }
   AppendReady();
   MutexLock lock(mutex_);
   while (appending_) progress_.Wait(mutex_);

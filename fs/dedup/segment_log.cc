@@ -150,7 +150,7 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
     if (!failure_.ok()) return failure_;
     WriterPtr& open = open_[static_cast<size_t>(stream)];
     if (open && !open->HasRoomFor(block)) {
-      SILTFS_RETURN_IF_ERROR(WaitToSeal());
+      SILTFS_RETURN_IF_ERROR(WaitToSeal(kMaxSealing - 1));
       sealing_.push_back(std::move(open));
       open = nullptr;
       changed_.NotifyAll();
@@ -170,11 +170,18 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
   return AppendedBlock{writer->id(), *place, sequence};
 }
 
-Status SegmentLog::WaitToSeal() {
-  while (sealing_.size() >= kMaxSealing && failure_.ok() && seal_delay_.ok() && !stopping_)
+Status SegmentLog::WaitToSeal(size_t most) {
+  // What was tried before the call may have been tried on a disk that has room by now.
+  const uint64_t before = seals_begun_;
+  if (!seal_delay_.ok()) {
+    seal_now_ = true;
+    changed_.NotifyAll();
+  }
+  while (sealing_.size() > most && failure_.ok() && !stopping_) {
+    if (!seal_delay_.ok() && delayed_seal_ > before) return seal_delay_;
     changed_.Wait(mutex_);
-  if (!failure_.ok()) return failure_;
-  return sealing_.size() >= kMaxSealing ? seal_delay_ : Status::Ok();
+  }
+  return failure_;
 }
 
 Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed) {
@@ -226,18 +233,20 @@ void SegmentLog::CommitDone(uint64_t number) {
 
 void SegmentLog::WaitUntilSealed() {
   MutexLock lock(mutex_);
-  while (!sealing_.empty() && failure_.ok() && seal_delay_.ok() && !stopping_)
-    changed_.Wait(mutex_);
+  WaitToSeal(0).IgnoreError("who appends is told");
 }
 
 void SegmentLog::SealLoop() {
   for (;;) {
     WriterPtr writer;
+    uint64_t number;
     {
       MutexLock lock(mutex_);
       while (!stopping_ && (sealing_.empty() || !failure_.ok())) changed_.Wait(mutex_);
-      if (!stopping_ && !seal_delay_.ok()) changed_.WaitFor(mutex_, kSealAgain);
+      if (!stopping_ && !seal_delay_.ok() && !seal_now_) changed_.WaitFor(mutex_, kSealAgain);
       if (stopping_) return;
+      seal_now_ = false;
+      number = ++seals_begun_;
       writer = sealing_.front();
     }
     Status sealed = writer->Seal();
@@ -249,6 +258,7 @@ void SegmentLog::SealLoop() {
     {
       MutexLock lock(mutex_);
       seal_delay_ = std::move(sealed);
+      delayed_seal_ = number;
       changed_.NotifyAll();
       if (full) continue;
       sealing_.erase(sealing_.begin());

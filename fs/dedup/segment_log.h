@@ -132,8 +132,9 @@ class SegmentLog {
   };
 
   void SealLoop();
-  // Returns when there is room for another segment in sealing_.
-  Status WaitToSeal() SILTFS_REQUIRES(mutex_);
+  // Returns when no more than `most` are being sealed. kNoSpace where that failed when it was tried
+  // again.
+  Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
 
@@ -154,7 +155,10 @@ class SegmentLog {
   Growth retired_ SILTFS_GUARDED_BY(mutex_);  // of segments no longer tracked
   Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // what resumed segments held before
   Status failure_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // why the first of sealing_ still is: kNoSpace
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // of seals_begun_, that it is about
+  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // without waiting any longer
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;
 };

@@ -33,10 +33,13 @@ Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
       .At(file.path(), offset);
 }
 
-Status SyncNames(Env& env, const std::string& directory) {
-  Status synced = env.SyncDirectory(directory);
+Status OfSync(Status synced) {
   if (!synced.Is(StatusCode::kNoSpace)) return synced;
-  return Status(StatusCode::kIoError, std::string(synced.cause())).At(directory);
+  return Status(StatusCode::kIoError, std::string(synced.cause())).At(synced.path());
+}
+
+Status SyncNames(Env& env, const std::string& directory) {
+  return OfSync(env.SyncDirectory(directory));
 }
 
 Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory) {
