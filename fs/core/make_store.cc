@@ -68,7 +68,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
 // the disk.
 Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
   constexpr uint64_t kSegmentsPerDisk = 64;
-  constexpr uint64_t kLeast = 4u << 20;
+  constexpr uint64_t kLeast = 1u << 20;
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace disk, env.GetDiskSpace(store));
   return static_cast<uint32_t>(std::clamp<uint64_t>(
       std::bit_floor(disk.total_bytes / kSegmentsPerDisk), kLeast, kMaxSegmentTargetSize));

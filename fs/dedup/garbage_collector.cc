@@ -21,8 +21,6 @@ constexpr uint64_t kLeastDeadPercentInBackground = 8;
 constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // of the disk that has no room for new data
 // Of the segments that are condemned together, at most, but for one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
-// What copying leaves on the disk for metadata and the index, which must be told of it.
-constexpr uint64_t kRoomForOthers = 8u << 20;
 // So many entries are moved with one commit, at most.
 constexpr size_t kMovesPerCommit = 32u << 10;
 // In the background: as much must have been released as so many segments hold, and this share of
@@ -431,7 +429,7 @@ void GarbageCollector::CountRemoved(const Candidate& candidate) {
 }
 
 Status GarbageCollector::CheckSpace(uint64_t bytes) {
-  const uint64_t needed = bytes + kRoomForOthers;
+  const uint64_t needed = bytes + options_.room_for_others;
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
   const uint64_t reserve = options_.reserve_bytes ? options_.reserve_bytes() : 0;
   if (space.available_bytes + reserve >= needed) return Status::Ok();

@@ -288,7 +288,9 @@ TEST_CASE("what was accepted before others filled the disk is kept, even without
   const Bytes content = RandomBytes(99, kFileBytes);
   REQUIRE_OK(at.fs->Write(created->inode, 0, content));
   // Somebody else takes the reserve as it is given up.
-  for (const DirectoryEntry& piece : *at.disk->ListDirectory(ReservePath(kStore)))
+  const auto pieces = at.disk->ListDirectory(ReservePath(kStore));
+  REQUIRE_OK(pieces);
+  for (const DirectoryEntry& piece : *pieces)
     REQUIRE_OK(at.disk->RemoveFile(JoinPath(ReservePath(kStore), piece.name)));
   at.FillByNeighbour();
   REQUIRE_CODE(at.fs->Fsync(created->inode), kNoSpace);
