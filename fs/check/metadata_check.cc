@@ -11,6 +11,7 @@
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/rocksdb_store.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/schema.h"
 #include "fs/meta/sync_ledger.h"
 #include "store/base/coding.h"
@@ -78,6 +79,8 @@ class RecordReader {
     Number("the number of SHA-1 collisions", met, collisions);
     SILTFS_ASSIGN_OR_RETURN(const auto ids, kv_.Get(kIdRangesKey));
     ReadIds(ids);
+    SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv_.Get(kGarbageKey));
+    if (garbage && !GarbageRecord::Decode(*garbage).ok()) Bad("the garbage record is malformed");
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
     SILTFS_RETURN_IF_ERROR(ReadRemoved());

@@ -132,7 +132,7 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   SILTFS_RETURN_IF_ERROR(Join(*inode, change));
   const uint64_t plain_before = inode->overlay.plain_bytes();
   if (offset < inode->record.size)
-    released_bytes_ += std::min<uint64_t>(inode->record.size - offset, data.size());
+    chunks_->NoteReleased(std::min<uint64_t>(inode->record.size - offset, data.size()));
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
   CountFresh(*inode, plain_before, *change.commit);
   return ApplyContent(*inode, before, change, privileges, times);

@@ -42,8 +42,7 @@ Status FileSystemImpl::Start() {
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   if (options_.settle_in_background) chunks_->StartSettling();
-  if (options_.collect_in_background)
-    chunks_->StartCollecting([this]() -> uint64_t { return released_bytes_; });
+  if (options_.collect_in_background) chunks_->StartCollecting();
   return Status::Ok();
 }
 

@@ -292,8 +292,6 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   std::unique_ptr<IdAllocator> ids_;
   FileContent content_;
   PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
-  // Of files' content, that was removed or replaced, about. Never decreases.
-  std::atomic<uint64_t> released_bytes_{0};
   std::atomic<bool> folds_wait_for_room_{false};  // of files that nobody has open
   InodeTable inodes_;
   LookupCounts lookups_;

@@ -114,7 +114,7 @@ Status FileSystemImpl::Apply(Change& change) {
   }
   change.applied = true;
   const int64_t grown = change.differences[static_cast<size_t>(Counter::kLogicalBytes)];
-  if (grown < 0) released_bytes_ += static_cast<uint64_t>(-grown);
+  if (grown < 0) chunks_->NoteReleased(static_cast<uint64_t>(-grown));
   for (Inode* inode : change.inodes) {
     inode->last_apply = *change.commit;
     if (inode->unsaved) ForgetUnsaved(*inode);

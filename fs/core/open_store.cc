@@ -26,6 +26,7 @@ namespace {
 struct StoreRecords {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
+  GarbageRecord garbage;
   IdRanges ids;
   SegmentRecords segments;
   SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
@@ -45,6 +46,8 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
   StoreRecords records;
   SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
   SILTFS_ASSIGN_OR_RETURN(records.collisions, ReadNumber(kv, kCollisionsKey));
+  SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv.Get(kGarbageKey));
+  if (garbage) SILTFS_ASSIGN_OR_RETURN(records.garbage, GarbageRecord::Decode(*garbage));
   SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
@@ -106,6 +109,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.read_only = options.read_only;
   chunk_options.last_commit = records.last_commit;
   chunk_options.sha1_collisions = records.collisions;
+  chunk_options.garbage = records.garbage;
   chunk_options.report = options.report;
   chunk_options.settle_after = options.settle_after;
   if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kSettledBlockPlainBytes;

@@ -266,6 +266,7 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   collect.compression = superblock.compression;
   collect.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
   collect.segment_bytes = superblock.segment_bytes;
+  collect.known = options.garbage;
   collect.spill_directory = options.spill_directory;
   collect.commit = options.commit;
   collect.snapshot = options.snapshot;
@@ -538,6 +539,7 @@ Status ChunkStore::PrepareCommit(uint64_t, std::vector<Mutation>& extra) {
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
   extra.push_back({std::string(kCollisionsKey), Encoder().U64(p.collisions).Take()});
+  extra.push_back({std::string(kGarbageKey), p.collector->known().Encode()});
   return Status::Ok();
 }
 
@@ -557,11 +559,14 @@ ChunkStoreTotals ChunkStore::totals() const {
                                              p.recompressor->settled_bytes() -
                                              garbage.removed_unsettled_bytes;
     }
-    totals.dead_bytes = garbage.dead_bytes;
-    totals.chunks += growth.chunks - garbage.removed_chunks - garbage.dead_chunks;
-    totals.plain_bytes +=
-        growth.plain_bytes - garbage.removed_plain_bytes - garbage.dead_plain_bytes;
+    totals.chunks += growth.chunks - garbage.removed_chunks;
+    totals.plain_bytes += growth.plain_bytes - garbage.removed_plain_bytes;
   }
+  // After a crash what was known of the dead may be of segments that are gone.
+  const GarbageRecord known = p.collector ? p.collector->known() : p.options.garbage;
+  totals.dead_bytes = std::min(known.dead_bytes, totals.stored_bytes);
+  totals.chunks -= std::min(known.dead_chunks, totals.chunks);
+  totals.plain_bytes -= std::min(known.dead_plain_bytes, totals.plain_bytes);
   return totals;
 }
 
@@ -595,8 +600,12 @@ Result<GarbageOutcome> ChunkStore::EstimateGarbage() {
   return parts_->collector->Estimate();
 }
 
-void ChunkStore::StartCollecting(std::function<uint64_t()> released) {
-  if (parts_->collector) parts_->collector->StartInBackground(std::move(released));
+void ChunkStore::StartCollecting() {
+  if (parts_->collector) parts_->collector->StartInBackground();
+}
+
+void ChunkStore::NoteReleased(uint64_t bytes) {
+  if (parts_->collector) parts_->collector->NoteReleased(bytes);
 }
 
 void ChunkStore::StopCollecting() {
@@ -616,9 +625,11 @@ Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
   p.pipeline.reset();
   p.log->StopSealing();
+  SILTFS_RETURN_IF_ERROR(p.log->RemoveEmpty());
   std::vector<std::pair<SegmentId, SegmentRecord>> changed;
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  extra.push_back({std::string(kGarbageKey), p.collector->known().Encode()});
   p.recompressor->TakeOwed(extra);
   return Status::Ok();
 }

@@ -33,6 +33,7 @@
 #include "fs/dedup/epoch_gate.h"
 #include "fs/dedup/garbage_collector.h"
 #include "fs/dedup/recompressor.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe.h"
 #include "fs/meta/recipe_node.h"
@@ -62,6 +63,7 @@ struct ChunkStoreOptions {
   uint64_t first_sequence = 1;                        // of blocks
   uint64_t last_commit = 0;                           //
   uint64_t sha1_collisions = 0;                       // met so far
+  GarbageRecord garbage;                              // as of the last commit
   size_t worker_threads = 2;                          // that compress and append
   size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
   size_t idle_block_plain_bytes = 0;                  // BlockPipeline::Options
@@ -164,7 +166,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Result<GarbageOutcome> CollectGarbage();
   Result<GarbageOutcome> EstimateGarbage();
   // Collects in the background from now on (GarbageCollector::StartInBackground).
-  void StartCollecting(std::function<uint64_t()> released);
+  void StartCollecting();
+  // So much of files' content, about, was removed or replaced.
+  void NoteReleased(uint64_t bytes);
   // Ends it for good, as StopSettling.
   void StopCollecting();
 

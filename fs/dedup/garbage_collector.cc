@@ -50,7 +50,10 @@ bool IsData(const SegmentRecord& record) {
 }  // namespace
 
 GarbageCollector::GarbageCollector(const Store& store, Options options)
-    : store_(store), options_(std::move(options)) {}
+    : store_(store), options_(std::move(options)), released_(options_.known.released_bytes) {
+  MutexLock lock(mutex_);
+  dead_ = options_.known;
+}
 
 GarbageCollector::~GarbageCollector() { Stop(); }
 
@@ -116,6 +119,13 @@ GarbageCollector::Totals GarbageCollector::totals() const {
   return totals_;
 }
 
+GarbageRecord GarbageCollector::known() const {
+  MutexLock lock(mutex_);
+  GarbageRecord record = dead_;
+  record.released_bytes = released_ - collected_;
+  return record;
+}
+
 void GarbageCollector::CountCallers(int difference) {
   MutexLock lock(mutex_);
   callers_ += difference;
@@ -159,6 +169,7 @@ Result<GarbageOutcome> GarbageCollector::Collect() {
 
 Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
+  const uint64_t released = released_;
   SILTFS_ASSIGN_OR_RETURN(const Candidates all, Count(outcome));
   Candidates worth = WorthCollecting(all);
   while (!worth.empty()) {
@@ -176,6 +187,8 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
       return collected;
     }
   }
+  MutexLock lock(mutex_);
+  collected_ = released;
   return Status::Ok();
 }
 
@@ -200,7 +213,7 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   SILTFS_ASSIGN_OR_RETURN(const LiveCounts counts, CountLive(store_.env, *metadata, store_.nodes,
                                                              store_.index, mark_options));
   Candidates candidates;
-  Totals counted;
+  GarbageRecord counted;
   for (const auto& [id, record] : records) {
     if (!record.sealed || record.chunks == 0 || store_.log.WriterOf(id) != nullptr) continue;
     const auto live = counts.live_chunks.find(id);
@@ -219,9 +232,7 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   outcome.segments = candidates.size();
   outcome.dead_bytes = counted.dead_bytes;
   MutexLock lock(mutex_);
-  totals_.dead_bytes = counted.dead_bytes;
-  totals_.dead_chunks = counted.dead_chunks;
-  totals_.dead_plain_bytes = counted.dead_plain_bytes;
+  dead_ = counted;
   return candidates;
 }
 
@@ -417,12 +428,12 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
 void GarbageCollector::CountRemoved(const Candidate& candidate) {
   const SegmentRecord& record = candidate.record;
   MutexLock lock(mutex_);
-  totals_.dead_bytes -= std::min(totals_.dead_bytes, candidate.dead_bytes());
+  dead_.dead_bytes -= std::min(dead_.dead_bytes, candidate.dead_bytes());
   totals_.removed_bytes += record.length;
   if (!IsData(record)) return;
-  totals_.dead_chunks -= std::min(totals_.dead_chunks, candidate.dead());
-  totals_.dead_plain_bytes -=
-      std::min(totals_.dead_plain_bytes, record.plain_bytes * candidate.dead() / record.chunks);
+  dead_.dead_chunks -= std::min(dead_.dead_chunks, candidate.dead());
+  dead_.dead_plain_bytes -=
+      std::min(dead_.dead_plain_bytes, record.plain_bytes * candidate.dead() / record.chunks);
   if (!record.settled) totals_.removed_unsettled_bytes += record.length;
   totals_.removed_chunks += record.chunks;
   totals_.removed_plain_bytes += record.plain_bytes;
@@ -463,14 +474,13 @@ void GarbageCollector::Run(const std::function<void()>& work) const {
   }
 }
 
-void GarbageCollector::StartInBackground(std::function<uint64_t()> released) {
+void GarbageCollector::StartInBackground() {
   MutexLock lock(mutex_);
   if (stopping_ || thread_.joinable()) return;
-  thread_ = std::thread([this, released = std::move(released)] { Work(released); });
+  thread_ = std::thread([this] { Work(); });
 }
 
-void GarbageCollector::Work(const std::function<uint64_t()>& released) {
-  uint64_t collected = 0;  // of what was released
+void GarbageCollector::Work() {
   uint64_t stored = 0;
   int64_t not_before = INT64_MIN;
   for (;;) {
@@ -480,11 +490,10 @@ void GarbageCollector::Work(const std::function<uint64_t()>& released) {
       if (stopping_) return;
       if (callers_ > 0 || store_.env.MonotonicNanoseconds() < not_before) continue;
     }
-    const uint64_t now = released();
     const uint64_t enough =
         std::max(kSegmentsReleased * options_.segment_bytes, stored / kShareReleased);
     const bool soon = store_.recompressor.IsQuiet() || IsFull();
-    if (now - collected < (soon ? enough / kLessWhenIdle : enough)) continue;
+    if (known().released_bytes < (soon ? enough / kLessWhenIdle : enough)) continue;
     GarbageOutcome outcome;
     Status done;
     {
@@ -494,7 +503,6 @@ void GarbageCollector::Work(const std::function<uint64_t()>& released) {
       background_ = false;
     }
     if (done.ok()) {
-      collected = now;
       stored = outcome.segments * options_.segment_bytes;
     } else {
       not_before =

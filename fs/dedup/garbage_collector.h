@@ -38,6 +38,7 @@
 #include "fs/dedup/recompressor.h"
 #include "fs/dedup/relocator.h"
 #include "fs/dedup/segment_tables.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/recipe_node.h"
 #include "store/base/thread_annotations.h"
 
@@ -79,6 +80,7 @@ class GarbageCollector {
     uint32_t block_plain_bytes = kSettledBlockPlainBytes;
     uint32_t segment_bytes = kMaxSegmentTargetSize;
     std::string spill_directory;
+    GarbageRecord known;  // when the store was opened
     // Commits all that was accepted so far, with all chunks put so far.
     std::function<Status()> commit;
     std::function<std::shared_ptr<const KvSnapshot>()> snapshot;  // of the last commit
@@ -102,14 +104,13 @@ class GarbageCollector {
 
   // From now on a thread collects whenever `released` (bytes of files' content that was removed or
   // replaced since the store was opened; never decreases) has grown enough since the last time.
-  void StartInBackground(std::function<uint64_t()> released);
+  void StartInBackground();
+  // So much of files' content, about, was removed or replaced.
+  void NoteReleased(uint64_t bytes) { released_ += bytes; }
   // Ends the thread, and a collection under way, soon; no other begins.
   void Stop();
 
   struct Totals {
-    uint64_t dead_bytes = 0;  // as of the last count
-    uint64_t dead_chunks = 0;
-    uint64_t dead_plain_bytes = 0;
     // Of segments removed since the store was opened.
     uint64_t removed_bytes = 0;
     uint64_t removed_unsettled_bytes = 0;
@@ -117,6 +118,8 @@ class GarbageCollector {
     uint64_t removed_plain_bytes = 0;
   };
   Totals totals() const SILTFS_EXCLUDES(mutex_);
+  // For the next one to open the store.
+  GarbageRecord known() const SILTFS_EXCLUDES(mutex_);
 
  private:
   // A sealed segment, as of the last count.
@@ -160,7 +163,7 @@ class GarbageCollector {
   bool Gone(SegmentId id) const;
   void Run(const std::function<void()>& work) const;
 
-  void Work(const std::function<uint64_t()>& released);
+  void Work();
   Status Pace(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
   // In the background; longer while the store is in use, unless the disk is nearly full.
   void Rest(std::chrono::nanoseconds pause) SILTFS_EXCLUDES(mutex_);
@@ -176,6 +179,9 @@ class GarbageCollector {
   mutable Mutex mutex_;
   CondVar wakes_;
   Totals totals_ SILTFS_GUARDED_BY(mutex_);
+  GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);       // but for released_bytes
+  std::atomic<uint64_t> released_;                     // never decreases
+  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // of these
   int callers_ SILTFS_GUARDED_BY(mutex_) = 0;  // of Collect and Estimate
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);

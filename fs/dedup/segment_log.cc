@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "store/segment/segment_files.h"
+
 namespace siltfs {
 namespace {
 
@@ -189,7 +191,10 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
   {
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
-    for (const Tracked& tracked : tracked_) writers.emplace_back(tracked.writer, tracked.stream);
+    for (const Tracked& tracked : tracked_) {
+      // Without a block it may yet be that its file goes.
+      if (tracked.writer->block_count() > 0) writers.emplace_back(tracked.writer, tracked.stream);
+    }
   }
   std::vector<SegmentRecord> records;
   for (const auto& [writer, stream] : writers) {
@@ -209,6 +214,17 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
                                 [&](const Tracked& t) { return t.writer == writer; });
     tracked->told = records[i];
     if (!(tracked->told == tracked->committed)) changed.emplace_back(writer->id(), records[i]);
+  }
+  return Status::Ok();
+}
+
+Status SegmentLog::RemoveEmpty() {
+  MutexLock lock(mutex_);
+  for (WriterPtr& open : open_) {
+    if (!open || open->block_count() > 0) continue;
+    SILTFS_RETURN_IF_ERROR(RemoveSegment(env_, options_.store, open->id()));
+    std::erase_if(tracked_, [&](const Tracked& tracked) { return tracked.writer == open; });
+    open = nullptr;
   }
   return Status::Ok();
 }

@@ -101,6 +101,10 @@ class SegmentLog {
   // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
   void StopSealing();
 
+  // Removes segments that a full disk has kept from getting a block; before the store is closed,
+  // when nothing is appended any more.
+  Status RemoveEmpty();
+
   // Returns when no segment is being sealed, or none can be for now.
   void WaitUntilSealed();
 

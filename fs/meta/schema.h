@@ -62,6 +62,7 @@ std::optional<std::string_view> ParseXattrName(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
+inline constexpr std::string_view kGarbageKey = "w";
 
 // Positions in Counters (metadata_store.h). On disk; append only.
 enum class Counter : uint8_t {

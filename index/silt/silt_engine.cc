@@ -378,7 +378,7 @@ Status SiltEngine::SyncLogs() {
   for (const auto& log : logs) log->BeginSync();
   ParallelJobs syncing(logs.size(), options_.background ? kSyncingThreads : 0,
                        [&](size_t i) { return logs[i]->Sync(); });
-  Status synced = OfSync(syncing.Finish());
+  Status synced = ForGood(syncing.Finish());
   if (!synced.ok()) return Stop(std::move(synced));
   unsynced_.clear();
   return Status::Ok();

@@ -33,13 +33,13 @@ Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
       .At(file.path(), offset);
 }
 
-Status OfSync(Status synced) {
-  if (!synced.Is(StatusCode::kNoSpace)) return synced;
-  return Status(StatusCode::kIoError, std::string(synced.cause())).At(synced.path());
+Status ForGood(Status failed) {
+  if (!failed.Is(StatusCode::kNoSpace)) return failed;
+  return Status(StatusCode::kIoError, std::string(failed.cause())).At(failed.path());
 }
 
 Status SyncNames(Env& env, const std::string& directory) {
-  return OfSync(env.SyncDirectory(directory));
+  return ForGood(env.SyncDirectory(directory));
 }
 
 Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory) {

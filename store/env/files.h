@@ -15,9 +15,9 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
 // Exactly out.size() bytes; kCorruption if the file ends before.
 Status ReadExactly(const File& file, uint64_t offset, MutableByteView out);
 
-// What a sync returned, but never kNoSpace: making room does not bring back what it has lost, so it is not to be tried
-// again.
-Status OfSync(Status synced);
+// The same failure, but never kNoSpace, which says that a call changed nothing and may be made again.
+Status ForGood(Status failed);
+// Making room does not bring back what a sync has lost: fails for good.
 Status SyncNames(Env& env, const std::string& directory);
 
 // Makes `directory` in `parent`, durably; does nothing but that if it is there. The parent is synced in any case:

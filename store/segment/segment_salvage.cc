@@ -185,10 +185,10 @@ Status Salvage::SealInPlace() {
   const uint64_t durable = std::max<uint64_t>(committed_length_, kSegmentHeaderSize);
   SILTFS_RETURN_IF_ERROR(CopyBlocks(durable, *file));
   SILTFS_RETURN_IF_ERROR(file->Truncate(footer_.trailer.data_end));
-  SILTFS_RETURN_IF_ERROR(OfSync(file->Sync()));
+  SILTFS_RETURN_IF_ERROR(ForGood(file->Sync()));
   SILTFS_RETURN_IF_ERROR(
       file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
-  SILTFS_RETURN_IF_ERROR(OfSync(file->Sync()));
+  SILTFS_RETURN_IF_ERROR(ForGood(file->Sync()));
   SILTFS_RETURN_IF_ERROR(file->Close());
   return SyncNames(env_, SegmentDirectory(store_, identity_.id));
 }

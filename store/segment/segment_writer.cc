@@ -53,8 +53,9 @@ Result<std::unique_ptr<SegmentWriter>> SegmentWriter::Create(Env& env, const std
   const std::string header = EncodeSegmentHeader({kind, identity, last_commit});
   Status written = file->Write(0, AsBytes(header));
   if (!written.ok()) {
-    env.RemoveFile(path).IgnoreError("it holds nothing, and salvage will find it");
-    return written;
+    const Status removed = env.RemoveFile(path);
+    // Salvage will find it, which holds nothing. Until then this is no call that may be made again.
+    return removed.ok() ? std::move(written) : ForGood(std::move(written));
   }
   return std::unique_ptr<SegmentWriter>(
       new SegmentWriter(env, store, std::move(file), identity, kind, options));

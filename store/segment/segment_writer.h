@@ -34,6 +34,7 @@ class SegmentWriter {
  public:
   // A new segment; its directory is made durable if it is new. kAlreadyExists if there is a file of
   // that id (ids are never used again). `last_commit` is the last commit that has completed.
+  // kNoSpace leaves no file behind.
   static Result<std::unique_ptr<SegmentWriter>> Create(Env& env, const std::string& store,
                                                        const SegmentIdentity& identity,
                                                        SegmentKind kind, uint64_t last_commit,

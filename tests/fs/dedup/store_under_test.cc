@@ -48,6 +48,8 @@ void CommittedState::Apply(const std::vector<Mutation>& mutations) {
       replacements[*replaced] = *record;
     } else if (mutation.key == kCollisionsKey) {
       collisions = Decoder(AsBytes(*mutation.value)).U64();
+    } else if (mutation.key == kGarbageKey) {
+      REQUIRE_OK(GarbageRecord::Decode(*mutation.value));
     } else {
       REQUIRE(mutation.key == kIdRangesKey);
       auto ranges = IdRanges::Decode(*mutation.value);

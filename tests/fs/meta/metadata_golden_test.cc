@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "fs/meta/directory_entry.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/overlay_extent.h"
@@ -199,6 +200,9 @@ std::vector<Format> Formats() {
        Reencode<SegmentRecord>()},
       {"id ranges", IdRanges{3, 65538, 4097, false}.Encode(),
        FromHex("0300000000000000 0200010000000000 01100000 00"), Reencode<IdRanges>()},
+      {"garbage", GarbageRecord{1, 0x0203, 4, 5}.Encode(),
+       FromHex("0100000000000000 0302000000000000 0400000000000000 0500000000000000"),
+       Reencode<GarbageRecord>()},
   };
 }
 
@@ -314,6 +318,7 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
   CHECK(ToHex(RemovedSegmentKey(0x01020304)) == "6701020304");
   CHECK(kCollisionsKey == "h");
+  CHECK(kGarbageKey == "w");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
   CHECK(kCountersKey == "t");
