@@ -255,7 +255,6 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
   settle.quiet = options.settle_after;
-  settle.piece_bytes = superblock.block_plain_bytes;
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
 
