@@ -17,11 +17,40 @@
 namespace siltfs::testing {
 namespace {
 
+// Its clock for intervals stands still, and knows how often it was looked at.
+class StillEnv : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+  int64_t MonotonicNanoseconds() override {
+    const int64_t now = now_;
+    ++looks_;
+    return now;
+  }
+  void Advance(std::chrono::nanoseconds time) { now_ += time.count(); }
+  // Returns when it was looked at so often from now on, or a segment's new file was begun. True: it
+  // was.
+  bool BeginsWithin(uint64_t looks) const {
+    const auto begun = [this] { return Count(Call::kChange, ".seg.new") > 0; };
+    const uint64_t enough = looks_ + looks;
+    while (looks_ < enough && !begun()) std::this_thread::yield();
+    return begun();
+  }
+
+ private:
+  std::atomic<int64_t> now_{0};
+  std::atomic<uint64_t> looks_{0};
+};
+
 struct SettleOnDisk : TemporaryDirectory, SettleStore {
   using SettleStore::path;
 
   explicit SettleOnDisk(uint32_t segment_bytes = 64u << 10, int compression_level = 3)
       : SettleOnDisk(std::make_unique<FaultEnv>(NewPosixEnv()), segment_bytes, compression_level) {}
+  explicit SettleOnDisk(std::unique_ptr<FaultEnv> made, uint32_t segment_bytes = 64u << 10,
+                        int compression_level = 3)
+      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes,
+                    compression_level),
+        fault_env(std::move(made)) {}
 
   FileSystem& Begin() {
     auto opened = Open(env);
@@ -49,13 +78,6 @@ struct SettleOnDisk : TemporaryDirectory, SettleStore {
     return *stats;
   }
 
- private:
-  SettleOnDisk(std::unique_ptr<FaultEnv> made, uint32_t segment_bytes, int compression_level)
-      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes,
-                    compression_level),
-        fault_env(std::move(made)) {}
-
- public:
   std::unique_ptr<FaultEnv> fault_env;
   std::unique_ptr<FileSystem> fs;
 };
@@ -302,6 +324,51 @@ TEST_CASE("segments are settled in the background when nothing is written") {
   store.End();
   store.RequireSound(store.env);
   store.RequireFigures(store.env);
+}
+
+TEST_CASE("what is written or read puts the background off") {
+  using namespace std::chrono_literals;
+  constexpr uint64_t kLooks = 10;
+  const bool written = GENERATE(false, true);
+  INFO((written ? "written" : "read"));
+  auto made = std::make_unique<StillEnv>(NewPosixEnv());
+  StillEnv& still = *made;
+  SettleOnDisk store(std::move(made));
+  store.WriteFiles(store.Begin(), 1, 20);
+  store.End();
+  store.BeginInBackground(/*after=*/10ms);
+  const uint64_t awaiting = store.Stats().awaiting_recompression_bytes;
+  for (uint64_t use = 0; use < 5; ++use) {
+    still.Advance(9ms);
+    if (written) {
+      store.WriteFiles(*store.fs, 100 + use, 1);
+    } else {
+      store.RequireFiles(*store.fs);
+    }
+    still.Advance(9ms);
+    REQUIRE_FALSE(still.BeginsWithin(kLooks));
+  }
+  CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
+  still.Advance(1ms);
+  while (store.Stats().awaiting_recompression_bytes >= awaiting) {
+    still.Advance(1ms);
+    std::this_thread::yield();
+  }
+  store.End();
+  store.RequireSound(store.env);
+}
+
+TEST_CASE("the background waits for as long as the mount was told") {
+  using namespace std::chrono_literals;
+  auto made = std::make_unique<StillEnv>(NewPosixEnv());
+  StillEnv& still = *made;
+  SettleOnDisk store(std::move(made));
+  store.WriteFiles(store.Begin(), 1, 20);
+  store.End();
+  store.BeginInBackground(/*after=*/1h);
+  still.Advance(59min);
+  REQUIRE_FALSE(still.BeginsWithin(2));
+  store.End();
 }
 
 TEST_CASE("an unmount does not wait for the background") {
