@@ -570,7 +570,9 @@ ChunkStoreTotals ChunkStore::totals() const {
 }
 
 void ChunkStore::WaitUntilSealed() {
-  if (parts_->log) parts_->log->WaitUntilSealed();
+  if (!parts_->log) return;
+  parts_->pipeline->Flush().IgnoreError("it sticks: the commit that follows fails with it");
+  parts_->log->WaitUntilSealed();
 }
 
 Result<SettleOutcome> ChunkStore::Settle() {
