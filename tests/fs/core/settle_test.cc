@@ -346,8 +346,9 @@ TEST_CASE("segments are settled in the background when nothing is written") {
 
 TEST_CASE("what is written or read puts the background off, for as long as the mount was told") {
   using namespace std::chrono_literals;
-  // Who looks and begins does not look so often meanwhile.
-  constexpr uint64_t kEnough = 20;
+  // Who begins has looked twice before.
+  constexpr uint64_t kMore = 4;
+  constexpr uint64_t kManyMore = 10;
   const bool written = GENERATE(false, true);
   INFO((written ? "written" : "read"));
   auto made = std::make_unique<StillEnv>(NewPosixEnv());
@@ -365,10 +366,10 @@ TEST_CASE("what is written or read puts the background off, for as long as the m
       store.RequireFiles(*store.fs);
     }
     still.Advance(9ms);
-    REQUIRE_FALSE(still.BeginsWithin(kEnough));
+    REQUIRE_FALSE(still.BeginsWithin(kMore));
   }
   still.Advance(1ms);
-  REQUIRE(still.BeginsWithin(kEnough));
+  REQUIRE(still.BeginsWithin(kManyMore));
   CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
   while (store.Stats().awaiting_recompression_bytes >= awaiting) {
     still.Advance(1ms);
