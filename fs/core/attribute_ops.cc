@@ -137,6 +137,7 @@ Result<std::string> FileSystemImpl::GetXattr(InodeNumber number, std::string_vie
 Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::string_view value,
                                 XattrMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckRoom(kBytesPerName));
   SILTFS_RETURN_IF_ERROR(CheckXattrName(name));
   if (value.size() > kMaxXattrValueBytes) {
     return Status(StatusCode::kBufferTooSmall, "the attribute's value is longer than 65,536 bytes");

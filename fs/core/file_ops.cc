@@ -118,6 +118,7 @@ void FileSystemImpl::CountFresh(Inode& inode, uint64_t plain_before, uint64_t co
 Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
                              Privileges privileges, WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckRoom(data.size()));
   InodePtr inode = inodes_.Get(number);
   const WriteTurn turn(inode->write_turns, offset, data.size());
   const ChunkStore::Use use(*chunks_);
@@ -152,8 +153,8 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
   InodeRecord& record = inode->record;
   SILTFS_RETURN_IF_ERROR(CheckRegular(record));
   if (mode == AllocateMode::kReserve && end > record.size) {
-    SILTFS_ASSIGN_OR_RETURN(const DiskSpace disk, env_.GetDiskSpace(options_.store));
-    if (end - std::max(offset, record.size) > disk.available_bytes)
+    SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, GetSpace());
+    if (end - std::max(offset, record.size) > space.available_bytes)
       return Status(StatusCode::kNoSpace, "the disk has less than is to be allocated");
   }
   const ContentTally before(record);
@@ -199,6 +200,7 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
                                            InodeNumber target_number, uint64_t target_offset,
                                            uint64_t length, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckRoom(kBytesPerName));
   const ChunkStore::Use use(*chunks_);
   // What takes long is done before both files are locked.
   SILTFS_RETURN_IF_ERROR(FoldForCopy(source_number));
@@ -305,6 +307,10 @@ void FileSystemImpl::FoldAndLog(InodeNumber number) {
   if (options_.read_only) return;
   // The file still holds everything; only the space for it is used less well.
   Status status = FoldInSteps(number);
+  if (status.Is(StatusCode::kNoSpace)) {
+    folds_wait_for_room_ = true;
+    return;
+  }
   if (!status.ok() && !status.Is(StatusCode::kStale) && options_.report) {
     options_.report(fmt::format("inode {} was not folded: {}", number, status.ToString()));
   }

@@ -139,6 +139,9 @@ struct FileSystemOptions {
   std::chrono::milliseconds settle_after{5000};
   // Collects garbage in the background once enough was removed or replaced.
   bool collect_in_background = false;
+  // Keeps disk space claimed for a disk that is full (store/env/space_reserve.h); without it a part
+  // of the disk is only left free.
+  bool keep_reserve = false;
   // Called with a sentence about damage or failures that no caller is told of; from any thread. May
   // be empty.
   std::function<void(const std::string& finding)> report;
@@ -232,6 +235,9 @@ class FileSystem {
   // --- the whole
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
+  // Whether a write that is accepted into somebody's cache now may find no room later. Cheap, and a
+  // few seconds old.
+  virtual bool NearlyFull() const = 0;
   virtual Result<FileSystemStats> GetStats() = 0;
   // Recompresses everything that awaits it (all sealed segments that are not settled), now. Other
   // calls go on meanwhile; takes long. kInterrupted once StopSettling was called, kNoSpace.

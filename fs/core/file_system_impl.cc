@@ -2,6 +2,7 @@
 #include "fs/core/file_system_impl.h"
 
 #include "chunker/sha1/kernels.h"
+#include "fs/core/store_layout.h"
 #include "fs/meta/schema.h"
 #include "store/superblock/superblock.h"
 
@@ -13,7 +14,9 @@ constexpr size_t kCachedInodes = 4096;
 }  // namespace
 
 FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
-    : env_(env),
+    : reserve_(std::move(parts.reserve)),
+      reserve_env_(std::move(parts.env)),
+      env_(env),
       options_(std::move(options)),
       lock_(std::move(parts.lock)),
       superblock_(parts.superblock),
@@ -35,6 +38,7 @@ FileSystemImpl::~FileSystemImpl() {
 Status FileSystemImpl::Start() {
   if (options_.read_only) return Status::Ok();
   metadata_->SetLateChanges(this);
+  reserve_->Fill().IgnoreError("a full disk is told of to who wants to write");
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   if (options_.settle_in_background) chunks_->StartSettling();
@@ -49,7 +53,7 @@ Result<SpaceInfo> FileSystemImpl::GetSpace() {
   SpaceInfo space;
   space.total_bytes = disk.total_bytes;
   space.free_bytes = disk.free_bytes;
-  space.available_bytes = disk.available_bytes;
+  space.available_bytes = reserve_ ? reserve_->Usable(disk.available_bytes) : disk.available_bytes;
   space.inodes = static_cast<uint64_t>(counters[static_cast<size_t>(Counter::kFiles)] +
                                        counters[static_cast<size_t>(Counter::kDirectories)]);
   return space;
@@ -76,6 +80,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.metadata_bytes = metadata_->DiskBytes();
   stats.index = index_->stats();
   stats.index_bytes = stats.index.flash_bytes;
+  SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
+                          SpaceReserve::BytesIn(env_, ReservePath(options_.store)));
   stats.last_commit = metadata_->last_commit();
   stats.chunker_kernel = content_.kernel().name;
   SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
@@ -110,6 +116,7 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
   chunks_->WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
                           dry_run ? chunks_->EstimateGarbage() : chunks_->CollectGarbage());
+  reserve_->Fill().IgnoreError("then there was too little garbage");
   return GarbageReport{.dry_run = dry_run,
                        .segments_checked = outcome.segments,
                        .segments_removed = outcome.segments_removed,
@@ -146,7 +153,9 @@ Status FileSystemImpl::Close() {
   superblock_.last_commit = metadata_->last_commit();
   SILTFS_RETURN_IF_ERROR(metadata_->Close());
   superblock_.clean = true;
-  return WriteSuperblock(env_, options_.store, superblock_);
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env_, options_.store, superblock_));
+  reserve_->GiveUpMost();
+  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -27,6 +27,7 @@
 #include "fs/meta/schema.h"
 #include "index/chunk_index.h"
 #include "store/base/thread_annotations.h"
+#include "store/env/space_reserve.h"
 
 namespace siltfs {
 
@@ -34,6 +35,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
  public:
   // Opened by open_store.cc, in this order; destroyed in the other.
   struct Parts {
+    std::unique_ptr<SpaceReserve> reserve;  // null when read-only
+    std::unique_ptr<Env> env;               // that draws on it; null when there is none
     std::unique_ptr<FileLock> lock;
     Superblock superblock;
     std::unique_ptr<ChunkIndex> index;
@@ -95,6 +98,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
 
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
+  bool NearlyFull() const override { return reserve_ && reserve_->nearly_full(); }
   Result<FileSystemStats> GetStats() override;
   Result<SettleReport> Settle() override;
   void StopSettling() override { chunks_->StopSettling(); }
@@ -271,7 +275,13 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
 
   int64_t Now() { return env_.NowNanoseconds(); }
   Status CheckWritable() const;
+  // For a change that takes so much of the disk: kNoSpace where that is only there to delete.
+  Status CheckRoom(uint64_t bytes) { return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok(); }
+  // What a new name, inode or attribute takes in metadata, about.
+  static constexpr uint64_t kBytesPerName = 4096;
 
+  std::unique_ptr<SpaceReserve> reserve_;
+  std::unique_ptr<Env> reserve_env_;
   Env& env_;
   const FileSystemOptions options_;
   std::unique_ptr<FileLock> lock_;
@@ -284,6 +294,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
   // Of files' content, that was removed or replaced, about. Never decreases.
   std::atomic<uint64_t> released_bytes_{0};
+  std::atomic<bool> folds_wait_for_room_{false};  // of files that nobody has open
   InodeTable inodes_;
   LookupCounts lookups_;
   UnsavedFiles unsaved_files_;

@@ -1,5 +1,5 @@
-// The thread that folds what is left in overlays: of files that a crash left unfolded, and of open
-// files that nobody has written to for a while.
+// The thread that folds what is left in overlays: of files that a crash or a full disk left
+// unfolded, and of open files that nobody has written to for a while. It also fills the reserve.
 #include <chrono>
 
 #include "fs/core/file_system_impl.h"
@@ -21,6 +21,8 @@ void FileSystemImpl::KeepHouse() {
       if (stopping_) return;
     }
     if (UnderPressure()) RelievePressure();
+    const bool room = reserve_->Fill().ok();
+    if (room && folds_wait_for_room_.exchange(false)) FoldLeftovers();
     FoldIdle();
   }
 }

@@ -117,6 +117,7 @@ void FileSystemImpl::Forget(InodeNumber inode, uint64_t lookups) {
 Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_view name,
                                              const NewInode& wanted) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckRoom(kBytesPerName));
   if (!wanted.temporary) SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr directory = inodes_.Get(parent);
@@ -252,6 +253,7 @@ Result<Attributes> FileSystemImpl::MakeTemporaryFile(InodeNumber directory, uint
 Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_parent,
                                         std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckRoom(kBytesPerName));
   SILTFS_RETURN_IF_ERROR(CheckName(new_name));
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);

@@ -15,6 +15,7 @@
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
+#include "store/env/reserve_env.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
 
@@ -111,6 +112,15 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   return chunk_options;
 }
 
+Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, disk.GetDiskSpace(options.store));
+  SpaceReserve::Options reserve = SpaceReserve::For(space.total_bytes);
+  reserve.store = options.store;
+  reserve.directory = ReservePath(options.store);
+  if (!options.keep_reserve) reserve.pieces = 0;
+  return SpaceReserve::Open(disk, reserve);
+}
+
 // Even if nothing changed: what was put and what was sealed becomes durable, and metadata knows.
 Status CommitNow(MetadataStore& metadata) {
   SILTFS_RETURN_IF_ERROR(metadata.WaitForRoom());
@@ -178,12 +188,17 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
 
 }  // namespace
 
-Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions options) {
+Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
   const bool read_only = options.read_only;
   const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
-  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, options.store, access));
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(disk, options.store, access));
   FileSystemImpl::Parts parts;
-  SILTFS_ASSIGN_OR_RETURN(parts.lock, env.LockFile(LockPath(options.store)));
+  SILTFS_ASSIGN_OR_RETURN(parts.lock, disk.LockFile(LockPath(options.store)));
+  if (!read_only) {
+    SILTFS_ASSIGN_OR_RETURN(parts.reserve, OpenReserve(disk, options));
+    if (options.keep_reserve) parts.env = std::make_unique<ReserveEnv>(disk, *parts.reserve);
+  }
+  Env& env = parts.env ? *parts.env : disk;
   // Read again: whoever held the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
   parts.superblock = state.superblock;
@@ -246,6 +261,10 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& env, FileSystemOptions
     chunk_options.commit = [metadata_holder] { return CommitNow(**metadata_holder); };
     chunk_options.snapshot = [metadata_holder] { return (*metadata_holder)->CommittedSnapshot(); };
     chunk_options.spill_directory = SpillPath(options.store);
+    SpaceReserve* reserve = parts.reserve.get();
+    chunk_options.check_room = [reserve](uint64_t bytes) { return reserve->CheckRoom(bytes); };
+    chunk_options.reserve_bytes = [reserve] { return reserve->bytes(); };
+    chunk_options.spare_bytes = reserve->spare_bytes();
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));

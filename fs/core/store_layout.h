@@ -19,4 +19,7 @@ inline std::string IndexPath(const std::string& store) { return JoinPath(store, 
 // What garbage collection sorts and cannot keep in memory; of no use to anyone afterwards.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 
+// Disk space kept for a disk that is full (store/env/space_reserve.h).
+inline std::string ReservePath(const std::string& store) { return JoinPath(store, "reserve"); }
+
 }  // namespace siltfs

@@ -27,6 +27,7 @@ uint64_t BlockPipeline::Now() {
 
 Result<BlockPipeline::Outcome> BlockPipeline::Add(SegmentKind kind, const ChunkRecord& record,
                                                   ByteView bytes, uint64_t looked_at) {
+  if (IsStuck()) SILTFS_RETURN_IF_ERROR(AppendAgain());
   MutexLock lock(mutex_);
   for (;;) {
     if (!failure_.ok()) return failure_;
@@ -35,6 +36,7 @@ Result<BlockPipeline::Outcome> BlockPipeline::Add(SegmentKind kind, const ChunkR
     }
     if (looked_at < next_append_ - remembered_.size()) return Outcome::kLookAgain;
     if (bytes_on_the_way_ < options_.capacity_bytes) break;
+    SILTFS_RETURN_IF_ERROR(full_);
     progress_.Wait(mutex_);
   }
   BlockPtr& open = open_[static_cast<size_t>(kind)];
@@ -105,13 +107,21 @@ std::optional<BlockPipeline::PendingBytes> BlockPipeline::GetPending(const Chunk
 }
 
 Status BlockPipeline::Flush() {
-  MutexLock lock(mutex_);
-  for (BlockPtr& open : open_) {
-    if (open) Submit(std::exchange(open, nullptr));
+  uint64_t end;
+  bool full;
+  {
+    MutexLock lock(mutex_);
+    for (BlockPtr& open : open_) {
+      if (open) Submit(std::exchange(open, nullptr));
+    }
+    end = next_ticket_;
+    full = !full_.ok();
   }
-  const uint64_t end = next_ticket_;
-  while (failure_.ok() && next_append_ < end) progress_.Wait(mutex_);
-  return failure_;
+  if (full) SILTFS_RETURN_IF_ERROR(AppendAgain());
+  MutexLock lock(mutex_);
+  while (failure_.ok() && full_.ok() && next_append_ < end) progress_.Wait(mutex_);
+  if (!failure_.ok()) return failure_;
+  return next_append_ < end ? full_ : Status::Ok();
 }
 
 void BlockPipeline::Work() {
@@ -133,7 +143,7 @@ void BlockPipeline::Work() {
         progress_.NotifyAll();
         continue;
       }
-      encoded_[block->ticket] = {block, std::move(encoded)};
+      encoded_[block->ticket] = {block, std::move(encoded), std::nullopt};
     }
     AppendReady();
   }
@@ -151,30 +161,50 @@ Status BlockPipeline::Encode(const Block& block, EncodedBlock& encoded) const {
 
 void BlockPipeline::AppendReady() {
   for (;;) {
-    BlockPtr block;
-    EncodedBlock encoded;
+    Ready ready;
     {
       MutexLock lock(mutex_);
       if (appending_ || !failure_.ok()) return;
       auto next = encoded_.find(next_append_);
       if (next == encoded_.end()) return;
-      block = std::move(next->second.first);
-      encoded = std::move(next->second.second);
+      ready = std::move(next->second);
       encoded_.erase(next);
       appending_ = true;
     }
-    Status status = AppendAndIndex(*block, encoded);
+    Status status = AppendAndIndex(ready);
     MutexLock lock(mutex_);
     appending_ = false;
-    if (!status.ok()) {
+    const bool full = status.Is(StatusCode::kNoSpace);
+    if (!status.ok() && !full) {
       failure_ = log_.Fail(status);
+    } else if (full) {
+      encoded_[ready.block->ticket] = std::move(ready);
     } else {
       ++next_append_;
-      bytes_on_the_way_ -= block->content.plain.size();
-      Remember(*block);
+      bytes_on_the_way_ -= ready.block->content.plain.size();
+      Remember(*ready.block);
     }
+    full_ = full ? std::move(status) : Status::Ok();
     progress_.NotifyAll();
+    if (full) return;
   }
+}
+
+bool BlockPipeline::IsStuck() {
+  MutexLock lock(mutex_);
+  return !full_.ok() && bytes_on_the_way_ >= options_.capacity_bytes;
+}
+
+Status BlockPipeline::AppendAgain() {
+  {
+    // Whoever is appending may have met a disk that has room by now.
+    MutexLock lock(mutex_);
+    while (appending_) progress_.Wait(mutex_);
+  }
+  AppendReady();
+  MutexLock lock(mutex_);
+  while (appending_) progress_.Wait(mutex_);
+  return failure_.ok() ? full_ : failure_;
 }
 
 void BlockPipeline::Remember(const Block& block) {
@@ -211,7 +241,7 @@ Status BlockPipeline::InTurn(const std::function<Status()>& work) {
   {
     MutexLock lock(mutex_);
     appending_ = false;
-    if (!status.ok()) failure_ = status = log_.Fail(status);
+    if (!status.ok() && !status.Is(StatusCode::kNoSpace)) failure_ = status = log_.Fail(status);
     progress_.NotifyAll();
   }
   AppendReady();  // what became ready meanwhile found that it was not its turn
@@ -257,8 +287,12 @@ Result<uint64_t> BlockPipeline::EndSequence() {
   return last;
 }
 
-Status BlockPipeline::AppendAndIndex(const Block& block, const EncodedBlock& encoded) {
-  SILTFS_ASSIGN_OR_RETURN(AppendedBlock appended, log_.Append(NewStreamOf(block.kind), encoded));
+Status BlockPipeline::AppendAndIndex(Ready& ready) {
+  const Block& block = *ready.block;
+  if (!ready.appended) {
+    SILTFS_ASSIGN_OR_RETURN(ready.appended, log_.Append(NewStreamOf(block.kind), ready.encoded));
+  }
+  const AppendedBlock& appended = *ready.appended;
   std::vector<IndexEntry> entries;
   entries.reserve(block.content.records.size());
   uint32_t ordinal = appended.place.first_ordinal;

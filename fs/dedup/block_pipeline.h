@@ -11,10 +11,12 @@
 // name and different bytes (SHA-1 collisions) must never both be added under it.
 //
 // Thread-safety: every call from any thread. Memory: at most `capacity_bytes` of plain bytes (and
-// about as much of compressed ones) beside the open blocks; Add waits for room. Errors: the first
-// failure to compress, append or index ends the log (SegmentLog::Fail); every later call returns
-// that, and so does whoever waits for a chunk that never arrived. Pending chunks stay readable.
-// Durability: none; see SegmentLog::SyncAll.
+// about as much of compressed ones) beside the open blocks; Add waits for room. Errors: on a full
+// disk blocks wait where they are; every Flush, and every Add that would wait for room, tries again
+// and fails with kNoSpace where it is still full. The first other failure to compress, append or
+// index ends the log (SegmentLog::Fail); every later call returns that, and so does whoever waits
+// for a chunk that never arrived. Pending chunks stay readable. Durability: none; see
+// SegmentLog::SyncAll.
 #pragma once
 
 #include <array>
@@ -64,7 +66,7 @@ class BlockPipeline {
   // A moment between two blocks. The index has everything that was appended before it.
   uint64_t Now();
   // Adds a chunk that was not in the store at `looked_at`, unless it is pending. Copies the bytes.
-  // It is 1 byte to kMaxBlockPlainBytes long.
+  // It is 1 byte to kMaxBlockPlainBytes long. kNoSpace adds nothing.
   Result<Outcome> Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes,
                       uint64_t looked_at);
 
@@ -76,7 +78,8 @@ class BlockPipeline {
   };
   std::optional<PendingBytes> GetPending(const ChunkName& name);
 
-  // Returns when everything added before the call is appended and indexed.
+  // Returns when everything added before the call is appended and indexed. kNoSpace leaves what is
+  // not for the next time.
   Status Flush();
 
   // Forgets chunks that are remembered only: who asks for them from now on must ask the index.
@@ -110,6 +113,12 @@ class BlockPipeline {
     uint32_t length = 0;
     BlockPtr block;  // null when it is only remembered
   };
+  // A block whose turn to be appended will come, or has come and found the disk full.
+  struct Ready {
+    BlockPtr block;
+    EncodedBlock encoded;
+    std::optional<AppendedBlock> appended;  // and only the index had no room
+  };
   // How many chunks are remembered after they were appended; some 100 bytes each.
   static constexpr size_t kRememberedChunks = 4096;
 
@@ -124,10 +133,14 @@ class BlockPipeline {
   Status Encode(const Block& block, EncodedBlock& encoded) const;
   // The names of an appended block are pending no more, but remembered; the oldest are forgotten.
   void Remember(const Block& block) SILTFS_REQUIRES(mutex_);
-  // Appends, in ticket order, every encoded block whose turn has come.
+  // Appends, in ticket order, every encoded block whose turn has come, as far as there is room.
   void AppendReady() SILTFS_EXCLUDES(mutex_);
-  Status AppendAndIndex(const Block& block, const EncodedBlock& encoded);
-  // Calls `work` when it is nobody else's turn to append.
+  Status AppendAndIndex(Ready& ready);
+  // Nothing more is taken until the disk has room.
+  bool IsStuck() SILTFS_EXCLUDES(mutex_);
+  // Tries to append what waits for room on the disk: OK or kNoSpace, or the failure.
+  Status AppendAgain() SILTFS_EXCLUDES(mutex_);
+  // Calls `work` when it is nobody else's turn to append. kNoSpace from it changes nothing.
   Status InTurn(const std::function<Status()>& work) SILTFS_EXCLUDES(mutex_);
 
   SegmentLog& log_;
@@ -140,8 +153,7 @@ class BlockPipeline {
   CondVar progress_;  // a block was appended, or something failed
   std::array<BlockPtr, 2> open_ SILTFS_GUARDED_BY(mutex_);  // by kind
   std::deque<BlockPtr> submitted_ SILTFS_GUARDED_BY(mutex_);
-  std::map<uint64_t, std::pair<BlockPtr, EncodedBlock>> encoded_
-      SILTFS_GUARDED_BY(mutex_);  // by ticket
+  std::map<uint64_t, Ready> encoded_ SILTFS_GUARDED_BY(mutex_);  // by ticket
   std::unordered_map<ChunkName, Pending> pending_ SILTFS_GUARDED_BY(mutex_);
   size_t bytes_on_the_way_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t next_ticket_ SILTFS_GUARDED_BY(mutex_) = 0;
@@ -151,6 +163,7 @@ class BlockPipeline {
   std::deque<std::vector<ChunkName>> remembered_ SILTFS_GUARDED_BY(mutex_);
   size_t remembered_chunks_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status failure_ SILTFS_GUARDED_BY(mutex_);
+  Status full_ SILTFS_GUARDED_BY(mutex_);  // what the last to append found: OK or kNoSpace
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> workers_;
 };

@@ -24,9 +24,9 @@ constexpr size_t kNodeCacheBytes = 1u << 20;
 // How many segments may be sealed before the index is flushed: what a mount after a crash has to
 // replay, at most.
 constexpr uint32_t kSegmentsPerIndexFlush = 4;
-// How many bytes may be put between two looks at the disk's free space, and at the heap's: so much
-// data leaves its buffers there.
-constexpr uint64_t kBytesPerSpaceCheck = 4u << 20;
+// How many bytes may be put between two looks at the heap's free space: so much data leaves its
+// buffers there.
+constexpr uint64_t kBytesPerTrim = 4u << 20;
 constexpr int kMaxSalt = 255;
 // Of the block cache, what may be filled ahead of those who read in order.
 constexpr size_t kReadaheadShare = 2;
@@ -110,7 +110,7 @@ struct ChunkStore::Parts {
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
-  Status CheckSpace(uint64_t bytes);
+  void TrimHeap(uint64_t bytes_put);
   Known LookInMemory(const ChunkName& name, ChunkTag tag);
   Known Confirm(const std::optional<Location>& location, const ChunkName& name, ChunkTag tag);
   // These bring candidates' `known` up to date.
@@ -141,7 +141,7 @@ struct ChunkStore::Parts {
   std::unique_ptr<GarbageCollector> collector;  // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> collisions;
-  std::atomic<uint64_t> bytes_since_space_check{kBytesPerSpaceCheck};
+  std::atomic<uint64_t> bytes_since_trim{0};
   std::atomic<uint32_t> sealed_since_flush{0};
   IdleHeap idle_heap;
 };
@@ -250,7 +250,7 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.compression = superblock.compression;
   settle.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
   settle.needed_bytes =
-      options.minimum_free_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
+      options.spare_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
   settle.write_through = options.write_through;
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
@@ -270,6 +270,7 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   collect.snapshot = options.snapshot;
   collect.write_through = options.write_through;
   collect.report = options.report;
+  collect.reserve_bytes = options.reserve_bytes;
   collector = std::make_unique<GarbageCollector>(
       GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
                               *recompressor, codec, nodes_in, uses, condemned},
@@ -426,19 +427,10 @@ Status ChunkStore::Parts::CheckLengths(SegmentKind kind, std::span<const ByteVie
   return Status::Ok();
 }
 
-Status ChunkStore::Parts::CheckSpace(uint64_t bytes) {
-  if (bytes_since_space_check.fetch_add(bytes) + bytes < kBytesPerSpaceCheck) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(DiskSpace space, env.GetDiskSpace(options.store));
-  // The count is left as it is on a full disk, so that the next Put looks again.
-  if (space.available_bytes < options.minimum_free_bytes) {
-    return Status(StatusCode::kNoSpace,
-                  fmt::format("only {} MiB are left on the disk, {} are kept in reserve",
-                              space.available_bytes >> 20, options.minimum_free_bytes >> 20))
-        .At(options.store);
-  }
-  bytes_since_space_check = 0;
+void ChunkStore::Parts::TrimHeap(uint64_t bytes_put) {
+  if (bytes_since_trim.fetch_add(bytes_put) + bytes_put < kBytesPerTrim) return;
+  bytes_since_trim = 0;
   idle_heap.Trim();
-  return Status::Ok();
 }
 
 Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
@@ -447,7 +439,8 @@ Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chu
   SILTFS_RETURN_IF_ERROR(CheckLengths(kind, chunks));
   uint64_t total = 0;
   for (ByteView chunk : chunks) total += chunk.size();
-  SILTFS_RETURN_IF_ERROR(CheckSpace(total));
+  if (options.check_room) SILTFS_RETURN_IF_ERROR(options.check_room(total));
+  TrimHeap(total);
 
   std::vector<ChunkName> plain_names(chunks.size());
   namer.NamesOf(chunks, plain_names);
@@ -571,7 +564,7 @@ ChunkStoreTotals ChunkStore::totals() const {
 
 void ChunkStore::WaitUntilSealed() {
   if (!parts_->log) return;
-  parts_->pipeline->Flush().IgnoreError("it sticks: the commit that follows fails with it");
+  parts_->pipeline->Flush().IgnoreError("the commit that follows meets it, too");
   parts_->log->WaitUntilSealed();
 }
 

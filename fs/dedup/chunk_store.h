@@ -8,9 +8,12 @@
 // which they filled, then entered into the index. Memory on the way is bounded; Put waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
-// Errors: kNoSpace before anything is accepted when the disk is nearly full; kInvalidArgument for a
-// chunk of impossible length. After a failed write or sync, of segments or the index, every Put,
-// PrepareCommit and Finish fails with kReadOnly and the first cause, reads go on. Get: kCorruption
+// Errors: kNoSpace before anything is accepted when `check_room` says so; kInvalidArgument for a
+// chunk of impossible length. Where a write meets a full disk all the same, what was accepted waits
+// for room: PrepareCommit and Finish fail with kNoSpace, as does a Put for which there is no room in
+// memory either, and may be called again. After any other failed write, or a sync, of segments or
+// the index, every Put, PrepareCommit and Finish fails with kReadOnly and the first cause, reads go
+// on. Get: kCorruption
 // for exactly the chunk that is damaged or missing, never wrong bytes. Durability: none
 // by Put; what was put before PrepareCommit is durable when that returns OK (it is the participant
 // of fs/meta's commits). Source: DESIGN of the write and read paths in docs/architecture.md;
@@ -65,7 +68,10 @@ struct ChunkStoreOptions {
   size_t block_cache_bytes = 10u << 20;               // decoded blocks
   size_t readahead_threads = 2;                       // 0: no readahead
   size_t window_cache_bytes = 5u << 20;               // footer windows
-  uint64_t minimum_free_bytes = 64u << 20;            // of the disk, below which Put says kNoSpace
+  // Whether so many bytes may be accepted (SpaceReserve::CheckRoom); may be empty.
+  std::function<Status(uint64_t bytes)> check_room;
+  uint64_t spare_bytes = 0;                 // of the disk, that settling leaves free, at least
+  std::function<uint64_t()> reserve_bytes;  // that garbage collection may draw on; may be empty
   std::function<void(const std::string&)> report;     // told of damage met while opening, or while
                                                       // segments are settled; may be empty
   // Writes metadata durably beside the commits; needed where segments are to be settled.

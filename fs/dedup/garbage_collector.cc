@@ -303,25 +303,29 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
   relocation.run = [this](const std::function<void()>& work) { Run(work); };
   Relocator relocator(store_.index, store_.segments, store_.reader, store_.pipeline, store_.codec,
                       relocation);
-  Candidates copied;
-  Status copying;
-  // Wholly dead ones first, as they may be all that can go; the others in the order in which they
-  // were written, which is that of the files in them.
-  std::sort(condemned.begin(), condemned.end(), [&](const Condemned& a, const Condemned& b) {
-    const bool a_dead = mark.LiveCount(a.candidate.id) == 0;
-    const bool b_dead = mark.LiveCount(b.candidate.id) == 0;
-    return a_dead != b_dead ? a_dead : a.candidate.id < b.candidate.id;
+  // In the order in which they were written, which is that of the files in them.
+  std::sort(condemned.begin(), condemned.end(), [](const Condemned& a, const Condemned& b) {
+    return a.candidate.id < b.candidate.id;
   });
+  // Wholly dead ones first: they may be all that can go, and make room for what is copied.
+  Candidates done;
   for (const Condemned& segment : condemned) {
-    copying = CopyLive(segment, mark, relocator, copied, outcome);
-    if (!copying.ok()) break;
+    if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
-  if (!copying.ok() && !copying.Is(StatusCode::kNoSpace)) return copying;
+  SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {}), outcome));
+  Status no_room;  // for the first that does not fit; a smaller one yet may
+  for (const Condemned& segment : condemned) {
+    if (mark.LiveCount(segment.candidate.id) == 0) continue;
+    const Status copied = CopyLive(segment, mark, relocator, done, outcome);
+    if (copied.ok()) continue;
+    if (!copied.Is(StatusCode::kNoSpace)) return copied;
+    no_room = copied;
+  }
   SILTFS_RETURN_IF_ERROR(relocator.Flush());
   SILTFS_RETURN_IF_ERROR(MoveEntries(relocator));
   outcome.bytes_copied += relocator.bytes_copied();
-  SILTFS_RETURN_IF_ERROR(Remove(copied, outcome));
-  return copying;
+  SILTFS_RETURN_IF_ERROR(Remove(done, outcome));
+  return no_room;
 }
 
 Result<SegmentFooter> GarbageCollector::ReadFooter(const Candidate& candidate) {
@@ -342,17 +346,15 @@ Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark&
   const Candidate& candidate = condemned.candidate;
   const uint64_t live = mark.LiveCount(candidate.id);
   SILTFS_RETURN_IF_ERROR(Pace(0));
-  if (live > 0) {
-    SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
-    const Status done =
-        relocator.CopyLive({candidate.id, candidate.record.settled, condemned.footer,
-                            [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); }});
-    if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
-      LeaveAlone(candidate, done, outcome);
-      return Status::Ok();
-    }
-    SILTFS_RETURN_IF_ERROR(done);
+  SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
+  const Status done =
+      relocator.CopyLive({candidate.id, candidate.record.settled, condemned.footer,
+                          [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); }});
+  if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
+    LeaveAlone(candidate, done, outcome);
+    return Status::Ok();
   }
+  SILTFS_RETURN_IF_ERROR(done);
   copied.push_back(candidate);
   return relocator.moves() < kMovesPerCommit ? Status::Ok() : MoveEntries(relocator);
 }
@@ -427,10 +429,12 @@ void GarbageCollector::CountRemoved(const Candidate& candidate) {
 Status GarbageCollector::CheckSpace(uint64_t bytes) {
   const uint64_t needed = bytes + kRoomForOthers;
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
-  if (space.available_bytes >= needed) return Status::Ok();
+  const uint64_t reserve = options_.reserve_bytes ? options_.reserve_bytes() : 0;
+  if (space.available_bytes + reserve >= needed) return Status::Ok();
   return Status(StatusCode::kNoSpace,
-                fmt::format("only {} MiB are left on the disk, collecting garbage takes {}",
-                            space.available_bytes >> 20, needed >> 20))
+                fmt::format("only {} MiB are left on the disk and {} in reserve, collecting garbage "
+                            "takes {}",
+                            space.available_bytes >> 20, reserve >> 20, needed >> 20))
       .At(options_.store);
 }
 

@@ -84,6 +84,7 @@ class GarbageCollector {
     std::function<std::shared_ptr<const KvSnapshot>()> snapshot;  // of the last commit
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // told of damage; may be empty
+    std::function<uint64_t()> reserve_bytes;         // that copies may draw on; may be empty
     // In the background: no more than this is read and written in a second (0: as much as it can).
     uint64_t bytes_per_second = 32u << 20;
     std::chrono::nanoseconds poll{std::chrono::seconds(5)};
@@ -150,7 +151,7 @@ class GarbageCollector {
   // durable.
   Status MoveEntries(Relocator& relocator);
   Status Remove(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  Status CheckSpace(uint64_t bytes);
+  Status CheckSpace(uint64_t bytes);  // whether there is room for so much to be copied
   void LeaveAlone(const Candidate& candidate, const Status& why, GarbageOutcome& outcome);
   void CountRemoved(const Candidate& candidate) SILTFS_EXCLUDES(mutex_);
   bool Gone(SegmentId id) const;

@@ -142,7 +142,10 @@ Status Relocator::FlushBlock(SegmentKind kind) {
 
 Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
                          const std::vector<Location>& from) {
-  SILTFS_ASSIGN_OR_RETURN(const AppendedBlock appended, pipeline_.AppendMoved(kind, block));
+  SILTFS_RETURN_IF_ERROR(full_);
+  auto moved = pipeline_.AppendMoved(kind, block);
+  if (moved.status().Is(StatusCode::kNoSpace)) full_ = moved.status();
+  SILTFS_ASSIGN_OR_RETURN(const AppendedBlock appended, std::move(moved));
   uint32_t ordinal = appended.place.first_ordinal;
   for (size_t i = 0; i < from.size(); ++i) {
     moves_.push_back({block.records[i].name,
@@ -154,11 +157,13 @@ Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
 }
 
 Status Relocator::Flush() {
+  SILTFS_RETURN_IF_ERROR(full_);
   SILTFS_RETURN_IF_ERROR(FlushBlock(SegmentKind::kData));
   return FlushBlock(SegmentKind::kRecipeNodes);
 }
 
 Status Relocator::MoveEntries() {
+  SILTFS_RETURN_IF_ERROR(full_);
   const std::span<const BlockPipeline::Move> all(moves_);
   for (size_t begin = 0; begin < all.size(); begin += kMovesAtOnce) {
     const auto some = all.subspan(begin, std::min(kMovesAtOnce, all.size() - begin));

@@ -47,7 +47,8 @@ class Relocator {
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
   };
-  // Copies every live chunk that has no other good place.
+  // Copies every live chunk that has no other good place. After kNoSpace from here or Flush some of
+  // them are nowhere: every later call fails with it, and no segment may go for what was copied.
   Status CopyLive(const Source& source);
   // Appends what is left in open blocks.
   Status Flush();
@@ -88,6 +89,7 @@ class Relocator {
   std::vector<BlockPipeline::Move> moves_;
   bool found_elsewhere_ = false;  // since entries were moved
   uint64_t bytes_copied_ = 0;
+  Status full_;  // the kNoSpace that lost a block
 };
 
 }  // namespace siltfs

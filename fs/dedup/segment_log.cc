@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace siltfs {
 namespace {
+
+// How soon a segment that a full disk kept from being sealed is tried again.
+constexpr std::chrono::seconds kSealAgain{1};
 
 void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream) {
   sum.stored_bytes += writer.size();
@@ -13,6 +17,11 @@ void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream)
   if (stream == LogStream::kData) sum.unsettled_bytes += writer.size();
   sum.chunks += writer.chunk_count();
   sum.plain_bytes += writer.plain_bytes();
+}
+
+// The segment is as it was, and the call may be made again.
+bool IsFullDisk(const Status& failed, const SegmentWriter& writer) {
+  return failed.Is(StatusCode::kNoSpace) && writer.failure().ok();
 }
 
 }  // namespace
@@ -101,7 +110,7 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   bool claim;
   {
     MutexLock lock(mutex_);
-    id = next_segment_++;
+    id = next_segment_;
     last_commit = last_commit_;
     claim = id >= segment_limit_;
   }
@@ -112,11 +121,15 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
     if (id >= limit)
       return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
   }
+  {
+    MutexLock lock(mutex_);
+    ++next_segment_;  // also where no file is made: perhaps there is one now
+  }
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
-  SILTFS_ASSIGN_OR_RETURN(
-      auto created, SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
-                                          last_commit, writer_options));
-  WriterPtr writer = std::move(created);
+  auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
+                                       last_commit, writer_options);
+  if (!created.ok()) return std::move(created).status();
+  WriterPtr writer = std::move(created).value();
   MutexLock lock(mutex_);
   open_[static_cast<size_t>(stream)] = writer;
   tracked_.push_back({writer, stream, {}, {}});
@@ -137,8 +150,7 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
     if (!failure_.ok()) return failure_;
     WriterPtr& open = open_[static_cast<size_t>(stream)];
     if (open && !open->HasRoomFor(block)) {
-      while (sealing_.size() >= kMaxSealing && failure_.ok() && !stopping_) changed_.Wait(mutex_);
-      if (!failure_.ok()) return failure_;
+      SILTFS_RETURN_IF_ERROR(WaitToSeal(kMaxSealing - 1));
       sealing_.push_back(std::move(open));
       open = nullptr;
       changed_.NotifyAll();
@@ -149,12 +161,27 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
   }
   if (!writer) {
     auto opened = OpenSegment(stream);
+    if (opened.status().Is(StatusCode::kNoSpace)) return std::move(opened).status();
     if (!opened.ok()) return Fail(opened.status());
     writer = *opened;
   }
   auto place = writer->Append(block, sequence, last_commit);
-  if (!place.ok()) return Fail(place.status());
+  if (!place.ok()) return IsFullDisk(place.status(), *writer) ? place.status() : Fail(place.status());
   return AppendedBlock{writer->id(), *place, sequence};
+}
+
+Status SegmentLog::WaitToSeal(size_t most) {
+  // What was tried before the call may have been tried on a disk that has room by now.
+  const uint64_t before = seals_begun_;
+  if (!seal_delay_.ok()) {
+    seal_now_ = true;
+    changed_.NotifyAll();
+  }
+  while (sealing_.size() > most && failure_.ok() && !stopping_) {
+    if (!seal_delay_.ok() && delayed_seal_ > before) return seal_delay_;
+    changed_.Wait(mutex_);
+  }
+  return failure_;
 }
 
 Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed) {
@@ -206,27 +233,35 @@ void SegmentLog::CommitDone(uint64_t number) {
 
 void SegmentLog::WaitUntilSealed() {
   MutexLock lock(mutex_);
-  while (!sealing_.empty() && failure_.ok() && !stopping_) changed_.Wait(mutex_);
+  WaitToSeal(0).IgnoreError("who appends is told");
 }
 
 void SegmentLog::SealLoop() {
   for (;;) {
     WriterPtr writer;
+    uint64_t number;
     {
       MutexLock lock(mutex_);
       while (!stopping_ && (sealing_.empty() || !failure_.ok())) changed_.Wait(mutex_);
+      if (!stopping_ && !seal_delay_.ok() && !seal_now_) changed_.WaitFor(mutex_, kSealAgain);
       if (stopping_) return;
+      seal_now_ = false;
+      number = ++seals_begun_;
       writer = sealing_.front();
     }
     Status sealed = writer->Seal();
-    if (!sealed.ok()) {
+    const bool full = IsFullDisk(sealed, *writer);
+    if (!sealed.ok() && !full) {
       Fail(sealed).IgnoreError("kept in failure_, which every later call returns");
       continue;
     }
     {
       MutexLock lock(mutex_);
-      sealing_.erase(sealing_.begin());
+      seal_delay_ = std::move(sealed);
+      delayed_seal_ = number;
       changed_.NotifyAll();
+      if (full) continue;
+      sealing_.erase(sealing_.begin());
     }
     sealed_(writer->id());
   }

@@ -2,9 +2,11 @@
 // and the segments that are being sealed behind it.
 //
 // Thread-safety: every call from any thread. Append is called by one thread at a time for order's
-// sake (BlockPipeline). Errors: the first failure of any segment sticks; later Appends and Syncs
-// return it as kReadOnly. Durability: SyncAll. Segments that fill up are sealed (which syncs them)
-// on a thread of the log's own.
+// sake (BlockPipeline). Errors: an Append that meets a full disk fails with kNoSpace and changes
+// nothing; it may be made again. Any other failure of any segment sticks, and that of a sync
+// whatever it says; later Appends and Syncs return it as kReadOnly. Durability: SyncAll. Segments
+// that fill up are sealed (which syncs them) on a thread of the log's own, which on a full disk
+// tries again until it can.
 #pragma once
 
 #include <array>
@@ -99,7 +101,7 @@ class SegmentLog {
   // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
   void StopSealing();
 
-  // Returns when no segment is being sealed, or none will be any more.
+  // Returns when no segment is being sealed, or none can be for now.
   void WaitUntilSealed();
 
   // The writer of a segment that is open or not yet sealed; null for all others.
@@ -130,6 +132,9 @@ class SegmentLog {
   };
 
   void SealLoop();
+  // Returns when no more than `most` are being sealed. kNoSpace where that failed when it was tried
+  // again.
+  Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
 
@@ -150,6 +155,10 @@ class SegmentLog {
   Growth retired_ SILTFS_GUARDED_BY(mutex_);  // of segments no longer tracked
   Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // what resumed segments held before
   Status failure_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // why the first of sealing_ still is: kNoSpace
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // of seals_begun_, that it is about
+  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // without waiting any longer
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;
 };

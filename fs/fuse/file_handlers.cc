@@ -30,6 +30,8 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
   if (writes) context.open_for_writing.Add(inode);
   file.keep_cache = 1;
+  // The writer himself is to be told that there is no room left, not whoever syncs or closes.
+  if (writes && context.file_system.NearlyFull()) file.direct_io = 1;
 }
 
 void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_info& file) {

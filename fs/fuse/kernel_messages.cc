@@ -24,12 +24,20 @@ static_assert(kKillPrivilegesOffer == FUSE_HANDLE_KILLPRIV_V2);
 static_assert(kParallelDirectoryOffer == FUSE_PARALLEL_DIROPS);
 
 constexpr size_t kFlagsEnd = offsetof(fuse_init_in, flags) + sizeof(fuse_init_in::flags);
+// The upper half of the flags, if FUSE_INIT_EXT is among the lower ones.
+constexpr size_t kOffered2 = offsetof(fuse_init_in, flags2);
+constexpr size_t kAccepted2 = offsetof(fuse_init_out, flags2);
 
 template <typename T>
 T ReadAt(ByteView bytes, size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
+}
+
+template <typename T>
+void WriteAt(MutableByteView bytes, size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
 void SetOpcode(MutableByteView message, uint32_t opcode) {
@@ -44,6 +52,13 @@ Privileges PrivilegesOf(uint32_t write_flags) {
   return Privileges::kDropCapability;
 }
 
+// Of INIT, as long as kFlagsEnd at least.
+uint64_t OffersIn(ByteView arguments) {
+  const auto flags = ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags));
+  if ((flags & FUSE_INIT_EXT) == 0 || arguments.size() < kOffered2 + sizeof(uint32_t)) return flags;
+  return flags | uint64_t{ReadAt<uint32_t>(arguments, kOffered2)} << 32;
+}
+
 }  // namespace
 
 RequestNotes TranslateRequest(MutableByteView message) {
@@ -54,7 +69,7 @@ RequestNotes TranslateRequest(MutableByteView message) {
   switch (ReadAt<uint32_t>(message, offsetof(fuse_in_header, opcode))) {
     case FUSE_INIT:
       if (arguments.size() < kFlagsEnd) break;
-      notes.offers = ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags)) & kAcceptedOffers;
+      notes.offers = OffersIn(arguments) & kAcceptedOffers;
       break;
     case FUSE_WRITE: {
       if (arguments.size() < sizeof(fuse_write_in)) break;
@@ -81,11 +96,16 @@ RequestNotes TranslateRequest(MutableByteView message) {
   return notes;
 }
 
-void AcceptOffers(MutableByteView init_reply, uint32_t offers) {
+void AcceptOffers(MutableByteView init_reply, uint64_t offers) {
   constexpr size_t kAt = offsetof(fuse_init_out, flags);
   if (init_reply.size() < kAt + sizeof(uint32_t)) return;
-  const uint32_t flags = ReadAt<uint32_t>(init_reply, kAt) | offers;
-  std::memcpy(init_reply.data() + kAt, &flags, sizeof flags);
+  auto flags = ReadAt<uint32_t>(init_reply, kAt) | static_cast<uint32_t>(offers);
+  const auto more = static_cast<uint32_t>(offers >> 32);
+  if (more != 0 && init_reply.size() >= kAccepted2 + sizeof(uint32_t)) {
+    flags |= FUSE_INIT_EXT;
+    WriteAt(init_reply, kAccepted2, ReadAt<uint32_t>(init_reply, kAccepted2) | more);
+  }
+  WriteAt(init_reply, kAt, flags);
 }
 
 }  // namespace siltfs::fuse

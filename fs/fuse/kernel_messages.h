@@ -18,15 +18,18 @@
 namespace siltfs::fuse {
 
 // FUSE_... of INIT that libfuse 3.14 does not accept: that the file system takes away set-id bits
-// and capabilities by itself (which it does not know), and that names of one directory are looked
-// up and listed side by side (which it is asked to, and forgets to tell).
-inline constexpr uint32_t kKillPrivilegesOffer = 1U << 28;
-inline constexpr uint32_t kParallelDirectoryOffer = 1U << 18;
-inline constexpr uint32_t kAcceptedOffers = kKillPrivilegesOffer | kParallelDirectoryOffer;
+// and capabilities by itself (which it does not know), that names of one directory are looked up
+// and listed side by side (which it is asked to, and forgets to tell), and that what is written
+// past the kernel's cache may be mapped all the same (protocol 7.39).
+inline constexpr uint64_t kKillPrivilegesOffer = 1U << 28;
+inline constexpr uint64_t kParallelDirectoryOffer = 1U << 18;
+inline constexpr uint64_t kDirectMmapOffer = uint64_t{1} << 36;
+inline constexpr uint64_t kAcceptedOffers =
+    kKillPrivilegesOffer | kParallelDirectoryOffer | kDirectMmapOffer;
 
 // What libfuse does not tell the handler of a request.
 struct RequestNotes {
-  uint32_t offers = 0;          // INIT: which of kAcceptedOffers the kernel has
+  uint64_t offers = 0;          // INIT: which of kAcceptedOffers the kernel has
   bool wants_statx = false;     // GETATTR: it was STATX, and is answered by StatxReply
   bool temporary_file = false;  // CREATE: it was TMPFILE; the name means nothing
   Privileges privileges = Privileges::kKeep;  // WRITE: what it takes from the file
@@ -38,7 +41,7 @@ RequestNotes TranslateRequest(MutableByteView message);
 
 // Adds to what follows the header of a successful reply to INIT that these offers of the kernel are
 // accepted.
-void AcceptOffers(MutableByteView init_reply, uint32_t offers);
+void AcceptOffers(MutableByteView init_reply, uint64_t offers);
 
 // The reply to STATX (protocol 7.39), in the machine's byte order like all that is said to the
 // kernel. Times are those of statx(2).

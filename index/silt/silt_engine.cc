@@ -10,6 +10,7 @@
 #include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/verify.h"
+#include "store/env/files.h"
 
 namespace siltfs {
 namespace {
@@ -377,7 +378,7 @@ Status SiltEngine::SyncLogs() {
   for (const auto& log : logs) log->BeginSync();
   ParallelJobs syncing(logs.size(), options_.background ? kSyncingThreads : 0,
                        [&](size_t i) { return logs[i]->Sync(); });
-  Status synced = syncing.Finish();
+  Status synced = OfSync(syncing.Finish());
   if (!synced.ok()) return Stop(std::move(synced));
   unsynced_.clear();
   return Status::Ok();

@@ -26,6 +26,8 @@ class File {
   virtual ~File() = default;
 
   virtual const std::string& path() const = 0;
+  // The file that an Env's own parts know, where another Env has put its own in front of it.
+  virtual const File& underlying() const { return *this; }
   // Fills `out` from `offset`; fewer bytes only where the file ends.
   virtual Result<size_t> Read(uint64_t offset, MutableByteView out) const = 0;
   // Writes all of `data` or fails (then any prefix may have been written).

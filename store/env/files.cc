@@ -33,10 +33,19 @@ Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
       .At(file.path(), offset);
 }
 
+Status OfSync(Status synced) {
+  if (!synced.Is(StatusCode::kNoSpace)) return synced;
+  return Status(StatusCode::kIoError, std::string(synced.cause())).At(synced.path());
+}
+
+Status SyncNames(Env& env, const std::string& directory) {
+  return OfSync(env.SyncDirectory(directory));
+}
+
 Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory) {
   Status created = env.CreateDirectory(directory);
   if (!created.ok() && !created.Is(StatusCode::kAlreadyExists)) return created;
-  return env.SyncDirectory(parent);
+  return SyncNames(env, parent);
 }
 
 Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
@@ -49,7 +58,7 @@ Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
   SILTFS_RETURN_IF_ERROR(file->Close());
   SILTFS_RETURN_IF_ERROR(env.Rename(temporary, path));
   size_t slash = path.rfind('/');
-  return env.SyncDirectory(slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+  return SyncNames(env, slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
 }
 
 }  // namespace siltfs

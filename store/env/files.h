@@ -15,12 +15,17 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
 // Exactly out.size() bytes; kCorruption if the file ends before.
 Status ReadExactly(const File& file, uint64_t offset, MutableByteView out);
 
+// What a sync returned, but never kNoSpace: making room does not bring back what it has lost, so it is not to be tried
+// again.
+Status OfSync(Status synced);
+Status SyncNames(Env& env, const std::string& directory);
+
 // Makes `directory` in `parent`, durably; does nothing but that if it is there. The parent is synced in any case:
-// whoever made it before may have died just then.
+// whoever made it before may have died just then. After kNoSpace it may be tried again.
 Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory);
 
 // Writes `contents` to a new file beside `path`, syncs it, renames it over `path` and syncs the directory: after a crash
-// there is the old file or the new one, whole.
+// there is the old file or the new one, whole. After kNoSpace it may be tried again.
 Status ReplaceFile(Env& env, const std::string& path, ByteView contents);
 
 }  // namespace siltfs

@@ -12,6 +12,11 @@ inline Status CheckReadQueueDepth(unsigned depth) {
   return Status(StatusCode::kInvalidArgument, "the depth of a read queue is from 1 to 1024");
 }
 
+// The request's file as its Env knows it; null if there is none.
+inline const File* Underlying(const ReadRequest& request) {
+  return request.file == nullptr ? nullptr : &request.file->underlying();
+}
+
 // Of a file of this Env (or null): whether the request can be made at all; to be its status. Clears
 // its outcome.
 inline Status BeginRequest(ReadRequest& request, const File* own_file) {

@@ -197,7 +197,7 @@ class SimReadQueue : public ReadQueue {
   void DoReadAll(std::span<ReadRequest> requests, const Again* again) override {
     for (ReadRequest& request : requests) {
       do {
-        const auto* file = dynamic_cast<const SimFile*>(request.file);
+        const auto* file = dynamic_cast<const SimFile*>(Underlying(request));
         if (file != nullptr && !file->LiesOn(*disk_)) file = nullptr;
         request.status = BeginRequest(request, file);
         if (request.status.ok()) ReadRest(request);

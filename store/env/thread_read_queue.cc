@@ -69,7 +69,7 @@ class ThreadReadQueue : public ReadQueue {
     ReadRequest& request = requests_[next_++];
     do {
       mutex_.Unlock();
-      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(Underlying(request)));
       if (request.status.ok()) ReadRest(request);
       mutex_.Lock();
     } while (IsAgain(again_, request));

@@ -47,7 +47,7 @@ class UringReadQueue : public ReadQueue {
   void Begin(size_t i) {
     ReadRequest& request = requests_[i];
     do {
-      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(request.file));
+      request.status = BeginRequest(request, dynamic_cast<const PosixFile*>(Underlying(request)));
       if (request.status.ok() && !request.out.empty()) {
         waiting_.push_back(i);
         return;
@@ -158,7 +158,7 @@ class UringReadQueue : public ReadQueue {
   }
 
   static const PosixFile& FileOf(const ReadRequest& request) {
-    return static_cast<const PosixFile&>(*request.file);  // BeginRequest has seen to it
+    return static_cast<const PosixFile&>(*Underlying(request));  // BeginRequest has seen to it
   }
 
   struct Outcome {

@@ -14,6 +14,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kCopyBytes = 256U << 10;
+// Beside a copy of the blocks there must be so much room for it to be made.
+constexpr uint64_t kRoomForFooter = 4U << 20;
 
 class Salvage {
  public:
@@ -31,8 +33,11 @@ class Salvage {
   Status CollectBlocks();
   Result<SalvageResult> Remove();
   Status MakeFooterDurable();
+  // Whether the disk has room for a copy.
+  bool HasRoomForCopy() const;
   Status WriteReplacement(const SegmentHeader& header);
-  Status CopyBlocks(File& to) const;
+  Status SealInPlace();
+  Status CopyBlocks(uint64_t from, File& to) const;
 
   Env& env_;
   const std::string& store_;
@@ -128,7 +133,9 @@ Result<SalvageResult> Salvage::Run() {
   }
   if (header_damaged_) header->last_commit = first_block_commit_;
   footer_.trailer.kind = header->kind;
-  SILTFS_RETURN_IF_ERROR(WriteReplacement(*header));
+  // A header can't be made good in place without being in danger for a moment.
+  const bool in_place = !header_damaged_ && !HasRoomForCopy();
+  SILTFS_RETURN_IF_ERROR(in_place ? SealInPlace() : WriteReplacement(*header));
   return SalvageResult{SalvageOutcome::kSealed, footer_.trailer, size_ - footer_.trailer.data_end};
 }
 
@@ -156,7 +163,7 @@ Status Salvage::WriteReplacement(const SegmentHeader& header) {
   if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
   SILTFS_ASSIGN_OR_RETURN(auto file, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
   SILTFS_RETURN_IF_ERROR(file->Write(0, AsBytes(EncodeSegmentHeader(header))));
-  SILTFS_RETURN_IF_ERROR(CopyBlocks(*file));
+  SILTFS_RETURN_IF_ERROR(CopyBlocks(kSegmentHeaderSize, *file));
   SILTFS_RETURN_IF_ERROR(
       file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(file->Sync());
@@ -165,9 +172,30 @@ Status Salvage::WriteReplacement(const SegmentHeader& header) {
   return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
 }
 
-Status Salvage::CopyBlocks(File& to) const {
+bool Salvage::HasRoomForCopy() const {
+  const auto space = env_.GetDiskSpace(reader_->path());
+  return !space.ok() || space->available_bytes >= footer_.trailer.data_end + kRoomForFooter;
+}
+
+// What was not durable is written once more where it is, for the sake of what a failed sync may
+// have dropped; what was is not touched. Then as SegmentWriter::Seal does it: blocks first.
+Status Salvage::SealInPlace() {
+  SILTFS_ASSIGN_OR_RETURN(auto file,
+                          env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));
+  const uint64_t durable = std::max<uint64_t>(committed_length_, kSegmentHeaderSize);
+  SILTFS_RETURN_IF_ERROR(CopyBlocks(durable, *file));
+  SILTFS_RETURN_IF_ERROR(file->Truncate(footer_.trailer.data_end));
+  SILTFS_RETURN_IF_ERROR(OfSync(file->Sync()));
+  SILTFS_RETURN_IF_ERROR(
+      file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
+  SILTFS_RETURN_IF_ERROR(OfSync(file->Sync()));
+  SILTFS_RETURN_IF_ERROR(file->Close());
+  return SyncNames(env_, SegmentDirectory(store_, identity_.id));
+}
+
+Status Salvage::CopyBlocks(uint64_t from, File& to) const {
   Bytes buffer;
-  for (uint64_t offset = kSegmentHeaderSize; offset < footer_.trailer.data_end;
+  for (uint64_t offset = from; offset < footer_.trailer.data_end;
        offset += buffer.size()) {
     buffer.resize(std::min<uint64_t>(kCopyBytes, footer_.trailer.data_end - offset));
     SILTFS_RETURN_IF_ERROR(ReadExactly(reader_->file(), offset, buffer));

@@ -5,8 +5,9 @@
 // A new file beside the old one gets the whole blocks and a footer, is synced and renamed over it:
 // after a power cut at any instant there is the old file or the new one. It is not done in place,
 // for the page cache may hold bytes that an earlier failed sync has dropped: only copies are sure
-// to be written. Running it again does no harm. Needs the room of a segment on the disk. A footer
-// that is there already need not be durable, as a process may have died before its sync: it is
+// to be written. On a disk without the room for that it is done in place all the same: what lies
+// behind committed_length is written over with itself and synced, and the footer added behind it.
+// Running it again does no harm. A footer that is there already need not be durable, as a process may have died before its sync: it is
 // written once more.
 //
 // Which segments to call this for, and with what committed length: those without a whole footer. A

@@ -67,7 +67,8 @@ class FaultReadQueue : public ReadQueue {
   // False: the request is done, as it has failed.
   bool PassOn(ReadRequest& request, const Again* again, ReadRequest& passed) {
     do {
-      const auto* file = dynamic_cast<const FaultFile*>(request.file);
+      const auto* file = dynamic_cast<const FaultFile*>(
+          request.file == nullptr ? nullptr : &request.file->underlying());
       request.bytes_read = 0;
       request.status.IgnoreError("of an earlier use");
       request.status =

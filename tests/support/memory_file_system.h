@@ -75,6 +75,7 @@ class MemoryFileSystem : public FileSystem {
 
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
+  bool NearlyFull() const override { return false; }
   Result<FileSystemStats> GetStats() override;
   Result<SettleReport> Settle() override;  // there is nothing to settle
   void StopSettling() override {}

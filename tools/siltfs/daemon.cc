@@ -60,6 +60,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
+  made.keep_reserve = true;
   made.settle_in_background = true;
   made.collect_in_background = !options.mount.no_background_gc;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;

@@ -28,6 +28,7 @@ Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) 
   PrepareForStore();
   FileSystemOptions options;
   options.store = store;
+  options.keep_reserve = true;
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
   auto outcome = CollectGarbageOf(*file_system, store, dry_run);
   const Status closed = file_system->Close();

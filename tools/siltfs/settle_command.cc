@@ -17,6 +17,7 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
   PrepareForStore();
   FileSystemOptions options;
   options.store = store;
+  options.keep_reserve = true;
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
   auto outcome = SettleStore(*file_system, store);
   const Status closed = file_system->Close();

@@ -129,7 +129,13 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;
   options.block_cache_bytes = settings_.block_cache_bytes;
   options.window_cache_bytes = settings_.window_cache_bytes;
-  options.minimum_free_bytes = settings_.minimum_free_bytes;
+  if (settings_.minimum_free_bytes > 0) {
+    SILTFS_ASSIGN_OR_RETURN(
+        reserve_,
+        SpaceReserve::Open(
+            env_, {.store = path_, .directory = {}, .spare_bytes = settings_.minimum_free_bytes}));
+    options.check_room = [this](uint64_t bytes) { return reserve_->CheckRoom(bytes); };
+  }
   if (!read_only) {
     ids_ = std::make_unique<IdAllocator>(committed_.ids, [this](const std::vector<Mutation>& m) {
       committed_.Apply(m);

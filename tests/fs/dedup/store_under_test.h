@@ -13,6 +13,7 @@
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/id_allocator.h"
 #include "store/env/sim_env.h"
+#include "store/env/space_reserve.h"
 #include "tests/fs/dedup/hint_index.h"
 
 namespace siltfs::testing {
@@ -90,6 +91,7 @@ class StoreUnderTest {
   CommittedState committed_;
   Superblock superblock_;
   std::vector<std::string> findings_;
+  std::unique_ptr<SpaceReserve> reserve_;
   std::unique_ptr<IdAllocator> ids_;
   std::unique_ptr<HintIndex> index_;
   std::unique_ptr<ChunkStore> chunks_;

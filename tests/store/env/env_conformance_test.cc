@@ -1,5 +1,5 @@
-// What every Env promises, run over both: the machine, in a temporary directory, and the simulated
-// device.
+// What every Env promises, run over all: the machine, in a temporary directory, the simulated
+// device, and one with a reserve.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,6 +7,7 @@
 #include "store/base/random.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
+#include "store/env/reserve_env.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -26,6 +27,25 @@ struct Simulated {
   Simulated() { REQUIRE_OK(sim.CreateDirectory("/top")); }
   Env& env() { return sim; }
   std::string Path(const std::string& name) { return "/top/" + name; }
+};
+
+struct WithReserve {
+  Simulated below;
+  std::unique_ptr<SpaceReserve> reserve;
+  std::unique_ptr<ReserveEnv> reserve_env;
+  WithReserve() {
+    auto opened = SpaceReserve::Open(below.env(), {.store = "/",
+                                                   .directory = "/reserve",
+                                                   .piece_bytes = 4096,
+                                                   .pieces = 3,
+                                                   .spare_bytes = 4096});
+    REQUIRE_OK(opened);
+    reserve = std::move(*opened);
+    REQUIRE_OK(reserve->Fill());
+    reserve_env = std::make_unique<ReserveEnv>(below.env(), *reserve);
+  }
+  Env& env() { return *reserve_env; }
+  std::string Path(const std::string& name) { return below.Path(name); }
 };
 
 std::unique_ptr<File> Open(Env& env, const std::string& path, OpenMode mode) {
@@ -57,7 +77,7 @@ std::string Names(Env& env, const std::string& path) {
   return joined;
 }
 
-#define ENV_TEST(name) TEMPLATE_TEST_CASE(name, "[env]", OnTheMachine, Simulated)
+#define ENV_TEST(name) TEMPLATE_TEST_CASE(name, "[env]", OnTheMachine, Simulated, WithReserve)
 
 ENV_TEST("what is written is read back") {
   TestType at;

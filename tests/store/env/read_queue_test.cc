@@ -1,4 +1,5 @@
-// What every ReadQueue promises, run over all of them: io_uring, threads, the simulated device.
+// What every ReadQueue promises, run over all of them: io_uring, threads, the simulated device, and
+// where another Env stands in front of one.
 #include "store/env/read_queue.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "store/base/aligned_buffer.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
+#include "store/env/reserve_env.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -47,6 +49,19 @@ struct Simulated {
   Env& env() { return sim; }
   static std::string Path(const std::string& name) { return "/" + name; }
   static bool Refused() { return false; }
+};
+
+struct BehindReserve : WithThreads {
+  std::unique_ptr<SpaceReserve> reserve;
+  std::unique_ptr<ReserveEnv> reserve_env;
+  BehindReserve() {
+    auto opened = SpaceReserve::Open(owned_env(), {.store = Path("."), .directory = Path("r")});
+    REQUIRE_OK(opened);
+    reserve = std::move(*opened);
+    reserve_env = std::make_unique<ReserveEnv>(owned_env(), *reserve);
+  }
+  Env& owned_env() { return *owned; }
+  Env& env() { return *reserve_env; }
 };
 
 constexpr unsigned kDepth = 8;
@@ -91,7 +106,7 @@ bool IsRight(const ReadRequest& request, ByteView content) {
 }
 
 #define READ_QUEUE_TEST(name) \
-  TEMPLATE_TEST_CASE(name, "[read_queue]", WithUring, WithThreads, Simulated)
+  TEMPLATE_TEST_CASE(name, "[read_queue]", WithUring, WithThreads, Simulated, BehindReserve)
 
 READ_QUEUE_TEST("the mechanism that was asked for is the one that runs") {
   TestType at;

@@ -377,7 +377,71 @@ TEST_CASE("Whichever call fails, salvage says so and can be repeated") {
   }
 }
 
-TEST_CASE("A full disk stops salvage and loses nothing") {
+namespace {
+
+// So many bytes are free, which are fewer than a copy takes.
+void LeaveFree(TestStore& store, uint64_t bytes) {
+  const auto space = store.env.GetDiskSpace(store.path);
+  REQUIRE_OK(space);
+  store.env.SetCapacity(space->total_bytes - space->free_bytes + bytes);
+}
+
+void AppendUnsynced(Unsealed& store, std::string_view bytes) {
+  auto file = store.env.OpenFile(SegmentPath(store.path, kId), {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Write(Must((*file)->Size()), AsBytes(bytes)));
+}
+
+}  // namespace
+
+TEST_CASE("On a full disk a segment is sealed in place, byte for byte as by a copy") {
+  Unsealed store;
+  const std::string torn = store.bytes.substr(0, store.size - 3);
+  store.SetFileBytes(kId, torn);
+  const uint64_t committed = store.places[1].block_offset;
+  REQUIRE_OK(store.Salvage(committed));
+  const std::string by_copy = store.FileBytes(kId);
+  store.SetFileBytes(kId, torn);
+  LeaveFree(store, 4096);
+  const auto created = store.env.Calls(SimCall::kCreate);
+  const auto result = store.Salvage(committed);
+  REQUIRE_OK(result);
+  CHECK(result->outcome == SalvageOutcome::kSealed);
+  CHECK(store.env.Calls(SimCall::kCreate) == created);
+  store.env.PowerCut();
+  CHECK(store.FileBytes(kId) == by_copy);
+  store.RequireSealedWith(2);
+}
+
+TEST_CASE("Whenever the power goes while a segment is sealed in place, what was committed is there") {
+  using Unsynced = CrashPolicy::Unsynced;
+  const auto policy = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
+                               Unsynced::kSubset, Unsynced::kGarble);
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    bool finished = false;
+    for (uint64_t nth = 1; !finished; ++nth) {
+      CAPTURE(policy, seed, nth);
+      Unsealed store;
+      // Committed: one block. The second is there and not synced, the third torn.
+      const uint64_t committed = store.places[1].block_offset;
+      store.SetFileBytes(kId, store.bytes.substr(0, committed));
+      AppendUnsynced(store, store.bytes.substr(committed, store.size - 3 - committed));
+      LeaveFree(store, 8192);
+      store.env.CutAtCall(nth);
+      finished = store.Salvage(committed).ok();
+      store.env.Reboot({.unsynced = policy, .seed = seed});
+      const auto again = store.Salvage(committed);
+      REQUIRE_OK(again);
+      if (finished) CHECK(again->outcome == SalvageOutcome::kAlreadySealed);
+      const size_t blocks = again->trailer.block_count;
+      CHECK(blocks >= (finished ? 2 : 1));
+      CHECK(blocks <= 2);
+      store.RequireSealedWith(blocks);
+    }
+  }
+}
+
+TEST_CASE("A disk that fills during salvage stops it and loses nothing") {
   Unsealed store;
   REQUIRE_OK(store.writer->Sync());
   store.env.FailCall(

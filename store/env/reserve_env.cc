@@ -1,0 +1,102 @@
+#include "store/env/reserve_env.h"
+
+#include <utility>
+
+namespace siltfs {
+namespace {
+
+const Status& StatusOf(const Status& status) { return status; }
+template <typename T>
+const Status& StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
+// Makes the call until it does not want for space, or there is no reserve left.
+template <typename Call>
+auto WithReserve(SpaceReserve& reserve, const Call& call) {
+  for (;;) {
+    auto outcome = call();
+    if (!StatusOf(outcome).Is(StatusCode::kNoSpace) || !reserve.GiveUpPiece()) return outcome;
+  }
+}
+
+class ReserveFile : public File {
+ public:
+  ReserveFile(std::unique_ptr<File> base, SpaceReserve& reserve)
+      : base_(std::move(base)), reserve_(reserve) {}
+
+  const std::string& path() const override { return base_->path(); }
+  const File& underlying() const override { return base_->underlying(); }
+  Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
+    return base_->Read(offset, out);
+  }
+  Status Write(uint64_t offset, ByteView data) override {
+    return WithReserve(reserve_, [&] { return base_->Write(offset, data); });
+  }
+  Status Sync() override { return base_->Sync(); }
+  void BeginSync(uint64_t offset, uint64_t size) override { base_->BeginSync(offset, size); }
+  void BeginRead(uint64_t offset, uint64_t size) const override { base_->BeginRead(offset, size); }
+  Status Truncate(uint64_t size) override {
+    return WithReserve(reserve_, [&] { return base_->Truncate(size); });
+  }
+  // Only what is written has a claim to the reserve.
+  Status Preallocate(uint64_t size) override { return base_->Preallocate(size); }
+  Result<uint64_t> Size() const override { return base_->Size(); }
+  Status Close() override { return base_->Close(); }
+
+ private:
+  const std::unique_ptr<File> base_;
+  SpaceReserve& reserve_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<File>> ReserveEnv::OpenFile(const std::string& path, OpenOptions options) {
+  auto opened = WithReserve(reserve_, [&] { return base_.OpenFile(path, options); });
+  if (!opened.ok() || options.mode == OpenMode::kRead) return opened;
+  return std::unique_ptr<File>(std::make_unique<ReserveFile>(std::move(opened).value(), reserve_));
+}
+
+Status ReserveEnv::CreateDirectory(const std::string& path) {
+  return WithReserve(reserve_, [&] { return base_.CreateDirectory(path); });
+}
+
+Result<std::vector<DirectoryEntry>> ReserveEnv::ListDirectory(const std::string& path) {
+  return base_.ListDirectory(path);
+}
+
+Status ReserveEnv::RemoveFile(const std::string& path) {
+  return WithReserve(reserve_, [&] { return base_.RemoveFile(path); });
+}
+
+Status ReserveEnv::RemoveDirectory(const std::string& path) {
+  return WithReserve(reserve_, [&] { return base_.RemoveDirectory(path); });
+}
+
+Status ReserveEnv::Rename(const std::string& from, const std::string& to) {
+  return WithReserve(reserve_, [&] { return base_.Rename(from, to); });
+}
+
+Status ReserveEnv::SyncDirectory(const std::string& path) { return base_.SyncDirectory(path); }
+
+Result<FileInfo> ReserveEnv::GetFileInfo(const std::string& path) {
+  return base_.GetFileInfo(path);
+}
+
+Result<DiskSpace> ReserveEnv::GetDiskSpace(const std::string& path) {
+  return base_.GetDiskSpace(path);
+}
+
+Result<std::unique_ptr<FileLock>> ReserveEnv::LockFile(const std::string& path) {
+  return WithReserve(reserve_, [&] { return base_.LockFile(path); });
+}
+
+Result<std::unique_ptr<ReadQueue>> ReserveEnv::NewReadQueue(unsigned depth) {
+  return base_.NewReadQueue(depth);
+}
+
+int64_t ReserveEnv::NowNanoseconds() { return base_.NowNanoseconds(); }
+int64_t ReserveEnv::MonotonicNanoseconds() { return base_.MonotonicNanoseconds(); }
+Status ReserveEnv::FillRandom(MutableByteView out) { return base_.FillRandom(out); }
+
+}  // namespace siltfs

@@ -1,0 +1,177 @@
+#include "store/env/space_reserve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+// Of the disk: the reserve, what stays free beside it, and what there is to be written before it is
+// full when it is called nearly so.
+constexpr uint64_t kReserveShare = 16;
+constexpr uint64_t kSpareShare = 64;
+constexpr uint64_t kNearlyFullShare = 16;
+constexpr uint64_t kMostReserve = 256u << 20;
+constexpr uint64_t kMostSpare = 64u << 20;
+constexpr uint64_t kMostNearlyFull = 1u << 30;
+constexpr uint64_t kPieces = 64;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kBytesToOpen = 4u << 20;  // a store on a disk that is full
+
+// How much is accepted between two looks at the disk.
+constexpr uint64_t kBytesPerLook = 1u << 20;
+constexpr uint64_t kLookNextTime = UINT64_MAX / 2;
+
+std::optional<uint64_t> NumberOf(std::string_view name) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
+  Options options;
+  const uint64_t whole = std::min(disk_bytes / kReserveShare, kMostReserve);
+  options.piece_bytes = std::max(whole / kPieces / kPageBytes * kPageBytes, kPageBytes);
+  options.pieces = whole / options.piece_bytes;
+  options.spare_bytes = std::min(disk_bytes / kSpareShare, kMostSpare);
+  options.nearly_full_bytes = std::min(disk_bytes / kNearlyFullShare, kMostNearlyFull);
+  return options;
+}
+
+Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options options) {
+  std::unique_ptr<SpaceReserve> reserve(new SpaceReserve(env, std::move(options)));
+  auto entries = env.ListDirectory(reserve->options_.directory);
+  if (entries.status().Is(StatusCode::kNotFound)) return reserve;
+  if (!entries.ok()) return std::move(entries).status();
+  MutexLock lock(reserve->mutex_);
+  for (const DirectoryEntry& entry : *entries) {
+    if (const auto number = NumberOf(entry.name)) reserve->pieces_.push_back(*number);
+  }
+  std::sort(reserve->pieces_.begin(), reserve->pieces_.end());
+  // What was claimed and not synced may be there in name only.
+  std::erase_if(reserve->pieces_, [&](uint64_t piece) {
+    const std::string path = reserve->PathOf(piece);
+    const auto info = env.GetFileInfo(path);
+    if (info.ok() && info->allocated_bytes >= reserve->options_.piece_bytes) return false;
+    env.RemoveFile(path).IgnoreError("it holds nothing, and the next mount finds it");
+    return true;
+  });
+  return reserve;
+}
+
+std::string SpaceReserve::PathOf(uint64_t piece) const {
+  return JoinPath(options_.directory, fmt::format("{}", piece));
+}
+
+Status SpaceReserve::CheckRoom(uint64_t bytes) {
+  if (accepted_.fetch_add(bytes) + bytes < kBytesPerLook) return Status::Ok();
+  return Fill();
+}
+
+Status SpaceReserve::Fill() {
+  MutexLock lock(mutex_);
+  const Status room = LookAtDisk();
+  accepted_ = room.ok() ? 0 : kLookNextTime;
+  return room;
+}
+
+uint64_t SpaceReserve::MissingBytes() const {
+  return options_.pieces > pieces_.size()
+             ? (options_.pieces - pieces_.size()) * options_.piece_bytes
+             : 0;
+}
+
+Status SpaceReserve::LookAtDisk() {
+  SILTFS_ASSIGN_OR_RETURN(DiskSpace disk, env_.GetDiskSpace(options_.store));
+  while (!unsupported_ && MissingBytes() > 0 &&
+         disk.available_bytes >= options_.spare_bytes + options_.piece_bytes) {
+    const Status made = MakePiece();
+    unsupported_ = made.Is(StatusCode::kUnsupported);
+    if (unsupported_ || made.Is(StatusCode::kNoSpace)) break;
+    SILTFS_RETURN_IF_ERROR(made);
+    disk.available_bytes -= std::min(disk.available_bytes, options_.piece_bytes);
+  }
+  const uint64_t wanted = options_.spare_bytes + MissingBytes();
+  nearly_full_ = disk.available_bytes < wanted + options_.nearly_full_bytes;
+  if (disk.available_bytes >= wanted) return Status::Ok();
+  return Status(StatusCode::kNoSpace,
+                fmt::format("the disk is full: of {} MiB, {} are left, and {} of a reserve that is "
+                            "for deleting",
+                            disk.total_bytes >> 20, disk.available_bytes >> 20,
+                            pieces_.size() * options_.piece_bytes >> 20))
+      .At(options_.store);
+}
+
+Status SpaceReserve::MakePiece() {
+  const uint64_t number = pieces_.empty() ? 0 : pieces_.back() + 1;
+  const std::string path = PathOf(number);
+  auto opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
+  if (opened.status().Is(StatusCode::kNotFound)) {
+    SILTFS_RETURN_IF_ERROR(env_.CreateDirectory(options_.directory));
+    opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
+  }
+  if (!opened.ok()) return std::move(opened).status();
+  Status claimed = (*opened)->Preallocate(options_.piece_bytes);
+  if (claimed.ok()) {
+    pieces_.push_back(number);
+  } else {
+    env_.RemoveFile(path).IgnoreError("it holds nothing, and the next mount finds it");
+  }
+  return claimed;
+}
+
+bool SpaceReserve::GiveUpPiece() {
+  MutexLock lock(mutex_);
+  accepted_ = kLookNextTime;
+  nearly_full_ = true;
+  while (!pieces_.empty()) {
+    const Status removed = env_.RemoveFile(PathOf(pieces_.back()));
+    pieces_.pop_back();
+    if (removed.ok()) return true;
+    removed.IgnoreError("the next one may go");
+  }
+  return false;
+}
+
+void SpaceReserve::GiveUpMost() {
+  MutexLock lock(mutex_);
+  LookAtDisk().IgnoreError("then none is given up");
+  if (nearly_full_ || pieces_.empty()) return;
+  while ((pieces_.size() - 1) * options_.piece_bytes >= kBytesToOpen) {
+    env_.RemoveFile(PathOf(pieces_.back())).IgnoreError("then it is there for the next mount");
+    pieces_.pop_back();
+  }
+}
+
+uint64_t SpaceReserve::bytes() const {
+  MutexLock lock(mutex_);
+  return pieces_.size() * options_.piece_bytes;
+}
+
+uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {
+  MutexLock lock(mutex_);
+  return available_bytes - std::min(available_bytes, options_.spare_bytes + MissingBytes());
+}
+
+Result<uint64_t> SpaceReserve::BytesIn(Env& env, const std::string& directory) {
+  auto entries = env.ListDirectory(directory);
+  if (entries.status().Is(StatusCode::kNotFound)) return uint64_t{0};
+  if (!entries.ok()) return std::move(entries).status();
+  uint64_t bytes = 0;
+  for (const DirectoryEntry& entry : *entries) {
+    SILTFS_ASSIGN_OR_RETURN(const FileInfo info,
+                            env.GetFileInfo(JoinPath(directory, entry.name)));
+    bytes += info.allocated_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace siltfs

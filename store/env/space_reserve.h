@@ -1,0 +1,93 @@
+// Disk space that a store keeps claimed, so that it can go on with what it has accepted, delete and
+// collect garbage on a disk that is full to the last byte, whoever filled it. A number that says
+// how much should stay free would not do: others write to the same disk.
+//
+// The reserve is made of *pieces*, files of a directory of its own that hold nothing and have their
+// space claimed (File::Preallocate). Who finds the disk full gives up one piece, and tries again
+// (ReserveEnv does so for every write); so no more is given up than is needed, and others get hold
+// of as little as possible. It is filled up again before anything new is accepted.
+//
+// Where the disk cannot claim space for a file, the reserve is a number after all: so much is left
+// free.
+//
+// Thread-safety: every call from any thread. Units: bytes. Errors: kNoSpace as said; failures to
+// make or remove pieces other than for want of space are CheckRoom's answer, with their path.
+// Durability: none; a crash may lose pieces, which are made again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+class SpaceReserve {
+ public:
+  struct Options {
+    std::string store;         // a path on the disk
+    std::string directory;     // of the pieces; made when the first one is
+    uint64_t piece_bytes = 0;  //
+    uint64_t pieces = 0;       // of a whole reserve; 0: none is kept
+    // Of the disk; what is accepted leaves so much free beside the reserve.
+    uint64_t spare_bytes = 0;
+    // With less than this free beside those, the disk is nearly full.
+    uint64_t nearly_full_bytes = 0;
+  };
+  // For a disk of this size: a sixteenth of it, at most 256 MiB.
+  static Options For(uint64_t disk_bytes);
+
+  // Takes over the pieces that are there. `env` must outlive it.
+  static Result<std::unique_ptr<SpaceReserve>> Open(Env& env, Options options);
+
+  // Whether so many bytes more may be accepted: kNoSpace unless the reserve is whole, or can be
+  // made so, and there are spare_bytes beside it. Looks at the disk once in a while, and always
+  // when it was full the last time.
+  Status CheckRoom(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
+  // The same, and always looks; for whoever has nothing to accept.
+  Status Fill() SILTFS_EXCLUDES(mutex_);
+
+  // Gives up a piece to whoever has found the disk full. False if there is none.
+  bool GiveUpPiece() SILTFS_EXCLUDES(mutex_);
+  // For a store that is closed: keeps what the next one takes to open it, or all on a disk that is
+  // nearly full.
+  void GiveUpMost() SILTFS_EXCLUDES(mutex_);
+
+  // What is claimed.
+  uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
+  // Of a disk that has so much available, what may be used for what is new.
+  uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
+  // When the disk was last looked at.
+  bool nearly_full() const { return nearly_full_; }
+  // What CheckRoom and Fill want left free.
+  uint64_t spare_bytes() const { return options_.spare_bytes; }
+
+  // What pieces in this directory claim; 0 if there is none.
+  static Result<uint64_t> BytesIn(Env& env, const std::string& directory);
+
+ private:
+  SpaceReserve(Env& env, Options options) : env_(env), options_(std::move(options)) {}
+
+  Status LookAtDisk() SILTFS_REQUIRES(mutex_);
+  // kNoSpace, kUnsupported.
+  Status MakePiece() SILTFS_REQUIRES(mutex_);
+  uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
+  std::string PathOf(uint64_t piece) const;
+
+  Env& env_;
+  const Options options_;
+  mutable Mutex mutex_;
+  std::vector<uint64_t> pieces_ SILTFS_GUARDED_BY(mutex_);  // their numbers, in order
+  bool unsupported_ SILTFS_GUARDED_BY(mutex_) = false;
+  // Accepted since the disk was last looked at; as much as can be accepted without, if it is to be
+  // looked at the next time.
+  std::atomic<uint64_t> accepted_{UINT64_MAX / 2};
+  std::atomic<bool> nearly_full_{false};
+};
+
+}  // namespace siltfs

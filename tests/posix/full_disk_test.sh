@@ -1,0 +1,161 @@
+#!/bin/bash
+# A disk that is full to the last byte, by several writers and by a neighbour: what was acknowledged stays, what is new is
+# refused and says so, deleting gives the space back, and the next mount finds everything as it was.
+#
+#   full_disk_test.sh SILTFS [MEGABYTES [tmpfs|ext4]]
+set -euo pipefail
+
+siltfs=$1
+megabytes=${2:-400}
+disk_type=${3:-tmpfs}
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+mkdir "$work/kept" # what was acknowledged, by its digest
+figure() { "$siltfs" stat --json "$1" | jq -e ".$2"; }
+holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
+# Bytes from a seed that no part of is like another: kilobytes, seed.
+noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}K" || true; }
+available() { df --output=avail -k "$1" | tail -1; }
+digest() { sha256sum <"$1"; }
+
+# Writes files of its own until one does not fit, of sizes of its own; keeps digests of what was synced.
+writer() { # NAME KILOBYTES
+  local i name
+  for ((i = 0; ; ++i)); do
+    name=$1-$i
+    if ! noise "$2" "$name $round" | dd of="$mnt/$name" bs=64k iflag=fullblock conv=fsync status=none 2>"$work/err-$1"; then
+      grep -q 'No space left on device' "$work/err-$1" || fail "$name: $(cat "$work/err-$1")"
+      rm -f "$mnt/$name" "$work/kept/$name"
+      return 0
+    fi
+    digest <(noise "$2" "$name $round") >"$work/kept/$name"
+  done
+}
+fill() {
+  round=$1
+  local writers=()
+  writer small 40 & writers+=($!)
+  writer medium 900 & writers+=($!)
+  writer large 8000 & writers+=($!)
+  writer again 8000 & writers+=($!)
+  for pid in "${writers[@]}"; do wait "$pid" || fail "a writer ended with $?"; done
+}
+neighbour() {
+  dd if=/dev/zero of="$disk/neighbour" bs=1M oflag=append conv=notrunc status=none 2>/dev/null || true
+  dd if=/dev/zero of="$disk/neighbour" bs=1k oflag=append conv=notrunc status=none 2>/dev/null || true
+  holds "$(available "$disk") == 0"
+}
+all_there() {
+  local name
+  for name in "$work/kept/"*; do
+    [[ $(digest "$mnt/${name##*/}") == "$(cat "$name")" ]] || fail "${name##*/} is not as it was written"
+  done
+}
+refused() { # WHAT COMMAND...
+  local what=$1 code=0
+  shift
+  "$@" 2>"$work/err" || code=$?
+  ((code != 0)) || fail "$what was not refused"
+  grep -q 'No space left on device' "$work/err" || fail "$what: $(cat "$work/err")"
+}
+forget() { rm -f "$work/kept/$1"; }
+some() { basename -a "$work/kept/$1"-* | sort -t- -k2n | awk -v n="$2" 'NR <= n'; }
+
+case $disk_type in
+  tmpfs) mount -t tmpfs -o "size=${megabytes}m,nr_inodes=0" none "$disk" ;;
+  ext4)
+    truncate -s "${megabytes}M" "$work/image"
+    mkfs.ext4 -q -m 0 "$work/image"
+    mount -o loop "$work/image" "$disk"
+    ;;
+esac
+whole=$(available "$disk")
+
+step "filled by four writers"
+"$siltfs" mkfs "$store"
+mount_it
+mkdir "$mnt/directory"
+echo moved >"$mnt/directory/file"
+fill 1
+all_there
+stored=$(figure "$mnt" stored_bytes)
+holds "$stored >= $whole * 1024 * 0.8"
+holds "$(available "$mnt") <= $whole * 0.02"
+holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
+echo "of $whole KiB, $((stored / 1024)) are data, $(available "$disk") are left"
+
+step "and to the last byte by a neighbour"
+neighbour
+all_there
+holds "$(available "$mnt") == 0"
+refused "a write" dd if=/dev/urandom of="$mnt/$(some medium 1)" bs=64k count=1 oflag=append conv=notrunc,fsync status=none
+refused "a new file" touch "$mnt/new"
+refused "a directory" mkdir "$mnt/new"
+refused "an attribute" setfattr -n user.a -v b "$mnt/directory"
+refused "a write past the cache" dd if=/dev/urandom of="$mnt/$(some medium 1)" bs=4k count=1 conv=notrunc status=none
+all_there
+[[ ! -e $mnt/new ]] || fail "a file that was refused is there"
+
+step "reads, names and deletions go on"
+mv "$mnt/directory/file" "$mnt/directory/renamed"
+[[ $(cat "$mnt/directory/renamed") == moved ]] || fail "what was renamed is something else"
+chmod 700 "$mnt/directory"
+for name in $(some large 6) $(some small 20); do
+  rm "$mnt/$name"
+  forget "$name"
+done
+for name in $(some again 3); do
+  truncate -s 0 "$mnt/$name"
+  digest /dev/null >"$work/kept/$name"
+done
+name=$(some medium 1)
+truncate -s 100000 "$mnt/$name"
+digest <(noise 900 "$name 1" | head -c 100000) >"$work/kept/$name"
+sync "$mnt/directory"
+all_there
+
+step "collected, and the space is there again without a remount"
+"$siltfs" gc --json "$mnt" >"$work/collected"
+holds "$(jq .bytes_freed "$work/collected") > 50000000"
+holds "$(available "$disk") * 1024 > 30000000"
+holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
+holds "$(available "$mnt") * 1024 > 20000000"
+noise 5000 more | dd of="$mnt/more" bs=64k iflag=fullblock conv=fsync status=none
+digest <(noise 5000 more) >"$work/kept/more"
+all_there
+
+step "filled again, unmounted and mounted"
+fill 2
+neighbour
+all_there
+unmount_and_check
+neighbour
+mount_it
+all_there
+refused "a new file" touch "$mnt/new"
+for name in $(some large 100) $(some again 100); do
+  rm "$mnt/$name"
+  forget "$name"
+done
+sync "$mnt/directory"
+"$siltfs" gc "$mnt"
+all_there
+rm "$disk/neighbour"
+fill 3
+all_there
+holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.8"
+
+step "the plug is pulled while it is full"
+neighbour
+pid=$(figure "$mnt" pid)
+kill -KILL "$pid"
+umount --lazy "$mnt"
+while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+mount_it
+all_there
+rm "$mnt"/medium-*
+rm -f "$work/kept/medium-"*
+"$siltfs" gc "$mnt"
+all_there
+unmount_and_check

@@ -1,0 +1,248 @@
+// The reserve of disk space: who gets it, how it is given up, and how it comes back.
+#include "store/env/space_reserve.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "store/env/reserve_env.h"
+#include "store/env/sim_env.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPiece = 4 * kPage;
+
+// A disk of 100 pages, of which 8 pieces of 4 pages are kept, and 10 pages left free.
+struct ReservedDisk {
+  SimEnv disk;
+  std::unique_ptr<SpaceReserve> reserve;
+
+  ReservedDisk() {
+    disk.SetCapacity(100 * kPage);
+    Open();
+  }
+  void Open() {
+    auto opened = SpaceReserve::Open(disk, {.store = "/",
+                                            .directory = "/reserve",
+                                            .piece_bytes = kPiece,
+                                            .pieces = 8,
+                                            .spare_bytes = 10 * kPage,
+                                            .nearly_full_bytes = 5 * kPage});
+    REQUIRE_OK(opened);
+    reserve = std::move(*opened);
+  }
+  uint64_t AvailablePages() {
+    auto space = disk.GetDiskSpace("/");
+    REQUIRE_OK(space);
+    return space->available_bytes / kPage;
+  }
+  // A neighbour's file, until so many pages are left.
+  void FillAllBut(uint64_t pages) {
+    auto file = disk.OpenFile("/neighbour", {.mode = OpenMode::kCreate});
+    REQUIRE_OK(file);
+    REQUIRE(AvailablePages() >= pages);
+    const uint64_t size = (AvailablePages() - pages) * kPage;
+    REQUIRE_OK((*file)->Write(0, Bytes(size, 1)));
+  }
+  void RemoveNeighbour() { REQUIRE_OK(disk.RemoveFile("/neighbour")); }
+};
+
+}  // namespace
+
+TEST_CASE("a reserve is claimed as soon as somebody asks for room, and others do not get it") {
+  ReservedDisk at;
+  REQUIRE(at.reserve->bytes() == 0);
+  REQUIRE_OK(at.reserve->CheckRoom(1));
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+  REQUIRE(at.AvailablePages() == 100 - 32);
+  REQUIRE_FALSE(at.reserve->nearly_full());
+  REQUIRE(at.reserve->Usable(68 * kPage) == 58 * kPage);
+  REQUIRE(*SpaceReserve::BytesIn(at.disk, "/reserve") == 8 * kPiece);
+  REQUIRE(*SpaceReserve::BytesIn(at.disk, "/elsewhere") == 0);
+}
+
+TEST_CASE("room is what there is beside the reserve and what is to stay free") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->Fill());
+  SECTION("nearly full") {
+    at.FillAllBut(14);
+    REQUIRE_OK(at.reserve->Fill());
+    REQUIRE(at.reserve->nearly_full());
+  }
+  SECTION("to the last page") {
+    at.FillAllBut(10);
+    REQUIRE_OK(at.reserve->Fill());
+    REQUIRE(at.reserve->Usable(10 * kPage) == 0);
+  }
+  SECTION("one page less") {
+    at.FillAllBut(9);
+    REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
+    REQUIRE(at.reserve->bytes() == 8 * kPiece);  // it is not for this
+    REQUIRE(at.reserve->nearly_full());
+    // Once the disk was full it is looked at each time.
+    REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
+    at.RemoveNeighbour();
+    REQUIRE_OK(at.reserve->CheckRoom(1));
+  }
+}
+
+TEST_CASE("the disk is looked at again after so much was accepted") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->CheckRoom(1));
+  at.FillAllBut(0);
+  REQUIRE_OK(at.reserve->CheckRoom(1000));  // not yet
+  REQUIRE_CODE(at.reserve->CheckRoom(1u << 20), kNoSpace);
+}
+
+TEST_CASE("a write that meets a full disk gets of the reserve what it needs, piece by piece") {
+  ReservedDisk at;
+  ReserveEnv env(at.disk, *at.reserve);
+  REQUIRE_OK(at.reserve->Fill());
+  auto file = env.OpenFile("/f", {.mode = OpenMode::kCreate});
+  REQUIRE_OK(file);
+  at.FillAllBut(0);
+  Bytes bytes(9 * kPage, 7);
+  REQUIRE_OK((*file)->Write(0, bytes));
+  REQUIRE(at.reserve->bytes() == 5 * kPiece);
+  REQUIRE(at.AvailablePages() == 3);
+  Bytes read(bytes.size());
+  REQUIRE(*(*file)->Read(0, read) == bytes.size());
+  REQUIRE(read == bytes);
+  // What is new is refused from the moment on at which a piece was given up.
+  REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
+
+  // More than all of it.
+  REQUIRE_CODE((*file)->Write(0, Bytes(60 * kPage, 7)), kNoSpace);
+  REQUIRE(at.reserve->bytes() == 0);
+  REQUIRE_FALSE(at.reserve->GiveUpPiece());
+  REQUIRE_OK((*file)->Truncate(0));
+  REQUIRE_OK((*file)->Write(0, bytes));
+
+  // It comes back first; then there is room for others.
+  at.RemoveNeighbour();
+  REQUIRE_OK(at.reserve->CheckRoom(1));
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+}
+
+TEST_CASE("what comes free goes to the reserve before it goes to what is new") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->Fill());
+  at.FillAllBut(0);
+  for (int i = 0; i < 8; ++i) REQUIRE(at.reserve->GiveUpPiece());
+  REQUIRE(at.AvailablePages() == 32);
+  // Of 32 pages 10 stay free: five pieces.
+  REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
+  REQUIRE(at.reserve->bytes() == 5 * kPiece);
+  REQUIRE(at.AvailablePages() == 12);
+  REQUIRE(at.reserve->Usable(12 * kPage) == 0);
+}
+
+TEST_CASE("failures that are not for want of space are passed on, and cost no piece") {
+  ReservedDisk at;
+  ReserveEnv env(at.disk, *at.reserve);
+  REQUIRE_OK(at.reserve->Fill());
+  auto file = env.OpenFile("/f", {.mode = OpenMode::kCreate});
+  REQUIRE_OK(file);
+  at.disk.FailCall({.calls = SimCall::kWrite, .code = StatusCode::kIoError});
+  REQUIRE_CODE((*file)->Write(0, Bytes(10, 1)), kIoError);
+  // A sync that failed is not made again.
+  at.disk.FailCall({.calls = SimCall::kSync, .code = StatusCode::kNoSpace});
+  REQUIRE_CODE((*file)->Sync(), kNoSpace);
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+  at.disk.FailCall({.calls = SimCall::kInfo, .code = StatusCode::kIoError});
+  REQUIRE_CODE(at.reserve->Fill(), kIoError);
+  REQUIRE_OK(at.reserve->CheckRoom(1));
+}
+
+TEST_CASE("the pieces of the last time are taken over, but those that claim nothing") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->Fill());
+  REQUIRE_OK(at.disk.RemoveFile("/reserve/3"));
+  REQUIRE_OK(at.disk.OpenFile("/reserve/3", {.mode = OpenMode::kCreate}));
+  REQUIRE_OK(at.disk.OpenFile("/reserve/README", {.mode = OpenMode::kCreate}));
+  at.Open();
+  REQUIRE(at.reserve->bytes() == 7 * kPiece);
+  REQUIRE_CODE(at.disk.GetFileInfo("/reserve/3"), kNotFound);
+  REQUIRE_OK(at.disk.GetFileInfo("/reserve/README"));
+  REQUIRE_OK(at.reserve->Fill());
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+}
+
+TEST_CASE("a closed store keeps little of the reserve, but all of it on a full disk") {
+  ReservedDisk at;
+  at.disk.SetCapacity(10'000 * kPage);
+  const uint64_t piece = 1u << 20;
+  auto opened = SpaceReserve::Open(
+      at.disk,
+      {.store = "/", .directory = "/big", .piece_bytes = piece, .pieces = 16, .spare_bytes = kPage});
+  REQUIRE_OK(opened);
+  SpaceReserve& reserve = **opened;
+  REQUIRE_OK(reserve.Fill());
+  REQUIRE(reserve.bytes() == 16 * piece);
+  SECTION("room") {
+    reserve.GiveUpMost();
+    REQUIRE(reserve.bytes() == 4 * piece);
+    REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 4 * piece);
+  }
+  SECTION("full") {
+    at.FillAllBut(0);
+    reserve.GiveUpMost();
+    REQUIRE(reserve.bytes() == 16 * piece);
+  }
+}
+
+TEST_CASE("where space cannot be claimed, the reserve is left free instead") {
+  ReservedDisk at;
+  at.disk.FailCall(
+      {.calls = SimCall::kPreallocate, .code = StatusCode::kUnsupported, .sticky = true});
+  REQUIRE_OK(at.reserve->Fill());
+  REQUIRE(at.reserve->bytes() == 0);
+  REQUIRE(at.disk.ListDirectory("/reserve")->empty());
+  REQUIRE(at.reserve->Usable(43 * kPage) == kPage);
+  SECTION("enough") {
+    at.FillAllBut(42);
+    REQUIRE_OK(at.reserve->Fill());
+  }
+  SECTION("not enough") {
+    at.FillAllBut(41);
+    REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
+  }
+}
+
+TEST_CASE("the reserve is a part of the disk, and at most so much") {
+  const auto small = SpaceReserve::For(400u << 20);
+  REQUIRE(small.pieces * small.piece_bytes <= 25u << 20);
+  REQUIRE(small.pieces * small.piece_bytes >= 24u << 20);
+  REQUIRE(small.spare_bytes == (400u << 20) / 64);
+  const auto large = SpaceReserve::For(uint64_t{1} << 40);
+  REQUIRE(large.pieces * large.piece_bytes == 256u << 20);
+  REQUIRE(large.spare_bytes == 64u << 20);
+  const auto tiny = SpaceReserve::For(1000);
+  REQUIRE(tiny.pieces == 0);
+}
+
+TEST_CASE("many writers share the reserve, and none of it is lost") {
+  ReservedDisk at;
+  ReserveEnv env(at.disk, *at.reserve);
+  REQUIRE_OK(at.reserve->Fill());
+  at.FillAllBut(0);
+  std::atomic<uint64_t> written{0};
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&, i] {
+      auto file = env.OpenFile("/f" + std::to_string(i), {.mode = OpenMode::kCreate});
+      if (!file.ok()) return;
+      for (uint64_t page = 0; page < 20; ++page) {
+        if ((*file)->Write(page * kPage, Bytes(kPage, 1)).ok()) ++written;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  REQUIRE(written == 32);
+  REQUIRE(at.reserve->bytes() == 0);
+}
+
+}  // namespace siltfs::testing
