@@ -1,6 +1,8 @@
 #include "fs/core/make_store.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "chunker/parameters.h"
 #include "fs/core/file_system.h"
@@ -62,6 +64,16 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   return superblock;
 }
 
+// So that a handful of segments, which garbage collection has to copy at a time, is a small part of
+// the disk.
+Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
+  constexpr uint64_t kSegmentsPerDisk = 64;
+  constexpr uint64_t kLeast = 4u << 20;
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace disk, env.GetDiskSpace(store));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      std::bit_floor(disk.total_bytes / kSegmentsPerDisk), kLeast, kMaxSegmentTargetSize));
+}
+
 Status MakeMetadata(Env& env, const std::string& store) {
   const std::string path = MetadataPath(store);
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
@@ -92,6 +104,7 @@ Status MakeStore(Env& env, const MakeStoreOptions& options) {
   // Everything that can be wrong with the options is found before anything is written.
   SILTFS_ASSIGN_OR_RETURN(Superblock superblock, DrawSuperblock(env, options));
   SILTFS_RETURN_IF_ERROR(ClaimDirectory(env, options.path));
+  SILTFS_ASSIGN_OR_RETURN(superblock.segment_bytes, SegmentBytesFor(env, options.path));
   SILTFS_ASSIGN_OR_RETURN(auto lock, env.LockFile(LockPath(options.path)));
   SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));

@@ -18,6 +18,7 @@ namespace {
 // for a collection, and in the background, which has no reason to hurry.
 constexpr uint64_t kLeastDeadPercent = 5;
 constexpr uint64_t kLeastDeadPercentInBackground = 8;
+constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // of the disk that has no room for new data
 // Of the segments that are condemned together, at most, but for one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 // What copying leaves on the disk for metadata and the index, which must be told of it.
@@ -28,7 +29,7 @@ constexpr size_t kMovesPerCommit = 32u << 10;
 // all that is stored.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
-// By so much less it needs to be while nobody uses the store.
+// By so much less it needs to be while nobody uses the store, or can.
 constexpr uint64_t kLessWhenIdle = 16;
 // How long the background rests for each moment that it counts.
 constexpr int kRestPerWork = 3;
@@ -105,6 +106,8 @@ bool GarbageCollector::IsNearlyFull() const {
   const auto space = store_.env.GetDiskSpace(options_.store);
   return space.ok() && space->available_bytes < space->total_bytes / kNearlyFull;
 }
+
+bool GarbageCollector::IsFull() const { return options_.is_full && options_.is_full(); }
 
 bool GarbageCollector::Gone(SegmentId id) const {
   return store_.condemned.Contains(id) || store_.segments.IsRemoved(id);
@@ -228,7 +231,8 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
 // (1 - u) * age / (1 + u) (Rosenblum and Ousterhout, The Design and Implementation of a
 // Log-Structured File System, section 3.5), age in blocks written since.
 GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) const {
-  const uint64_t least = background_ ? kLeastDeadPercentInBackground : kLeastDeadPercent;
+  uint64_t least = background_ ? kLeastDeadPercentInBackground : kLeastDeadPercent;
+  if (IsFull()) least = kLeastDeadPercentWhenFull;
   uint64_t newest = 0;
   for (const Candidate& candidate : all) newest = std::max(newest, candidate.record.last_sequence);
   Candidates worth;
@@ -481,8 +485,8 @@ void GarbageCollector::Work(const std::function<uint64_t()>& released) {
     const uint64_t now = released();
     const uint64_t enough =
         std::max(kSegmentsReleased * options_.segment_bytes, stored / kShareReleased);
-    const bool idle = store_.recompressor.IsQuiet();
-    if (now - collected < (idle ? enough / kLessWhenIdle : enough)) continue;
+    const bool soon = store_.recompressor.IsQuiet() || IsFull();
+    if (now - collected < (soon ? enough / kLessWhenIdle : enough)) continue;
     GarbageOutcome outcome;
     Status done;
     {

@@ -85,6 +85,7 @@ class GarbageCollector {
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // told of damage; may be empty
     std::function<uint64_t()> reserve_bytes;         // that copies may draw on; may be empty
+    std::function<bool()> is_full;  // nothing new is accepted for want of space; may be empty
     // In the background: no more than this is read and written in a second (0: as much as it can).
     uint64_t bytes_per_second = 32u << 20;
     std::chrono::nanoseconds poll{std::chrono::seconds(5)};
@@ -162,6 +163,7 @@ class GarbageCollector {
   // In the background; longer while the store is in use, unless the disk is nearly full.
   void Rest(std::chrono::nanoseconds pause) SILTFS_EXCLUDES(mutex_);
   bool IsNearlyFull() const;
+  bool IsFull() const;
 
   const Store store_;
   const Options options_;

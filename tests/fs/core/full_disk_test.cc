@@ -1,0 +1,309 @@
+// A disk that is full to the last byte, by the store itself and by its neighbours: what is new is
+// refused, what was acknowledged stays, and deleting goes on and gives the space back.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "fs/check/check_store.h"
+#include "fs/core/store_layout.h"
+#include "store/env/files.h"
+#include "store/env/space_reserve.h"
+#include "store/env/sim_env.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kDiskBytes = 96u << 20;
+constexpr size_t kFileBytes = 300'000;
+const std::string kStore = "/store";
+const std::string kNeighbour = "/neighbour";
+
+struct FullDisk {
+  explicit FullDisk(uint64_t seed = 1) : disk(std::make_unique<SimEnv>(seed)) {
+    disk->SetCapacity(kDiskBytes);
+    MakeStoreOptions options;
+    options.path = kStore;
+    REQUIRE_OK(MakeStore(*disk, options));
+    Open();
+  }
+  void Open() {
+    FileSystemOptions options;
+    options.store = kStore;
+    options.keep_reserve = true;
+    options.commit_interval = std::chrono::hours(1);
+    auto opened = FileSystem::Open(*disk, options);
+    REQUIRE_OK(opened);
+    fs = std::move(*opened);
+  }
+  void Close() {
+    REQUIRE_OK(fs->Close());
+    fs.reset();
+  }
+  // As after the power went: what was synced is there.
+  void Crash(uint64_t seed) {
+    fs.reset();
+    disk->PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
+    Open();
+  }
+  uint64_t Available() const {
+    const auto space = disk->GetDiskSpace("/");
+    REQUIRE_OK(space);
+    return space->available_bytes;
+  }
+  uint64_t ReserveBytes() const {
+    const auto stats = fs->GetStats();
+    REQUIRE_OK(stats);
+    return stats->reserve_bytes;
+  }
+  // Writes a new file and syncs it; known from then on.
+  Status TryWrite(const std::string& name, size_t size = kFileBytes) {
+    Bytes content = RandomBytes(std::hash<std::string>()(name), size);
+    auto created = fs->CreateFile(kRootInode, name, 0644, kCaller);
+    if (!created.ok()) return std::move(created).status();
+    fs->Forget(created->inode, 1);
+    Status written;
+    constexpr size_t kPiece = 128u << 10;
+    for (size_t at = 0; at < size && written.ok(); at += kPiece) {
+      written = fs->Write(created->inode, at,
+                          ByteView(content).subspan(at, std::min(kPiece, size - at)));
+    }
+    if (written.ok()) written = fs->Fsync(created->inode);
+    fs->ReleaseFile(created->inode);
+    if (written.ok()) {
+      synced[name] = std::move(content);
+    } else if (written.Is(StatusCode::kNoSpace)) {
+      REQUIRE_OK(fs->Unlink(kRootInode, name));
+    }
+    return written;
+  }
+  // Until the store takes nothing more.
+  void Fill(const std::string& prefix) {
+    for (int i = 0;; ++i) {
+      const Status written = TryWrite(fmt::format("{} {}", prefix, i));
+      if (written.ok()) continue;
+      REQUIRE_CODE(written, kNoSpace);
+      return;
+    }
+  }
+  // Not a byte is left.
+  void FillByNeighbour() {
+    auto file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kCreate});
+    if (file.status().Is(StatusCode::kAlreadyExists))
+      file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(*(*file)->Size(), Bytes(Available(), 1)));
+    REQUIRE(Available() == 0);
+  }
+  void Delete(const std::string& name) {
+    REQUIRE_OK(fs->Unlink(kRootInode, name));
+    synced.erase(name);
+  }
+  void RequireSynced() const {
+    for (const auto& [name, content] : synced) {
+      INFO(name);
+      const auto inode = Resolve(*fs, name);
+      REQUIRE_OK(inode);
+      const auto read = ReadFile(*fs, *inode);
+      REQUIRE_OK(read);
+      REQUIRE(*read == content);
+    }
+  }
+  void RequireSound() const {
+    CheckOptions options;
+    options.store = kStore;
+    options.data = true;
+    std::vector<std::string> findings;
+    options.on_finding = [&findings](const Finding& finding) { findings.push_back(finding.code); };
+    REQUIRE_OK(CheckStore(*disk, options));
+    REQUIRE(findings == std::vector<std::string>{});
+  }
+
+  std::unique_ptr<SimEnv> disk;
+  std::unique_ptr<FileSystem> fs;
+  std::map<std::string, Bytes> synced;
+};
+
+struct FilledDisk : FullDisk {
+  FilledDisk() {
+    Fill("file");
+    FillByNeighbour();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("most of a disk can be filled, and the reserve is not touched for it") {
+  FullDisk at;
+  const uint64_t reserve = at.ReserveBytes();
+  CHECK(reserve > kDiskBytes / 20);
+  at.Fill("file");
+  CHECK(at.ReserveBytes() == reserve);
+  CHECK(at.fs->GetStats()->stored_bytes > kDiskBytes / 10 * 8);
+  CHECK(at.fs->GetSpace()->available_bytes == 0);
+  CHECK(at.fs->NearlyFull());
+  at.RequireSynced();
+  at.Close();
+  at.RequireSound();
+}
+
+TEST_CASE("on a full disk all that is new is refused, and nothing of it is there") {
+  FilledDisk at;
+  FileSystem& fs = *at.fs;
+  const InodeNumber file = *Resolve(fs, "file 0");
+  const auto names = ListNames(fs, kRootInode);
+  CHECK(fs.GetSpace()->available_bytes == 0);
+  REQUIRE_CODE(fs.Write(file, 0, Bytes(10, 1)), kNoSpace);
+  REQUIRE_CODE(fs.Write(file, kFileBytes, Bytes(10, 1)), kNoSpace);
+  REQUIRE_CODE(fs.CreateFile(kRootInode, "new", 0644, kCaller), kNoSpace);
+  REQUIRE_CODE(fs.MakeNode(kRootInode, "new", 0100644, 0, kCaller), kNoSpace);
+  REQUIRE_CODE(fs.MakeDirectory(kRootInode, "new", 0755, kCaller), kNoSpace);
+  REQUIRE_CODE(fs.MakeSymlink(kRootInode, "new", "to", kCaller), kNoSpace);
+  REQUIRE_CODE(fs.MakeTemporaryFile(kRootInode, 0644, kCaller), kNoSpace);
+  REQUIRE_CODE(fs.Link(file, kRootInode, "new"), kNoSpace);
+  REQUIRE_CODE(fs.SetXattr(file, "user.a", "b", XattrMode::kSet), kNoSpace);
+  REQUIRE_CODE(fs.CopyRange(file, 0, *Resolve(fs, "file 1"), 0, 1000), kNoSpace);
+  REQUIRE_CODE(fs.Allocate(file, AllocateMode::kReserve, 0, kFileBytes + 1, false), kNoSpace);
+  CHECK(ListNames(fs, kRootInode) == names);
+  at.RequireSynced();
+}
+
+TEST_CASE("on a full disk names change, files shrink and go, and commits are durable") {
+  FilledDisk at;
+  FileSystem& fs = *at.fs;
+  REQUIRE_OK(fs.Rename(kRootInode, "file 0", kRootInode, "renamed", RenameMode::kReplace));
+  at.synced["renamed"] = at.synced["file 0"];
+  at.synced.erase("file 0");
+  AttributeChange mode;
+  mode.mode = 0600;
+  REQUIRE_OK(fs.SetAttributes(*Resolve(fs, "file 1"), mode));
+  AttributeChange size;
+  size.size = 123'456;
+  REQUIRE_OK(fs.SetAttributes(*Resolve(fs, "file 2"), size));
+  at.synced["file 2"].resize(123'456);
+  at.Delete("file 3");
+  REQUIRE_OK(fs.SyncAll());
+  at.RequireSynced();
+  at.Crash(7);  // and the disk is as full as before
+  at.RequireSynced();
+  CHECK(at.fs->GetAttributes(*Resolve(*at.fs, "file 1"))->mode % 01000 == 0600);
+  REQUIRE_CODE(Resolve(*at.fs, "file 3"), kNotFound);
+  at.Close();
+  at.RequireSound();
+}
+
+TEST_CASE("what is deleted from a full disk can be collected and written to at once") {
+  FilledDisk at;
+  const auto reserve = SpaceReserve::For(kDiskBytes);
+  const uint64_t whole = reserve.pieces * reserve.piece_bytes;
+  for (int i = 0; i < 120; ++i) at.Delete(fmt::format("file {}", i * 2));
+  REQUIRE_OK(at.fs->SyncAll());
+  const auto collected = at.fs->CollectGarbage(false);
+  REQUIRE_OK(collected);
+  CHECK(collected->bytes_freed > 30'000'000);
+  // The reserve first, then whoever writes.
+  CHECK(at.ReserveBytes() == whole);
+  CHECK(at.fs->GetSpace()->available_bytes > 10'000'000);
+  at.RequireSynced();
+  REQUIRE_OK(at.TryWrite("more"));
+  at.Fill("again");
+  at.FillByNeighbour();
+  at.RequireSynced();
+  at.Close();
+  at.RequireSound();
+  at.Open();
+  at.RequireSynced();
+}
+
+TEST_CASE("a little that was deleted is collected where there is no room for anything new") {
+  FilledDisk at;
+  // Some 2 of a hundred of each segment: not worth it on a disk with room.
+  for (int i = 0; i < 200; i += 50) at.Delete(fmt::format("file {}", i));
+  REQUIRE_OK(at.fs->SyncAll());
+  const auto collected = at.fs->CollectGarbage(false);
+  REQUIRE_OK(collected);
+  CHECK(collected->bytes_freed > 900'000);
+  at.RequireSynced();
+}
+
+TEST_CASE("a mount of a store that was closed while there was room finds the disk full") {
+  FullDisk at;
+  for (int i = 0; i < 40; ++i) REQUIRE_OK(at.TryWrite(fmt::format("file {}", i)));
+  at.Close();
+  CHECK(*SpaceReserve::BytesIn(*at.disk, ReservePath(kStore)) >= 4u << 20);
+  CHECK(*SpaceReserve::BytesIn(*at.disk, ReservePath(kStore)) < 5u << 20);
+  at.FillByNeighbour();
+  at.Open();
+  at.RequireSynced();
+  REQUIRE_CODE(at.TryWrite("new"), kNoSpace);
+  for (int i = 0; i < 40; i += 2) at.Delete(fmt::format("file {}", i));
+  REQUIRE_OK(at.fs->SyncAll());
+  REQUIRE_OK(at.fs->CollectGarbage(false));
+  REQUIRE_OK(at.TryWrite("new", 1000));
+  at.RequireSynced();
+  at.Close();
+  at.RequireSound();
+}
+
+TEST_CASE("whenever the power goes on a full disk, what was synced is there") {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    FullDisk at(seed);
+    at.Fill("file");
+    if (seed % 2 == 0) at.FillByNeighbour();
+    for (int i = 0; i < 100; ++i) at.Delete(fmt::format("file {}", i * 2 + 1));
+    REQUIRE_OK(at.fs->SyncAll());
+    at.disk->CutAtCall(seed * seed * 3);
+    at.fs->CollectGarbage(false).status().IgnoreError("the power goes in it, or behind it");
+    at.fs.reset();
+    at.disk->Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
+    at.Open();
+    at.RequireSynced();
+    REQUIRE_OK(at.fs->CollectGarbage(false));
+    at.RequireSynced();
+    REQUIRE_OK(at.TryWrite("new"));
+    at.Close();
+    at.RequireSound();
+  }
+}
+
+TEST_CASE("a disk that fails is not taken for a full one") {
+  FullDisk at;
+  REQUIRE_OK(at.TryWrite("file"));
+  const uint64_t reserve = at.ReserveBytes();
+  at.disk->FailCall({.calls = SimCall::kWrite, .code = StatusCode::kIoError, .path_part = ".seg"});
+  const Status failed = at.TryWrite("more");
+  REQUIRE_CODE(failed, kReadOnly);
+  CHECK(failed.cause().find("a fault was injected") != std::string_view::npos);
+  CHECK(at.ReserveBytes() == reserve);
+  at.RequireSynced();
+}
+
+TEST_CASE("what was accepted before others filled the disk is kept, even without a reserve") {
+  FullDisk at;
+  REQUIRE_OK(at.TryWrite("file"));
+  auto created = at.fs->CreateFile(kRootInode, "waiting", 0644, kCaller);
+  REQUIRE_OK(created);
+  const Bytes content = RandomBytes(99, kFileBytes);
+  REQUIRE_OK(at.fs->Write(created->inode, 0, content));
+  // Somebody else takes the reserve as it is given up.
+  for (const DirectoryEntry& piece : *at.disk->ListDirectory(ReservePath(kStore)))
+    REQUIRE_OK(at.disk->RemoveFile(JoinPath(ReservePath(kStore), piece.name)));
+  at.FillByNeighbour();
+  REQUIRE_CODE(at.fs->Fsync(created->inode), kNoSpace);
+  REQUIRE_CODE(at.fs->Fsync(created->inode), kNoSpace);
+  at.RequireSynced();
+  const auto read = ReadFile(*at.fs, created->inode);
+  REQUIRE_OK(read);
+  CHECK(*read == content);
+  REQUIRE_OK(at.disk->RemoveFile(kNeighbour));
+  REQUIRE_OK(at.fs->Fsync(created->inode));
+  at.synced["waiting"] = content;
+  at.fs->ReleaseFile(created->inode);
+  at.fs->Forget(created->inode, 1);
+  at.Crash(3);
+  at.RequireSynced();
+}
+
+}  // namespace siltfs::testing
