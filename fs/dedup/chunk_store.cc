@@ -255,7 +255,6 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
   settle.quiet = options.settle_after;
-  settle.piece_bytes = superblock.block_plain_bytes;
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
 
@@ -571,7 +570,9 @@ ChunkStoreTotals ChunkStore::totals() const {
 }
 
 void ChunkStore::WaitUntilSealed() {
-  if (parts_->log) parts_->log->WaitUntilSealed();
+  if (!parts_->log) return;
+  parts_->pipeline->Flush().IgnoreError("the commit that follows meets it, too");
+  parts_->log->WaitUntilSealed();
 }
 
 Result<SettleOutcome> ChunkStore::Settle() {

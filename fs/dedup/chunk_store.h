@@ -154,6 +154,8 @@ class ChunkStore : public CommitParticipant, public NodeStore {
 
   // Recompression of what was put (recompressor.h): superblock.compression is what segments settle
   // at. What is sealed is settled once its record is committed.
+  // Returns when every segment is sealed that what was put before the call has filled, or when that
+  // fails, on a full disk for one: as the next commit will.
   void WaitUntilSealed();
   Result<SettleOutcome> Settle();
   // Settles in the background from now on, whenever nothing is being put or read.

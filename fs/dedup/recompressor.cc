@@ -104,7 +104,7 @@ void Recompressor::Drop(SegmentId id) {
 Result<SettleOutcome> Recompressor::Settle() {
   SettleOutcome outcome;
   const Prepare prepare = [this](SegmentId id) {
-    return PrepareSegment(id, [this] { return CheckRunning(); });
+    return PrepareSegment(id, [this](uint64_t) { return CheckRunning(); });
   };
   CountCallers(1);
   const Status passed = Pass(prepare, outcome);
@@ -257,14 +257,23 @@ bool Recompressor::IsQuiet() const {
   return env_.MonotonicNanoseconds() - last_use_ >= options_.quiet.count();
 }
 
-Status Recompressor::PaceInBackground() {
+void Recompressor::WaitAtMost(std::chrono::nanoseconds time) {
+  if (options_.wait) return options_.wait(wakes_, mutex_, time);
+  wakes_.WaitFor(mutex_, time);
+}
+
+Status Recompressor::PaceInBackground(uint64_t plain_bytes) {
+  int64_t rested = env_.MonotonicNanoseconds();
+  if (options_.bytes_per_second > 0)
+    rested += static_cast<int64_t>(1'000'000'000 * plain_bytes / options_.bytes_per_second);
   MutexLock lock(mutex_);
-  if (options_.bytes_per_second > 0 && !Unwanted()) {
-    wakes_.WaitFor(mutex_, std::chrono::nanoseconds(1'000'000'000 * options_.piece_bytes /
-                                                    options_.bytes_per_second));
+  while (!Unwanted()) {
+    // What wakes it, a segment that was added for one, does not shorten its rest.
+    const int64_t rest = rested - env_.MonotonicNanoseconds();
+    if (rest <= 0 && IsQuiet()) return Status::Ok();
+    WaitAtMost(rest > 0 ? std::chrono::nanoseconds(rest) : kPoll);
   }
-  while (!Unwanted() && !IsQuiet()) wakes_.WaitFor(mutex_, kPoll);
-  return Unwanted() ? Interrupted(options_.store) : Status::Ok();
+  return Interrupted(options_.store);
 }
 
 void Recompressor::Work() {
@@ -273,7 +282,8 @@ void Recompressor::Work() {
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
     const auto work = [&] {
-      prepared.emplace(PrepareSegment(id, [this] { return PaceInBackground(); }));
+      prepared.emplace(
+          PrepareSegment(id, [this](uint64_t bytes) { return PaceInBackground(bytes); }));
     };
     try {
       std::thread([&work] {
@@ -291,7 +301,7 @@ void Recompressor::Work() {
       MutexLock lock(mutex_);
       while (candidates_.empty() && !stopping_) wakes_.Wait(mutex_);
       const auto poll = std::min<std::chrono::nanoseconds>(kPoll, options_.quiet + kShortest);
-      if (!stopping_) wakes_.WaitFor(mutex_, poll);
+      if (!stopping_) WaitAtMost(poll);
       if (stopping_) return;
       if (candidates_.empty() || Unwanted() || !IsQuiet() ||
           env_.MonotonicNanoseconds() < not_before)

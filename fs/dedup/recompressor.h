@@ -63,12 +63,14 @@ class Recompressor {
     std::function<void(const std::string&)> report;  // told of damage; may be empty
     // A segment of which this is so is left alone, now. May be empty.
     std::function<bool(SegmentId)> is_condemned = {};
-    // Of the thread in the background: how long nothing must have been put or read,
-    // and how much it reads
-    // and writes in a second (plain bytes; 0: as much as it can) in pieces of `piece_bytes`.
+    // Of the thread in the background: how long nothing must have been put or read, and how much it
+    // reads in a second, of old files and new ones (plain bytes; 0: as much as it can). It rests
+    // after each block.
     std::chrono::nanoseconds quiet{std::chrono::seconds(5)};
     uint64_t bytes_per_second = 32u << 20;
-    uint64_t piece_bytes = 128u << 10;
+    // How it waits, `at_most` so long or until `wakes` is notified, with `mutex` held as a
+    // condition variable wants it. Empty: by the machine's clock; tests have Env's alone.
+    std::function<void(CondVar& wakes, Mutex& mutex, std::chrono::nanoseconds at_most)> wait = {};
   };
   // All must outlive it.
   Recompressor(Env& env, ChunkIndex& index, SegmentLog& log, SegmentCache& segments,
@@ -106,7 +108,7 @@ class Recompressor {
   uint64_t settled_bytes() const { return settled_bytes_; }
 
  private:
-  using Pace = std::function<Status()>;
+  using Pace = std::function<Status(uint64_t plain_bytes)>;
   struct Candidate {
     SegmentId id = kNoSegment;
     SegmentRecord record;
@@ -140,7 +142,9 @@ class Recompressor {
   // Whether the background ends what it is about: with its pauses it must not keep Settle waiting.
   bool Unwanted() const SILTFS_REQUIRES(mutex_) { return stopping_ || callers_ > 0; }
   void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
-  Status PaceInBackground() SILTFS_EXCLUDES(mutex_);
+  // Rests from having read so much, then for as long as the store is at work.
+  Status PaceInBackground(uint64_t plain_bytes) SILTFS_EXCLUDES(mutex_);
+  void WaitAtMost(std::chrono::nanoseconds time) SILTFS_REQUIRES(mutex_);
 
   Env& env_;
   ChunkIndex& index_;

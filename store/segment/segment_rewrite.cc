@@ -35,7 +35,9 @@ class Rewrite {
   Result<PreparedRewrite> Run();
 
  private:
-  Status Pace() const { return options_.pace ? options_.pace() : Status::Ok(); }
+  Status Pace(uint64_t plain_bytes) const {
+    return options_.pace ? options_.pace(plain_bytes) : Status::Ok();
+  }
   Status OpenOld();
   Status CreateNew();
   // The old segment's block of this number, which is where and what the footer says.
@@ -172,10 +174,11 @@ Status Rewrite::CopyBlocks() {
   if (old_footer_.blocks.front() != BlockPlace{kSegmentHeaderSize, 0}) {
     return Damaged(old_->path(), kSegmentHeaderSize, "the footer has no block at the beginning");
   }
+  SILTFS_RETURN_IF_ERROR(Pace(0));
   for (size_t i = 0; i < old_footer_.blocks.size(); ++i) {
-    SILTFS_RETURN_IF_ERROR(Pace());
     SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, ReadOld(i));
     SILTFS_RETURN_IF_ERROR(Take(*block));
+    SILTFS_RETURN_IF_ERROR(Pace(block->plain().size()));
   }
   return WriteBlock();
 }
@@ -203,16 +206,15 @@ Status Rewrite::ReadBack() const {
                           footer.blocks == footer_.blocks && footer.chunks == footer_.chunks;
   if (!as_written) return Damaged(reader->path(), end_, "was read back otherwise than written");
   for (size_t i = 0; i < footer.blocks.size(); ++i) {
-    SILTFS_RETURN_IF_ERROR(Pace());
     const uint32_t offset = footer.blocks[i].block_offset;
     const uint64_t end = i + 1 < footer.blocks.size() ? footer.blocks[i + 1].block_offset : end_;
     SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, reader->ReadBlock(offset, end - offset));
     const std::string head = EncodeBlockHead(block->head(), identity_);
-    if (Checksum(AsBytes(head)) == written_[i].head_checksum &&
-        Checksum(block->plain()) == written_[i].plain_checksum) {
-      continue;
+    if (Checksum(AsBytes(head)) != written_[i].head_checksum ||
+        Checksum(block->plain()) != written_[i].plain_checksum) {
+      return Damaged(reader->path(), offset, "the block was read back otherwise than written");
     }
-    return Damaged(reader->path(), offset, "the block was read back otherwise than written");
+    SILTFS_RETURN_IF_ERROR(Pace(block->plain().size()));
   }
   return Status::Ok();
 }

@@ -30,9 +30,10 @@ struct RewriteOptions {
   Compression compression;
   // Blocks are merged until they hold this much; none is ever split.
   uint32_t block_plain_bytes = 512U << 10;
-  // Called before each block is read, of the old file and of the new one. A failure ends the
-  // rewrite, which leaves nothing behind. May wait. May be empty.
-  std::function<Status()> pace = {};
+  // Called with 0 before the first block is read, and after each block of the old file and of the
+  // new one with the plain bytes it holds. A failure ends the rewrite, which leaves nothing behind.
+  // May wait. May be empty.
+  std::function<Status(uint64_t plain_bytes)> pace = {};
 };
 
 struct PreparedRewrite {

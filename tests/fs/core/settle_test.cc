@@ -1,7 +1,9 @@
 // Recompression of sealed segments, as a user of the file system meets it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -17,6 +19,46 @@
 namespace siltfs::testing {
 namespace {
 
+// Its clock for intervals stands still, and knows how often each thread has looked at it.
+class StillEnv : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+  int64_t MonotonicNanoseconds() override {
+    MutexLock lock(mutex_);
+    ++looks_[std::this_thread::get_id()];
+    return now_;
+  }
+  void Advance(std::chrono::nanoseconds time) {
+    MutexLock lock(mutex_);
+    now_ += time.count();
+  }
+  // Returns when a segment's new file was begun, or when some thread has looked so often from now
+  // on. True: it was.
+  bool BeginsWithin(uint64_t looks) {
+    {
+      MutexLock lock(mutex_);
+      looks_.clear();
+    }
+    while (Count(Call::kChange, ".seg.new") == 0) {
+      if (MostLooks() >= looks) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+ private:
+  uint64_t MostLooks() {
+    MutexLock lock(mutex_);
+    uint64_t most = 0;
+    for (const auto& [thread, looks] : looks_) most = std::max(most, looks);
+    return most;
+  }
+
+  Mutex mutex_;
+  int64_t now_ SILTFS_GUARDED_BY(mutex_) = 0;
+  std::map<std::thread::id, uint64_t> looks_ SILTFS_GUARDED_BY(mutex_);
+};
+
 // What may be in the segment that is being written, of 64 KiB: blocks begin before its end.
 constexpr uint64_t kMostUnsealed = (64u << 10) + (192u << 10);
 
@@ -25,6 +67,11 @@ struct SettleOnDisk : TemporaryDirectory, SettleStore {
 
   explicit SettleOnDisk(uint32_t segment_bytes = 64u << 10, int compression_level = 3)
       : SettleOnDisk(std::make_unique<FaultEnv>(NewPosixEnv()), segment_bytes, compression_level) {}
+  explicit SettleOnDisk(std::unique_ptr<FaultEnv> made, uint32_t segment_bytes = 64u << 10,
+                        int compression_level = 3)
+      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes,
+                    compression_level),
+        fault_env(std::move(made)) {}
 
   FileSystem& Begin() {
     auto opened = Open(env);
@@ -52,13 +99,6 @@ struct SettleOnDisk : TemporaryDirectory, SettleStore {
     return *stats;
   }
 
- private:
-  SettleOnDisk(std::unique_ptr<FaultEnv> made, uint32_t segment_bytes, int compression_level)
-      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes,
-                    compression_level),
-        fault_env(std::move(made)) {}
-
- public:
   std::unique_ptr<FaultEnv> fault_env;
   std::unique_ptr<FileSystem> fs;
 };
@@ -305,6 +345,41 @@ TEST_CASE("segments are settled in the background when nothing is written") {
   store.End();
   store.RequireSound(store.env);
   store.RequireFigures(store.env);
+}
+
+TEST_CASE("what is written or read puts the background off, for as long as the mount was told") {
+  using namespace std::chrono_literals;
+  // Who begins has looked twice before.
+  constexpr uint64_t kMore = 4;
+  constexpr uint64_t kManyMore = 10;
+  const bool written = GENERATE(false, true);
+  INFO((written ? "written" : "read"));
+  auto made = std::make_unique<StillEnv>(NewPosixEnv());
+  StillEnv& still = *made;
+  SettleOnDisk store(std::move(made));
+  store.WriteFiles(store.Begin(), 1, 20);
+  store.End();
+  store.BeginInBackground(/*after=*/10ms);
+  const uint64_t awaiting = store.Stats().awaiting_recompression_bytes;
+  for (uint64_t use = 0; use < 5; ++use) {
+    still.Advance(9ms);
+    if (written) {
+      store.WriteFiles(*store.fs, 100 + use, 1);
+    } else {
+      store.RequireFiles(*store.fs);
+    }
+    still.Advance(9ms);
+    REQUIRE_FALSE(still.BeginsWithin(kMore));
+  }
+  still.Advance(1ms);
+  REQUIRE(still.BeginsWithin(kManyMore));
+  CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
+  while (store.Stats().awaiting_recompression_bytes >= awaiting) {
+    still.Advance(1ms);
+    std::this_thread::yield();
+  }
+  store.End();
+  store.RequireSound(store.env);
 }
 
 TEST_CASE("an unmount does not wait for the background") {

@@ -136,4 +136,31 @@ TEST_CASE("a device that fails under many threads leaves none of them waiting") 
   }
 }
 
+TEST_CASE("who waits until what was put is sealed waits for what is on its way, too") {
+  StoreUnderTest store;
+  store.Open();
+  // Nothing gets beyond the first block until it is let go.
+  store.index().HoldPuts();
+  PutMany(store.chunks(), 1, 100);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> ended{false};
+  uint64_t stored = 0;
+  std::thread waits([&] {
+    begun = true;
+    store.chunks().WaitUntilSealed();
+    stored = store.chunks().totals().stored_bytes;
+    ended = true;
+  });
+  while (!begun) std::this_thread::yield();
+  for (int i = 0; i < 10'000 && !ended; ++i) std::this_thread::yield();
+  store.index().LetPutsGo();
+  waits.join();
+  CHECK(stored > 200'000);
+  store.Commit();
+  size_t sealed = 0;
+  for (const auto& [id, record] : store.committed().segments) sealed += record.sealed ? 1 : 0;
+  CHECK(sealed > 1);
+  CHECK(sealed + 1 == store.committed().segments.size());
+}
+
 }  // namespace siltfs::testing

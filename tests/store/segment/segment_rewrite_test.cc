@@ -219,7 +219,7 @@ TEST_CASE("A rewrite that is stopped leaves nothing behind, wherever it was") {
   for (int stop_at = 0;; ++stop_at) {
     steps = 0;
     RewriteOptions options{.compression = kZstd3, .block_plain_bytes = 2500};
-    options.pace = [&] {
+    options.pace = [&](uint64_t) {
       return steps++ == stop_at ? Status(StatusCode::kInterrupted, "stop") : Status::Ok();
     };
     const auto prepared = store.Prepare(options);
@@ -228,7 +228,20 @@ TEST_CASE("A rewrite that is stopped leaves nothing behind, wherever it was") {
     REQUIRE_FALSE(store.HasTemporary());
     REQUIRE(store.FileBytes(kId) == store.bytes);
   }
-  CHECK(steps == 7 + 3);  // each block of the old file, and of the new one
+  CHECK(steps == 1 + 7 + 3);  // each block of the old file, and of the new one
+}
+
+TEST_CASE("A rewrite tells how much it has read, of the old file and of the new one") {
+  Sealed store(kSevenBlocks);
+  std::vector<uint64_t> told;
+  const auto prepared =
+      store.Prepare({.compression = kZstd3, .block_plain_bytes = 2500, .pace = [&](uint64_t bytes) {
+                       told.push_back(bytes);
+                       return Status::Ok();
+                     }});
+  REQUIRE_OK(prepared);
+  CHECK(told == std::vector<uint64_t>{0, 1100, 1000, 1101, 1200, 1400, 1024, 50,  // old
+                                      3201, 2600, 1074});                         // new
 }
 
 TEST_CASE("A prepared rewrite can be discarded, and what a crash has left is in nobody's way") {

@@ -1,0 +1,448 @@
+// When the background settles, how fast, and for whom it makes way. Time passes only when a test
+// says so: the device's clock stands still, and the thread waits until it is woken.
+#include "fs/dedup/recompressor.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/schema.h"
+#include "index/open_index.h"
+#include "store/env/process.h"
+#include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_writer.h"
+#include "tests/fs/dedup/store_under_test.h"
+#include "tests/support/catch.h"
+#include "tests/support/fault_env.h"
+
+namespace siltfs::testing {
+namespace {
+
+using std::chrono::nanoseconds;
+
+const std::string kStore = "/store";
+constexpr StoreUuid kUuid{{1, 2, 3}};
+constexpr nanoseconds kQuiet = std::chrono::seconds(5);
+constexpr nanoseconds kInstant{1};
+constexpr SegmentId kSegments = 3;
+constexpr uint64_t kBytesPerSecond = 1u << 20;
+// The blocks of each segment, and what becomes of them, in KiB.
+constexpr uint32_t kSettledKiB = 128;
+const std::vector<uint32_t> kBlocksKiB = {16, 64, 48, 128, 32};
+const std::vector<uint32_t> kSettledBlocksKiB = {128, 128, 32};
+
+// What the machine gives a thread.
+struct Priority {
+  int policy = 0;
+  int io_class = 0;
+
+  auto operator<=>(const Priority&) const = default;
+};
+
+Priority PriorityHere() {
+  constexpr int kThisThread = 0;
+  constexpr int kWhoProcess = 1;
+  constexpr int kClassShift = 13;
+  const auto io = syscall(SYS_ioprio_get, kWhoProcess, kThisThread);
+  return {sched_getscheduler(kThisThread), static_cast<int>(io >> kClassShift)};
+}
+
+// What the machine gives a thread that asks for no more than what is left.
+Priority IdlePriority() {
+  Priority idle;
+  std::thread([&idle] {
+    RunWhenIdle();
+    idle = PriorityHere();
+  }).join();
+  return idle;
+}
+
+// Knows at which priority segments were read.
+class PriorityEnv : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+
+  std::set<Priority> TakeReaders() {
+    MutexLock lock(mutex_);
+    return std::exchange(readers_, {});
+  }
+  Status Note(Call call, const std::string& path) const override {
+    if (call == Call::kRead && path.find(".seg") != std::string::npos) {
+      MutexLock lock(mutex_);
+      readers_.insert(PriorityHere());
+    }
+    return FaultEnv::Note(call, path);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  mutable std::set<Priority> readers_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// The recompressor's thread, in the hand of the test.
+class Hand {
+ public:
+  Hand(SimEnv& device, size_t segments) : device_(device), segments_(segments) {}
+
+  // --- what the recompressor calls
+
+  // It holds `mutex`, as Recompressor::Options::wait says.
+  void Wait(CondVar& wakes, Mutex& mutex, nanoseconds at_most) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+    bool flies = false;
+    {
+      MutexLock lock(mutex_);
+      waits_.push_back(at_most);
+      wakes_ = &wakes;
+      waits_on_ = &mutex;
+      flies = time_flies_;
+      changed_.NotifyAll();
+    }
+    if (!flies) return wakes.Wait(mutex);
+    device_.AdvanceClock(at_most.count());
+    wakes.WaitFor(mutex, kInstant);  // lets others have the mutex
+  }
+  Status WriteThrough(const std::vector<Mutation>& mutations) {
+    MutexLock lock(mutex_);
+    writers_.insert(PriorityHere());
+    for (const Mutation& mutation : mutations) {
+      const auto id = ParseSegmentKey(mutation.key);
+      if (id) settled_.emplace_back(*id, std::this_thread::get_id());
+    }
+    changed_.NotifyAll();
+    return Status::Ok();
+  }
+  // A segment is damaged, which none should be.
+  void NoteLeft() {
+    MutexLock lock(mutex_);
+    ++left_;
+    changed_.NotifyAll();
+  }
+
+  // --- what the test does
+
+  // Returns when the thread waits once more than before the last Elapse or Expect. False: it is
+  // done with all there is.
+  bool Await() {
+    MutexLock lock(mutex_);
+    while (waits_.size() == seen_ && settled_.size() + left_ < segments_) changed_.Wait(mutex_);
+    return waits_.size() > seen_;
+  }
+  // So long passes while the thread waits, which it learns then.
+  void Elapse(nanoseconds time) {
+    const auto [wakes, waits_on] = Expect();
+    MutexLock waiting(*waits_on);
+    {
+      MutexLock lock(mutex_);
+      seen_ = waits_.size();
+    }
+    device_.AdvanceClock(time.count());
+    wakes->NotifyAll();
+  }
+  // Await waits for what is to come.
+  std::pair<CondVar*, Mutex*> Expect() {
+    MutexLock lock(mutex_);
+    seen_ = waits_.size();
+    return {wakes_, waits_on_};
+  }
+  // From now on no wait takes any time, but the clock moves on by it.
+  void LetTimeFly() {
+    MutexLock lock(mutex_);
+    time_flies_ = true;
+  }
+
+  size_t waits() {
+    MutexLock lock(mutex_);
+    return waits_.size();
+  }
+  // For how long the thread was to wait the last time.
+  nanoseconds last_wait() {
+    MutexLock lock(mutex_);
+    return waits_.back();
+  }
+  // In order, with who has settled it.
+  std::vector<std::pair<SegmentId, std::thread::id>> settled() {
+    MutexLock lock(mutex_);
+    return settled_;
+  }
+  std::set<Priority> TakeWriters() {
+    MutexLock lock(mutex_);
+    return std::exchange(writers_, {});
+  }
+
+ private:
+  SimEnv& device_;
+  const size_t segments_;
+  Mutex mutex_;  // comes behind the recompressor's
+  CondVar changed_;
+  bool time_flies_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::vector<nanoseconds> waits_ SILTFS_GUARDED_BY(mutex_);
+  size_t seen_ SILTFS_GUARDED_BY(mutex_) = 0;
+  CondVar* wakes_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  Mutex* waits_on_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  std::vector<std::pair<SegmentId, std::thread::id>> settled_ SILTFS_GUARDED_BY(mutex_);
+  size_t left_ SILTFS_GUARDED_BY(mutex_) = 0;
+  std::set<Priority> writers_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// Three sealed segments that await recompression, which makes them much smaller.
+struct Settling {
+  explicit Settling(uint64_t bytes_per_second = kBytesPerSecond) {
+    REQUIRE_OK(env.CreateDirectory(kStore));
+    REQUIRE_OK(env.CreateDirectory(kStore + "/index"));
+    REQUIRE_OK(CreateSegmentsDirectory(env, kStore));
+    for (SegmentId id = 1; id <= kSegments; ++id) MakeSegment(id);
+    auto opened = OpenIndex(env, {.engine = IndexEngine::kMap, .directory = kStore + "/index"});
+    REQUIRE_OK(opened);
+    index = std::move(opened).value();
+    REQUIRE_OK(index->Put({}, sequence + 1));
+    REQUIRE_OK(index->Flush());
+    SegmentLog::Options log_options;
+    log_options.store = kStore;
+    log_options.uuid = kUuid;
+    log = std::make_unique<SegmentLog>(env, std::move(log_options), [](SegmentId) {});
+    Recompressor::Options options;
+    options.store = kStore;
+    options.uuid = kUuid;
+    options.block_plain_bytes = kSettledKiB << 10;
+    options.quiet = kQuiet;
+    options.bytes_per_second = bytes_per_second;
+    options.write_through = [this](const std::vector<Mutation>& m) { return hand.WriteThrough(m); };
+    options.report = [this](const std::string&) { hand.NoteLeft(); };
+    options.wait = [this](CondVar& wakes, Mutex& mutex, nanoseconds at_most) {
+      hand.Wait(wakes, mutex, at_most);
+    };
+    recompressor = std::make_unique<Recompressor>(env, *index, *log, cache, std::move(options));
+    for (const SegmentId id : {3, 1, 2}) recompressor->Add(id, records[id]);
+  }
+  // A test that has failed leaves the thread waiting for it.
+  ~Settling() { hand.LetTimeFly(); }
+
+  void MakeSegment(SegmentId id) {
+    auto writer = SegmentWriter::Create(env, kStore, {kUuid, id}, SegmentKind::kData, 0);
+    REQUIRE_OK(writer);
+    for (const uint32_t kib : kBlocksKiB) {
+      PlainBlock block;
+      block.plain = DullChunk(++sequence, kib << 10);
+      ChunkRecord record;
+      record.name.bytes[0] = static_cast<uint8_t>(sequence);
+      record.tag = sequence;
+      record.length = kib << 10;
+      block.records = {record};
+      auto encoded = codec.Encode(block, {BlockCodecId::kNone, 0});
+      REQUIRE_OK(encoded);
+      REQUIRE_OK((*writer)->Append(*encoded, sequence, 0));
+    }
+    REQUIRE_OK((*writer)->Seal());
+    records[id] = SealedRecord((*writer)->totals());
+  }
+
+  // In the background, until it rests for the first time, from the first block.
+  void BeginSegment() {
+    recompressor->StartInBackground();
+    REQUIRE(hand.Await());
+    hand.Elapse(kQuiet);
+    REQUIRE(hand.Await());
+    REQUIRE(Reads() > 0);
+  }
+  // Nothing is read or settled while that long passes.
+  void RequireNothingDoneIn(nanoseconds time) {
+    const uint64_t reads = Reads();
+    hand.Elapse(time);
+    REQUIRE(hand.Await());
+    REQUIRE(Reads() == reads);
+  }
+  uint64_t Reads() const { return env.Count(FaultEnv::Call::kRead, ".seg"); }
+  bool HasTemporary() {
+    const auto listing = ListSegments(env, kStore);
+    REQUIRE_OK(listing);
+    return !listing->temporaries.empty();
+  }
+  void RequireAllSettledInOrder() {
+    std::vector<SegmentId> order;
+    for (const auto& [id, thread] : hand.settled()) order.push_back(id);
+    REQUIRE(order == std::vector<SegmentId>{1, 2, 3});
+  }
+  // All were, by this thread and no other.
+  void RequireAllSettledHere() {
+    RequireAllSettledInOrder();
+    for (const auto& [id, thread] : hand.settled()) REQUIRE(thread == std::this_thread::get_id());
+  }
+
+  const BlockCodec codec;
+  SimEnv* const device = new SimEnv;
+  PriorityEnv env{std::unique_ptr<Env>(device)};
+  Hand hand{*device, kSegments};
+  uint64_t sequence = 0;
+  std::map<SegmentId, SegmentRecord> records;
+  std::unique_ptr<ChunkIndex> index;
+  std::unique_ptr<SegmentLog> log;
+  SegmentCache cache{env, kStore, kUuid, codec, nullptr, 16};
+  std::unique_ptr<Recompressor> recompressor;
+};
+
+nanoseconds RestAfter(uint32_t kib) {
+  return nanoseconds(1'000'000'000ULL * (kib << 10) / kBytesPerSecond);
+}
+
+}  // namespace
+
+TEST_CASE("the background begins when nothing was put or read for as long as is asked") {
+  Settling store;
+  store.recompressor->StartInBackground();
+  REQUIRE(store.hand.Await());
+  // The mount counts as a use.
+  for (int use = 0; use < 5; ++use) {
+    store.RequireNothingDoneIn(kQuiet - kInstant);
+    store.recompressor->NoteUse();
+  }
+  store.RequireNothingDoneIn(kQuiet - kInstant);
+  REQUIRE(store.Reads() == 0);
+  store.hand.Elapse(kInstant);
+  REQUIRE(store.hand.Await());
+  CHECK(store.Reads() > 0);
+}
+
+TEST_CASE("a use in the middle of a segment puts the background off until it is quiet again") {
+  Settling store;
+  store.BeginSegment();
+  for (int use = 0; use < 5; ++use) {
+    store.recompressor->NoteUse();
+    store.RequireNothingDoneIn(kQuiet - kInstant);
+  }
+  // It goes on where it was, with one more block.
+  const uint64_t reads = store.Reads();
+  store.hand.Elapse(kInstant);
+  REQUIRE(store.hand.Await());
+  CHECK(store.Reads() == reads + 1);
+  CHECK(store.hand.last_wait() == RestAfter(kBlocksKiB[1]));
+  CHECK(store.hand.settled().empty());
+}
+
+TEST_CASE("the background rests after each block, of the old file and the new, by what it holds") {
+  Settling store;
+  store.BeginSegment();
+  size_t rests = kSegments * (kBlocksKiB.size() + kSettledBlocksKiB.size());
+  for (SegmentId id = 1; id <= kSegments; ++id) {
+    for (const std::vector<uint32_t>& blocks : {kBlocksKiB, kSettledBlocksKiB}) {
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        INFO("segment " << id << ", block " << i << " of " << blocks.size());
+        REQUIRE(store.hand.last_wait() == RestAfter(blocks[i]));
+        const uint64_t reads = store.Reads();
+        store.hand.Elapse(store.hand.last_wait());
+        REQUIRE(store.hand.Await() == (--rests > 0));
+        if (i + 1 < blocks.size()) REQUIRE(store.Reads() == reads + 1);
+      }
+    }
+  }
+  store.RequireAllSettledInOrder();
+}
+
+TEST_CASE("what wakes the background does not shorten its rest") {
+  Settling store;
+  store.BeginSegment();
+  const nanoseconds rest = store.hand.last_wait();
+  const uint64_t reads = store.Reads();
+  for (int time = 0; time < 5; ++time) {
+    store.hand.Expect();
+    store.recompressor->Add(kSegments, store.records[kSegments]);
+    REQUIRE(store.hand.Await());
+    REQUIRE(store.hand.last_wait() == rest);
+    REQUIRE(store.Reads() == reads);
+  }
+  store.RequireNothingDoneIn(rest - kInstant);
+  CHECK(store.hand.last_wait() == kInstant);
+  store.hand.Elapse(kInstant);
+  REQUIRE(store.hand.Await());
+  CHECK(store.Reads() == reads + 1);
+}
+
+TEST_CASE("a background that may read as much as it can does not rest") {
+  Settling store(/*bytes_per_second=*/0);
+  store.recompressor->StartInBackground();
+  REQUIRE(store.hand.Await());
+  store.hand.Elapse(kQuiet);
+  REQUIRE_FALSE(store.hand.Await());
+  store.RequireAllSettledInOrder();
+}
+
+TEST_CASE("who settles on demand waits for no quiet, and does not rest") {
+  Settling store;
+  store.hand.LetTimeFly();
+  store.recompressor->NoteUse();
+  const auto outcome = store.recompressor->Settle();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments == kSegments);
+  CHECK(store.hand.waits() == 0);
+  store.RequireAllSettledHere();
+}
+
+TEST_CASE("the background makes way for who settles on demand, in the middle of a segment") {
+  const bool in_use = GENERATE(false, true);
+  INFO((in_use ? "while it waits for quiet" : "while it rests"));
+  Settling store;
+  store.BeginSegment();
+  if (in_use) {
+    store.recompressor->NoteUse();
+    store.RequireNothingDoneIn(kQuiet - kInstant);
+  }
+  // The clock stands still until the background is woken; should it go on then, it goes on at once.
+  store.hand.LetTimeFly();
+  const auto outcome = store.recompressor->Settle();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments == kSegments);
+  store.RequireAllSettledHere();
+  CHECK_FALSE(store.HasTemporary());
+}
+
+TEST_CASE("the background makes way for who sets segments aside, the one it is about included") {
+  Settling store;
+  store.BeginSegment();
+  store.hand.LetTimeFly();
+  const auto aside = store.recompressor->SetAside(std::vector<SegmentId>{1, 2, 3});
+  REQUIRE_OK(aside);
+  CHECK(*aside == SegmentRecords(store.records.begin(), store.records.end()));
+  CHECK_FALSE(store.HasTemporary());
+  CHECK(store.hand.settled().empty());
+}
+
+TEST_CASE("the background ends in the middle of a segment when it is stopped") {
+  Settling store;
+  store.BeginSegment();
+  store.hand.LetTimeFly();
+  store.recompressor->Stop();
+  CHECK_FALSE(store.HasTemporary());
+  CHECK(store.hand.settled().empty());
+}
+
+TEST_CASE("the background rewrites at idle priority, and holds locks at that of everyone") {
+  const Priority everyone = PriorityHere();
+  const Priority idle = IdlePriority();
+  if (idle == everyone) {
+    WARN("no thread can be given only what is left here");
+    return;
+  }
+  Settling store;
+  SECTION("in the background") {
+    store.BeginSegment();
+    while (store.hand.Await()) store.hand.Elapse(store.hand.last_wait());
+    store.recompressor->Stop();
+    CHECK(store.env.TakeReaders() == std::set<Priority>{idle});
+    CHECK(store.hand.TakeWriters() == std::set<Priority>{everyone});
+  }
+  SECTION("on demand") {
+    REQUIRE_OK(store.recompressor->Settle());
+    CHECK(store.env.TakeReaders() == std::set<Priority>{everyone});
+    CHECK(store.hand.TakeWriters() == std::set<Priority>{everyone});
+  }
+}
+
+}  // namespace siltfs::testing
