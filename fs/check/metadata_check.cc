@@ -9,9 +9,9 @@
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/dedup/segment_tables.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/rocksdb_store.h"
-#include "fs/meta/garbage_record.h"
 #include "fs/meta/schema.h"
 #include "fs/meta/sync_ledger.h"
 #include "store/base/coding.h"
@@ -19,15 +19,15 @@
 namespace siltfs {
 namespace {
 
-constexpr std::array kTables = {Table::kCommitNumber,  Table::kDirectoryEntry,  Table::kCollisions,
-                                Table::kInode,         Table::kDirectoryCookie, Table::kOverlay,
-                                Table::kIdRanges,      Table::kSegment,         Table::kCounters,
-                                Table::kOrphan,        Table::kXattr,           Table::kReplacement,
-                                Table::kRemovedSegment};
+constexpr std::array kTables = {
+    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
+    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
+    Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
+    Table::kRemovedSegment,  Table::kGarbage};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
-         table == Table::kIdRanges || table == Table::kCounters;
+         table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {

@@ -10,6 +10,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kCachedInodes = 4096;
+// A closed store's reserve is no more than such a part of what it stores.
+constexpr uint64_t kReserveShareAtRest = 128;
 
 }  // namespace
 
@@ -153,7 +155,7 @@ Status FileSystemImpl::Close() {
   SILTFS_RETURN_IF_ERROR(metadata_->Close());
   superblock_.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env_, options_.store, superblock_));
-  reserve_->GiveUpMost();
+  reserve_->KeepOnly(chunks_->totals().stored_bytes / kReserveShareAtRest);
   return Status::Ok();
 }
 

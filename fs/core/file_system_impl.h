@@ -291,7 +291,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   std::unique_ptr<MetadataStore> metadata_;
   std::unique_ptr<IdAllocator> ids_;
   FileContent content_;
-  PlainBytesTotal overlay_plain_bytes_ = 0;  // outlives the inodes
+  PlainBytesTotal overlay_plain_bytes_ = 0;       // outlives the inodes
   std::atomic<bool> folds_wait_for_room_{false};  // of files that nobody has open
   InodeTable inodes_;
   LookupCounts lookups_;

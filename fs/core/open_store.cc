@@ -47,7 +47,9 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
   SILTFS_ASSIGN_OR_RETURN(records.collisions, ReadNumber(kv, kCollisionsKey));
   SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv.Get(kGarbageKey));
-  if (garbage) SILTFS_ASSIGN_OR_RETURN(records.garbage, GarbageRecord::Decode(*garbage));
+  if (garbage) {
+    SILTFS_ASSIGN_OR_RETURN(records.garbage, GarbageRecord::Decode(*garbage));
+  }
   SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));

@@ -249,8 +249,7 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.uuid = superblock.uuid;
   settle.compression = superblock.compression;
   settle.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
-  settle.needed_bytes =
-      options.spare_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
+  settle.needed_bytes = options.spare_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
   settle.write_through = options.write_through;
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };

@@ -10,14 +10,13 @@
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
 // Errors: kNoSpace before anything is accepted when `check_room` says so; kInvalidArgument for a
 // chunk of impossible length. Where a write meets a full disk all the same, what was accepted waits
-// for room: PrepareCommit and Finish fail with kNoSpace, as does a Put for which there is no room in
-// memory either, and may be called again. After any other failed write, or a sync, of segments or
-// the index, every Put, PrepareCommit and Finish fails with kReadOnly and the first cause, reads go
-// on. Get: kCorruption
-// for exactly the chunk that is damaged or missing, never wrong bytes. Durability: none
-// by Put; what was put before PrepareCommit is durable when that returns OK (it is the participant
-// of fs/meta's commits). Source: DESIGN of the write and read paths in docs/architecture.md;
-// locality windows after DDFS (FAST '08) section 4.2.
+// for room: PrepareCommit and Finish fail with kNoSpace, as does a Put for which there is no room
+// in memory either, and may be called again. After any other failed write, or a sync, of segments
+// or the index, every Put, PrepareCommit and Finish fails with kReadOnly and the first cause, reads
+// go on. Get: kCorruption for exactly the chunk that is damaged or missing, never wrong bytes.
+// Durability: none by Put; what was put before PrepareCommit is durable when that returns OK (it is
+// the participant of fs/meta's commits). Source: DESIGN of the write and read paths in
+// docs/architecture.md; locality windows after DDFS (FAST '08) section 4.2.
 #pragma once
 
 #include <atomic>
@@ -76,8 +75,8 @@ struct ChunkStoreOptions {
   // draw on the reserve.
   uint64_t spare_bytes = 0;
   std::function<uint64_t()> reserve_bytes;  // that garbage collection may draw on; may be empty
-  std::function<void(const std::string&)> report;     // told of damage met while opening, or while
-                                                      // segments are settled; may be empty
+  std::function<void(const std::string&)> report;  // told of damage met while opening, or while
+                                                   // segments are settled; may be empty
   // Writes metadata durably beside the commits; needed where segments are to be settled.
   std::function<Status(const std::vector<Mutation>&)> write_through;
   std::chrono::milliseconds settle_after{5000};  // nothing was put or read, in the background

@@ -317,9 +317,8 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
   Relocator relocator(store_.index, store_.segments, store_.reader, store_.pipeline, store_.codec,
                       relocation);
   // In the order in which they were written, which is that of the files in them.
-  std::sort(condemned.begin(), condemned.end(), [](const Condemned& a, const Condemned& b) {
-    return a.candidate.id < b.candidate.id;
-  });
+  std::sort(condemned.begin(), condemned.end(),
+            [](const Condemned& a, const Condemned& b) { return a.candidate.id < b.candidate.id; });
   // Wholly dead ones first: they may be all that can go, and make room for what is copied.
   Candidates done;
   for (const Condemned& segment : condemned) {
@@ -444,10 +443,11 @@ Status GarbageCollector::CheckSpace(uint64_t bytes) {
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
   const uint64_t reserve = options_.reserve_bytes ? options_.reserve_bytes() : 0;
   if (space.available_bytes + reserve >= needed) return Status::Ok();
-  return Status(StatusCode::kNoSpace,
-                fmt::format("only {} MiB are left on the disk and {} in reserve, collecting garbage "
-                            "takes {}",
-                            space.available_bytes >> 20, reserve >> 20, needed >> 20))
+  return Status(
+             StatusCode::kNoSpace,
+             fmt::format("only {} MiB are left on the disk and {} in reserve, collecting garbage "
+                         "takes {}",
+                         space.available_bytes >> 20, reserve >> 20, needed >> 20))
       .At(options_.store);
 }
 

@@ -179,10 +179,10 @@ class GarbageCollector {
   mutable Mutex mutex_;
   CondVar wakes_;
   Totals totals_ SILTFS_GUARDED_BY(mutex_);
-  GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);       // but for released_bytes
-  std::atomic<uint64_t> released_;                     // never decreases
+  GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);      // but for released_bytes
+  std::atomic<uint64_t> released_;                    // never decreases
   uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // of these
-  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;  // of Collect and Estimate
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;         // of Collect and Estimate
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);
 };

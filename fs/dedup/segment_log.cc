@@ -168,7 +168,8 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
     writer = *opened;
   }
   auto place = writer->Append(block, sequence, last_commit);
-  if (!place.ok()) return IsFullDisk(place.status(), *writer) ? place.status() : Fail(place.status());
+  if (!place.ok())
+    return IsFullDisk(place.status(), *writer) ? place.status() : Fail(place.status());
   return AppendedBlock{writer->id(), *place, sequence};
 }
 

@@ -20,7 +20,8 @@ Result<GarbageRecord> GarbageRecord::Decode(std::string_view value) {
   record.dead_bytes = in.U64();
   record.dead_chunks = in.U64();
   record.dead_plain_bytes = in.U64();
-  if (!in.Done()) return Status(StatusCode::kCorruption, "metadata holds a malformed garbage record");
+  if (!in.Done())
+    return Status(StatusCode::kCorruption, "metadata holds a malformed garbage record");
   return record;
 }
 

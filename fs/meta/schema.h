@@ -26,6 +26,7 @@ enum class Table : char {
   kRemovedSegment = 'g',   // segment id: nothing refers to it, and its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
+  kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
 };
 

@@ -1,12 +1,14 @@
-// The only door to the operating system for everything that keeps bytes: files, directories, locks, the clock and the
-// source of randomness. Two implementations stand behind it: PosixEnv (the machine) and SimEnv (a simulated device that
-// forgets what was not synced and fails calls on demand, for tests).
+// The only door to the operating system for everything that keeps bytes: files, directories, locks,
+// the clock and the source of randomness. Two implementations stand behind it: PosixEnv (the
+// machine) and SimEnv (a simulated device that forgets what was not synced and fails calls on
+// demand, for tests).
 //
 // Thread-safety: an Env may be used by any thread; a File too, as long as no two writes overlap.
-// Errors: Status with the path (and offset, for reads and writes). Nothing is retried but EINTR and short transfers.
-// Durability: a write is durable after Sync of its file returned OK; a new, renamed or removed name is durable after
-// SyncDirectory of its directory returned OK. Nothing else is promised, and nothing else may be assumed.
-// After a failed Sync what reached the device is unknown: callers must not sync again and believe the answer.
+// Errors: Status with the path (and offset, for reads and writes). Nothing is retried but EINTR and
+// short transfers. Durability: a write is durable after Sync of its file returned OK; a new,
+// renamed or removed name is durable after SyncDirectory of its directory returned OK. Nothing else
+// is promised, and nothing else may be assumed. After a failed Sync what reached the device is
+// unknown: callers must not sync again and believe the answer.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +42,12 @@ class File {
   // Has the device begin to read bytes that will be asked for one by one.
   virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
   virtual Status Truncate(uint64_t size) = 0;
-  // Claims disk space for [0, size) without changing the file's size. kUnsupported where the disk can't.
+  // Claims disk space for [0, size) without changing the file's size. kUnsupported where the disk
+  // can't.
   virtual Status Preallocate(uint64_t size) = 0;
   virtual Result<uint64_t> Size() const = 0;
-  // Reports what closing has to report; the destructor closes silently. No call but the destructor may follow.
+  // Reports what closing has to report; the destructor closes silently. No call but the destructor
+  // may follow.
   virtual Status Close() = 0;
 };
 
@@ -61,7 +65,8 @@ enum class OpenMode : uint8_t {
 
 struct OpenOptions {
   OpenMode mode = OpenMode::kRead;
-  // O_DIRECT: offsets, sizes and buffers must be multiples of 4,096. kUnsupported where the disk can't.
+  // O_DIRECT: offsets, sizes and buffers must be multiples of 4,096. kUnsupported where the disk
+  // can't.
   bool direct = false;
 };
 
@@ -89,7 +94,8 @@ class Env {
   virtual ~Env() = default;
 
   virtual Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) = 0;
-  // Not durable until the parent is synced. kAlreadyExists if there is anything of that name. Mode 0700.
+  // Not durable until the parent is synced. kAlreadyExists if there is anything of that name. Mode
+  // 0700.
   virtual Status CreateDirectory(const std::string& path) = 0;
   // Without "." and "..", in no particular order.
   virtual Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) = 0;
@@ -102,11 +108,12 @@ class Env {
   virtual Result<FileInfo> GetFileInfo(const std::string& path) = 0;
   // Of the disk `path` lies on.
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
-  // Creates the file if need be and locks it against every other holder, in this process or another; kInUse if held.
+  // Creates the file if need be and locks it against every other holder, in this process or
+  // another; kInUse if held.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 
-  // For reads of files of this Env, up to `depth` (1 to ReadQueue::kMaxDepth) of them at the same time. The queue may
-  // outlive the Env.
+  // For reads of files of this Env, up to `depth` (1 to ReadQueue::kMaxDepth) of them at the same
+  // time. The queue may outlive the Env.
   virtual Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) = 0;
 
   // Nanoseconds since 1970, UTC.

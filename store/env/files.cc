@@ -16,7 +16,8 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
   SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path, {.mode = OpenMode::kRead}));
   SILTFS_ASSIGN_OR_RETURN(uint64_t size, file->Size());
   if (size > limit) {
-    return Status(StatusCode::kFileTooLarge, fmt::format("is {} bytes long, at most {} were expected", size, limit))
+    return Status(StatusCode::kFileTooLarge,
+                  fmt::format("is {} bytes long, at most {} were expected", size, limit))
         .At(path);
   }
   std::string contents(size, '\0');
@@ -29,7 +30,8 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
 Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
   SILTFS_ASSIGN_OR_RETURN(size_t got, file.Read(offset, out));
   if (got == out.size()) return Status::Ok();
-  return Status(StatusCode::kCorruption, fmt::format("ends after {} of {} bytes read", got, out.size()))
+  return Status(StatusCode::kCorruption,
+                fmt::format("ends after {} of {} bytes read", got, out.size()))
       .At(file.path(), offset);
 }
 
@@ -58,7 +60,9 @@ Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
   SILTFS_RETURN_IF_ERROR(file->Close());
   SILTFS_RETURN_IF_ERROR(env.Rename(temporary, path));
   size_t slash = path.rfind('/');
-  return SyncNames(env, slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+  return SyncNames(env, slash == std::string::npos ? "."
+                        : slash == 0               ? "/"
+                                                   : path.substr(0, slash));
 }
 
 }  // namespace siltfs

@@ -21,7 +21,8 @@ constexpr uint64_t kMostSpare = 64u << 20;
 constexpr uint64_t kMostNearlyFull = 1u << 30;
 constexpr uint64_t kPieces = 64;
 constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kBytesToOpen = 4u << 20;  // a store on a disk that is full
+// What it takes to open a store, and to commit what is deleted in it.
+constexpr uint64_t kBytesToOpen = 256u << 10;
 
 // How much is accepted between two looks at the disk.
 constexpr uint64_t kBytesPerLook = 1u << 20;
@@ -53,22 +54,22 @@ Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options optio
   if (!entries.ok()) return std::move(entries).status();
   MutexLock lock(reserve->mutex_);
   for (const DirectoryEntry& entry : *entries) {
-    if (const auto number = NumberOf(entry.name)) reserve->pieces_.push_back(*number);
+    const auto number = NumberOf(entry.name);
+    if (!number) continue;
+    const auto info = env.GetFileInfo(reserve->PathOf(*number));
+    if (info.ok() && info->allocated_bytes > 0) {
+      reserve->pieces_.push_back({*number, info->allocated_bytes});
+    } else {  // what was claimed and not synced may be there in name only
+      env.RemoveFile(reserve->PathOf(*number)).IgnoreError("the next mount finds it");
+    }
   }
-  std::sort(reserve->pieces_.begin(), reserve->pieces_.end());
-  // What was claimed and not synced may be there in name only.
-  std::erase_if(reserve->pieces_, [&](uint64_t piece) {
-    const std::string path = reserve->PathOf(piece);
-    const auto info = env.GetFileInfo(path);
-    if (info.ok() && info->allocated_bytes >= reserve->options_.piece_bytes) return false;
-    env.RemoveFile(path).IgnoreError("it holds nothing, and the next mount finds it");
-    return true;
-  });
+  std::sort(reserve->pieces_.begin(), reserve->pieces_.end(),
+            [](const Piece& a, const Piece& b) { return a.number < b.number; });
   return reserve;
 }
 
-std::string SpaceReserve::PathOf(uint64_t piece) const {
-  return JoinPath(options_.directory, fmt::format("{}", piece));
+std::string SpaceReserve::PathOf(uint64_t number) const {
+  return JoinPath(options_.directory, fmt::format("{}", number));
 }
 
 Status SpaceReserve::CheckRoom(uint64_t bytes) {
@@ -83,35 +84,41 @@ Status SpaceReserve::Fill() {
   return room;
 }
 
+uint64_t SpaceReserve::ClaimedBytes() const {
+  uint64_t bytes = 0;
+  for (const Piece& piece : pieces_) bytes += piece.bytes;
+  return bytes;
+}
+
 uint64_t SpaceReserve::MissingBytes() const {
-  return options_.pieces > pieces_.size()
-             ? (options_.pieces - pieces_.size()) * options_.piece_bytes
-             : 0;
+  const uint64_t whole = options_.pieces * options_.piece_bytes;
+  return whole - std::min(whole, ClaimedBytes());
 }
 
 Status SpaceReserve::LookAtDisk() {
   SILTFS_ASSIGN_OR_RETURN(DiskSpace disk, env_.GetDiskSpace(options_.store));
-  while (!unsupported_ && MissingBytes() > 0 &&
-         disk.available_bytes >= options_.spare_bytes + options_.piece_bytes) {
-    const Status made = MakePiece();
+  while (!unsupported_ && MissingBytes() > 0) {
+    const uint64_t bytes = std::min(options_.piece_bytes, MissingBytes());
+    if (disk.available_bytes < options_.spare_bytes + bytes) break;
+    const Status made = MakePiece(bytes);
     unsupported_ = made.Is(StatusCode::kUnsupported);
     if (unsupported_ || made.Is(StatusCode::kNoSpace)) break;
     SILTFS_RETURN_IF_ERROR(made);
-    disk.available_bytes -= std::min(disk.available_bytes, options_.piece_bytes);
+    disk.available_bytes -= bytes;
   }
   const uint64_t wanted = options_.spare_bytes + MissingBytes();
   nearly_full_ = disk.available_bytes < wanted + options_.nearly_full_bytes;
   if (disk.available_bytes >= wanted) return Status::Ok();
-  return Status(StatusCode::kNoSpace,
-                fmt::format("the disk is full: of {} MiB, {} are left, and {} of a reserve that is "
-                            "for deleting",
-                            disk.total_bytes >> 20, disk.available_bytes >> 20,
-                            pieces_.size() * options_.piece_bytes >> 20))
+  return Status(
+             StatusCode::kNoSpace,
+             fmt::format("the disk is full: of {} MiB, {} are left, and {} of a reserve that is "
+                         "for deleting",
+                         disk.total_bytes >> 20, disk.available_bytes >> 20, ClaimedBytes() >> 20))
       .At(options_.store);
 }
 
-Status SpaceReserve::MakePiece() {
-  const uint64_t number = pieces_.empty() ? 0 : pieces_.back() + 1;
+Status SpaceReserve::MakePiece(uint64_t bytes) {
+  const uint64_t number = pieces_.empty() ? 0 : pieces_.back().number + 1;
   const std::string path = PathOf(number);
   auto opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
   if (opened.status().Is(StatusCode::kNotFound)) {
@@ -119,9 +126,9 @@ Status SpaceReserve::MakePiece() {
     opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
   }
   if (!opened.ok()) return std::move(opened).status();
-  Status claimed = (*opened)->Preallocate(options_.piece_bytes);
+  Status claimed = (*opened)->Preallocate(bytes);
   if (claimed.ok()) {
-    pieces_.push_back(number);
+    pieces_.push_back({number, bytes});
   } else {
     env_.RemoveFile(path).IgnoreError("it holds nothing, and the next mount finds it");
   }
@@ -133,7 +140,7 @@ bool SpaceReserve::GiveUpPiece() {
   accepted_ = kLookNextTime;
   nearly_full_ = true;
   while (!pieces_.empty()) {
-    const Status removed = env_.RemoveFile(PathOf(pieces_.back()));
+    const Status removed = env_.RemoveFile(PathOf(pieces_.back().number));
     pieces_.pop_back();
     if (removed.ok()) return true;
     removed.IgnoreError("the next one may go");
@@ -141,19 +148,23 @@ bool SpaceReserve::GiveUpPiece() {
   return false;
 }
 
-void SpaceReserve::GiveUpMost() {
+void SpaceReserve::KeepOnly(uint64_t bytes) {
   MutexLock lock(mutex_);
   LookAtDisk().IgnoreError("then none is given up");
   if (nearly_full_ || pieces_.empty()) return;
-  while ((pieces_.size() - 1) * options_.piece_bytes >= kBytesToOpen) {
-    env_.RemoveFile(PathOf(pieces_.back())).IgnoreError("then it is there for the next mount");
+  uint64_t missing = std::max(bytes, kBytesToOpen);
+  while (ClaimedBytes() > missing) {
+    env_.RemoveFile(PathOf(pieces_.back().number)).IgnoreError("then the next mount has it");
     pieces_.pop_back();
   }
+  missing -= ClaimedBytes();
+  if (missing == 0 || MissingBytes() < missing) return;
+  MakePiece(missing).IgnoreError("then others have what it takes to open the store");
 }
 
 uint64_t SpaceReserve::bytes() const {
   MutexLock lock(mutex_);
-  return pieces_.size() * options_.piece_bytes;
+  return ClaimedBytes();
 }
 
 uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {
@@ -167,8 +178,7 @@ Result<uint64_t> SpaceReserve::BytesIn(Env& env, const std::string& directory) {
   if (!entries.ok()) return std::move(entries).status();
   uint64_t bytes = 0;
   for (const DirectoryEntry& entry : *entries) {
-    SILTFS_ASSIGN_OR_RETURN(const FileInfo info,
-                            env.GetFileInfo(JoinPath(directory, entry.name)));
+    SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env.GetFileInfo(JoinPath(directory, entry.name)));
     bytes += info.allocated_bytes;
   }
   return bytes;

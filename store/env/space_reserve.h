@@ -54,9 +54,9 @@ class SpaceReserve {
 
   // Gives up a piece to whoever has found the disk full. False if there is none.
   bool GiveUpPiece() SILTFS_EXCLUDES(mutex_);
-  // For a store that is closed: keeps what the next one takes to open it, or all on a disk that is
-  // nearly full.
-  void GiveUpMost() SILTFS_EXCLUDES(mutex_);
+  // For a store that is closed: keeps so much, and what opening it takes at least, or all on a disk
+  // that is nearly full.
+  void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
   // What is claimed.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
@@ -74,15 +74,20 @@ class SpaceReserve {
   SpaceReserve(Env& env, Options options) : env_(env), options_(std::move(options)) {}
 
   Status LookAtDisk() SILTFS_REQUIRES(mutex_);
+  struct Piece {
+    uint64_t number;  // its name
+    uint64_t bytes;
+  };
   // kNoSpace, kUnsupported.
-  Status MakePiece() SILTFS_REQUIRES(mutex_);
+  Status MakePiece(uint64_t bytes) SILTFS_REQUIRES(mutex_);
+  uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
-  std::string PathOf(uint64_t piece) const;
+  std::string PathOf(uint64_t number) const;
 
   Env& env_;
   const Options options_;
   mutable Mutex mutex_;
-  std::vector<uint64_t> pieces_ SILTFS_GUARDED_BY(mutex_);  // their numbers, in order
+  std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);  // by number
   bool unsupported_ SILTFS_GUARDED_BY(mutex_) = false;
   // Accepted since the disk was last looked at; as much as can be accepted without, if it is to be
   // looked at the next time.

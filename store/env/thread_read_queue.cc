@@ -84,7 +84,7 @@ class ThreadReadQueue : public ReadQueue {
   CondVar done_;
   std::span<ReadRequest> requests_ SILTFS_GUARDED_BY(mutex_);  // of the call that is running
   const Again* again_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;                  // to be taken
+  size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;  // to be taken
   size_t unfinished_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
 };

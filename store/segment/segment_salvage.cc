@@ -34,7 +34,7 @@ class Salvage {
   Result<SalvageResult> Remove();
   Status MakeFooterDurable();
   // Whether the disk has room for a copy.
-  bool HasRoomForCopy() const;
+  Result<bool> HasRoomForCopy() const;
   Status WriteReplacement(const SegmentHeader& header);
   Status SealInPlace();
   Status CopyBlocks(uint64_t from, File& to) const;
@@ -134,8 +134,8 @@ Result<SalvageResult> Salvage::Run() {
   if (header_damaged_) header->last_commit = first_block_commit_;
   footer_.trailer.kind = header->kind;
   // A header can't be made good in place without being in danger for a moment.
-  const bool in_place = !header_damaged_ && !HasRoomForCopy();
-  SILTFS_RETURN_IF_ERROR(in_place ? SealInPlace() : WriteReplacement(*header));
+  SILTFS_ASSIGN_OR_RETURN(const bool room, HasRoomForCopy());
+  SILTFS_RETURN_IF_ERROR(room || header_damaged_ ? WriteReplacement(*header) : SealInPlace());
   return SalvageResult{SalvageOutcome::kSealed, footer_.trailer, size_ - footer_.trailer.data_end};
 }
 
@@ -172,9 +172,9 @@ Status Salvage::WriteReplacement(const SegmentHeader& header) {
   return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
 }
 
-bool Salvage::HasRoomForCopy() const {
-  const auto space = env_.GetDiskSpace(reader_->path());
-  return !space.ok() || space->available_bytes >= footer_.trailer.data_end + kRoomForFooter;
+Result<bool> Salvage::HasRoomForCopy() const {
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, env_.GetDiskSpace(reader_->path()));
+  return space.available_bytes >= footer_.trailer.data_end + kRoomForFooter;
 }
 
 // What was not durable is written once more where it is, for the sake of what a failed sync may
@@ -195,8 +195,7 @@ Status Salvage::SealInPlace() {
 
 Status Salvage::CopyBlocks(uint64_t from, File& to) const {
   Bytes buffer;
-  for (uint64_t offset = from; offset < footer_.trailer.data_end;
-       offset += buffer.size()) {
+  for (uint64_t offset = from; offset < footer_.trailer.data_end; offset += buffer.size()) {
     buffer.resize(std::min<uint64_t>(kCopyBytes, footer_.trailer.data_end - offset));
     SILTFS_RETURN_IF_ERROR(ReadExactly(reader_->file(), offset, buffer));
     SILTFS_RETURN_IF_ERROR(to.Write(offset, buffer));

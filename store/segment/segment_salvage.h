@@ -7,8 +7,8 @@
 // for the page cache may hold bytes that an earlier failed sync has dropped: only copies are sure
 // to be written. On a disk without the room for that it is done in place all the same: what lies
 // behind committed_length is written over with itself and synced, and the footer added behind it.
-// Running it again does no harm. A footer that is there already need not be durable, as a process may have died before its sync: it is
-// written once more.
+// Running it again does no harm. A footer that is there already need not be durable, as a process
+// may have died before its sync: it is written once more.
 //
 // Which segments to call this for, and with what committed length: those without a whole footer. A
 // segment that the last commit lists as open has the length listed there. One that it doesn't list

@@ -75,4 +75,16 @@ for ((i = 0; i < 600; ++i)); do
 done
 holds "$(figure stored_bytes) < 200000000"
 compare 1 2
+
+step "in the background, after a mount, of what was deleted before it"
+rm "$mnt/file-2"
+unmount_and_check
+before=$(figure stored_bytes)
+mount_it
+for ((i = 0; i < 600; ++i)); do
+  [[ $(figure stored_bytes) -lt $((before - 30000000)) ]] && break
+  sleep 0.2
+done
+holds "$(figure stored_bytes) < $before - 30000000"
+compare 1
 unmount_and_check

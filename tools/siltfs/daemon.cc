@@ -90,16 +90,15 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
       return CollectGarbageOf(file_system, options.store, dry_run);
     };
   };
-  return control::Server::Start(
-      {.store = options.store,
-       .own_uid = CurrentUserId(),
-       .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
-       .handlers = {{"stat", stat},
-                    {"index stat", index_stat},
-                    {"settle", settle},
-                    {"gc", collect(/*dry_run=*/false)},
-                    {"gc dry run", collect(/*dry_run=*/true)},
-                    {"sync", sync}}});
+  return control::Server::Start({.store = options.store,
+                                 .own_uid = CurrentUserId(),
+                                 .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
+                                 .handlers = {{"stat", stat},
+                                              {"index stat", index_stat},
+                                              {"settle", settle},
+                                              {"gc", collect(/*dry_run=*/false)},
+                                              {"gc dry run", collect(/*dry_run=*/true)},
+                                              {"sync", sync}}});
 }
 
 // Turns signals into unmounting while it lives.

@@ -7,8 +7,8 @@
 #include "fs/check/check_store.h"
 #include "fs/core/store_layout.h"
 #include "store/env/files.h"
-#include "store/env/space_reserve.h"
 #include "store/env/sim_env.h"
+#include "store/env/space_reserve.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
@@ -66,8 +66,8 @@ struct FullDisk {
     Status written;
     constexpr size_t kPiece = 128u << 10;
     for (size_t at = 0; at < size && written.ok(); at += kPiece) {
-      written = fs->Write(created->inode, at,
-                          ByteView(content).subspan(at, std::min(kPiece, size - at)));
+      written =
+          fs->Write(created->inode, at, ByteView(content).subspan(at, std::min(kPiece, size - at)));
     }
     if (written.ok()) written = fs->Fsync(created->inode);
     fs->ReleaseFile(created->inode);
@@ -93,7 +93,9 @@ struct FullDisk {
     if (file.status().Is(StatusCode::kAlreadyExists))
       file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
-    REQUIRE_OK((*file)->Write(*(*file)->Size(), Bytes(Available(), 1)));
+    // The store's threads may give something back, or take it, meanwhile.
+    for (int i = 0; i < 100 && Available() > 0; ++i)
+      (*file)->Write(*(*file)->Size(), Bytes(Available() + 4096, 1)).IgnoreError("it is to fail");
     REQUIRE(Available() == 0);
   }
   void Delete(const std::string& name) {
@@ -231,13 +233,13 @@ TEST_CASE("a mount of a store that was closed while there was room finds the dis
   FullDisk at;
   for (int i = 0; i < 40; ++i) REQUIRE_OK(at.TryWrite(fmt::format("file {}", i)));
   at.Close();
-  CHECK(*SpaceReserve::BytesIn(*at.disk, ReservePath(kStore)) >= 4u << 20);
-  CHECK(*SpaceReserve::BytesIn(*at.disk, ReservePath(kStore)) < 5u << 20);
+  CHECK(*SpaceReserve::BytesIn(*at.disk, ReservePath(kStore)) == 256u << 10);
   at.FillByNeighbour();
   at.Open();
   at.RequireSynced();
   REQUIRE_CODE(at.TryWrite("new"), kNoSpace);
-  for (int i = 0; i < 40; i += 2) at.Delete(fmt::format("file {}", i));
+  // There is no room to copy anything, but in what wholly dead segments leave.
+  for (int i = 0; i < 32; ++i) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
   REQUIRE_OK(at.fs->CollectGarbage(false));
   REQUIRE_OK(at.TryWrite("new", 1000));

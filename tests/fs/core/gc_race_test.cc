@@ -332,7 +332,8 @@ TEST_CASE("the index leads durably to no copy that a power cut takes away") {
     return stats->index.entry_bytes_put;
   };
   half.env.syncing_metadata = [&] {
-    // By a thread of its own, as a user would: this one is in the middle of a commit, and holds locks of RocksDB's.
+    // By a thread of its own, as a user would: this one is in the middle of a commit, and holds
+    // locks of RocksDB's.
     std::thread writer([&] {
       const uint64_t before = bytes_put();
       WriteLargeFile(*half.fs, "again", half.store.files["kept"]);

@@ -7,6 +7,7 @@
 
 #include "fs/core/store_layout.h"
 #include "fs/core/store_stats.h"
+#include "fs/meta/garbage_record.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "store/env/posix_env.h"
@@ -61,6 +62,21 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     RequireFigures(env);
     Begin();
     RequireFiles(*fs);
+  }
+  // Of a store that is closed.
+  GarbageRecord Known() const {
+    RocksDbOptions options;
+    options.path = MetadataPath(path);
+    options.ledger_path = LedgerPath(path);
+    options.mode = RocksDbOptions::Mode::kReadOnly;
+    auto kv = OpenRocksDbStore(env, options);
+    REQUIRE_OK(kv);
+    const auto value = (*kv)->Get(kGarbageKey);
+    REQUIRE_OK(value);
+    REQUIRE(value->has_value());
+    const auto record = GarbageRecord::Decode(**value);
+    REQUIRE_OK(record);
+    return *record;
   }
   uint64_t StoredWhenNew() const {
     GarbageStore fresh;
@@ -346,6 +362,40 @@ TEST_CASE("a collection ends soon when the store is to be closed, and loses noth
   for (uint64_t i = 0; i < 30; i += 3) store.Delete(fmt::format("random {}", i));
   fs.StopCollecting();
   REQUIRE_CODE(fs.CollectGarbage(false), kInterrupted);
+  store.RequireAll();
+}
+
+TEST_CASE("what there is to be collected is known to the next mount") {
+  GarbageStore store;
+  store.Begin();
+  for (uint64_t seed = 1; seed <= 4; ++seed) store.WriteRandom(seed, 900'000);
+  store.Delete("random 1");
+  store.Delete("random 3");
+  store.End();
+  CHECK(store.Known().released_bytes >= 1'800'000);
+  CHECK(store.Known().dead_bytes == 0);  // nobody has counted
+
+  store.Begin();
+  store.Collect(/*dry_run=*/true);
+  const FileSystemStats counted = store.Stats();
+  CHECK(counted.dead_bytes > 1'500'000);
+  store.End();
+  const auto closed = ReadStoreStats(store.env, store.path);
+  REQUIRE_OK(closed);
+  CHECK(closed->dead_bytes == counted.dead_bytes);
+  CHECK(closed->unique_bytes == counted.unique_bytes);
+  CHECK(closed->chunks_unique == counted.chunks_unique);
+  store.Begin();
+  CHECK(store.Stats().dead_bytes == counted.dead_bytes);
+  CHECK(store.Stats().unique_bytes == counted.unique_bytes);
+  CHECK(store.Stats().chunks_unique == counted.chunks_unique);
+
+  // What was released is that no more once it was collected, by whomever.
+  store.Collect();
+  store.End();
+  CHECK(store.Known().released_bytes == 0);
+  CHECK(store.Known().dead_bytes < 200'000);
+  store.Begin();
   store.RequireAll();
 }
 

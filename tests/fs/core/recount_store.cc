@@ -110,6 +110,7 @@ void Recount::Add(const std::string& key, const std::string& value) {
       break;
     }
     case Table::kCollisions:
+    case Table::kGarbage:
     case Table::kIdRanges:
     case Table::kSegment:
       break;

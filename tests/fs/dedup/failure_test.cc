@@ -85,9 +85,8 @@ TEST_CASE("whichever write, sync or create fails, whoever waits is told, and rea
     // writes anew is a new file each time.
     const bool new_file = index == TestIndex::kSilt && call == SimCall::kSync &&
                           script.failure.path().find("index") != std::string_view::npos;
-    const bool may_be_repeated =
-        code == StatusCode::kNoSpace &&
-        (call == SimCall::kWrite || call == SimCall::kCreate || new_file);
+    const bool may_be_repeated = code == StatusCode::kNoSpace &&
+                                 (call == SimCall::kWrite || call == SimCall::kCreate || new_file);
     if (!whole) {
       ++reported;
       REQUIRE(script.failure.Is(may_be_repeated ? StatusCode::kNoSpace : StatusCode::kReadOnly));

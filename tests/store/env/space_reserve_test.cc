@@ -175,21 +175,28 @@ TEST_CASE("a closed store keeps little of the reserve, but all of it on a full d
   ReservedDisk at;
   at.disk.SetCapacity(10'000 * kPage);
   const uint64_t piece = 1u << 20;
-  auto opened = SpaceReserve::Open(
-      at.disk,
-      {.store = "/", .directory = "/big", .piece_bytes = piece, .pieces = 16, .spare_bytes = kPage});
+  auto opened = SpaceReserve::Open(at.disk, {.store = "/",
+                                             .directory = "/big",
+                                             .piece_bytes = piece,
+                                             .pieces = 16,
+                                             .spare_bytes = kPage});
   REQUIRE_OK(opened);
   SpaceReserve& reserve = **opened;
   REQUIRE_OK(reserve.Fill());
   REQUIRE(reserve.bytes() == 16 * piece);
   SECTION("room") {
-    reserve.GiveUpMost();
-    REQUIRE(reserve.bytes() == 4 * piece);
-    REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 4 * piece);
+    reserve.KeepOnly(piece * 5 / 2);
+    REQUIRE(reserve.bytes() == piece * 5 / 2);
+    reserve.KeepOnly(0);
+    REQUIRE(reserve.bytes() == 256u << 10);
+    REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 256u << 10);
+    // The next one adds what is missing, to the byte.
+    REQUIRE_OK(reserve.Fill());
+    REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 16 * piece);
   }
   SECTION("full") {
     at.FillAllBut(0);
-    reserve.GiveUpMost();
+    reserve.KeepOnly(0);
     REQUIRE(reserve.bytes() == 16 * piece);
   }
 }

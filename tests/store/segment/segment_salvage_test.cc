@@ -413,7 +413,8 @@ TEST_CASE("On a full disk a segment is sealed in place, byte for byte as by a co
   store.RequireSealedWith(2);
 }
 
-TEST_CASE("Whenever the power goes while a segment is sealed in place, what was committed is there") {
+TEST_CASE(
+    "Whenever the power goes while a segment is sealed in place, what was committed is there") {
   using Unsynced = CrashPolicy::Unsynced;
   const auto policy = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
                                Unsynced::kSubset, Unsynced::kGarble);
