@@ -230,13 +230,28 @@ void BlockPipeline::ForgetAppended() {
   remembered_chunks_ = 0;
 }
 
-Status BlockPipeline::InTurn(const std::function<Status()>& work) {
-  {
-    MutexLock lock(mutex_);
-    while (appending_ && failure_.ok()) progress_.Wait(mutex_);
-    if (!failure_.ok()) return failure_;
-    appending_ = true;
+bool BlockPipeline::IsNotIndexed() const {
+  const auto next = encoded_.find(next_append_);
+  return next != encoded_.end() && next->second.appended;
+}
+
+Status BlockPipeline::TakeTurn() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (appending_ && failure_.ok()) progress_.Wait(mutex_);
+      if (!failure_.ok()) return failure_;
+      if (!IsNotIndexed()) {
+        appending_ = true;
+        return Status::Ok();
+      }
+    }
+    SILTFS_RETURN_IF_ERROR(AppendAgain());
   }
+}
+
+Status BlockPipeline::InTurn(const std::function<Status()>& work) {
+  SILTFS_RETURN_IF_ERROR(TakeTurn());
   Status status = work();
   {
     MutexLock lock(mutex_);

@@ -140,6 +140,11 @@ class BlockPipeline {
   bool IsStuck() SILTFS_EXCLUDES(mutex_);
   // Tries to append what waits for room on the disk: OK or kNoSpace, or the failure.
   Status AppendAgain() SILTFS_EXCLUDES(mutex_);
+  // The next block to be appended was, and only its entries are missing. The index must not be told
+  // of anything later before it has them: it says up to which sequence it has all.
+  bool IsNotIndexed() const SILTFS_REQUIRES(mutex_);
+  // Returns when it is nobody else's turn; it is the caller's then.
+  Status TakeTurn() SILTFS_EXCLUDES(mutex_);
   // Calls `work` when it is nobody else's turn to append. kNoSpace from it changes nothing.
   Status InTurn(const std::function<Status()>& work) SILTFS_EXCLUDES(mutex_);
 

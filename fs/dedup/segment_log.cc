@@ -123,16 +123,14 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
     if (id >= limit)
       return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
   }
-  {
-    MutexLock lock(mutex_);
-    ++next_segment_;  // also where no file is made: perhaps there is one now
-  }
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
   auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
                                        last_commit, writer_options);
+  MutexLock lock(mutex_);
+  // After another failure there may be a file of this id.
+  if (!created.status().Is(StatusCode::kNoSpace)) next_segment_ = id + 1;
   if (!created.ok()) return std::move(created).status();
   WriterPtr writer = std::move(created).value();
-  MutexLock lock(mutex_);
   open_[static_cast<size_t>(stream)] = writer;
   tracked_.push_back({writer, stream, {}, {}});
   return writer;

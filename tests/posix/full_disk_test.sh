@@ -84,7 +84,7 @@ fill 1
 all_there
 stored=$(figure "$mnt" stored_bytes)
 holds "$stored >= $whole * 1024 * 0.8"
-holds "$(available "$mnt") <= $whole * 0.02"
+holds "$(available "$mnt") <= $whole * 0.05"
 holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
 echo "of $whole KiB, $((stored / 1024)) are data, $(available "$disk") are left"
 
@@ -96,7 +96,28 @@ refused "a write" dd if=/dev/urandom of="$mnt/$(some medium 1)" bs=64k count=1 o
 refused "a new file" touch "$mnt/new"
 refused "a directory" mkdir "$mnt/new"
 refused "an attribute" setfattr -n user.a -v b "$mnt/directory"
-refused "a write past the cache" dd if=/dev/urandom of="$mnt/$(some medium 1)" bs=4k count=1 conv=notrunc status=none
+all_there
+
+step "a file that is opened now is written past the cache, and can be mapped all the same"
+file=$mnt/$(some medium 1)
+code=0
+python3 - "$file" 2>"$work/err" <<'END' || code=$?
+import errno, mmap, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+try:
+    os.write(fd, bytes(4096))
+    sys.exit("write was not refused")
+except OSError as error:
+    if error.errno != errno.ENOSPC:
+        raise
+    print("refused by write itself", file=sys.stderr)
+if tuple(int(part) for part in os.uname().release.split(".")[:2]) >= (6, 6):
+    with mmap.mmap(fd, 4096) as mapped:
+        if mapped[:] != os.pread(fd, 4096, 0):
+            sys.exit("what is mapped is not what is read")
+os.close(fd)
+END
+((code == 0)) || fail "$(cat "$work/err")"
 all_there
 [[ ! -e $mnt/new ]] || fail "a file that was refused is there"
 
@@ -119,8 +140,8 @@ sync "$mnt/directory"
 all_there
 
 step "collected, and the space is there again without a remount"
-"$siltfs" gc --json "$mnt" >"$work/collected"
-holds "$(jq .bytes_freed "$work/collected") > 50000000"
+"$siltfs" gc "$mnt" # perhaps the background was there first
+holds "$(figure "$mnt" stored_bytes) < $stored - 50000000"
 holds "$(available "$disk") * 1024 > 30000000"
 holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
 holds "$(available "$mnt") * 1024 > 20000000"

@@ -43,9 +43,22 @@ Status HintIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete
     MutexLock lock(mutex_);
     while (held_) let_go_.Wait(mutex_);
     if (!put_failure_.ok()) return put_failure_;
+    if (!entries.empty() && !entries_failure_.ok()) return entries_failure_;
+    complete_.push_back(complete);
     for (const IndexEntry& entry : entries) lies_.erase(entry.name);
   }
   return inner_->Put(entries, complete + 1);
+}
+
+void HintIndex::FailPutsOfEntries(Status failure) {
+  MutexLock lock(mutex_);
+  entries_failure_ = std::move(failure);
+  entries_failure_.IgnoreError("it is for those who put");
+}
+
+std::vector<uint64_t> HintIndex::complete() const {
+  MutexLock lock(mutex_);
+  return complete_;
 }
 
 void HintIndex::HoldPuts() {

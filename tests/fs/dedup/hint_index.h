@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "index/chunk_index.h"
 #include "store/base/thread_annotations.h"
@@ -22,11 +23,14 @@ class HintIndex : public ChunkIndex {
   void TellTruth(const ChunkName& name);
   // All further Puts and Gets, respectively, fail like this; OK ends it.
   void FailPuts(Status failure);
+  void FailPutsOfEntries(Status failure);  // those of none go on
   void FailGets(Status failure);
   void FailFlushes(Status failure);
   // Puts wait from now on, until they are let go.
   void HoldPuts();
   void LetPutsGo();
+  // Up to which sequence the index was said to have everything, by each Put so far.
+  std::vector<uint64_t> complete() const;
 
  private:
   Status GetImpl(std::span<const ChunkName> names,
@@ -53,9 +57,11 @@ class HintIndex : public ChunkIndex {
   Status CloseImpl(uint64_t) override { return inner_->Close(); }
 
   const std::unique_ptr<ChunkIndex> inner_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::unordered_map<ChunkName, std::optional<Location>> lies_ SILTFS_GUARDED_BY(mutex_);
   Status put_failure_ SILTFS_GUARDED_BY(mutex_);
+  Status entries_failure_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<uint64_t> complete_ SILTFS_GUARDED_BY(mutex_);
   Status get_failure_ SILTFS_GUARDED_BY(mutex_);
   Status flush_failure_ SILTFS_GUARDED_BY(mutex_);
   CondVar let_go_;

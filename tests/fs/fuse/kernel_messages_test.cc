@@ -113,6 +113,33 @@ TEST_CASE("Offers that libfuse leaves out are accepted where they were made") {
   CHECK(cut.flags == 0);
 }
 
+TEST_CASE("Offers beyond the first 32 are seen and accepted where there is a second word") {
+  fuse_init_in offered = {};
+  offered.flags = FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
+  offered.flags2 = (1U << 4) | (1U << 5);
+  Bytes message = Request(FUSE_INIT, offered);
+  CHECK(TranslateRequest(message).offers ==
+        (uint64_t{FUSE_PARALLEL_DIROPS} | fuse::kDirectMmapOffer));
+  Bytes old(message.begin(),
+            message.begin() + sizeof(fuse_in_header) + offsetof(fuse_init_in, flags2));
+  CHECK(TranslateRequest(old).offers == FUSE_PARALLEL_DIROPS);
+  offered.flags = FUSE_PARALLEL_DIROPS;  // what is behind means nothing then
+  message = Request(FUSE_INIT, offered);
+  CHECK(TranslateRequest(message).offers == FUSE_PARALLEL_DIROPS);
+
+  fuse_init_out reply = {};
+  reply.flags2 = 1;
+  AcceptOffers({reinterpret_cast<uint8_t*>(&reply), sizeof reply},
+               FUSE_PARALLEL_DIROPS | fuse::kDirectMmapOffer);
+  CHECK(reply.flags == (FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT));
+  CHECK(reply.flags2 == ((1U << 4) | 1));
+  fuse_init_out cut = {};
+  AcceptOffers({reinterpret_cast<uint8_t*>(&cut), offsetof(fuse_init_out, flags2) + 3},
+               FUSE_PARALLEL_DIROPS | fuse::kDirectMmapOffer);
+  CHECK(cut.flags == FUSE_PARALLEL_DIROPS);
+  CHECK(cut.flags2 == 0);
+}
+
 TEST_CASE("Other requests are left alone") {
   Bytes message = Request(FUSE_LOOKUP, uint64_t{0}, std::string("name\0", 5));
   const Bytes before = message;
@@ -139,7 +166,7 @@ TEST_CASE("Requests cut short anywhere, and any bytes at all, are read within th
     Bytes message(random.Below(120));
     for (uint8_t& byte : message) byte = static_cast<uint8_t>(random.Next());
     TranslateRequest(message);
-    AcceptOffers(message, FUSE_PARALLEL_DIROPS);
+    AcceptOffers(message, FUSE_PARALLEL_DIROPS | fuse::kDirectMmapOffer);
   }
 }
 
