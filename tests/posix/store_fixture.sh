@@ -45,8 +45,8 @@ make_and_mount() {
   "$siltfs" mkfs "$store"
   mount_it
 }
-mount_it() {
-  "$siltfs" mount "$store" "$mnt" -o "allow_other,log=$work/log"
+mount_it() { # [OPTION]
+  "$siltfs" mount "$store" "$mnt" -o "allow_other,log=$work/log${1:+,$1}"
   mounted || fail "not in the mount table"
 }
 # Unmounts, and the store must be without a fault down to the last byte. What the daemon logged is shown, as a finding
