@@ -235,6 +235,9 @@ Status BlockPipeline::InTurn(const std::function<Status()>& work) {
     MutexLock lock(mutex_);
     while (appending_ && failure_.ok()) progress_.Wait(mutex_);
     if (!failure_.ok()) return failure_;
+    // The index takes nothing of a later sequence before what it had no room for.
+    const auto next = encoded_.find(next_append_);
+    if (next != encoded_.end() && next->second.appended) return full_;
     appending_ = true;
   }
   Status status = work();
@@ -273,7 +276,12 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
       if (unmoved || !places[i] || gone(places[i]->segment)) entries.push_back({name, to});
     }
     if (entries.empty()) return Status::Ok();
-    return index_.Put(entries, log_.TakeSequence());
+    const uint64_t sequence = log_.TakeSequence();
+    Status put = index_.Put(entries, sequence);
+    if (!put.Is(StatusCode::kNoSpace)) return put;
+    // No block is missed with them: they lead where they did, or there already.
+    SILTFS_RETURN_IF_ERROR(index_.Put({}, sequence));
+    return put;
   });
 }
 

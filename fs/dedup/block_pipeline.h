@@ -140,7 +140,8 @@ class BlockPipeline {
   bool IsStuck() SILTFS_EXCLUDES(mutex_);
   // Tries to append what waits for room on the disk: OK or kNoSpace, or the failure.
   Status AppendAgain() SILTFS_EXCLUDES(mutex_);
-  // Calls `work` when it is nobody else's turn to append. kNoSpace from it changes nothing.
+  // Calls `work` when it is nobody else's turn to append. kNoSpace from it changes nothing, and is
+  // the answer while a block is appended that the index had no room for.
   Status InTurn(const std::function<Status()>& work) SILTFS_EXCLUDES(mutex_);
 
   SegmentLog& log_;

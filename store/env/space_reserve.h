@@ -80,6 +80,8 @@ class SpaceReserve {
   };
   // kNoSpace, kUnsupported.
   Status MakePiece(uint64_t bytes) SILTFS_REQUIRES(mutex_);
+  // Under the next number that is free.
+  Result<std::unique_ptr<File>> CreateFile() SILTFS_REQUIRES(mutex_);
   uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
   std::string PathOf(uint64_t number) const;
@@ -87,7 +89,8 @@ class SpaceReserve {
   Env& env_;
   const Options options_;
   mutable Mutex mutex_;
-  std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);  // by number
+  std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t next_number_ SILTFS_GUARDED_BY(mutex_) = 0;  // of pieces that this object makes
   bool unsupported_ SILTFS_GUARDED_BY(mutex_) = false;
   // Accepted since the disk was last looked at; as much as can be accepted without, if it is to be
   // looked at the next time.
