@@ -89,13 +89,17 @@ Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
             fmt::format("sequence {} put when all up to {} is durable", sequence, durable)};
   }
   last_sequence_ = sequence;
-  if (entries.empty()) return Status::Ok();
   Status put = CheckEntries(entries);
-  if (put.ok()) {
+  if (put.ok() && !entries.empty()) {
     entry_bytes_put_.fetch_add(entries.size() * kEntryBytes, std::memory_order_relaxed);
     put = PutImpl(entries, CompleteUpTo(sequence - 1));
   }
-  if (!put.ok() && failed_sequence_ == 0) failed_sequence_ = sequence;
+  if (put.ok()) {
+    if (sequence == failed_sequence_ && no_room_) failed_sequence_ = 0;
+  } else if (failed_sequence_ == 0 || sequence == failed_sequence_) {
+    no_room_ = put.Is(StatusCode::kNoSpace);
+    failed_sequence_ = sequence;
+  }
   return put;
 }
 

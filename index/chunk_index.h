@@ -19,10 +19,12 @@
 // caller. Units: bytes, counts. Errors: kIoError and kNoSpace from the device; kCorruption where an
 // engine's own files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly.
 // After a failed Put or Flush the index stays readable, each of the Put's entries is in or not, and
-// no sequence from that of the Put on becomes durable until the index is opened again. A page found
-// damaged is counted and its entries are missing, when that is seen; when it is seen while opening,
-// durable_sequence() goes down to what is really there. A lookup need not see it, and may then
-// answer wrongly (an entry is a hint); Verify does. A lookup of a name that was never put is
+// no sequence from that of the Put on becomes durable until the index is opened again; or, where it
+// was kNoSpace, until the Put is made again with the same sequence, which must come before any
+// later one. Made again without entries, it gives up those that were not owed to a block. A page
+// found damaged is counted and its entries are missing, when that is seen; when it is seen while
+// opening, durable_sequence() goes down to what is really there. A lookup need not see it, and may
+// then answer wrongly (an entry is a hint); Verify does. A lookup of a name that was never put is
 // not an error. When not to use it: for anything whose loss would matter.
 #pragma once
 
@@ -209,7 +211,8 @@ class ChunkIndex {
   uint64_t last_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
       0;  // of a Put since opening; 0: none yet
   uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
-      0;  // the first of a Put that failed; 0: none
+      0;                                                  // the first of a Put that failed; 0: none
+  bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;  // and that is why; may be made again
 };
 
 }  // namespace siltfs

@@ -38,6 +38,21 @@ void CheckContext::Report(Finding finding) {
   if (options.on_finding) options.on_finding(finding);
 }
 
+void CheckContext::HoldBack(Finding not_indexed) {
+  MutexLock lock(mutex_);
+  held_back_.push_back(std::move(not_indexed));
+}
+
+void CheckContext::ReportHeldBack(bool knows) {
+  std::vector<Finding> findings;
+  {
+    MutexLock lock(mutex_);
+    findings.swap(held_back_);
+  }
+  if (knows && !reference_not_indexed_) return;
+  for (Finding& finding : findings) Report(std::move(finding));
+}
+
 void CheckContext::Report(std::string code, const Status& failure) {
   Report({.code = std::move(code),
           .path = failure.path().empty() ? store() : std::string(failure.path()),

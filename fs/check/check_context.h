@@ -4,6 +4,7 @@
 // are there.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +35,13 @@ class CheckContext {
   bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
+  // That the index does not find chunks of a segment is a fault only where something refers to such
+  // ones: of what is stored twice, and dead, it knows one place, and forgets it with its segment.
+  // Held back until that is known.
+  void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
+  void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
+  // Reports what was held back, if there is such a reference, or nobody `knows`.
+  void ReportHeldBack(bool knows) SILTFS_EXCLUDES(mutex_);
   // Of a failure: its path and offset.
   void Report(std::string code, const Status& failure) SILTFS_EXCLUDES(mutex_);
   void Progress(const CheckProgress& progress) SILTFS_EXCLUDES(mutex_);
@@ -78,6 +86,8 @@ class CheckContext {
   CheckReport report_ SILTFS_GUARDED_BY(mutex_);
   std::unordered_set<ChunkName> damaged_ SILTFS_GUARDED_BY(mutex_);
   std::map<SegmentId, uint32_t> chunks_in_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<Finding> held_back_ SILTFS_GUARDED_BY(mutex_);
+  std::atomic<bool> reference_not_indexed_{false};
   int64_t last_progress_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 

@@ -166,6 +166,7 @@ Status ContentCheck::ResolveBatch() {
 
 Status ContentCheck::SearchSegments() {
   if (unresolved_.empty()) return Status::Ok();
+  context_.NoteReferenceNotIndexed();
   std::sort(unresolved_.begin(), unresolved_.end(), ByChunk);
   std::vector<bool> found(unresolved_.size());
   SILTFS_RETURN_IF_ERROR(
@@ -195,9 +196,13 @@ Status ContentCheck::SearchSegments() {
 }  // namespace
 
 Status CheckContents(CheckContext& context, ChunkFinder& finder) {
-  if (!context.metadata) return Status::Ok();
+  if (!context.metadata) {
+    context.ReportHeldBack(/*knows=*/false);
+    return Status::Ok();
+  }
   const auto snapshot = context.metadata->Snapshot();
   const Status checked = ContentCheck(context, finder, *snapshot).Run();
+  context.ReportHeldBack(/*knows=*/checked.ok());
   if (checked.ok() || !IsDamage(checked)) return checked;
   context.Report("metadata-read", checked);
   return Status::Ok();

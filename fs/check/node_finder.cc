@@ -44,6 +44,7 @@ Result<std::shared_ptr<const Bytes>> NodeFinder::GetNode(const ChunkName& name,
   }
   if (!node.ok()) {
     if (!IsDamage(node.status())) return node;
+    context_.NoteReferenceNotIndexed();
     SILTFS_RETURN_IF_ERROR(ListNodes());
     auto place = std::lower_bound(
         places_.begin(), places_.end(), name.Prefix64(),

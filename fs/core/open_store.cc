@@ -1,6 +1,7 @@
 // FileSystem::Open: locks, checks and recovers a store, and puts its parts together.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "chunker/parameters.h"
@@ -271,6 +272,10 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
     chunk_options.check_room = [reserve](uint64_t bytes) { return reserve->CheckRoom(bytes); };
     chunk_options.reserve_bytes = [reserve] { return reserve->bytes(); };
     chunk_options.spare_bytes = reserve->spare_bytes();
+    if (options.keep_reserve) {
+      chunk_options.room_for_others =
+          std::min(chunk_options.room_for_others, reserve->whole_bytes() / 2);
+    }
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));

@@ -288,7 +288,12 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
       if (unmoved || !places[i] || gone(places[i]->segment)) entries.push_back({name, to});
     }
     if (entries.empty()) return Status::Ok();
-    return index_.Put(entries, log_.TakeSequence());
+    const uint64_t sequence = log_.TakeSequence();
+    Status put = index_.Put(entries, sequence);
+    if (!put.Is(StatusCode::kNoSpace)) return put;
+    // No block is missed with them: they lead where they did, or there already.
+    SILTFS_RETURN_IF_ERROR(index_.Put({}, sequence));
+    return put;
   });
 }
 

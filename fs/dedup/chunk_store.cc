@@ -271,7 +271,7 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   collect.write_through = options.write_through;
   collect.report = options.report;
   collect.reserve_bytes = options.reserve_bytes;
-  collect.room_for_others = std::min(collect.room_for_others, options.spare_bytes);
+  collect.room_for_others = options.room_for_others;
   if (options.check_room) collect.is_full = [this] { return !options.check_room(0).ok(); };
   collector = std::make_unique<GarbageCollector>(
       GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,

@@ -71,9 +71,9 @@ struct ChunkStoreOptions {
   size_t window_cache_bytes = 5u << 20;               // footer windows
   // Whether so many bytes may be accepted (SpaceReserve::CheckRoom); may be empty.
   std::function<Status(uint64_t bytes)> check_room;
-  // Of the disk, that is left free: by settling, and about as much by garbage collection, which may
-  // draw on the reserve.
-  uint64_t spare_bytes = 0;
+  uint64_t spare_bytes = 0;  // of the disk, that settling leaves free, at least
+  // What garbage collection leaves of the reserve and of what is free to metadata and the index.
+  uint64_t room_for_others = 8u << 20;
   std::function<uint64_t()> reserve_bytes;  // that garbage collection may draw on; may be empty
   std::function<void(const std::string&)> report;  // told of damage met while opening, or while
                                                    // segments are settled; may be empty

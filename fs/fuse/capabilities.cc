@@ -40,6 +40,7 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   connection.congestion_threshold = kMaxBackgroundRequests / 4 * 3;
 
   context.writeback_can_be_awaited = connection.proto_minor >= kFirstProtocolToAwait;
+  context.cache_can_be_passed_by = connection.proto_minor >= kFirstProtocolToPassCacheBy;
 
   Ask(connection, FUSE_CAP_ASYNC_READ);
   Ask(connection, FUSE_CAP_ASYNC_DIO);

@@ -31,7 +31,8 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   if (writes) context.open_for_writing.Add(inode);
   file.keep_cache = 1;
   // The writer himself is to be told that there is no room left, not whoever syncs or closes.
-  if (writes && context.file_system.NearlyFull()) file.direct_io = 1;
+  if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFull())
+    file.direct_io = 1;
 }
 
 void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_info& file) {

@@ -37,6 +37,12 @@ class ReadBuffers {
   std::vector<Buffer> free_ SILTFS_GUARDED_BY(mutex_);
 };
 
+// The protocol of the first kernel (6.6) where what is read and written past its cache agrees with
+// what others have in it: it writes back before, and drops what was written over. Kernels before it
+// do neither, so a file's readers would see old content for as long as they cache it, and what is
+// written back late would bury what came after it.
+inline constexpr unsigned kFirstProtocolToPassCacheBy = 39;
+
 struct HandlerContext {
   Env& env;
   FileSystem& file_system;
@@ -51,6 +57,7 @@ struct HandlerContext {
   bool opendir_may_be_declined = false;
   bool acls = false;                      // the kernel enforces access control lists
   bool writeback_can_be_awaited = false;  // see kFirstProtocolToAwait
+  bool cache_can_be_passed_by = false;    // see kFirstProtocolToPassCacheBy
   uint64_t device = 0;                    // of the mount, see DeviceOf; set before it is served
   std::once_flag readahead_raised = {};   // see kernel_readahead.h
 };

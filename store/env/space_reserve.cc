@@ -17,6 +17,10 @@ constexpr uint64_t kReserveShare = 16;
 constexpr uint64_t kSpareShare = 64;
 constexpr uint64_t kNearlyFullShare = 16;
 constexpr uint64_t kMostReserve = 256u << 20;
+// Metadata that is read back after a crash is written before anything can be given up; but a small
+// disk is there for data.
+constexpr uint64_t kLeastReserve = 24u << 20;
+constexpr uint64_t kLargestShare = 8;
 constexpr uint64_t kMostSpare = 64u << 20;
 constexpr uint64_t kMostNearlyFull = 1u << 30;
 constexpr uint64_t kPieces = 64;
@@ -32,6 +36,7 @@ std::optional<uint64_t> NumberOf(std::string_view name) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  if (name.size() > 1 && name.front() == '0') return std::nullopt;  // PathOf writes no such name
   return number;
 }
 
@@ -39,7 +44,8 @@ std::optional<uint64_t> NumberOf(std::string_view name) {
 
 SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
   Options options;
-  const uint64_t whole = std::min(disk_bytes / kReserveShare, kMostReserve);
+  const uint64_t wanted = std::clamp(disk_bytes / kReserveShare, kLeastReserve, kMostReserve);
+  const uint64_t whole = std::min(wanted, disk_bytes / kLargestShare);
   options.piece_bytes = std::max(whole / kPieces / kPageBytes * kPageBytes, kPageBytes);
   options.pieces = whole / options.piece_bytes;
   options.spare_bytes = std::min(disk_bytes / kSpareShare, kMostSpare);
@@ -55,7 +61,7 @@ Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options optio
   MutexLock lock(reserve->mutex_);
   for (const DirectoryEntry& entry : *entries) {
     const auto number = NumberOf(entry.name);
-    if (!number) continue;
+    if (!number || entry.type != FileType::kRegular) continue;
     const auto info = env.GetFileInfo(reserve->PathOf(*number));
     if (info.ok() && info->allocated_bytes > 0) {
       reserve->pieces_.push_back({*number, info->allocated_bytes});
@@ -63,8 +69,6 @@ Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options optio
       env.RemoveFile(reserve->PathOf(*number)).IgnoreError("the next mount finds it");
     }
   }
-  std::sort(reserve->pieces_.begin(), reserve->pieces_.end(),
-            [](const Piece& a, const Piece& b) { return a.number < b.number; });
   return reserve;
 }
 
@@ -118,21 +122,28 @@ Status SpaceReserve::LookAtDisk() {
 }
 
 Status SpaceReserve::MakePiece(uint64_t bytes) {
-  const uint64_t number = pieces_.empty() ? 0 : pieces_.back().number + 1;
-  const std::string path = PathOf(number);
-  auto opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
-  if (opened.status().Is(StatusCode::kNotFound)) {
-    SILTFS_RETURN_IF_ERROR(env_.CreateDirectory(options_.directory));
-    opened = env_.OpenFile(path, {.mode = OpenMode::kCreate});
-  }
-  if (!opened.ok()) return std::move(opened).status();
-  Status claimed = (*opened)->Preallocate(bytes);
+  SILTFS_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, CreateFile());
+  Status claimed = file->Preallocate(bytes);
   if (claimed.ok()) {
-    pieces_.push_back({number, bytes});
+    pieces_.push_back({next_number_ - 1, bytes});
   } else {
-    env_.RemoveFile(path).IgnoreError("it holds nothing, and the next mount finds it");
+    env_.RemoveFile(file->path()).IgnoreError("it holds nothing, and the next mount finds it");
   }
   return claimed;
+}
+
+Result<std::unique_ptr<File>> SpaceReserve::CreateFile() {
+  for (;;) {
+    auto opened = env_.OpenFile(PathOf(next_number_), {.mode = OpenMode::kCreate});
+    if (opened.status().Is(StatusCode::kNotFound)) {
+      SILTFS_RETURN_IF_ERROR(env_.CreateDirectory(options_.directory));
+      continue;
+    }
+    // Something that is no piece of ours, or one that could not be removed.
+    const bool taken = opened.status().Is(StatusCode::kAlreadyExists);
+    if (taken || opened.ok()) ++next_number_;
+    if (!taken) return opened;
+  }
 }
 
 bool SpaceReserve::GiveUpPiece() {
@@ -178,8 +189,10 @@ Result<uint64_t> SpaceReserve::BytesIn(Env& env, const std::string& directory) {
   if (!entries.ok()) return std::move(entries).status();
   uint64_t bytes = 0;
   for (const DirectoryEntry& entry : *entries) {
-    SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env.GetFileInfo(JoinPath(directory, entry.name)));
-    bytes += info.allocated_bytes;
+    const auto info = env.GetFileInfo(JoinPath(directory, entry.name));
+    if (info.status().Is(StatusCode::kNotFound)) continue;  // given up meanwhile
+    if (!info.ok()) return info.status();
+    bytes += info->allocated_bytes;
   }
   return bytes;
 }

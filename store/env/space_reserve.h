@@ -39,7 +39,7 @@ class SpaceReserve {
     // With less than this free beside those, the disk is nearly full.
     uint64_t nearly_full_bytes = 0;
   };
-  // For a disk of this size: a sixteenth of it, at most 256 MiB.
+  // For a disk of this size: a sixteenth of it, 24 to 256 MiB, but at most an eighth.
   static Options For(uint64_t disk_bytes);
 
   // Takes over the pieces that are there. `env` must outlive it.
@@ -58,6 +58,8 @@ class SpaceReserve {
   // that is nearly full.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
+  // What is claimed of a whole reserve.
+  uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
   // What is claimed.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
   // Of a disk that has so much available, what may be used for what is new.
@@ -80,6 +82,8 @@ class SpaceReserve {
   };
   // kNoSpace, kUnsupported.
   Status MakePiece(uint64_t bytes) SILTFS_REQUIRES(mutex_);
+  // Under the next number that is free.
+  Result<std::unique_ptr<File>> CreateFile() SILTFS_REQUIRES(mutex_);
   uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
   std::string PathOf(uint64_t number) const;
@@ -87,7 +91,8 @@ class SpaceReserve {
   Env& env_;
   const Options options_;
   mutable Mutex mutex_;
-  std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);  // by number
+  std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t next_number_ SILTFS_GUARDED_BY(mutex_) = 0;  // of pieces that this object makes
   bool unsupported_ SILTFS_GUARDED_BY(mutex_) = false;
   // Accepted since the disk was last looked at; as much as can be accepted without, if it is to be
   // looked at the next time.

@@ -227,8 +227,56 @@ TEST_CASE("the reserve is a part of the disk, and at most so much") {
   const auto large = SpaceReserve::For(uint64_t{1} << 40);
   REQUIRE(large.pieces * large.piece_bytes == 256u << 20);
   REQUIRE(large.spare_bytes == 64u << 20);
+  const auto smaller = SpaceReserve::For(100u << 20);
+  REQUIRE(smaller.pieces * smaller.piece_bytes <= (100u << 20) / 8);
+  REQUIRE(smaller.pieces * smaller.piece_bytes >= (100u << 20) / 9);
   const auto tiny = SpaceReserve::For(1000);
   REQUIRE(tiny.pieces == 0);
+}
+
+TEST_CASE("what stands in a piece's place does not keep the reserve from being filled") {
+  ReservedDisk at;
+  const auto there = [&](const std::string& name) {
+    REQUIRE_OK(at.disk.OpenFile("/reserve/" + name, {.mode = OpenMode::kCreate}));
+  };
+  SECTION("directories") {
+    REQUIRE_OK(at.disk.CreateDirectory("/reserve"));
+    for (const std::string name : {"0", "1", "3"})
+      REQUIRE_OK(at.disk.CreateDirectory("/reserve/" + name));
+    at.Open();
+  }
+  SECTION("files that came later") {
+    REQUIRE_OK(at.disk.CreateDirectory("/reserve"));
+    there("0");
+    there("2");
+  }
+  SECTION("names that are no numbers of ours") {
+    REQUIRE_OK(at.disk.CreateDirectory("/reserve"));
+    for (const std::string name : {"00", "-1", "18446744073709551615", "18446744073709551616", "x"})
+      there(name);
+    at.Open();
+  }
+  SECTION("a piece that could not be removed") {
+    REQUIRE_OK(at.reserve->Fill());
+    at.disk.FailCall({.calls = SimCall::kRemove, .code = StatusCode::kIoError});
+    REQUIRE(at.reserve->GiveUpPiece());
+  }
+  REQUIRE_OK(at.reserve->Fill());
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+  for (int i = 0; i < 8; ++i) REQUIRE(at.reserve->GiveUpPiece());
+  REQUIRE_FALSE(at.reserve->GiveUpPiece());
+  REQUIRE_OK(at.reserve->Fill());
+  REQUIRE(at.reserve->bytes() == 8 * kPiece);
+}
+
+TEST_CASE("how much is claimed can be asked while pieces are given up") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->Fill());
+  at.disk.FailCall(
+      {.calls = SimCall::kInfo, .code = StatusCode::kNotFound, .path_part = "/reserve/"});
+  const auto claimed = SpaceReserve::BytesIn(at.disk, "/reserve");
+  REQUIRE_OK(claimed);
+  REQUIRE(*claimed == 7 * kPiece);
 }
 
 TEST_CASE("many writers share the reserve, and none of it is lost") {
