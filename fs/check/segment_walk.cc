@@ -65,12 +65,11 @@ Status SegmentWalk::Check(SegmentId id) {
   CheckTotals();
   CheckRecord();
   if (not_indexed_ > 0) {
-    context_.HoldBack(
-        {.code = "not-indexed",
-         .path = path_,
-         .offset = not_indexed_offset_,
-         .message = fmt::format("{} chunks of the segment are not found by the index",
-                                not_indexed_)});
+    context_.HoldBack({.code = "not-indexed",
+                       .path = path_,
+                       .offset = not_indexed_offset_,
+                       .message = fmt::format("{} chunks of the segment are not found by the index",
+                                              not_indexed_)});
   }
   context_.SetChunksIn(id_, scan_.end_ordinal);
   context_.Count([this](CheckReport& report) {

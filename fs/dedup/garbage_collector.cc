@@ -21,6 +21,9 @@ constexpr uint64_t kLeastDeadPercentInBackground = 8;
 constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // of the disk that has no room for new data
 // Of the segments that are condemned together, at most, but for one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
+// Where there is less than it should leave to metadata and the index, copying leaves half of it,
+// and so much at least: the index's entries, and metadata's next table.
+constexpr uint64_t kLeastRoomForOthers = 4u << 20;
 // So many entries are moved with one commit, at most.
 constexpr size_t kMovesPerCommit = 32u << 10;
 // In the background: as much must have been released as so many segments hold, and this share of
@@ -439,10 +442,12 @@ void GarbageCollector::CountRemoved(const Candidate& candidate) {
 }
 
 Status GarbageCollector::CheckSpace(uint64_t bytes) {
-  const uint64_t needed = bytes + options_.room_for_others;
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
   const uint64_t reserve = options_.reserve_bytes ? options_.reserve_bytes() : 0;
-  if (space.available_bytes + reserve >= needed) return Status::Ok();
+  const uint64_t all = space.available_bytes + reserve;
+  const uint64_t room = std::max(all / 2, kLeastRoomForOthers);
+  const uint64_t needed = bytes + std::min(options_.room_for_others, room);
+  if (all >= needed) return Status::Ok();
   return Status(
              StatusCode::kNoSpace,
              fmt::format("only {} MiB are left on the disk and {} in reserve, collecting garbage "

@@ -87,7 +87,8 @@ class GarbageCollector {
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // told of damage; may be empty
     std::function<uint64_t()> reserve_bytes;         // that copies may draw on; may be empty
-    // What copying leaves on the disk for metadata and the index, which must be told of it.
+    // What copying leaves on the disk, if there is as much, for metadata and the index, which must
+    // be told of it.
     uint64_t room_for_others = 0;
     std::function<bool()> is_full;  // nothing new is accepted for want of space; may be empty
     // In the background: no more than this is read and written in a second (0: as much as it can).

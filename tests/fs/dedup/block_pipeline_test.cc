@@ -75,6 +75,33 @@ TEST_CASE("the index is told of nothing later while a block's entries wait for r
   CHECK(found->has_value());
 }
 
+TEST_CASE("an index that had no room becomes durable once it has what it was given then") {
+  Pipeline at;
+  const ChunkName first = at.Add(1);
+  REQUIRE_OK(at.pipeline->Flush());
+  const Location place = **at.index->Get(first);
+  at.index->FailPuts(Status(StatusCode::kNoSpace, "the index has no room"));
+  SECTION("a block's entries") {
+    at.Add(2);
+    REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);
+    REQUIRE_OK(at.index->Flush());
+    REQUIRE(at.index->durable_sequence() <= 1);
+    at.index->FailPuts(Status::Ok());
+    REQUIRE_OK(at.pipeline->Flush());
+  }
+  SECTION("entries that are moved, which stay where they are instead") {
+    const BlockPipeline::Move move{first, place, {99, 0, 0}};
+    REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
+    at.index->FailPuts(Status::Ok());
+  }
+  at.Add(3);
+  REQUIRE_OK(at.pipeline->Flush());
+  const auto sequence = at.pipeline->EndSequence();
+  REQUIRE_OK(sequence);
+  REQUIRE_OK(at.index->Flush());
+  REQUIRE(at.index->durable_sequence() >= *sequence);
+}
+
 TEST_CASE("a segment that found no room uses up no id") {
   Pipeline at;
   at.env.SetCapacity(0);
