@@ -77,6 +77,18 @@ Result<std::optional<Location>> ChunkIndex::Get(const ChunkName& name) {
 
 Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
   MutexLock lock(write_mutex_);
+  return PutLocked(entries, sequence);
+}
+
+Status ChunkIndex::PutAgain(std::span<const IndexEntry> entries, uint64_t sequence) {
+  MutexLock lock(write_mutex_);
+  const bool mends = no_room_ && sequence == failed_sequence_;
+  SILTFS_RETURN_IF_ERROR(PutLocked(entries, sequence));
+  if (mends) failed_sequence_ = 0;
+  return Status::Ok();
+}
+
+Status ChunkIndex::PutLocked(std::span<const IndexEntry> entries, uint64_t sequence) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (sequence < last_sequence_) {
     return {StatusCode::kInvalidArgument,
@@ -90,16 +102,15 @@ Status ChunkIndex::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
   }
   last_sequence_ = sequence;
   Status put = CheckEntries(entries);
-  if (put.ok() && !entries.empty()) {
+  if (put.ok()) {
+    if (entries.empty()) return put;
     entry_bytes_put_.fetch_add(entries.size() * kEntryBytes, std::memory_order_relaxed);
     put = PutImpl(entries, CompleteUpTo(sequence - 1));
   }
-  if (put.ok()) {
-    if (sequence == failed_sequence_ && no_room_) failed_sequence_ = 0;
-  } else if (failed_sequence_ == 0 || sequence == failed_sequence_) {
-    no_room_ = put.Is(StatusCode::kNoSpace);
-    failed_sequence_ = sequence;
-  }
+  if (put.ok()) return put;
+  const bool first = failed_sequence_ == 0;
+  if (first) failed_sequence_ = sequence;
+  no_room_ = put.Is(StatusCode::kNoSpace) && (first || (no_room_ && sequence == failed_sequence_));
   return put;
 }
 

@@ -20,12 +20,11 @@
 // engine's own files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly.
 // After a failed Put or Flush the index stays readable, each of the Put's entries is in or not, and
 // no sequence from that of the Put on becomes durable until the index is opened again; or, where it
-// was kNoSpace, until the Put is made again with the same sequence, which must come before any
-// later one. Made again without entries, it gives up those that were not owed to a block. A page
-// found damaged is counted and its entries are missing, when that is seen; when it is seen while
-// opening, durable_sequence() goes down to what is really there. A lookup need not see it, and may
-// then answer wrongly (an entry is a hint); Verify does. A lookup of a name that was never put is
-// not an error. When not to use it: for anything whose loss would matter.
+// was kNoSpace, until PutAgain. A page found damaged is counted and its entries are missing, when
+// that is seen; when it is seen while opening, durable_sequence() goes down to what is really
+// there. A lookup need not see it, and may then answer wrongly (an entry is a hint); Verify does. A
+// lookup of a name that was never put is not an error. When not to use it: for anything whose loss
+// would matter.
 #pragma once
 
 #include <atomic>
@@ -117,6 +116,10 @@ class ChunkIndex {
   // is that of the block the entries point into, or a later one. Locations must name a segment.
   // Blocks while the engine must catch up (bounded memory).
   Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
+  // After a Put that failed with kNoSpace, and before any other: the same entries with the same
+  // sequence. Once it succeeds nothing is missing. Without entries it gives up those that no block
+  // misses.
+  Status PutAgain(std::span<const IndexEntry> entries, uint64_t sequence);
 
   // Durable after the next Flush or Close. Of a name that is not there: nothing happens.
   Status Delete(const ChunkName& name);
@@ -199,6 +202,8 @@ class ChunkIndex {
 
   Status CheckOpen() const;
   Status CheckWritable() const;
+  Status PutLocked(std::span<const IndexEntry> entries, uint64_t sequence)
+      SILTFS_REQUIRES(write_mutex_);
   // Of what was put up to `sequence`, what went in without a failure.
   uint64_t CompleteUpTo(uint64_t sequence) const SILTFS_REQUIRES(write_mutex_);
 
@@ -212,7 +217,7 @@ class ChunkIndex {
       0;  // of a Put since opening; 0: none yet
   uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
       0;                                                  // the first of a Put that failed; 0: none
-  bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;  // and that is why; may be made again
+  bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;  // that is why, and no other has failed
 };
 
 }  // namespace siltfs

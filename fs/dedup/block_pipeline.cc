@@ -185,6 +185,7 @@ void BlockPipeline::AppendReady() {
       Remember(*ready.block);
     }
     full_ = full ? std::move(status) : Status::Ok();
+    full_.IgnoreError("who waits, or tries again, is told");
     progress_.NotifyAll();
     if (full) return;
   }
@@ -292,7 +293,7 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
     Status put = index_.Put(entries, sequence);
     if (!put.Is(StatusCode::kNoSpace)) return put;
     // No block is missed with them: they lead where they did, or there already.
-    SILTFS_RETURN_IF_ERROR(index_.Put({}, sequence));
+    SILTFS_RETURN_IF_ERROR(index_.PutAgain({}, sequence));
     return put;
   });
 }
@@ -319,7 +320,10 @@ Status BlockPipeline::AppendAndIndex(Ready& ready) {
   for (const ChunkRecord& record : block.content.records) {
     entries.push_back({record.name, {appended.segment, ordinal++, appended.place.block_offset}});
   }
-  return index_.Put(entries, appended.sequence);
+  const Status put = ready.put_failed ? index_.PutAgain(entries, appended.sequence)
+                                      : index_.Put(entries, appended.sequence);
+  ready.put_failed = put.Is(StatusCode::kNoSpace);
+  return put;
 }
 
 }  // namespace siltfs

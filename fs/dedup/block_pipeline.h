@@ -118,6 +118,7 @@ class BlockPipeline {
     BlockPtr block;
     EncodedBlock encoded;
     std::optional<AppendedBlock> appended;  // and only the index had no room
+    bool put_failed = false;                // for that
   };
   // How many chunks are remembered after they were appended; some 100 bytes each.
   static constexpr size_t kRememberedChunks = 4096;

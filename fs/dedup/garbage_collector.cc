@@ -335,6 +335,7 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;
     no_room = copied;
+    no_room.IgnoreError("returned when the others are done");
   }
   SILTFS_RETURN_IF_ERROR(relocator.Flush());
   SILTFS_RETURN_IF_ERROR(MoveEntries(relocator));

@@ -144,7 +144,10 @@ Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
                          const std::vector<Location>& from) {
   SILTFS_RETURN_IF_ERROR(full_);
   auto moved = pipeline_.AppendMoved(kind, block);
-  if (moved.status().Is(StatusCode::kNoSpace)) full_ = moved.status();
+  if (moved.status().Is(StatusCode::kNoSpace)) {
+    full_ = moved.status();
+    full_.IgnoreError("it is this call's outcome, too");
+  }
   SILTFS_ASSIGN_OR_RETURN(const AppendedBlock appended, std::move(moved));
   uint32_t ordinal = appended.place.first_ordinal;
   for (size_t i = 0; i < from.size(); ++i) {

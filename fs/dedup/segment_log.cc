@@ -273,6 +273,7 @@ void SegmentLog::SealLoop() {
     {
       MutexLock lock(mutex_);
       seal_delay_ = std::move(sealed);
+      seal_delay_.IgnoreError("who waits for it is told");
       delayed_seal_ = number;
       changed_.NotifyAll();
       if (full) continue;
