@@ -104,17 +104,19 @@ code=0
 python3 - "$file" 2>"$work/err" <<'END' || code=$?
 import errno, mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR)
+past_the_cache = tuple(int(part) for part in os.uname().release.split(".")[:2]) >= (6, 6)
 try:
     os.write(fd, bytes(4096))
-    sys.exit("write was not refused")
+    if past_the_cache:
+        sys.exit("write was not refused")
+    os.fsync(fd)
+    sys.exit("neither write nor fsync was refused")
 except OSError as error:
     if error.errno != errno.ENOSPC:
         raise
-    print("refused by write itself", file=sys.stderr)
-if tuple(int(part) for part in os.uname().release.split(".")[:2]) >= (6, 6):
-    with mmap.mmap(fd, 4096) as mapped:
-        if mapped[:] != os.pread(fd, 4096, 0):
-            sys.exit("what is mapped is not what is read")
+with mmap.mmap(fd, 4096) as mapped:
+    if mapped[:] != os.pread(fd, 4096, 0):
+        sys.exit("what is mapped is not what is read")
 os.close(fd)
 END
 ((code == 0)) || fail "$(cat "$work/err")"
