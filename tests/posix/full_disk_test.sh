@@ -170,9 +170,9 @@ all_there
 unmount_and_check
 rm "$disk/neighbour"
 mount_it
-fill 3
+fill 3 # a writer ends with the first refusal, which may be for the time of a collection only
 all_there
-holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.8"
+holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.7"
 
 step "in the background, too"
 for name in $(some large 10); do
