@@ -47,7 +47,7 @@ neighbour() {
     dd if=/dev/zero of="$disk/neighbour" bs=1M oflag=append conv=notrunc status=none 2>/dev/null || true
     dd if=/dev/zero of="$disk/neighbour" bs=1k oflag=append conv=notrunc status=none 2>/dev/null || true
   done
-  holds "$(available "$disk") == 0"
+  holds "$(available "$disk") < 4096"
 }
 all_there() {
   local name
