@@ -328,7 +328,7 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
   SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {}), outcome));
-  Status no_room;  // for the first that does not fit; a smaller one yet may
+  Status no_room;  // for one that does not fit; a smaller one behind it may
   for (const Condemned& segment : condemned) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
     const Status copied = CopyLive(segment, mark, relocator, done, outcome);

@@ -32,7 +32,7 @@ class SpaceReserve {
   struct Options {
     std::string store;         // a path on the disk
     std::string directory;     // of the pieces; made when the first one is
-    uint64_t piece_bytes = 0;  //
+    uint64_t piece_bytes = 0;  // of each, the last one that is made may be smaller
     uint64_t pieces = 0;       // of a whole reserve; 0: none is kept
     // Of the disk; what is accepted leaves so much free beside the reserve.
     uint64_t spare_bytes = 0;
@@ -58,13 +58,13 @@ class SpaceReserve {
   // that is nearly full.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
-  // What is claimed of a whole reserve.
+  // What a whole reserve claims.
   uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
-  // What is claimed.
+  // What is claimed now.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
   // Of a disk that has so much available, what may be used for what is new.
   uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
-  // When the disk was last looked at.
+  // Whether the disk was nearly full when it was last looked at, or a piece given up since.
   bool nearly_full() const { return nearly_full_; }
   // What CheckRoom and Fill want left free.
   uint64_t spare_bytes() const { return options_.spare_bytes; }
