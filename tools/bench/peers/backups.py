@@ -51,6 +51,7 @@ def _recompress(system, surroundings):
 def _store(system, kind, generation, surroundings):
     surroundings.warm(kind.source_of(generation))
     surroundings.settle()
+    surroundings.touch_memory()
     with Step(surroundings, system.memory_limit) as step:
         kind.store(system, step, generation)
         figures = step.figures()
@@ -66,6 +67,7 @@ def _restore(system, kind, generation, surroundings, cold):
     if cold:
         surroundings.drop_caches()
         system.warm_up()
+    surroundings.touch_memory()
     with Step(surroundings, system.memory_limit) as step:
         kind.restore(system, step, generation, place)
         figures = step.figures()

@@ -49,6 +49,7 @@ def _measure(system, job, sequential_bytes, random_bytes, surroundings):
         surroundings.drop_caches()
         system.warm_up()
     surroundings.settle()
+    surroundings.touch_memory()
     output = os.path.join(surroundings.directory, "fio.json")
     with Step(surroundings, system.memory_limit) as step:
         with system.mounted(step) as place:

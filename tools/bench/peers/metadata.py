@@ -33,6 +33,7 @@ def run(system, small_files, surroundings):
 
 def _measure(name, system, small_files, surroundings):
     surroundings.settle()
+    surroundings.touch_memory()
     listing = os.path.join(surroundings.directory, "listing")
     with Step(surroundings, system.memory_limit) as step:
         with system.mounted(step) as place:

@@ -2,13 +2,14 @@
 from peers import machine
 from peers.summary import DAEMON_BYTES_TARGET, MB, TARGETS, daemon_peak
 
-_HOW = """Time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree),
-that of a backup tool its one command; sources are in the page cache, stores and restored data on the scratch disk. After each
-step the disk is synced, outside the time; before a restore all caches are dropped, but for the program itself. Every
-restore is compared with its source, in the first round that of every generation. CPU seconds and peak memory (sum of
-the resident sizes, sampled 20 times a second) are those of all processes of a step, daemons and copying programs
-included, kernel threads not. Figures are medians of the rounds, with the range of all measurements; ratios are of
-medians, with the range of the rounds' pairs."""
+_HOW = """Time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree), that
+of a backup tool its one command; sources are in the page cache, stores and restored data on the scratch disk. After
+each step the disk is synced, outside the time; before a restore all caches are dropped, but for the program itself;
+and before all, free memory is touched, so that no step pays for what a virtual machine has given back to its host.
+Every restore is compared with its source, in the first round that of every generation. CPU seconds and peak memory
+(sum of the resident sizes, sampled 20 times a second) are those of all processes of a step, daemons and copying
+programs included, kernel threads not. Figures are medians of the rounds, with the range of all measurements; ratios
+are of medians, with the range of the rounds' pairs."""
 
 
 def _rate(figure):
