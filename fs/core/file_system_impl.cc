@@ -41,6 +41,7 @@ Status FileSystemImpl::Start() {
   if (options_.read_only) return Status::Ok();
   metadata_->SetLateChanges(this);
   reserve_->Fill().IgnoreError("a full disk is told of to who wants to write");
+  reserve_->KeepForOpening(true);
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   if (options_.settle_in_background) chunks_->StartSettling();
@@ -146,6 +147,7 @@ Status FileSystemImpl::Close() {
     if (fold) FoldAndLog(inode->number);
   }
   SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
+  reserve_->KeepForOpening(false);
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
   SILTFS_RETURN_IF_ERROR(index_->Close());

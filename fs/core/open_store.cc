@@ -270,7 +270,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
     chunk_options.spill_directory = SpillPath(options.store);
     SpaceReserve* reserve = parts.reserve.get();
     chunk_options.check_room = [reserve](uint64_t bytes) { return reserve->CheckRoom(bytes); };
-    chunk_options.reserve_bytes = [reserve] { return reserve->bytes(); };
+    chunk_options.reserve_bytes = [reserve] { return reserve->bytes_to_give(); };
     chunk_options.spare_bytes = reserve->spare_bytes();
     if (options.keep_reserve) {
       chunk_options.room_for_others =

@@ -334,6 +334,7 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
     const Status copied = CopyLive(segment, mark, relocator, done, outcome);
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;
+    if (relocator.is_full()) return copied;  // what was copied before may have been lost with it
     no_room = copied;
     no_room.IgnoreError("returned when the others are done");
   }

@@ -53,6 +53,9 @@ class Relocator {
   // Appends what is left in open blocks.
   Status Flush();
 
+  // Such a kNoSpace was met.
+  bool is_full() const { return !full_.ok(); }
+
   // Chunks copied, whose entries are to be moved.
   size_t moves() const { return moves_.size(); }
   // Chunks were copied, or found elsewhere where perhaps they were only just written: a commit has

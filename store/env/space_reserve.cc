@@ -17,10 +17,13 @@ constexpr uint64_t kReserveShare = 16;
 constexpr uint64_t kSpareShare = 64;
 constexpr uint64_t kNearlyFullShare = 16;
 constexpr uint64_t kMostReserve = 256u << 20;
-// Metadata that is read back after a crash is written before anything can be given up; but a small
-// disk is there for data.
-constexpr uint64_t kLeastReserve = 24u << 20;
+// A small disk is there for data.
+constexpr uint64_t kLeastReserve = 32u << 20;
 constexpr uint64_t kLargestShare = 8;
+// Two of metadata's tables as they are in memory, and some for the index and a torn segment. Of a
+// reserve that is small, collecting garbage has the first part.
+constexpr uint64_t kBytesToOpenAfterCrash = 10u << 20;
+constexpr uint64_t kBytesToCollect = 12u << 20;
 constexpr uint64_t kMostSpare = 64u << 20;
 constexpr uint64_t kMostNearlyFull = 1u << 30;
 constexpr uint64_t kPieces = 64;
@@ -50,6 +53,8 @@ SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
   options.pieces = whole / options.piece_bytes;
   options.spare_bytes = std::min(disk_bytes / kSpareShare, kMostSpare);
   options.nearly_full_bytes = std::min(disk_bytes / kNearlyFullShare, kMostNearlyFull);
+  options.opening_bytes =
+      std::min(kBytesToOpenAfterCrash, whole - std::min(whole, kBytesToCollect));
   return options;
 }
 
@@ -150,7 +155,7 @@ bool SpaceReserve::GiveUpPiece() {
   MutexLock lock(mutex_);
   accepted_ = kLookNextTime;
   nearly_full_ = true;
-  while (!pieces_.empty()) {
+  while (!pieces_.empty() && ClaimedBytes() >= kept_for_opening_ + pieces_.back().bytes) {
     const Status removed = env_.RemoveFile(PathOf(pieces_.back().number));
     pieces_.pop_back();
     if (removed.ok()) return true;
@@ -176,6 +181,12 @@ void SpaceReserve::KeepOnly(uint64_t bytes) {
 uint64_t SpaceReserve::bytes() const {
   MutexLock lock(mutex_);
   return ClaimedBytes();
+}
+
+uint64_t SpaceReserve::bytes_to_give() const {
+  MutexLock lock(mutex_);
+  const uint64_t claimed = ClaimedBytes();
+  return claimed - std::min(claimed, kept_for_opening_.load());
 }
 
 uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {

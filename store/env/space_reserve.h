@@ -38,8 +38,10 @@ class SpaceReserve {
     uint64_t spare_bytes = 0;
     // With less than this free beside those, the disk is nearly full.
     uint64_t nearly_full_bytes = 0;
+    // Of the reserve, what is for nobody but who opens the store (KeepForOpening).
+    uint64_t opening_bytes = 0;
   };
-  // For a disk of this size: a sixteenth of it, 24 to 256 MiB, but at most an eighth.
+  // For a disk of this size: a sixteenth of it, 32 to 256 MiB, but at most an eighth.
   static Options For(uint64_t disk_bytes);
 
   // Takes over the pieces that are there. `env` must outlive it.
@@ -54,6 +56,10 @@ class SpaceReserve {
 
   // Gives up a piece to whoever has found the disk full. False if there is none.
   bool GiveUpPiece() SILTFS_EXCLUDES(mutex_);
+  // From now on GiveUpPiece leaves what opening the store takes after a crash: metadata's log is
+  // read back then and written as a table, before anything can be deleted. Or no longer, as at
+  // first: while the store is opened, and closed in good order, which leaves no log.
+  void KeepForOpening(bool keep) { kept_for_opening_ = keep ? options_.opening_bytes : 0; }
   // For a store that is closed: keeps so much, and what opening it takes at least, or all on a disk
   // that is nearly full.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
@@ -62,6 +68,8 @@ class SpaceReserve {
   uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
   // What is claimed now.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
+  // Of that, what GiveUpPiece may give.
+  uint64_t bytes_to_give() const SILTFS_EXCLUDES(mutex_);
   // Of a disk that has so much available, what may be used for what is new.
   uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
   // Whether the disk was nearly full when it was last looked at, or a piece given up since.
@@ -98,6 +106,7 @@ class SpaceReserve {
   // looked at the next time.
   std::atomic<uint64_t> accepted_{UINT64_MAX / 2};
   std::atomic<bool> nearly_full_{false};
+  std::atomic<uint64_t> kept_for_opening_{0};
 };
 
 }  // namespace siltfs

@@ -21,8 +21,9 @@ const std::string kStore = "/store";
 const std::string kNeighbour = "/neighbour";
 
 struct FullDisk {
-  explicit FullDisk(uint64_t seed = 1) : disk(std::make_unique<SimEnv>(seed)) {
-    disk->SetCapacity(kDiskBytes);
+  explicit FullDisk(uint64_t seed = 1, uint64_t disk_bytes = kDiskBytes)
+      : disk(std::make_unique<SimEnv>(seed)) {
+    disk->SetCapacity(disk_bytes);
     MakeStoreOptions options;
     options.path = kStore;
     REQUIRE_OK(MakeStore(*disk, options));
@@ -128,7 +129,7 @@ struct FullDisk {
 };
 
 struct FilledDisk : FullDisk {
-  FilledDisk() {
+  explicit FilledDisk(uint64_t disk_bytes = kDiskBytes) : FullDisk(1, disk_bytes) {
     Fill("file");
     FillByNeighbour();
   }
@@ -219,14 +220,45 @@ TEST_CASE("what is deleted from a full disk can be collected and written to at o
 }
 
 TEST_CASE("a little that was deleted is collected where there is no room for anything new") {
-  FilledDisk at;
-  // Some 2 of a hundred of each segment: not worth it on a disk with room.
-  for (int i = 0; i < 200; i += 50) at.Delete(fmt::format("file {}", i));
+  FullDisk at;
+  // A small file to every segment: some 3 of a hundred are not worth it on a disk with room.
+  int last = 0;
+  for (;; ++last) {
+    const Status written =
+        at.TryWrite(fmt::format("file {}", last), last % 5 == 0 ? 40'000 : kFileBytes);
+    if (written.Is(StatusCode::kNoSpace)) break;
+    REQUIRE_OK(written);
+  }
+  at.FillByNeighbour();
+  for (int i = 0; i < last; i += 5) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
   const auto collected = at.fs->CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 900'000);
   at.RequireSynced();
+}
+
+TEST_CASE("what is wholly dead goes even if nothing can be copied") {
+  FullDisk at;
+  for (int i = 0; i < 60; ++i) REQUIRE_OK(at.TryWrite(fmt::format("file {}", i)));
+  for (int i = 0; i < 30; ++i) at.Delete(fmt::format("file {}", i));
+  for (int i = 30; i < 60; i += 3) at.Delete(fmt::format("file {}", i));
+  REQUIRE_OK(at.fs->SyncAll());
+  const uint64_t stored = at.fs->GetStats()->stored_bytes;
+  at.disk->FailCall({.calls = SimCall::kCreate | SimCall::kWrite,
+                     .code = StatusCode::kNoSpace,
+                     .sticky = true,
+                     .path_part = ".seg"});
+  REQUIRE_CODE(at.fs->CollectGarbage(false), kNoSpace);
+  const uint64_t left = at.fs->GetStats()->stored_bytes;
+  CHECK(left + 20 * kFileBytes < stored);
+  CHECK(left > 20 * kFileBytes);
+  at.disk->ClearFaults();
+  REQUIRE_OK(at.fs->CollectGarbage(false));
+  CHECK(at.fs->GetStats()->stored_bytes < left);
+  at.RequireSynced();
+  at.Close();
+  at.RequireSound();
 }
 
 TEST_CASE("a mount of a store that was closed while there was room finds the disk full") {
@@ -268,6 +300,40 @@ TEST_CASE("whenever the power goes on a full disk, what was synced is there") {
     at.Close();
     at.RequireSound();
   }
+}
+
+TEST_CASE("a store whose reserve was used up is opened after a power cut") {
+  FilledDisk at(200u << 20);
+  // Deleting and renaming draw on the reserve until it is gone, others on what it leaves.
+  constexpr int kNames = 100;
+  Status synced;
+  int rounds = 0;
+  for (; synced.ok() && rounds < 1000; ++rounds) {
+    const auto name = [&](int i, int round) {
+      return round == 0 ? fmt::format("file {}", i)
+                        : fmt::format("{} {} {}", i, round, std::string(230, 'n'));
+    };
+    for (int i = 0; i < kNames; ++i) {
+      REQUIRE_OK(at.fs->Rename(kRootInode, name(i, rounds), kRootInode, name(i, rounds + 1),
+                               RenameMode::kReplace));
+      auto content = at.synced.extract(name(i, rounds));
+      content.key() = name(i, rounds + 1);
+      at.synced.insert(std::move(content));
+    }
+    synced = at.fs->SyncAll();
+    at.FillByNeighbour();
+  }
+  REQUIRE_CODE(synced, kNoSpace);
+  INFO(rounds);
+  CHECK(rounds > 10);
+  CHECK(at.ReserveBytes() > 0);
+  at.Crash(5);
+  // The names of the last round or of the one before: what was not acknowledged.
+  const auto names = ListNames(*at.fs, kRootInode);
+  CHECK(names.size() == at.synced.size());
+  REQUIRE_OK(at.fs->Unlink(kRootInode, names.back()));
+  at.Close();
+  at.RequireSound();
 }
 
 TEST_CASE("a disk that fails is not taken for a full one") {

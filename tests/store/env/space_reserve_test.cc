@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPiece = 4 * kPage;
+constexpr uint64_t kOpening = kPiece * 5 / 2;
 
 // A disk of 100 pages, of which 8 pieces of 4 pages are kept, and 10 pages left free.
 struct ReservedDisk {
@@ -30,7 +31,8 @@ struct ReservedDisk {
                                             .piece_bytes = kPiece,
                                             .pieces = 8,
                                             .spare_bytes = 10 * kPage,
-                                            .nearly_full_bytes = 5 * kPage});
+                                            .nearly_full_bytes = 5 * kPage,
+                                            .opening_bytes = kOpening});
     REQUIRE_OK(opened);
     reserve = std::move(*opened);
   }
@@ -95,6 +97,22 @@ TEST_CASE("the disk is looked at again after so much was accepted") {
   at.FillAllBut(0);
   REQUIRE_OK(at.reserve->CheckRoom(1000));  // not yet
   REQUIRE_CODE(at.reserve->CheckRoom(1u << 20), kNoSpace);
+}
+
+TEST_CASE("what opening the store takes is given to nobody else") {
+  ReservedDisk at;
+  REQUIRE_OK(at.reserve->Fill());
+  at.FillAllBut(0);
+  REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece);
+  at.reserve->KeepForOpening(true);
+  REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece - kOpening);
+  for (int i = 0; i < 5; ++i) REQUIRE(at.reserve->GiveUpPiece());
+  REQUIRE_FALSE(at.reserve->GiveUpPiece());  // half a piece is over, and stays
+  REQUIRE(at.reserve->bytes() == 3 * kPiece);
+  REQUIRE(at.reserve->bytes_to_give() == 3 * kPiece - kOpening);
+  at.reserve->KeepForOpening(false);
+  for (int i = 0; i < 3; ++i) REQUIRE(at.reserve->GiveUpPiece());
+  REQUIRE(at.reserve->bytes_to_give() == 0);
 }
 
 TEST_CASE("a write that meets a full disk gets of the reserve what it needs, piece by piece") {
@@ -221,8 +239,8 @@ TEST_CASE("where space cannot be claimed, the reserve is left free instead") {
 
 TEST_CASE("the reserve is a part of the disk, and at most so much") {
   const auto small = SpaceReserve::For(400u << 20);
-  REQUIRE(small.pieces * small.piece_bytes <= 25u << 20);
-  REQUIRE(small.pieces * small.piece_bytes >= 24u << 20);
+  REQUIRE(small.pieces * small.piece_bytes == 32u << 20);
+  REQUIRE(small.opening_bytes == 10u << 20);
   REQUIRE(small.spare_bytes == (400u << 20) / 64);
   const auto large = SpaceReserve::For(uint64_t{1} << 40);
   REQUIRE(large.pieces * large.piece_bytes == 256u << 20);
@@ -230,8 +248,10 @@ TEST_CASE("the reserve is a part of the disk, and at most so much") {
   const auto smaller = SpaceReserve::For(100u << 20);
   REQUIRE(smaller.pieces * smaller.piece_bytes <= (100u << 20) / 8);
   REQUIRE(smaller.pieces * smaller.piece_bytes >= (100u << 20) / 9);
+  REQUIRE(smaller.opening_bytes == (100u << 20) / 8 - (12u << 20));
   const auto tiny = SpaceReserve::For(1000);
   REQUIRE(tiny.pieces == 0);
+  REQUIRE(tiny.opening_bytes == 0);
 }
 
 TEST_CASE("what stands in a piece's place does not keep the reserve from being filled") {
