@@ -9,6 +9,7 @@
 #include "fs/core/missing_index.h"
 #include "fs/core/segment_check.h"
 #include "fs/core/store_layout.h"
+#include "fs/dedup/reference_sorter.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/dedup/segment_tables.h"
@@ -204,6 +205,8 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
   if (!read_only) {
     SILTFS_ASSIGN_OR_RETURN(parts.reserve, OpenReserve(disk, options));
     if (options.keep_reserve) parts.env = std::make_unique<ReserveEnv>(disk, *parts.reserve);
+    ReferenceSorter::RemoveLeftovers(disk, SpillPath(options.store))
+        .IgnoreError("the next collection says so");
   }
   Env& env = parts.env ? *parts.env : disk;
   // Read again: whoever held the lock may have written it meanwhile.

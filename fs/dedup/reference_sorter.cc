@@ -30,7 +30,9 @@ size_t FanIn(size_t memory_bytes) {
   return memory / (BlockWords(memory_bytes) * sizeof(uint64_t)) - 1;
 }
 
-Status RemoveLeftovers(Env& env, const std::string& directory) {
+}  // namespace
+
+Status ReferenceSorter::RemoveLeftovers(Env& env, const std::string& directory) {
   auto entries = env.ListDirectory(directory);
   if (!entries.ok()) {
     return entries.status().Is(StatusCode::kNotFound) ? Status::Ok() : std::move(entries).status();
@@ -41,8 +43,6 @@ Status RemoveLeftovers(Env& env, const std::string& directory) {
   }
   return Status::Ok();
 }
-
-}  // namespace
 
 Result<std::unique_ptr<ReferenceSorter>> ReferenceSorter::Create(Env& env,
                                                                  ReferenceSorterOptions options) {

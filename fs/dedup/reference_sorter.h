@@ -8,8 +8,8 @@
 // memory nothing is written at all.
 //
 // Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, and a block.
-// Durability: none; the files are gone when the sorter is, or, after a crash, when the next one is
-// made. Errors: kNoSpace, also where the disk would be left with less than minimum_free_bytes;
+// Durability: none; the files are gone when the sorter is, or, after a crash, with RemoveLeftovers.
+// Errors: kNoSpace, also where the disk would be left with less than minimum_free_bytes;
 // kCorruption for a file that is not what was written; kIoError. After an error it is of no more
 // use.
 #pragma once
@@ -38,7 +38,9 @@ class ReferenceSorter {
  public:
   static constexpr size_t kLeastMemory = 4096;
 
-  // Removes what a sorter before has left in the directory: one at a time.
+  // Removes what sorters have left in the directory when their process died; none may be there.
+  static Status RemoveLeftovers(Env& env, const std::string& directory);
+  // Does the same first: one at a time.
   static Result<std::unique_ptr<ReferenceSorter>> Create(Env& env, ReferenceSorterOptions options);
   ~ReferenceSorter();
   ReferenceSorter(const ReferenceSorter&) = delete;

@@ -365,6 +365,23 @@ TEST_CASE("a collection ends soon when the store is to be closed, and loses noth
   store.RequireAll();
 }
 
+TEST_CASE("what a collection had written to sort when it died is gone with the next mount") {
+  GarbageStore store;
+  store.Begin();
+  store.End();
+  const std::string directory = SpillPath(store.path);
+  const std::string left = JoinPath(directory, "references-3"),
+                    other = JoinPath(directory, "other");
+  REQUIRE_OK(store.env.CreateDirectory(directory));
+  for (const std::string& path : {left, other})
+    REQUIRE_OK(store.env.OpenFile(path, {.mode = OpenMode::kCreate}));
+  store.Begin();
+  REQUIRE_CODE(store.env.GetFileInfo(left), kNotFound);
+  REQUIRE_OK(store.env.GetFileInfo(other));
+  REQUIRE_OK(store.env.RemoveFile(other));
+  store.End();
+}
+
 TEST_CASE("what there is to be collected is known to the next mount") {
   GarbageStore store;
   store.Begin();
