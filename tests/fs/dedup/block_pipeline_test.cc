@@ -3,59 +3,13 @@
 
 #include <algorithm>
 
-#include "index/open_index.h"
-#include "store/env/sim_env.h"
-#include "store/segment/segment_files.h"
-#include "tests/fs/dedup/hint_index.h"
-#include "tests/fs/dedup/store_under_test.h"
+#include "tests/fs/dedup/pipeline_under_test.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
-namespace {
-
-struct Pipeline {
-  SimEnv env;
-  BlockCodec codec;
-  std::unique_ptr<HintIndex> index;
-  std::unique_ptr<SegmentLog> log;
-  std::unique_ptr<BlockPipeline> pipeline;
-
-  Pipeline() {
-    REQUIRE_OK(env.CreateDirectory("/store"));
-    REQUIRE_OK(env.CreateDirectory("/store/index"));
-    REQUIRE_OK(CreateSegmentsDirectory(env, "/store"));
-    IndexOptions index_options;
-    index_options.engine = IndexEngine::kMap;
-    index_options.directory = "/store/index";
-    auto opened = OpenIndex(env, index_options);
-    REQUIRE_OK(opened);
-    index = std::make_unique<HintIndex>(std::move(*opened));
-    SegmentLog::Options options;
-    options.store = "/store";
-    options.segment_limit = 1000;
-    log = std::make_unique<SegmentLog>(env, options, [](SegmentId) {});
-    pipeline = std::make_unique<BlockPipeline>(*log, *index, codec, BlockPipeline::Options{});
-  }
-  ~Pipeline() {
-    pipeline.reset();
-    log.reset();
-  }
-  ChunkName Add(uint8_t number) {
-    const Bytes bytes = RandomChunk(number);
-    ChunkRecord record;
-    record.name.bytes.fill(number);
-    record.length = static_cast<uint32_t>(bytes.size());
-    const auto added = pipeline->Add(SegmentKind::kData, record, bytes, pipeline->Now());
-    REQUIRE_OK(added);
-    REQUIRE(*added == BlockPipeline::Outcome::kAdded);
-    return record.name;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("the index is told of nothing later while a block's entries wait for room") {
-  Pipeline at;
+  PipelineUnderTest at;
   at.Add(1);
   REQUIRE_OK(at.pipeline->Flush());
   const ChunkName waiting = at.Add(2);
@@ -76,7 +30,7 @@ TEST_CASE("the index is told of nothing later while a block's entries wait for r
 }
 
 TEST_CASE("an index that had no room becomes durable once it has what it was given then") {
-  Pipeline at;
+  PipelineUnderTest at;
   const ChunkName first = at.Add(1);
   REQUIRE_OK(at.pipeline->Flush());
   const Location place = **at.index->Get(first);
@@ -102,8 +56,27 @@ TEST_CASE("an index that had no room becomes durable once it has what it was giv
   REQUIRE(at.index->durable_sequence() >= *sequence);
 }
 
+TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place goes") {
+  PipelineUnderTest at;
+  const auto known = at.Add(1), lost = at.Add(2);
+  REQUIRE_OK(at.pipeline->Flush());
+  const Location from = **at.index->Get(known), to{50, 5, 0}, elsewhere{60, 6, 0};
+  const auto move = [&](const ChunkName& name, SegmentId gone) {
+    const BlockPipeline::Move one{name, from, to};
+    REQUIRE_OK(
+        at.pipeline->MoveEntries({&one, 1}, [gone](SegmentId segment) { return segment == gone; }));
+    return *at.index->Get(name);
+  };
+  const IndexEntry written_again{known, elsewhere};
+  REQUIRE_OK(at.index->Put({&written_again, 1}, at.log->TakeSequence()));
+  CHECK(move(known, kNoSegment) == elsewhere);
+  CHECK(move(known, elsewhere.segment) == to);
+  REQUIRE_OK(at.index->Delete(lost));
+  CHECK(move(lost, kNoSegment) == to);
+}
+
 TEST_CASE("a segment that found no room uses up no id") {
-  Pipeline at;
+  PipelineUnderTest at;
   at.env.SetCapacity(0);
   at.Add(1);
   for (int i = 0; i < 50; ++i) REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);

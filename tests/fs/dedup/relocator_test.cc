@@ -1,0 +1,143 @@
+// What a collection copies, and when the index is told.
+#include "fs/dedup/relocator.h"
+
+#include <set>
+
+#include "fs/dedup/footer_windows.h"
+#include "tests/fs/dedup/pipeline_under_test.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint32_t kBlocks = 3;
+constexpr uint32_t kChunksPerBlock = 4;
+
+// Twelve chunks in three blocks of one segment.
+struct Relocation : PipelineUnderTest {
+  Relocation() {
+    uint8_t number = 0;
+    for (uint32_t block = 0; block < kBlocks; ++block) {
+      for (uint32_t i = 0; i < kChunksPerBlock; ++i) names.push_back(Add(number++));
+      REQUIRE_OK(pipeline->Flush());
+      source.footer.blocks.push_back({PlaceOf(names.back()).block_offset, block * kChunksPerBlock});
+    }
+    source.segment = PlaceOf(names[0]).segment;
+    source.footer.trailer.chunk_count = kBlocks * kChunksPerBlock;
+    source.is_live = [this](uint32_t ordinal) { return live.contains(ordinal); };
+    options.block_plain_bytes = 5000;  // three chunks
+    options.gone = [this](SegmentId segment) { return segment == source.segment; };
+    options.pace = [](uint64_t) { return Status::Ok(); };
+    options.run = [](const std::function<void()>& work) { work(); };
+    relocator = std::make_unique<Relocator>(*index, segments, reader, *pipeline, codec, options);
+  }
+  Location PlaceOf(const ChunkName& name) {
+    const auto place = index->Get(name);
+    REQUIRE_OK(place);
+    REQUIRE(place->has_value());
+    return **place;
+  }
+  // Where the index leads: to the chunk, or to nothing.
+  bool LeadsToIt(const ChunkName& name) {
+    const auto record = reader.RecordAt(PlaceOf(name));
+    REQUIRE_OK(record);
+    return *record && (*record)->name == name;
+  }
+
+  SegmentCache segments{env, kStore, StoreUuid{}, codec, log.get(), 8};
+  FooterWindows windows{1u << 20};
+  ChunkReader reader{env, segments, *index, windows, {.store = kStore, .unindexed = {}}};
+  Relocator::Options options;
+  std::vector<ChunkName> names;
+  std::set<uint32_t> live;
+  Relocator::Source source;
+  std::unique_ptr<Relocator> relocator;
+};
+
+}  // namespace
+
+TEST_CASE("what lives is copied, and the index leads to it when it is told to") {
+  Relocation at;
+  at.live = {0, 1, 4, 9, 10, 11};
+  REQUIRE_OK(at.relocator->CopyLive(at.source));
+  REQUIRE_OK(at.relocator->Flush());
+  CHECK(at.relocator->moves() == at.live.size());
+  CHECK(at.relocator->needs_commit());
+  for (const ChunkName& name : at.names) REQUIRE(at.PlaceOf(name).segment == at.source.segment);
+  REQUIRE_OK(at.relocator->MoveEntries());
+  CHECK(at.relocator->moves() == 0);
+  CHECK_FALSE(at.relocator->needs_commit());
+  Location last{};
+  for (uint32_t i = 0; i < at.names.size(); ++i) {
+    const Location place = at.PlaceOf(at.names[i]);
+    INFO(i);
+    REQUIRE((place.segment != at.source.segment) == at.live.contains(i));
+    REQUIRE(at.LeadsToIt(at.names[i]));
+    if (!at.live.contains(i)) continue;
+    if (i > 0) CHECK(place.ordinal > last.ordinal);  // in the order in which they lay
+    last = place;
+    ChunkReader::Trail trail;
+    const Bytes expected = RandomChunk(i);
+    const auto found = at.reader.Get(at.names[i], static_cast<uint32_t>(expected.size()), trail);
+    REQUIRE_OK(found);
+    REQUIRE(Bytes(found->bytes.begin(), found->bytes.end()) == expected);
+  }
+}
+
+TEST_CASE("a footer that says something else than the blocks has nothing copied") {
+  Relocation at;
+  at.live = {5};
+  SECTION("another first chunk") { at.source.footer.blocks[1].first_ordinal = 5; }
+  SECTION("another end") { at.source.footer.blocks[2].first_ordinal = 7; }
+  SECTION("another block's place") {
+    at.source.footer.blocks[1].block_offset = at.source.footer.blocks[2].block_offset;
+  }
+  SECTION("no block's place") { at.source.footer.blocks[1].block_offset += 1; }
+  REQUIRE_CODE(at.relocator->CopyLive(at.source), kCorruption);
+  REQUIRE_OK(at.relocator->Flush());
+  CHECK(at.relocator->moves() == 0);
+  CHECK(at.relocator->bytes_copied() == 0);
+}
+
+TEST_CASE("what lies elsewhere already is not copied, but wants a commit before the old one goes") {
+  Relocation at;
+  at.live = {3};
+  REQUIRE_OK(at.pipeline->Flush());
+  at.pipeline->ForgetAppended();
+  at.options.gone = {};
+  // The same chunk in another segment, to which the index leads.
+  EncodedBlock copy;
+  {
+    const auto opened = at.segments.Open(at.source.segment);
+    REQUIRE_OK(opened);
+    auto block = (*opened)->reader->ReadEncodedBlock(at.source.footer.blocks[0].block_offset);
+    REQUIRE_OK(block);
+    copy = std::move(*block);
+  }
+  const auto appended = at.pipeline->AppendMoved(SegmentKind::kData, copy);
+  REQUIRE_OK(appended);
+  const IndexEntry entry{
+      at.names[3],
+      {appended->segment, appended->place.first_ordinal + 3, appended->place.block_offset}};
+  REQUIRE_OK(at.index->Put({&entry, 1}, at.log->TakeSequence()));
+  REQUIRE_OK(at.relocator->CopyLive(at.source));
+  REQUIRE_OK(at.relocator->Flush());
+  CHECK(at.relocator->moves() == 0);
+  CHECK(at.relocator->needs_commit());
+  CHECK(at.PlaceOf(at.names[3]) == entry.location);
+}
+
+TEST_CASE("after a copy that found no room nothing is said to have been copied") {
+  Relocation at;
+  at.live = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  at.env.SetCapacity(0);
+  REQUIRE_CODE(at.relocator->CopyLive(at.source), kNoSpace);
+  at.env.SetCapacity(SimEnv::kUnlimited);
+  // There is room now, but not for what was lost.
+  CHECK(at.relocator->is_full());
+  REQUIRE_CODE(at.relocator->Flush(), kNoSpace);
+  REQUIRE_CODE(at.relocator->MoveEntries(), kNoSpace);
+  for (const ChunkName& name : at.names) CHECK(at.PlaceOf(name).segment == at.source.segment);
+}
+
+}  // namespace siltfs::testing
