@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "store/base/bytes.h"
 
@@ -44,6 +45,10 @@ inline void MustHold(bool condition, const char* what) {
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
 }
+
+// Inputs that a target takes, from which others are made by changing them; each target has its own,
+// or none.
+std::vector<Bytes> FuzzSeeds();
 
 }  // namespace siltfs::testing
 

@@ -35,6 +35,9 @@ void Compare(FuzzInput input) {
 }
 
 }  // namespace
+
+std::vector<Bytes> FuzzSeeds() { return {}; }
+
 }  // namespace siltfs::testing
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

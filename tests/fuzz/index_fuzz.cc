@@ -1,0 +1,170 @@
+// The chunk index's engines open directories of any files: they refuse, or answer lookups, verify,
+// take entries and open again, in bounded memory.
+//
+// The input: the engine, then the files, each as its name's length, its name, its size in three
+// bytes, and so many bytes.
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "index/open_index.h"
+#include "index/silt/silt_index.h"
+#include "store/base/coding.h"
+#include "store/env/files.h"
+#include "store/env/sim_env.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kDirectory = "/index";
+constexpr uint64_t kMostBytes = 64u << 20;  // of the device
+constexpr uint64_t kNames = 400;
+
+ChunkName NameOf(uint64_t number) {
+  ChunkName name;
+  for (size_t i = 0; i < name.bytes.size(); ++i) {
+    number = number * 6364136223846793005u + 1442695040888963407u;
+    name.bytes[i] = static_cast<uint8_t>(number >> 56);
+  }
+  return name;
+}
+
+IndexEntry EntryOf(uint64_t number) {
+  return {NameOf(number),
+          {static_cast<SegmentId>(number % 1000 + 1), static_cast<uint32_t>(number % 4096), 64}};
+}
+
+SiltIndexOptions SmallSilt() {
+  SiltIndexOptions options;
+  options.directory = kDirectory;
+  options.partition_bits = 1;
+  options.bucket_bits = 4;
+  options.write_batch_pages = 1;
+  options.hash_store_share = 0.4;
+  options.hash_secret = 99;
+  options.background = false;
+  return options;
+}
+
+Result<std::unique_ptr<ChunkIndex>> Open(Env& env, IndexEngine engine, bool read_only) {
+  if (engine == IndexEngine::kSilt) {
+    SiltIndexOptions options = SmallSilt();
+    options.read_only = read_only;
+    return OpenSiltIndex(env, options);
+  }
+  IndexOptions options;
+  options.engine = engine;
+  options.directory = kDirectory;
+  options.read_only = read_only;
+  return OpenIndex(env, options);
+}
+
+// What the index says may be wrong, in any way, but for what it was given just now.
+void Ask(ChunkIndex& index) {
+  std::array<ChunkName, 16> names;
+  std::array<std::optional<Location>, 16> places;
+  for (uint64_t first = 0; first < kNames; first += names.size()) {
+    for (size_t i = 0; i < names.size(); ++i) names[i] = NameOf(first + i);
+    index.Get(names, places).IgnoreError("it may have lost them");
+  }
+  uint64_t entries = 0;
+  index
+      .ForEachInOrder([&](uint64_t, const IndexEntry&) {
+        ++entries;
+        return Status::Ok();
+      })
+      .IgnoreError("it may be damaged");
+  index.Verify([](const IndexFinding&) {}).IgnoreError("it may be damaged");
+  MustHold(entries <= kMostBytes / 32, "there is an entry to each");
+  index.stats();
+}
+
+void Write(ChunkIndex& index) {
+  constexpr uint64_t kFirst = 1'000'000;
+  std::vector<IndexEntry> entries;
+  for (uint64_t i = 0; i < 150; ++i) entries.push_back(EntryOf(kFirst + i));
+  const Status put = index.Put(entries, index.durable_sequence() + 1);
+  if (!put.ok()) return put.IgnoreError("it may be too damaged");
+  for (const IndexEntry& entry : entries) {
+    const auto found = index.Get(entry.name);
+    if (!found.ok()) return found.status().IgnoreError("it may be too damaged");
+    MustHold(*found == entry.location, "what was put is there");
+  }
+  index.Delete(NameOf(3)).IgnoreError("it may be too damaged");
+  index.Close().IgnoreError("it may be too damaged");
+}
+
+void PutFiles(SimEnv& env, FuzzInput& input) {
+  MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");
+  while (!input.empty()) {
+    const std::string name(AsText(input.Take(input.Number(1))));
+    const ByteView bytes = input.Take(input.Number(3));
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+        name.find('\0') != std::string::npos)
+      continue;
+    auto file = env.OpenFile(JoinPath(kDirectory, name), {.mode = OpenMode::kCreate});
+    if (file.ok()) {
+      (*file)->Write(0, bytes).IgnoreError("the device is full");
+    } else {
+      file.status().IgnoreError("there is one of this name");
+    }
+  }
+}
+
+}  // namespace
+
+void RunIndex(FuzzInput input) {
+  const IndexEngine engine = input.Number(1) % 4 == 3 ? IndexEngine::kMap : IndexEngine::kSilt;
+  SimEnv env;
+  env.SetCapacity(kMostBytes);
+  PutFiles(env, input);
+  for (const bool read_only : {true, false, false}) {
+    const auto index = Open(env, engine, read_only);
+    if (!index.ok()) {
+      index.status().IgnoreError("any files may be refused");
+      continue;
+    }
+    Ask(**index);
+    if (!read_only) Write(**index);
+  }
+}
+
+std::vector<Bytes> FuzzSeeds() {
+  std::vector<Bytes> seeds;
+  for (const auto& [engine, count] : std::map<IndexEngine, std::vector<uint64_t>>{
+           {IndexEngine::kSilt, {10, 100, 400}}, {IndexEngine::kMap, {50}}}) {
+    for (const uint64_t names : count) {
+      SimEnv env;
+      MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");
+      auto index = Open(env, engine, false).value();
+      for (uint64_t i = 0; i < names; i += 10) {
+        std::vector<IndexEntry> entries;
+        for (uint64_t k = i; k < i + 10; ++k) entries.push_back(EntryOf(k));
+        MustHold(index->Put(entries, i + 1).ok(), "entries are put");
+      }
+      MustHold(index->Close().ok(), "the index is closed");
+      Bytes seed{engine == IndexEngine::kMap ? uint8_t{3} : uint8_t{0}};
+      const std::vector<DirectoryEntry> files = env.ListDirectory(kDirectory).value();
+      for (const DirectoryEntry& entry : files) {
+        const std::string file =
+            ReadWholeFile(env, JoinPath(kDirectory, entry.name), kMostBytes).value();
+        Encoder out;
+        out.U8(static_cast<uint8_t>(entry.name.size())).Raw(entry.name);
+        out.U24(static_cast<uint32_t>(file.size())).Raw(file);
+        seed.insert(seed.end(), out.view().begin(), out.view().end());
+      }
+      seeds.push_back(std::move(seed));
+    }
+  }
+  return seeds;
+}
+
+}  // namespace siltfs::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  siltfs::testing::RunIndex(siltfs::testing::FuzzInput(data, size));
+  return 0;
+}

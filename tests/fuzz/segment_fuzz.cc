@@ -1,0 +1,193 @@
+// A segment's file of any bytes is read in every way there is: what is returned agrees with itself,
+// nothing takes more than its share of memory, and salvage makes a sealed segment of it or refuses.
+//
+// The input: whether the file is sealed as far as metadata knows, then the file.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/env/files.h"
+#include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_salvage.h"
+#include "store/segment/segment_scan.h"
+#include "store/segment/segment_writer.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kStore = "/store";
+const SegmentIdentity kIdentity{StoreUuid{}, 7};
+constexpr size_t kMostBytes = 256u << 10;
+
+// Any bytes may be refused; what comes back is looked at.
+template <typename T, typename Look>
+void LookAt(const Result<T>& result, const Look& look) {
+  if (result.ok()) return look(*result);
+  result.status().IgnoreError("any bytes may be refused");
+}
+
+void LookAtBlock(const SegmentReader& reader, uint32_t offset) {
+  LookAt(reader.ReadBlock(offset), [](const DecodedBlockPtr& block) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < block->chunk_count(); ++i) {
+      MustHold(block->chunk(i).size() == block->head().records[i].length, "a chunk is whole");
+      bytes += block->chunk(i).size();
+    }
+    MustHold(bytes == block->head().plain_bytes, "the chunks are the block");
+  });
+  LookAt(reader.ReadBlockHead(offset), [](const BlockHead& head) {
+    MustHold(!head.records.empty() && head.segment == kIdentity.id, "a block of this segment");
+  });
+  LookAt(reader.ReadEncodedBlock(offset), [](const EncodedBlock& block) {
+    MustHold(block.plain_bytes <= kMaxBlockPlainBytes, "a block is no larger than it may be");
+  });
+}
+
+void LookAtTable(const SegmentReader& reader, const Result<BlockTable>& table) {
+  LookAt(table, [&](const BlockTable& blocks) {
+    for (const uint32_t ordinal :
+         {0u, 1u, blocks.chunk_count / 2, blocks.chunk_count, UINT32_MAX}) {
+      const auto found = blocks.Find(ordinal);
+      if (found) LookAtBlock(reader, found->place.block_offset);
+    }
+  });
+}
+
+void Read(SimEnv& env) {
+  const BlockCodec codec;
+  const auto opened = SegmentReader::Open(env, kStore, kIdentity, codec);
+  if (!opened.ok()) return opened.status().IgnoreError("any bytes may be refused");
+  const SegmentReader& reader = **opened;
+  reader.ReadHeader().status().IgnoreError("any bytes may be refused");
+  reader.IsSealed().status().IgnoreError("any bytes may be refused");
+  LookAt(reader.ReadFooter(), [&](const SegmentFooter& footer) {
+    MustHold(footer.chunks.size() == footer.trailer.chunk_count &&
+                 footer.blocks.size() == footer.trailer.block_count,
+             "a footer's tables are as long as it says");
+    for (const BlockPlace& place : footer.blocks) LookAtBlock(reader, place.block_offset);
+  });
+  for (const uint32_t first : {0u, 5u, 1u << 19, UINT32_MAX}) {
+    LookAt(reader.ReadFooterWindow(first, 1000), [](const std::vector<FooterChunk>& window) {
+      MustHold(window.size() <= 1000, "a window is no longer than it was asked for");
+    });
+    reader.FindBlock(first).status().IgnoreError("any bytes may be refused");
+  }
+  LookAtTable(reader, reader.ReadBlockTable());
+  LookAtTable(reader, reader.ScanBlockTable());
+  for (const uint32_t offset : {0u, kSegmentHeaderSize, 4096u, UINT32_MAX})
+    LookAtBlock(reader, offset);
+}
+
+void Scan(SimEnv& env, uint64_t committed) {
+  const auto file = env.OpenFile(SegmentPath(kStore, kIdentity.id), {.mode = OpenMode::kRead});
+  if (!file.ok()) return file.status().IgnoreError("it was removed");
+  ScanOptions options;
+  options.committed_length = committed;
+  options.verify_payloads = true;
+  options.on_damage = [](uint64_t begin, uint64_t end, const Status& cause) {
+    cause.IgnoreError("it goes on behind the damage");
+    MustHold(begin < end, "damage has a length");
+    return Status::Ok();
+  };
+  uint32_t blocks = 0;
+  LookAt(ScanBlocks(**file, kIdentity, options,
+                    [&](const BlockHead&, uint32_t) {
+                      ++blocks;
+                      return Status::Ok();
+                    }),
+         [&](const ScanResult& result) {
+           MustHold(result.blocks == blocks, "every block is visited");
+         });
+}
+
+void Salvage(SimEnv& env, uint64_t committed, bool tolerant) {
+  SalvageOptions options;
+  options.committed_length = committed;
+  if (tolerant) {
+    options.on_damage = [](uint64_t, uint64_t, const Status& cause) {
+      cause.IgnoreError("what is damaged stays as it is");
+      return Status::Ok();
+    };
+  }
+  LookAt(SalvageSegment(env, kStore, kIdentity, options), [&](const SalvageResult& result) {
+    if (result.outcome == SalvageOutcome::kRemoved) return;
+    const BlockCodec codec;
+    const auto reader = SegmentReader::Open(env, kStore, kIdentity, codec);
+    MustHold(reader.ok(), "what was salvaged opens");
+    const auto footer = (*reader)->ReadFooter();
+    MustHold(footer.ok(), "what was salvaged has a footer");
+    MustHold(footer->trailer == result.trailer, "the footer is the one that was told");
+  });
+}
+
+}  // namespace
+
+void RunSegment(FuzzInput input) {
+  const uint64_t choice = input.Number(1);
+  const ByteView bytes = input.Take(kMostBytes);
+  SimEnv env;
+  env.SetCapacity(16u << 20);
+  MustHold(env.CreateDirectory(kStore).ok() && CreateSegmentsDirectory(env, kStore).ok() &&
+               CreateSegmentDirectory(env, kStore, kIdentity.id).ok(),
+           "there is a place for segments");
+  {
+    auto file = env.OpenFile(SegmentPath(kStore, kIdentity.id), {.mode = OpenMode::kCreate});
+    MustHold(file.ok() && (*file)->Write(0, bytes).ok(), "the file is written");
+  }
+  const uint64_t committed = (choice & 1) != 0 ? bytes.size() : bytes.size() / 2;
+  Read(env);
+  Scan(env, committed);
+  Salvage(env, committed, (choice & 2) != 0);
+  Read(env);
+}
+
+std::vector<Bytes> FuzzSeeds() {
+  std::vector<Bytes> seeds;
+  for (const bool sealed : {false, true}) {
+    for (const bool compressed : {false, true}) {
+      SimEnv env;
+      MustHold(env.CreateDirectory(kStore).ok() && CreateSegmentsDirectory(env, kStore).ok(),
+               "there is a place for segments");
+      auto writer = SegmentWriter::Create(env, kStore, kIdentity, SegmentKind::kData, 1).value();
+      const BlockCodec codec;
+      for (uint8_t block = 0; block < 4; ++block) {
+        PlainBlock plain;
+        for (uint8_t i = 0; i < 5; ++i) {
+          ChunkRecord record;
+          record.name.bytes.fill(static_cast<uint8_t>(block * 16 + i));
+          record.tag = record.name.Prefix64();
+          record.length = 70u + i;
+          record.salt = i == 4 ? 1 : 0;
+          plain.records.push_back(record);
+          plain.plain.insert(plain.plain.end(), record.length, static_cast<uint8_t>(i));
+        }
+        Compression compression;
+        if (!compressed) compression.codec = BlockCodecId::kNone;
+        const EncodedBlock encoded = codec.Encode(std::move(plain), compression).value();
+        MustHold(writer->Append(encoded, block + 1u, 1).ok(), "a block is appended");
+      }
+      if (sealed) MustHold(writer->Seal().ok(), "the segment is sealed");
+      const auto reader = SegmentReader::Open(env, kStore, kIdentity, codec).value();
+      MustHold(reader->ReadBlock(kSegmentHeaderSize).ok() && reader->ReadFooter().ok() == sealed,
+               "a seed is read");
+      const std::string file = ReadWholeFile(env, writer->path(), kMostBytes).value();
+      for (const uint8_t choice : {1, 2}) {
+        Bytes seed{choice};
+        seed.insert(seed.end(), file.begin(), file.end());
+        seeds.push_back(std::move(seed));
+      }
+    }
+  }
+  return seeds;
+}
+
+}  // namespace siltfs::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  siltfs::testing::RunSegment(siltfs::testing::FuzzInput(data, size));
+  return 0;
+}
