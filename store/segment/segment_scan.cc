@@ -117,6 +117,7 @@ Result<uint64_t> BlockScan::SkipDamage(uint64_t offset, const BlockHead* intact_
     const uint64_t next = offset + intact_head->total_bytes();
     next_ordinal_ = intact_head->end_ordinal();
     last_sequence_ = intact_head->sequence;
+    after_gap_ = false;  // it says where the next one is to go on
     SILTFS_RETURN_IF_ERROR(options_.on_damage(offset, next, cause));
     return next;
   }

@@ -217,6 +217,26 @@ TEST_CASE("A whole block in the wrong place is not taken for the next one") {
 }
 
 TEST_CASE(
+    "Behind a block that tells its ordinals the next one goes on with them, damage before or not") {
+  TestStore store;
+  auto writer = store.Create(1);
+  const auto places = AppendAll(*writer, store.codec, {{100, 200, 1}, {300}, {40, 50}, {60, 70}});
+  const std::string whole = store.FileBytes(1);
+  const uint64_t lost = places[2].block_offset;
+  store.SetFileBytes(1, whole.substr(0, lost) + whole.substr(places[3].block_offset));
+  // Of the first the head, of the second the payload; the third is not there.
+  store.FlipByte(1, places[0].block_offset + 1);
+  store.FlipByte(1, places[1].block_offset + kBlockHeaderSize + kChunkTableEntrySize + 1);
+  const uint64_t size = store.FileBytes(1).size();
+  Walk walk = Must(Scan(store, 1, {.committed_length = size, .verify_payloads = true}, true));
+  CHECK(walk.offsets.empty());
+  CHECK(walk.damage ==
+        std::vector<std::pair<uint64_t, uint64_t>>{{places[0].block_offset, places[1].block_offset},
+                                                   {places[1].block_offset, lost},
+                                                   {lost, size}});
+}
+
+TEST_CASE(
     "A block with the ordinal that is due but an older sequence is not taken for the next one") {
   Scanned store;
   // What an earlier writer might have left behind the end: the same segment, written at lower
