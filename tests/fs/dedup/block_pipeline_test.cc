@@ -75,6 +75,26 @@ TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place 
   CHECK(move(lost, kNoSegment) == to);
 }
 
+TEST_CASE("a segment that never got a block is removed in the end") {
+  PipelineUnderTest at;
+  auto space = at.env.GetDiskSpace("/");
+  REQUIRE_OK(space);
+  // Room for the segment, but not for a block.
+  at.env.SetCapacity(space->total_bytes - space->free_bytes + 4096);
+  for (uint8_t number = 1; number <= 3; ++number) at.Add(number);
+  REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);
+  const auto segments = [&] {
+    auto listing = ListSegments(at.env, PipelineUnderTest::kStore);
+    REQUIRE_OK(listing);
+    return listing->ids.size();
+  };
+  REQUIRE(segments() == 1);
+  at.pipeline.reset();
+  at.log->StopSealing();
+  REQUIRE_OK(at.log->RemoveEmpty());
+  CHECK(segments() == 0);
+}
+
 TEST_CASE("a segment that found no room uses up no id") {
   PipelineUnderTest at;
   at.env.SetCapacity(0);
