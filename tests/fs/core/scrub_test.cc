@@ -62,7 +62,7 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   const ScrubReport report = Scrub(store);
   CHECK(report.complete);
   CHECK_FALSE(report.resumed);
-  CHECK(report.segments > 5);
+  CHECK(report.segments >= 4);
   CHECK(report.blocks >= report.segments);
   // Nothing was written twice, and all is verified, segments that still grow included.
   CHECK(report.chunks >= store.Stats().chunks_unique);
@@ -268,9 +268,9 @@ TEST_CASE("a scrub that is interrupted goes on where it was, in this mount and t
   CHECK(rest.damaged_blocks == 2);
   CHECK(rest.damaged_files >= 2);
   const auto findings = store.TakeFindings();
-  const auto told = [&](const std::string& path) {
+  const auto told = [&](const std::string& part) {
     return std::any_of(findings.begin(), findings.end(), [&](const std::string& finding) {
-      return finding.find(path) != std::string::npos;
+      return finding.find(part) != std::string::npos;
     });
   };
   CHECK(told(blocks.back().path));
