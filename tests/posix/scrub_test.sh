@@ -58,6 +58,7 @@ step "an interrupted one"
 mount_it
 "$siltfs" scrub "$mnt" >"$work/ended" &
 scrubbing=$!
+until [[ ! -e /proc/$scrubbing || $(readlink "/proc/$scrubbing/exe") == "$siltfs" ]]; do :; done
 kill -TERM $scrubbing
 wait $scrubbing || true
 "$siltfs" stat "$mnt" >/dev/null
