@@ -87,6 +87,7 @@ StoredBlock BeginShared(DamagedStore& store) {
   store.Write("one", Joined(shared, RandomBytes(2, 50'000)));
   store.Write("two", Joined(shared, RandomBytes(3, 70'000)));
   store.WriteRandom(4, 100'000);
+  store.WaitUntilSealed();
   store.Close();
   return store.BlockOf("one");
 }
@@ -294,6 +295,7 @@ TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damag
   for (uint64_t i = 2; i < 6; ++i) store.WriteRandom(i, 60'000);
   REQUIRE_OK(store.fs().SyncAll());
   REQUIRE(store.Stats().sha1_collisions == 1);
+  store.WaitUntilSealed();
 
   SECTION("collected") {
     for (const char* name : {"random 1", "random 2", "random 4"}) store.Delete(name);

@@ -58,6 +58,10 @@ void DamagedStore::Close() {
   fs_.reset();
 }
 
+void DamagedStore::WaitUntilSealed() {
+  REQUIRE_OK(fs_->CollectGarbage(/*dry_run=*/true));  // which does
+}
+
 void DamagedStore::Crash() {
   fs_.reset();
   env_.PowerCut({});

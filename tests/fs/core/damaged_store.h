@@ -55,6 +55,8 @@ class DamagedStore {
 
   FileSystem& Open();
   void Close();
+  // Returns when all segments are sealed that what was written has filled.
+  void WaitUntilSealed();
   void Reopen() {
     Close();
     Open();

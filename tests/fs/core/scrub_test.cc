@@ -25,7 +25,8 @@ ScrubReport Scrub(DamagedStore& store) {
 }
 
 void Fill(DamagedStore& store) {
-  for (uint64_t i = 0; i < 6; ++i) store.WriteRandom(i, 60'000);
+  for (uint64_t i = 0; i < 9; ++i) store.WriteRandom(i, 60'000);
+  store.WaitUntilSealed();
 }
 
 bool HasFinding(DamagedStore& store, std::string_view part) {
