@@ -130,21 +130,32 @@ TEST_CASE("bytes under a false name are found, and no longer given to anybody") 
   CHECK(report.damaged_chunks == 1);
   CHECK(report.damaged_files == 1);
   int unreadable = 0;
+  std::string spoilt;
   for (const auto& [name, content] : store.files()) {
     const auto read = store.Read(name);
     if (read.ok()) {
       CHECK((*read == content));
     } else {
       ++unreadable;
+      spoilt = name;
     }
   }
   CHECK(unreadable == 1);
+  // Nor is it copied for somebody to be given.
+  for (uint64_t i = 0; i < 5; ++i) {
+    const std::string name = fmt::format("random {}", i);
+    if (name != spoilt) store.Delete(name);
+  }
+  const auto collected = store.fs().CollectGarbage(false);
+  REQUIRE_OK(collected);
+  CHECK(collected->segments_left == 1);
+  CHECK(Scrub(store).damaged_chunks == 1);
   for (const auto& [name, content] : std::map(store.files()))
     WriteLargeFile(store.fs(), "backup of " + name, content);
   store.RequireFiles();
-  // Nor does it live on as a copy.
   REQUIRE_OK(store.fs().Settle());
   REQUIRE_OK(store.fs().CollectGarbage(false));
+  CHECK(store.Stats().damaged_blocks == 0);
   store.Reopen();
   store.RequireFiles();
 }
