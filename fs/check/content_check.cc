@@ -8,11 +8,11 @@
 #include "fs/check/file_damages.h"
 #include "fs/check/node_finder.h"
 #include "fs/check/segment_check_run.h"
-#include "fs/check/table_cursor.h"
 #include "fs/core/store_layout.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_reader.h"
+#include "fs/meta/table_cursor.h"
 
 namespace siltfs {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "fs/check/directory_tree_check.h"
 #include "fs/check/name_check.h"
-#include "fs/check/table_cursor.h"
 #include "fs/core/file_content.h"
 #include "fs/core/file_system.h"
 #include "fs/core/store_layout.h"
@@ -16,6 +15,7 @@
 #include "fs/meta/inode_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/overlay_extent.h"
+#include "fs/meta/table_cursor.h"
 #include "store/base/checksum.h"
 
 namespace siltfs {

@@ -23,11 +23,12 @@ constexpr std::array kTables = {
     Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
     Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
-    Table::kRemovedSegment,  Table::kGarbage};
+    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
-         table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage;
+         table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage ||
+         table == Table::kScrub;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {

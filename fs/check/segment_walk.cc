@@ -20,8 +20,7 @@ constexpr size_t kLookupBatch = 4096;
 SegmentWalk::SegmentWalk(CheckContext& context, ChunkFinder& finder, ChunkNamer namer)
     : context_(context),
       finder_(finder),
-      namer_(std::move(namer)),
-      tag_key_(context.superblock.tag_secret) {}
+      verifier_(std::move(namer), context.superblock.tag_secret) {}
 
 void SegmentWalk::Say(const char* code, std::optional<uint64_t> offset, std::string message) {
   context_.Report({.code = code, .path = path_, .offset = offset, .message = std::move(message)});
@@ -265,15 +264,13 @@ void SegmentWalk::CheckData(const BlockHead& head, uint32_t offset) {
   }
   for (size_t i = 0; i < head.records.size(); ++i) {
     const ChunkRecord& chunk = head.records[i];
-    const ByteView bytes = (*block)->chunk(i);
-    const ChunkName name =
-        chunk.salt == 0 ? namer_.NameOf(bytes) : namer_.SaltedNameOf(bytes, chunk.salt);
-    const bool tag_right = tag_key_.TagOf(bytes) == chunk.tag;
-    if (name == chunk.name && tag_right) continue;
+    const auto verdict = verifier_.Verify(chunk, (*block)->chunk(i));
+    if (verdict == ChunkVerifier::Verdict::kRight) continue;
     context_.AddDamaged(chunk.name);
     Say("chunk-name", offset,
         fmt::format("chunk {} of the segment, {}, has bytes of another {}", head.first_ordinal + i,
-                    chunk.name.ToHex(), name == chunk.name ? "tag" : "name"));
+                    chunk.name.ToHex(),
+                    verdict == ChunkVerifier::Verdict::kOtherTag ? "tag" : "name"));
   }
   data_bytes_ += head.plain_bytes;
 }

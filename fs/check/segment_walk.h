@@ -9,6 +9,7 @@
 #include "chunker/chunk_namer.h"
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
+#include "fs/dedup/chunk_verifier.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {
@@ -43,8 +44,7 @@ class SegmentWalk {
 
   CheckContext& context_;
   ChunkFinder& finder_;
-  ChunkNamer namer_;
-  const TagKey tag_key_;
+  ChunkVerifier verifier_;
 
   // A chunk that the index should find.
   struct Place {

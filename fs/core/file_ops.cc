@@ -60,7 +60,7 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
 Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, MutableByteView out) {
   const ChunkStore::Use use(*chunks_);
   size_t count = 0;
-  SILTFS_RETURN_IF_ERROR(WithLoaded(number, true, [&](const Inode& inode) -> Status {
+  const Status read = WithLoaded(number, true, [&](const Inode& inode) -> Status {
     if (inode.record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     const InodeRecord& record = inode.record;
     SILTFS_ASSIGN_OR_RETURN(count, content_.Read(record, inode.overlay, offset, out));
@@ -68,7 +68,9 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
     if (record.IsRegular() && record.recipe_limit >= kWorthReadahead)
       chunks_->NoteRead(number, record.recipe, record.recipe_limit, offset, count);
     return Status::Ok();
-  }));
+  });
+  if (read.Is(StatusCode::kCorruption)) TellDamage(number, offset, out.size(), read);
+  SILTFS_RETURN_IF_ERROR(read);
   return count;
 }
 

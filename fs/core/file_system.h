@@ -142,14 +142,20 @@ struct FileSystemOptions {
   // Keeps disk space claimed for a disk that is full (store/env/space_reserve.h); without it a part
   // of the disk is only left free.
   bool keep_reserve = false;
-  // Called with a sentence about damage or failures that no caller is told of; from any thread. May
-  // be empty.
+  // Called with a sentence about damage or failures that no caller is told of, and once for each
+  // damaged block that Read meets; from any thread. May be empty.
   std::function<void(const std::string& finding)> report;
 };
 
 struct FileSystemStats;  // fs/core/stats.h
 struct SettleReport;     // fs/core/stats.h
 struct GarbageReport;    // fs/core/stats.h
+struct ScrubReport;      // fs/core/stats.h
+
+enum class ScrubMode : uint8_t {
+  kFull,    // as fast as it can
+  kGentle,  // makes way for who uses the store
+};
 
 class FileSystem {
  public:
@@ -212,7 +218,8 @@ class FileSystem {
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
-  // The number of bytes read: fewer than asked for only at the end of the file.
+  // The number of bytes read: fewer than asked for only at the end of the file. kCorruption was
+  // reported (FileSystemOptions::report).
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
   virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
@@ -251,6 +258,15 @@ class FileSystem {
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
   // Ends garbage collection for good, as StopSettling.
   virtual void StopCollecting() = 0;
+  // Verifies all that is stored, chunk by chunk, and reports what is damaged; goes on where the
+  // last one was interrupted, in this mount or another. Other calls go on meanwhile; takes long.
+  // What is found is no failure, and a scrub that was interrupted is not complete. kIoError where
+  // the device fails again and again.
+  virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
+  // Ends the one under way, if there is one: it returns soon.
+  virtual void InterruptScrub() = 0;
+  // Ends scrubbing for good, as StopSettling.
+  virtual void StopScrubbing() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without it destruction is
   // like a crash.
   virtual Status Close() = 0;

@@ -31,7 +31,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 
 FileSystemImpl::~FileSystemImpl() {
   StopHousekeeping();
-  chunks_->StopCollecting();  // these write metadata
+  chunks_->StopScrubbing();  // these write metadata
+  chunks_->StopCollecting();
   chunks_->StopSettling();
   metadata_->EndCommits();  // they call this object and chunks_
   metadata_.reset();
@@ -79,6 +80,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   stats.dead_bytes = totals.dead_bytes;
   stats.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
   stats.sha1_collisions = totals.sha1_collisions;
+  stats.damaged_blocks = totals.damaged_blocks;
+  stats.damaged_chunks = totals.damaged_chunks;
   stats.metadata_bytes = metadata_->DiskBytes();
   stats.index = index_->stats();
   stats.index_bytes = stats.index.flash_bytes;
@@ -135,6 +138,7 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
 
 Status FileSystemImpl::Close() {
   StopHousekeeping();
+  chunks_->StopScrubbing();
   chunks_->StopCollecting();
   chunks_->StopSettling();
   if (options_.read_only) return metadata_->Close();

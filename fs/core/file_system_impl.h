@@ -104,6 +104,9 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   void StopSettling() override { chunks_->StopSettling(); }
   Result<GarbageReport> CollectGarbage(bool dry_run) override;
   void StopCollecting() override { chunks_->StopCollecting(); }
+  Result<ScrubReport> Scrub(ScrubMode mode) override;
+  void InterruptScrub() override { chunks_->InterruptScrub(); }
+  void StopScrubbing() override { chunks_->StopScrubbing(); }
   Status Close() override;
 
  private:
@@ -261,6 +264,12 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   void FoldAndLog(InodeNumber number);
   void FoldLeftovers();
 
+  // --- damage.cc
+  // Reports what kept [offset, offset + length) of a file from being read, once for each block.
+  void TellDamage(InodeNumber inode, uint64_t offset, uint64_t length, const Status& damage);
+  // Finds and reports the files that use what is known to be damaged.
+  Status NameDamagedFiles(ScrubReport& report);
+
   // --- housekeeping.cc
   void KeepHouse();
   void FoldIdle();
@@ -301,6 +310,9 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
 
   mutable Mutex orphans_mutex_;
   std::unordered_set<InodeNumber> orphans_ SILTFS_GUARDED_BY(orphans_mutex_);
+
+  Mutex told_mutex_;
+  std::unordered_set<size_t> told_ SILTFS_GUARDED_BY(told_mutex_);  // hashes of damaged places
 
   Mutex housekeeping_mutex_;
   CondVar housekeeping_wakes_;

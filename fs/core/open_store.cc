@@ -29,6 +29,8 @@ struct StoreRecords {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
   GarbageRecord garbage;
+  std::vector<DamagedBlock> damage;
+  std::optional<ScrubRecord> scrub;  // that has not ended
   IdRanges ids;
   SegmentRecords segments;
   SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
@@ -59,6 +61,11 @@ Result<StoreRecords> ReadRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(records.damage, ReadDamage(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto scrub, kv.Get(kScrubKey));
+  if (scrub) {
+    SILTFS_ASSIGN_OR_RETURN(records.scrub, ScrubRecord::Decode(*scrub));
+  }
   return records;
 }
 
@@ -114,6 +121,8 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.last_commit = records.last_commit;
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.garbage = records.garbage;
+  chunk_options.damage = records.damage;
+  chunk_options.scrub = records.scrub;
   chunk_options.report = options.report;
   chunk_options.settle_after = options.settle_after;
   if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kSettledBlockPlainBytes;

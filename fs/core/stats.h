@@ -23,6 +23,9 @@ struct FileSystemStats {
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
   uint64_t sha1_collisions = 0;  // kept over mounts
+  // Known to be damaged, whether or not their chunks were stored again since; kept over mounts.
+  uint64_t damaged_blocks = 0;
+  uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
   // How this process cuts files and names chunks (chunker/scan/kernels.h, chunker/sha1/kernels.h).
   std::string chunker_kernel;
@@ -59,6 +62,23 @@ struct GarbageReport {
   uint64_t dead_bytes = 0;     // left, in segments of which little is dead
   uint64_t live_chunks = 0;    // recipe nodes included, in sealed segments
   uint64_t dead_chunks = 0;    // before
+};
+
+// What FileSystem::Scrub found, since its first part began. Units: counts, bytes of segment files.
+struct ScrubReport {
+  uint64_t segments = 0;
+  uint64_t blocks = 0;
+  uint64_t chunks = 0;  // recipe nodes included
+  uint64_t bytes = 0;
+  uint64_t damaged_blocks = 0;   // or parts of blocks
+  uint64_t damaged_chunks = 0;   // which may lie whole elsewhere
+  uint64_t damaged_footers = 0;  // of segments
+  uint64_t damaged_files = 0;    // that cannot be read as a whole; counted when it is complete
+  double seconds = 0;            // of this part
+  bool resumed = false;          // an earlier part had been interrupted
+  bool complete = false;         // else it was interrupted itself
+
+  bool found_damage() const { return damaged_chunks + damaged_footers + damaged_files > 0; }
 };
 
 }  // namespace siltfs

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/dedup/damaged_block.h"
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
@@ -37,12 +38,15 @@ class ChunkReader::Damage {
 };
 
 ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
-                         FooterWindows& windows, Options options)
+                         FooterWindows& windows, DamageList& damage, Options options)
     : env_(env),
       segments_(segments),
       index_(index),
       windows_(windows),
+      damage_(damage),
       store_(std::move(options.store)),
+      on_damage_(std::move(options.on_damage)),
+      is_right_(std::move(options.is_right)),
       blocks_(options.block_cache_bytes) {
   for (const IndexEntry& entry : options.unindexed) unindexed_[entry.name] = entry.location;
 }
@@ -61,6 +65,9 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
   }
   const ChunkRecord& record = trail.block->records()[trail.next];
   if (record.name != name || record.length != length) return std::nullopt;
+  const BlockHead& head = trail.block->head();
+  if (damage_.Contains(head.segment, head.first_ordinal + static_cast<uint32_t>(trail.next)))
+    return std::nullopt;  // to be looked at more closely
   const ByteView bytes = trail.block->chunk(trail.next++);
   return Found{trail.block, bytes};
 }
@@ -74,7 +81,9 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
     damage.Note(std::move(found).status());
     return std::nullopt;
   };
-  if (auto hit = windows_.Find(name)) {
+  // Once it is healed, the index leads to the whole one.
+  const auto hit = windows_.Find(name);
+  if (hit && !damage_.Contains(hit->segment, hit->ordinal)) {
     if (auto found = attempt({hit->segment, hit->ordinal, 0}, false)) return *found;
   }
   if (auto extra = unindexed_.find(name); extra != unindexed_.end()) {
@@ -105,6 +114,22 @@ Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& locatio
 
 Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool offset_known,
                                                 Status& hint_failure) {
+  auto found = FindBlockAt(location, offset_known, hint_failure);
+  // What only the device could not give now is no damage.
+  if (!found.ok() && found.status().Is(StatusCode::kCorruption)) NoteDamage(location);
+  return found;
+}
+
+void ChunkReader::NoteDamage(const Location& location) {
+  if (damage_.Contains(location.segment, location.ordinal)) return;
+  const auto opened = segments_.Open(location.segment);
+  if (!opened.ok()) return opened.status().IgnoreError("it is gone, or the device fails");
+  if (damage_.Add(IdentifyDamage(segments_, **opened, location.ordinal)) && on_damage_)
+    on_damage_();
+}
+
+Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bool offset_known,
+                                                    Status& hint_failure) {
   if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
     // What was decoded needs no open file.
     auto block = blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
@@ -176,6 +201,12 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
   const ChunkRecord& record = block->records()[i];
   if (record.name != name || record.length != length) return std::optional<Found>();
   const ByteView bytes = block->chunk(i);
+  const bool listed = damage_.Contains(location.segment, location.ordinal);
+  if (listed && is_right_ && !is_right_(record, bytes)) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("chunk {} has bytes of another name or tag", name.ToHex()))
+        .At(SegmentPath(store_, location.segment), at.offset);
+  }
   trail = {block, at.offset, at.file, i + 1};
   return std::optional(Found{std::move(block), bytes});
 }
@@ -249,7 +280,7 @@ std::optional<ChunkReader::Place> ChunkReader::LocateInWindows(const ChunkName& 
     if (chunk && chunk->name_prefix == name.Prefix64()) return PlaceOf(last.segment, next, last);
   }
   const auto hit = windows_.Find(name);
-  if (!hit) return std::nullopt;
+  if (!hit || damage_.Contains(hit->segment, hit->ordinal)) return std::nullopt;
   return PlaceOf(hit->segment, hit->ordinal, last);
 }
 

@@ -3,16 +3,18 @@
 //
 // Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
 // damage, or naming a chunk that is nowhere to be found; kIoError. Never wrong bytes: the block's
-// checksums are verified when it is read, and its chunk table must name the chunk. Cost: a chunk
-// that is damaged, or whose index entry is lost or wrong, takes a search through all footers, 16
-// bytes a chunk of the store.
+// checksums are verified when it is read, and its chunk table must name the chunk. A block that is
+// damaged is put on the list of damage. Cost: a chunk that is damaged, or whose index entry is lost
+// or wrong, takes a search through all footers, 16 bytes a chunk of the store.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "fs/dedup/block_cache.h"
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/footer_windows.h"
 #include "fs/dedup/segment_cache.h"
 #include "index/chunk_index.h"
@@ -26,10 +28,15 @@ class ChunkReader {
     size_t block_cache_bytes = 12u << 20;
     // Entries that a read-only mount could not put into the index.
     std::vector<IndexEntry> unindexed;
+    // Told when a block was put on the list of damage. Holds no lock. May be empty.
+    std::function<void()> on_damage;
+    // Whether bytes are the chunk that this record is of, by name and tag: asked of what is on the
+    // list of damage and can be read all the same. May be empty.
+    std::function<bool(const ChunkRecord& record, ByteView bytes)> is_right;
   };
   // All must outlive the reader.
   ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterWindows& windows,
-              Options options);
+              DamageList& damage, Options options);
 
   // Where the chunk lay that was got last: chunks of a file mostly lie one after another, and the
   // next one is then found without asking anybody. Of one reader of one file, not thread-safe;
@@ -87,6 +94,9 @@ class ChunkReader {
     SegmentFile file = SegmentFile::kUnknown;
   };
   Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
+  Result<Block> FindBlockAt(const Location& location, bool offset_known, Status& hint_failure);
+  // The chunk there cannot be read, and with it all that was lost together with it.
+  void NoteDamage(const Location& location);
   // The chunk at a place that may be wrong: empty if another chunk or nothing is there. Fails where
   // it may have been but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
@@ -106,7 +116,10 @@ class ChunkReader {
   SegmentCache& segments_;
   ChunkIndex& index_;
   FooterWindows& windows_;
+  DamageList& damage_;
   const std::string store_;
+  const std::function<void()> on_damage_;
+  const std::function<bool(const ChunkRecord&, ByteView)> is_right_;
   std::unordered_map<ChunkName, Location> unindexed_;  // constant after construction
   BlockCache blocks_;
 };

@@ -7,8 +7,10 @@
 #include "chunker/chunk_namer.h"
 #include "fs/dedup/block_pipeline.h"
 #include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/chunk_verifier.h"
 #include "fs/dedup/footer_windows.h"
 #include "fs/dedup/readahead.h"
+#include "fs/dedup/scrubber.h"
 #include "fs/dedup/segment_cache.h"
 #include "fs/dedup/segment_log.h"
 #include "fs/dedup/segment_recovery.h"
@@ -78,6 +80,7 @@ struct ChunkStore::Parts {
         options(std::move(options_in)),
         tag_key(options.superblock.tag_secret),
         namers(options.superblock.uuid),
+        damage(options.damage),
         windows(options.window_cache_bytes),
         nodes(kNodeCacheBytes),
         collisions(options.sha1_collisions) {}
@@ -100,6 +103,14 @@ struct ChunkStore::Parts {
   void OpenLog();
   void OpenRecompressor();
   void OpenCollector(NodeStore& nodes_in);
+  void OpenScrubber();
+  // Of segments that an older version has removed, or a mount that ended before it could say so.
+  void ForgetDamageOfGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
+  // What lies in a damaged block is no duplicate any more, though it was put a moment ago.
+  void ForgetWhatWasPut() {
+    if (pipeline) pipeline->ForgetAppended();
+  }
+  bool IsRight(const ChunkRecord& record, ByteView bytes);
   // There is a chunk at the place, but it is no duplicate of anything: it may soon be no more.
   bool IsGoing(SegmentId segment) const {
     return condemned.Contains(segment) || segments->IsRemoved(segment);
@@ -113,6 +124,13 @@ struct ChunkStore::Parts {
   void TrimHeap(uint64_t bytes_put);
   Known LookInMemory(const ChunkName& name, ChunkTag tag);
   Known Confirm(const std::optional<Location>& location, const ChunkName& name, ChunkTag tag);
+  Known ConfirmAt(const Location& location, const ChunkName& name, ChunkTag tag);
+  // Of a place on the list of damage. New, whatever lay there: Confirm sees to it that only its own
+  // bytes take its name. Where nobody knows what lay there, nobody's do.
+  Known ConfirmDamaged(const Location& location) const {
+    const auto chunk = damage.ChunkAt(location.segment, location.ordinal);
+    return chunk && !chunk->known() ? Known::kTaken : Known::kNew;
+  }
   // These bring candidates' `known` up to date.
   Status Look(Candidate& candidate);
   Status LookAll(std::span<Candidate> candidates);
@@ -128,6 +146,7 @@ struct ChunkStore::Parts {
   const TagKey tag_key;
   const BlockCodec codec;
   NamerPool namers;
+  DamageList damage;
   FooterWindows windows;
   LruCache<ChunkName, const Bytes> nodes;
   std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
@@ -139,6 +158,7 @@ struct ChunkStore::Parts {
   SegmentSet condemned;
   EpochGate uses;
   std::unique_ptr<GarbageCollector> collector;  // null when read-only
+  std::unique_ptr<Scrubber> scrubber;           // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_trim{0};
@@ -148,10 +168,11 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The readahead reads, the collector uses all others, the recompressor fails the log, the pipeline
-// feeds the log, the log's thread calls the index: in that order.
+// The readahead and the scrubber read, the collector uses all others, the recompressor fails the
+// log, the pipeline feeds the log, the log's thread calls the index: in that order.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
+  parts_->scrubber.reset();
   parts_->collector.reset();
   parts_->recompressor.reset();
   parts_->pipeline.reset();
@@ -188,10 +209,12 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   }
   p.segments = std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec,
                                               p.log.get(), kOpenSegmentFiles, std::move(settled));
-  ChunkReader::Options reader_options{p.options.store, p.options.block_cache_bytes,
-                                      std::move(unindexed)};
-  p.reader =
-      std::make_unique<ChunkReader>(env, *p.segments, index, p.windows, std::move(reader_options));
+  ChunkReader::Options reader_options{
+      p.options.store, p.options.block_cache_bytes, std::move(unindexed),
+      [&p] { p.ForgetWhatWasPut(); },
+      [&p](const ChunkRecord& record, ByteView bytes) { return p.IsRight(record, bytes); }};
+  p.reader = std::make_unique<ChunkReader>(env, *p.segments, index, p.windows, p.damage,
+                                           std::move(reader_options));
   if (p.log) {
     BlockPipeline::Options pipeline_options;
     pipeline_options.worker_threads = p.options.worker_threads;
@@ -214,7 +237,9 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
   store->parts_->readahead = std::make_unique<Readahead>(*store, chunk_reader, readahead_options);
   if (store->parts_->log) {
+    store->parts_->ForgetDamageOfGone(records);
     store->parts_->OpenCollector(*store);
+    store->parts_->OpenScrubber();
     store->parts_->TellIndexWhatIsGone(records);
   }
   return store;
@@ -253,6 +278,7 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.write_through = options.write_through;
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
+  settle.is_damaged = [this](SegmentId id) { return damage.HasAnyOf(id); };
   settle.quiet = options.settle_after;
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
 }
@@ -275,8 +301,42 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   if (options.check_room) collect.is_full = [this] { return !options.check_room(0).ok(); };
   collector = std::make_unique<GarbageCollector>(
       GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
-                              *recompressor, codec, nodes_in, uses, condemned},
+                              *recompressor, codec, nodes_in, uses, condemned, damage},
       std::move(collect));
+}
+
+void ChunkStore::Parts::OpenScrubber() {
+  Scrubber::Options scrub;
+  scrub.store = options.store;
+  scrub.uuid = options.superblock.uuid;
+  scrub.tag_secret = options.superblock.tag_secret;
+  scrub.reached = options.scrub;
+  scrub.snapshot = options.snapshot;
+  scrub.write_through = options.write_through;
+  scrub.report = options.report;
+  scrub.on_damage = [this] { ForgetWhatWasPut(); };
+  scrubber = std::make_unique<Scrubber>(
+      Scrubber::Store{env, *log, *segments, *recompressor, damage}, std::move(scrub));
+}
+
+void ChunkStore::Parts::ForgetDamageOfGone(
+    const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
+  std::vector<SegmentId> ids;
+  for (const auto& [id, record] : records) ids.push_back(id);
+  const SegmentSet known(std::move(ids));
+  for (const DamagedBlock& block : damage.All()) {
+    if (!known.Contains(block.segment)) damage.Forget(block.segment);
+  }
+}
+
+bool ChunkStore::Parts::IsRight(const ChunkRecord& record, ByteView bytes) {
+  auto namer = ChunkNamer::Create(options.superblock.uuid.bytes);
+  if (!namer.ok()) {
+    namer.status().IgnoreError("then nothing vouches for it");
+    return false;
+  }
+  ChunkVerifier verifier(std::move(namer).value(), options.superblock.tag_secret);
+  return verifier.Verify(record, bytes) == ChunkVerifier::Verdict::kRight;
 }
 
 void ChunkStore::Parts::TellIndexWhatIsGone(
@@ -308,7 +368,9 @@ ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, 
   if (auto pending = pipeline->FindPending(name))
     return *pending == tag ? Known::kDuplicate : Known::kCollision;
   const auto hit = windows.Find(name, tag);
-  return hit && !IsGoing(hit->segment) ? Known::kDuplicate : Known::kNew;
+  if (!hit || IsGoing(hit->segment) || damage.Contains(hit->segment, hit->ordinal))
+    return Known::kNew;
+  return Known::kDuplicate;
 }
 
 // An index entry is a hint: what stands at its place decides. Where the footer (or the open
@@ -316,17 +378,31 @@ ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, 
 // the chunk table is asked.
 ChunkStore::Parts::Known ChunkStore::Parts::Confirm(const std::optional<Location>& location,
                                                     const ChunkName& name, ChunkTag tag) {
-  if (!location || segments->IsRemoved(location->segment)) return Known::kNew;
+  if (location && !segments->IsRemoved(location->segment)) {
+    const Known known = ConfirmAt(*location, name, tag);
+    if (known != Known::kNew) return known;
+  }
+  // The index may have lost a chunk that is damaged: its name stays taken, but by its own bytes.
+  const bool taken = damage.Find(name.Prefix64(), tag) == DamageList::Match::kOther;
+  return taken ? Known::kCollision : Known::kNew;
+}
+
+ChunkStore::Parts::Known ChunkStore::Parts::ConfirmAt(const Location& location,
+                                                      const ChunkName& name, ChunkTag tag) {
+  if (damage.Contains(location.segment, location.ordinal)) return ConfirmDamaged(location);
   // The same chunk in a condemned segment is stored again; another one of this name may live on.
-  const Known same = condemned.Contains(location->segment) ? Known::kNew : Known::kDuplicate;
-  auto chunk = windows.At(location->segment, location->ordinal);
+  const Known same = condemned.Contains(location.segment) ? Known::kNew : Known::kDuplicate;
+  auto chunk = windows.At(location.segment, location.ordinal);
   if (!chunk) {
-    reader->LoadWindow(location->segment, location->ordinal);
-    chunk = windows.At(location->segment, location->ordinal);
+    reader->LoadWindow(location.segment, location.ordinal);
+    chunk = windows.At(location.segment, location.ordinal);
   }
   if (chunk && chunk->name_prefix == name.Prefix64() && chunk->tag == tag) return same;
-  auto record = reader->RecordAt(*location);
-  if (!record.ok()) return Known::kTaken;
+  auto record = reader->RecordAt(location);
+  if (!record.ok()) {  // it is known now if it is damage
+    const bool damaged = damage.Contains(location.segment, location.ordinal);
+    return damaged ? ConfirmDamaged(location) : Known::kTaken;
+  }
   if (!*record || (*record)->name != name) return Known::kNew;
   return (*record)->tag == tag ? same : Known::kCollision;
 }
@@ -536,17 +612,24 @@ Status ChunkStore::PrepareCommit(uint64_t, std::vector<Mutation>& extra) {
   std::vector<std::pair<SegmentId, SegmentRecord>> changed;
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  p.damage.TellChanges(extra);
   extra.push_back({std::string(kCollisionsKey), Encoder().U64(p.collisions).Take()});
   extra.push_back({std::string(kGarbageKey), p.collector->known().Encode()});
   return Status::Ok();
 }
 
-void ChunkStore::CommitDone(uint64_t number) { parts_->log->CommitDone(number); }
+void ChunkStore::CommitDone(uint64_t number) {
+  parts_->damage.CommitDone();
+  parts_->log->CommitDone(number);
+}
 
 ChunkStoreTotals ChunkStore::totals() const {
   const Parts& p = *parts_;
   ChunkStoreTotals totals = p.base;
   totals.sha1_collisions = p.collisions;
+  const DamageList::Totals damaged = p.damage.totals();
+  totals.damaged_blocks = damaged.blocks;
+  totals.damaged_chunks = damaged.chunks;
   if (p.log) {
     SegmentLog::Growth growth = p.log->growth();
     const GarbageCollector::Totals garbage = p.collector->totals();
@@ -612,6 +695,23 @@ void ChunkStore::StopCollecting() {
   if (parts_->collector) parts_->collector->Stop();
 }
 
+Result<ScrubOutcome> ChunkStore::Scrub(ScrubPace pace) {
+  SILTFS_RETURN_IF_ERROR(parts_->CheckWritable());
+  return parts_->scrubber->Scrub(pace);
+}
+
+void ChunkStore::InterruptScrub() {
+  if (parts_->scrubber) parts_->scrubber->Interrupt();
+}
+
+Status ChunkStore::CheckScrubbing() const { return parts_->scrubber->CheckRunning(); }
+
+void ChunkStore::StopScrubbing() {
+  if (parts_->scrubber) parts_->scrubber->Stop();
+}
+
+std::vector<DamagedBlock> ChunkStore::damage() const { return parts_->damage.All(); }
+
 Status ChunkStore::failure() const { return parts_->log ? parts_->log->failure() : Status::Ok(); }
 
 SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment(); }
@@ -619,6 +719,7 @@ SegmentId ChunkStore::next_segment_id() const { return parts_->log->next_segment
 Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
   p.readahead.reset();
+  p.scrubber->Stop();
   p.collector->Stop();
   p.recompressor->Stop();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
@@ -630,6 +731,7 @@ Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
   extra.push_back({std::string(kGarbageKey), p.collector->known().Encode()});
+  p.damage.TellChanges(extra);
   p.recompressor->TakeOwed(extra);
   return Status::Ok();
 }

@@ -13,7 +13,8 @@
 // for room: PrepareCommit and Finish fail with kNoSpace, as does a Put for which there is no room
 // in memory either, and may be called again. After any other failed write, or a sync, of segments
 // or the index, every Put, PrepareCommit and Finish fails with kReadOnly and the first cause, reads
-// go on. Get: kCorruption for exactly the chunk that is damaged or missing, never wrong bytes.
+// go on. Get: kCorruption for exactly the chunk that is damaged or missing, never wrong bytes; once
+// it is known to be damaged, whoever puts it again stores it anew under its name.
 // Durability: none by Put; what was put before PrepareCommit is durable when that returns OK (it is
 // the participant of fs/meta's commits). Source: DESIGN of the write and read paths in
 // docs/architecture.md; locality windows after DDFS (FAST '08) section 4.2.
@@ -29,9 +30,11 @@
 #include <vector>
 
 #include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/epoch_gate.h"
 #include "fs/dedup/garbage_collector.h"
 #include "fs/dedup/recompressor.h"
+#include "fs/dedup/scrub_outcome.h"
 #include "fs/meta/garbage_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe.h"
@@ -63,6 +66,8 @@ struct ChunkStoreOptions {
   uint64_t last_commit = 0;                           //
   uint64_t sha1_collisions = 0;                       // met so far
   GarbageRecord garbage;                              // as of the last commit
+  std::vector<DamagedBlock> damage;                   // that is known
+  std::optional<ScrubRecord> scrub;                   // that has not ended
   size_t worker_threads = 2;                          // that compress and append
   size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
   size_t idle_block_plain_bytes = 0;                  // BlockPipeline::Options
@@ -93,6 +98,8 @@ struct ChunkStoreTotals {
   uint64_t chunks = 0;                        // distinct data chunks in use, as far as is known
   uint64_t plain_bytes = 0;                   // theirs
   uint64_t sha1_collisions = 0;
+  uint64_t damaged_blocks = 0;  // that are known, healed ones included
+  uint64_t damaged_chunks = 0;
 };
 
 class ChunkStore : public CommitParticipant, public NodeStore {
@@ -172,6 +179,17 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   void NoteReleased(uint64_t bytes);
   // Ends it for good, as StopSettling.
   void StopCollecting();
+
+  // Verifies all segments that are sealed as of the last commit (scrubber.h).
+  Result<ScrubOutcome> Scrub(ScrubPace pace);
+  // Ends the one under way, which the next one goes on with.
+  void InterruptScrub();
+  // kInterrupted after that, until the next one begins.
+  Status CheckScrubbing() const;
+  // Ends it for good, as StopSettling.
+  void StopScrubbing();
+  // Ascending.
+  std::vector<DamagedBlock> damage() const;
 
   // The next segment id not used, for a clean unmount.
   SegmentId next_segment_id() const;

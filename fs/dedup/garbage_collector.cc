@@ -308,13 +308,20 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
     footer->chunks = {};
     condemned.push_back({candidate, std::move(footer).value()});
   }
-  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, store_.nodes, PaceOfMark()));
+  std::vector<SegmentId> ids;
+  for (const Condemned& segment : condemned) ids.push_back(segment.candidate.id);
+  LostChunks lost(store_.damage, ids);
+  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, store_.nodes, PaceOfMark(),
+                                   [&lost](const ChunkName& name) { lost.Visit(name); }));
   metadata.reset();
 
   Relocator::Options relocation;
   relocation.compression = options_.compression;
   relocation.block_plain_bytes = options_.block_plain_bytes;
   relocation.gone = [this](SegmentId id) { return Gone(id); };
+  relocation.is_damaged = [this](SegmentId id, uint32_t ordinal) {
+    return store_.damage.Contains(id, ordinal);
+  };
   relocation.pace = [this](uint64_t bytes) { return Pace(bytes); };
   relocation.run = [this](const std::function<void()>& work) { Run(work); };
   Relocator relocator(store_.index, store_.segments, store_.reader, store_.pipeline, store_.codec,
@@ -331,7 +338,7 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
   Status no_room;  // for one that does not fit; a smaller one behind it may
   for (const Condemned& segment : condemned) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
-    const Status copied = CopyLive(segment, mark, relocator, done, outcome);
+    const Status copied = CopyLive(segment, mark, lost, relocator, done, outcome);
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;
     if (relocator.is_full()) return copied;  // what was copied before may have been lost with it
@@ -358,15 +365,23 @@ Result<SegmentFooter> GarbageCollector::ReadFooter(const Candidate& candidate) {
 }
 
 Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark& mark,
-                                  Relocator& relocator, Candidates& copied,
+                                  const LostChunks& lost, Relocator& relocator, Candidates& copied,
                                   GarbageOutcome& outcome) {
   const Candidate& candidate = condemned.candidate;
   const uint64_t live = mark.LiveCount(candidate.id);
   SILTFS_RETURN_IF_ERROR(Pace(0));
   SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
-  const Status done =
-      relocator.CopyLive({candidate.id, candidate.record.settled, condemned.footer,
-                          [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); }});
+  const auto is_live = [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); };
+  const auto is_bad = [&](const Location& place) {
+    return place.segment == candidate.id || Gone(place.segment) ||
+           store_.damage.Contains(place.segment, place.ordinal);
+  };
+  const auto lies_elsewhere = [&](uint32_t first, uint32_t end) {
+    return lost.LieElsewhere(candidate.id, first, end, is_live, store_.index, store_.reader,
+                             is_bad);
+  };
+  const Status done = relocator.CopyLive(
+      {candidate.id, candidate.record.settled, condemned.footer, is_live, lies_elsewhere});
   if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
     LeaveAlone(candidate, done, outcome);
     return Status::Ok();
@@ -412,6 +427,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
   for (const Candidate& candidate : some) {
     store_.segments.Remove(candidate.id);
     store_.windows.EraseSegment(candidate.id);
+    store_.damage.Forget(candidate.id);
     CountRemoved(candidate);
     ++outcome.segments_removed;
     outcome.bytes_removed += candidate.record.length;

@@ -18,7 +18,8 @@
 //
 // Thread-safety: every call from any thread; one collection at a time. Memory: mark.h, some 16
 // bytes a chunk of the segments that are condemned together (kMostChunksAtOnce), and relocator.h.
-// Errors: damage in a segment is reported, and the segment left alone; damage in recipes ends the
+// Errors: damage in a segment is reported, and the segment left alone, unless all that lives in
+// damaged blocks lies whole elsewhere; damage in recipes ends the
 // collection, as nobody knows then what is referred to. kNoSpace where copies do not fit.
 #pragma once
 
@@ -33,7 +34,9 @@
 
 #include "fs/dedup/block_pipeline.h"
 #include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/epoch_gate.h"
+#include "fs/dedup/lost_chunks.h"
 #include "fs/dedup/mark.h"
 #include "fs/dedup/recompressor.h"
 #include "fs/dedup/relocator.h"
@@ -73,6 +76,7 @@ class GarbageCollector {
     NodeStore& nodes;
     EpochGate& uses;        // whoever holds names of chunks that metadata may not have is inside
     SegmentSet& condemned;  // a chunk in one of these is no duplicate
+    DamageList& damage;
   };
   struct Options {
     std::string store;
@@ -152,8 +156,9 @@ class GarbageCollector {
       SILTFS_REQUIRES(run_mutex_);
   Result<SegmentFooter> ReadFooter(const Candidate& candidate);
   // Appends to `copied` what could be copied as a whole.
-  Status CopyLive(const Condemned& condemned, const SegmentMark& mark, Relocator& relocator,
-                  Candidates& copied, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
+  Status CopyLive(const Condemned& condemned, const SegmentMark& mark, const LostChunks& lost,
+                  Relocator& relocator, Candidates& copied, GarbageOutcome& outcome)
+      SILTFS_REQUIRES(run_mutex_);
   // All that was copied: durable, and where the index leads, durably. What was found elsewhere:
   // durable.
   Status MoveEntries(Relocator& relocator);

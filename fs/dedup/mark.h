@@ -83,7 +83,9 @@ class SegmentMark {
   void Add(SegmentId segment, std::span<const FooterChunk> chunks);
   // Sets what is referred to (by the name's first 64 bits: a name that begins alike keeps a dead
   // chunk). Until it has succeeded, and after it has failed, everything counts as live.
-  Status Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace);
+  // `visit` is told of every name, repeated ones perhaps more than once; may be empty.
+  Status Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
+              const std::function<void(const ChunkName&)>& visit = {});
   // True of what was never added.
   bool IsLive(SegmentId segment, uint32_t ordinal) const;
   // UINT32_MAX of a segment that was never added.

@@ -174,6 +174,11 @@ Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepar
     ++outcome.left;
     return Status::Ok();
   }
+  if (options_.is_damaged && options_.is_damaged(candidate.id)) {  // which was told already
+    Drop(candidate.id);
+    ++outcome.left;
+    return Status::Ok();
+  }
   SILTFS_RETURN_IF_ERROR(CheckSpace());
   auto prepared = prepare(candidate.id);
   if (!prepared.ok()) {

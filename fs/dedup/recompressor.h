@@ -63,6 +63,9 @@ class Recompressor {
     std::function<void(const std::string&)> report;  // told of damage; may be empty
     // A segment of which this is so is left alone, now. May be empty.
     std::function<bool(SegmentId)> is_condemned = {};
+    // One of which this is so is known to be damaged, and left alone until the next mount. May be
+    // empty.
+    std::function<bool(SegmentId)> is_damaged = {};
     // Of the thread in the background: how long nothing must have been put or read, and how much it
     // reads in a second, of old files and new ones (plain bytes; 0: as much as it can). It rests
     // after each block.

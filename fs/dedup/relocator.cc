@@ -58,6 +58,7 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
     if (same_segment && !IsOtherLiveCopy(source, head.first_ordinal + live[k], places[k]->ordinal))
       return false;
     if (!same_segment && options_.gone(places[k]->segment)) return false;
+    if (options_.is_damaged(places[k]->segment, places[k]->ordinal)) return false;
     const auto record = reader_.RecordAt(*places[k]);
     if (!record.ok()) {
       record.status().IgnoreError("what cannot be read there is copied");
@@ -79,13 +80,24 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
 
 Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint32_t end_ordinal,
                             const SegmentReader& reader) {
-  SILTFS_ASSIGN_OR_RETURN(const BlockHead head, reader.ReadBlockHead(place.block_offset));
+  auto read = reader.ReadBlockHead(place.block_offset);
+  if (read.status().Is(StatusCode::kCorruption) && source.lies_elsewhere &&
+      source.lies_elsewhere(place.first_ordinal, end_ordinal)) {
+    found_elsewhere_ = true;
+    return Status::Ok();
+  }
+  SILTFS_ASSIGN_OR_RETURN(const BlockHead head, std::move(read));
   if (head.first_ordinal != place.first_ordinal || head.end_ordinal() != end_ordinal) {
     return Status(StatusCode::kCorruption, "the block is not the one that the footer has here")
         .At(reader.path(), place.block_offset);
   }
   SILTFS_ASSIGN_OR_RETURN(const std::vector<uint32_t> wanted, ToCopy(source, head));
   if (wanted.empty()) return Status::Ok();
+  for (const uint32_t i : wanted) {
+    if (!options_.is_damaged(source.segment, head.first_ordinal + i)) continue;
+    return Status(StatusCode::kCorruption, "something that is in use is damaged")
+        .At(reader.path(), place.block_offset);
+  }
   SILTFS_RETURN_IF_ERROR(options_.pace(head.plain_bytes));
   const SegmentKind kind = source.footer.trailer.kind;
   const size_t waiting = open_[static_cast<size_t>(kind)].content.plain.size();

@@ -32,6 +32,8 @@ class Relocator {
     uint32_t block_plain_bytes = 512u << 10;
     // A place in such a segment is as good as none.
     std::function<bool(SegmentId)> gone;
+    // A chunk that is known to be damaged: it is nothing to be copied.
+    std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     // Called before each block is read, with its plain bytes; a failure is returned. May wait.
     std::function<Status(uint64_t bytes)> pace;
     // Calls what reads and compresses, perhaps from another thread.
@@ -46,6 +48,9 @@ class Relocator {
     bool settled = false;
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
+    // Of a block whose head cannot be read: all that lives in it lies whole elsewhere. May be
+    // empty.
+    std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
   };
   // Copies every live chunk that has no other good place. After kNoSpace from here or Flush some of
   // them are nowhere: every later call fails with it, and no segment may go for what was copied.

@@ -41,13 +41,15 @@ void SegmentMark::SetLive(uint64_t prefix) {
   }
 }
 
-Status SegmentMark::Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace) {
+Status SegmentMark::Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
+                         const std::function<void(const ChunkName&)>& visit) {
   marked_ = false;
   live_.assign(prefixes_.size(), false);
   for (const uint32_t chunk : lost_) live_[chunk] = true;
   BuildTable();
-  Status walked = ForEachReference(metadata, nodes, pace, [this](const ChunkName& name) {
+  Status walked = ForEachReference(metadata, nodes, pace, [&](const ChunkName& name) {
     SetLive(name.Prefix64());
+    if (visit) visit(name);
     return Status::Ok();
   });
   std::vector<uint32_t>().swap(table_);

@@ -54,4 +54,18 @@ Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata) {
   return removed;
 }
 
+Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata) {
+  std::vector<DamagedBlock> blocks;
+  const KeyRange range = RangeOf(Table::kDamage);
+  const auto iterator = metadata.NewIteratorBelow(range.end);
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    const auto place = ParseDamageKey(iterator->key());
+    if (!place) return Status(StatusCode::kCorruption, "metadata holds a malformed key of damage");
+    SILTFS_ASSIGN_OR_RETURN(auto chunks, DamagedBlock::DecodeChunks(iterator->value()));
+    blocks.push_back({place->first, place->second, std::move(chunks)});
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return blocks;
+}
+
 }  // namespace siltfs

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fs/dedup/segment_recovery.h"
+#include "fs/meta/damage_record.h"
 #include "fs/meta/kv_store.h"
 
 namespace siltfs {
@@ -14,5 +15,7 @@ Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
 Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 // Segments that are to be removed: nothing refers to them any more.
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
+// What is known to be damaged.
+Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata);
 
 }  // namespace siltfs

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "fs/fuse/attribute_translation.h"
+#include "fs/fuse/errno_map.h"
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
 #include "fs/fuse/kernel_readahead.h"
@@ -81,6 +82,8 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                                         MutableByteView(buffer.get(), room));
   if (count.ok()) {
     fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.get()), *count);
+  } else if (count.status().Is(StatusCode::kCorruption)) {
+    fuse_reply_err(request, ErrnoOf(count.status().code()));  // it was reported, and once is enough
   } else {
     ReplyError(request, count.status());
   }

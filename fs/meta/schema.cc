@@ -65,6 +65,10 @@ std::string RemovedSegmentKey(SegmentId segment) {
   return StartKey(Table::kRemovedSegment).BigU32(segment).Take();
 }
 
+std::string DamageKey(SegmentId segment, uint32_t first_ordinal) {
+  return StartKey(Table::kDamage).BigU32(segment).BigU32(first_ordinal).Take();
+}
+
 KeyRange RangeOf(Table table) {
   char first = static_cast<char>(table);
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
@@ -102,6 +106,15 @@ std::optional<SegmentId> ParseReplacementKey(std::string_view key) {
 
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key) {
   return ParseSegmentId(Table::kRemovedSegment, key);
+}
+
+std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key) {
+  auto rest = StartParse(Table::kDamage, key);
+  if (!rest) return std::nullopt;
+  const SegmentId segment = rest->BigU32();
+  const uint32_t ordinal = rest->BigU32();
+  if (!rest->Done()) return std::nullopt;
+  return std::pair(segment, ordinal);
 }
 
 std::optional<std::string_view> ParseXattrName(std::string_view key) {

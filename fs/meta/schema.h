@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "store/base/location.h"
 
@@ -14,6 +15,7 @@ namespace siltfs {
 
 // The first byte of every key.
 enum class Table : char {
+  kDamage = 'b',           // segment id, ordinal: damage_record.h
   kCommitNumber = 'c',     // metadata_store.h
   kCounters = 't',         // metadata_store.h
   kDirectoryEntry = 'd',   // inode of the directory, name
@@ -26,6 +28,7 @@ enum class Table : char {
   kRemovedSegment = 'g',   // segment id: nothing refers to it, and its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
+  kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
 };
@@ -39,6 +42,7 @@ std::string XattrKey(uint64_t inode, std::string_view name);
 std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
+std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
 
 // The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
 // end).
@@ -59,11 +63,14 @@ std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kI
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
+// Segment and ordinal.
+std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
+inline constexpr std::string_view kScrubKey = "v";
 
 // Positions in Counters (metadata_store.h). On disk; append only.
 enum class Counter : uint8_t {

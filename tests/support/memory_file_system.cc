@@ -719,6 +719,12 @@ Result<SpaceInfo> MemoryFileSystem::GetSpace() {
 
 Result<SettleReport> MemoryFileSystem::Settle() { return SettleReport(); }
 
+Result<ScrubReport> MemoryFileSystem::Scrub(ScrubMode /*mode*/) {
+  ScrubReport report;
+  report.complete = true;
+  return report;
+}
+
 Result<GarbageReport> MemoryFileSystem::CollectGarbage(bool dry_run) {
   return GarbageReport{.dry_run = dry_run};
 }

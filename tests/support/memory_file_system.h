@@ -81,6 +81,9 @@ class MemoryFileSystem : public FileSystem {
   void StopSettling() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override;  // there is none
   void StopCollecting() override {}
+  Result<ScrubReport> Scrub(ScrubMode mode) override;  // there is nothing to verify
+  void InterruptScrub() override {}
+  void StopScrubbing() override {}
   Status Close() override;
 
   // --- for tests

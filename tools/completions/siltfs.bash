@@ -7,7 +7,7 @@ _siltfs_options() {
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
-    stat | settle) echo --json --help ;;
+    stat | settle | scrub) echo --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     index) echo --help ;;
@@ -44,7 +44,7 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat settle gc fsck index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat settle gc scrub fsck index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify plan" -- "$current")
   elif [[ $command == "index plan" ]]; then

@@ -36,6 +36,7 @@ std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 
 // Its codes are those of fsck(8).

@@ -13,6 +13,7 @@
 
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
+#include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
 #include "fs/control/settle_json.h"
 #include "fs/control/stats_json.h"
@@ -54,9 +55,10 @@ Result<Log> MakeLog(const DaemonOptions& options) {
   return log;
 }
 
-FileSystemOptions ToFileSystemOptions(const DaemonOptions& options) {
+FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& log) {
   FileSystemOptions made;
   made.store = options.store;
+  made.report = [log](const std::string& finding) { log->error("{}", finding); };
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
@@ -90,6 +92,13 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
       return CollectGarbageOf(file_system, options.store, dry_run);
     };
   };
+  const auto scrub = [&file_system, &options]() -> Result<Json> {
+    return ScrubStore(file_system, options.store, ScrubMode::kGentle);
+  };
+  const auto stop_scrub = [&file_system]() -> Result<Json> {
+    file_system.InterruptScrub();
+    return Json();
+  };
   return control::Server::Start({.store = options.store,
                                  .own_uid = CurrentUserId(),
                                  .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
@@ -98,6 +107,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"settle", settle},
                                               {"gc", collect(/*dry_run=*/false)},
                                               {"gc dry run", collect(/*dry_run=*/true)},
+                                              {"scrub", scrub},
+                                              {"scrub stop", stop_scrub},
                                               {"sync", sync}}});
 }
 
@@ -169,7 +180,7 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   if (!limit.ok()) log->warn("{}", limit.status().ToString());
 
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system,
-                          FileSystem::Open(env, ToFileSystemOptions(options)));
+                          FileSystem::Open(env, ToFileSystemOptions(options, log)));
   auto control = StartControl(options, *file_system);
   if (!control.ok() && !(options.mount.read_only && control.status().Is(StatusCode::kReadOnly))) {
     return FirstFailure(control.status(), file_system->Close(), log);
@@ -178,7 +189,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
 
   // In this order: nobody asks a closed store, nobody finds the old socket in an unlocked one, and
   // who waits for the end learns of it when the store is free.
-  file_system->StopCollecting();  // so that requests for these are answered soon
+  file_system->StopScrubbing();  // so that requests for these are answered soon
+  file_system->StopCollecting();
   file_system->StopSettling();
   if (control.ok()) (*control)->Stop();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);

@@ -49,6 +49,7 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureSettle>},
     Command{"gc", "Give back the space of what no file refers to any more",
             ConfigureNumbered<ConfigureGc>},
+    Command{"scrub", "Verify all that is stored", ConfigureNumbered<ConfigureScrub>},
     Command{"index", "Plan the chunk index", ConfigureNumbered<ConfigureIndex>},
 };
 

@@ -90,6 +90,9 @@ void AddContents(const Json& figures, Table& table) {
   table.Row("chunks, references", Grouped(Number(figures, "chunks_logical")));
   table.Row("chunks, distinct", Grouped(Number(figures, "chunks_unique")));
   table.Row("SHA-1 collisions", Grouped(Number(figures, "sha1_collisions")), "met and survived");
+  table.Row("damaged blocks", Grouped(Number(figures, "damaged_blocks")),
+            fmt::format("known, with {} chunks (siltfs scrub)",
+                        Grouped(Number(figures, "damaged_chunks"))));
   table.Section("Processor");
   table.Row("files are cut by", figures.at("chunker_kernel").get<std::string>());
   table.Row("chunks are named by", figures.at("sha1_kernel").get<std::string>());

@@ -22,6 +22,8 @@ FileSystemStats SomeStats() {
   stats.chunks_logical = 40;
   stats.chunks_unique = 10;
   stats.sha1_collisions = 1;
+  stats.damaged_blocks = 6;
+  stats.damaged_chunks = 60;
   stats.chunker_kernel = "portable";
   stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
@@ -48,6 +50,8 @@ TEST_CASE("Every promised figure is there under its name") {
   CHECK(json.at("files") == 3);
   CHECK(json.at("directories") == 2);
   CHECK(json.at("chunks_logical") == 40);
+  CHECK(json.at("damaged_blocks") == 6);
+  CHECK(json.at("damaged_chunks") == 60);
   CHECK(json.at("chunks_unique") == 10);
   CHECK(json.at("dedup_ratio") == 4.0);
   CHECK(json.at("compression_ratio") == 2.0);

@@ -110,8 +110,10 @@ void Recount::Add(const std::string& key, const std::string& value) {
       break;
     }
     case Table::kCollisions:
+    case Table::kDamage:
     case Table::kGarbage:
     case Table::kIdRanges:
+    case Table::kScrub:
     case Table::kSegment:
       break;
     default:

@@ -46,6 +46,12 @@ void CommittedState::Apply(const std::vector<Mutation>& mutations) {
       auto record = SegmentRecord::Decode(*mutation.value);
       REQUIRE_OK(record);
       replacements[*replaced] = *record;
+    } else if (auto damaged = ParseDamageKey(mutation.key)) {
+      damage.erase(*damaged);
+      if (!mutation.value) continue;
+      auto chunks = DamagedBlock::DecodeChunks(*mutation.value);
+      REQUIRE_OK(chunks);
+      damage[*damaged] = {damaged->first, damaged->second, *chunks};
     } else if (mutation.key == kCollisionsKey) {
       collisions = Decoder(AsBytes(*mutation.value)).U64();
     } else if (mutation.key == kGarbageKey) {
@@ -126,6 +132,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.read_only = read_only;
   options.last_commit = committed_.last_commit;
   options.sha1_collisions = committed_.collisions;
+  for (const auto& [place, block] : committed_.damage) options.damage.push_back(block);
   options.worker_threads = settings_.worker_threads;
   options.pipeline_bytes = settings_.pipeline_bytes;
   options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;

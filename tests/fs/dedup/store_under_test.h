@@ -45,6 +45,7 @@ struct CommittedState {
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
   std::map<SegmentId, SegmentRecord> replacements;
+  std::map<std::pair<SegmentId, uint32_t>, DamagedBlock> damage;
 
   void Apply(const std::vector<Mutation>& mutations);
 };

@@ -1,17 +1,17 @@
-#include "fs/check/path_finder.h"
+#include "fs/meta/path_finder.h"
 
 #include <optional>
 #include <utility>
 
-#include "fs/check/table_cursor.h"
-#include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
+#include "fs/meta/table_cursor.h"
 
 namespace siltfs {
 namespace {
 
 constexpr int kDeepest = 4096;
+constexpr uint64_t kRoot = 1;  // docs/format.md
 
 class DirectoryPaths {
  public:
@@ -19,7 +19,7 @@ class DirectoryPaths {
 
   // With a slash at the end; empty if it does not lead from the root.
   Result<std::string> PathOf(uint64_t directory, int depth = 0) {
-    if (directory == kRootInode) return std::string("/");
+    if (directory == kRoot) return std::string("/");
     if (const auto known = known_.find(directory); known != known_.end()) return known->second;
     if (depth > kDeepest) return std::string();
     std::string path;

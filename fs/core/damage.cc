@@ -1,0 +1,89 @@
+// Damage: told of once, when somebody meets it, and looked for by scrubs.
+#include <fmt/format.h>
+
+#include <functional>
+#include <set>
+
+#include "fs/core/damaged_files.h"
+#include "fs/core/file_system_impl.h"
+#include "fs/meta/path_finder.h"
+
+namespace siltfs {
+namespace {
+
+// What cannot be told from what was told already, at 50 bytes each.
+constexpr size_t kMostTold = 4096;
+// Files that a scrub names.
+constexpr size_t kMostNamed = 1000;
+
+}  // namespace
+
+void FileSystemImpl::TellDamage(InodeNumber inode, uint64_t offset, uint64_t length,
+                                const Status& damage) {
+  if (!options_.report) return;
+  // A block is its file and offset; what has no place is told apart by what is said of it.
+  const std::string place =
+      damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset()) : damage.ToString();
+  {
+    MutexLock lock(told_mutex_);
+    if (told_.size() >= kMostTold || !told_.insert(std::hash<std::string>()(place)).second) return;
+  }
+  options_.report(fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
+                              offset + length, damage.ToString()));
+}
+
+Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  const int64_t begun = env_.MonotonicNanoseconds();
+  // What is stored by now, and known to metadata, is what is verified.
+  chunks_->WaitUntilSealed();
+  SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());
+  SILTFS_RETURN_IF_ERROR(metadata_->Commit(commit));
+  const ScrubPace pace = mode == ScrubMode::kGentle ? ScrubPace::kGentle : ScrubPace::kFull;
+  SILTFS_ASSIGN_OR_RETURN(const ScrubOutcome outcome, chunks_->Scrub(pace));
+  ScrubReport report;
+  report.resumed = outcome.resumed;
+  report.complete = outcome.complete;
+  report.segments = outcome.figures.segments;
+  report.blocks = outcome.figures.blocks;
+  report.chunks = outcome.figures.chunks;
+  report.bytes = outcome.figures.bytes;
+  report.damaged_blocks = outcome.figures.damaged_blocks;
+  report.damaged_chunks = outcome.figures.damaged_chunks;
+  report.damaged_footers = outcome.figures.damaged_footers;
+  if (outcome.complete) {
+    const Status named = NameDamagedFiles(report);
+    if (!named.ok() && !named.Is(StatusCode::kInterrupted)) return named;
+  }
+  report.seconds = static_cast<double>(env_.MonotonicNanoseconds() - begun) / 1e9;
+  return report;
+}
+
+Status FileSystemImpl::NameDamagedFiles(ScrubReport& report) {
+  const std::vector<DamagedBlock> damage = chunks_->damage();
+  if (damage.empty()) return Status::Ok();
+  const ChunkStore::Use use(*chunks_);
+  const auto metadata = metadata_->CommittedSnapshot();
+  SILTFS_ASSIGN_OR_RETURN(const DamagedFiles found,
+                          FindDamagedFiles(*metadata, *chunks_, damage, kMostNamed,
+                                           [this] { return chunks_->CheckScrubbing(); }));
+  report.damaged_files = found.count;
+  if (!options_.report) return Status::Ok();
+  std::set<uint64_t> inodes;
+  for (const DamagedFile& file : found.files) inodes.insert(file.inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*metadata, inodes));
+  for (const DamagedFile& file : found.files) {
+    const auto path = paths.find(file.inode);
+    options_.report(fmt::format("{} (inode {}): {} bytes cannot be read, the first at offset {}",
+                                path == paths.end() ? "a file without a name" : path->second,
+                                file.inode, file.bytes, file.offset));
+  }
+  if (found.count > found.files.size()) {
+    options_.report(
+        fmt::format("{} more files have damage in them", found.count - found.files.size()));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,28 @@
+// Whether bytes are the chunk that a chunk table says they are: by name and tag, made anew. For
+// checks and scrubs; a block's checksums only say that it is as it was written.
+//
+// Thread-safety: one object a thread.
+#pragma once
+
+#include <utility>
+
+#include "chunker/chunk_namer.h"
+#include "store/base/chunk_name.h"
+#include "store/segment/block_head.h"
+
+namespace siltfs {
+
+class ChunkVerifier {
+ public:
+  ChunkVerifier(ChunkNamer namer, const TagKey::Secret& tag_secret)
+      : namer_(std::move(namer)), tag_key_(tag_secret) {}
+
+  enum class Verdict : uint8_t { kRight, kOtherName, kOtherTag };
+  Verdict Verify(const ChunkRecord& record, ByteView bytes);
+
+ private:
+  ChunkNamer namer_;
+  const TagKey tag_key_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,176 @@
+#include "fs/dedup/scrubber.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "fs/dedup/segment_tables.h"
+#include "fs/meta/schema.h"
+#include "store/env/process.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+// At the gentle pace all rests are so much longer while the store is in use.
+constexpr int kLongerInUse = 4;
+
+}  // namespace
+
+Scrubber::Scrubber(const Store& store, Options options)
+    : store_(store), options_(std::move(options)) {
+  MutexLock run(run_mutex_);
+  if (options_.reached) figures_ = *options_.reached;
+}
+
+Scrubber::~Scrubber() { Stop(); }
+
+void Scrubber::Interrupt() {
+  MutexLock lock(mutex_);
+  interrupted_ = true;
+  wakes_.NotifyAll();
+}
+
+void Scrubber::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    wakes_.NotifyAll();
+  }
+  MutexLock run(run_mutex_);  // who called Scrub has ended, too
+}
+
+Status Scrubber::CheckRunning() {
+  MutexLock lock(mutex_);
+  if (!stopping_ && !interrupted_) return Status::Ok();
+  return Status(StatusCode::kInterrupted, "the scrub was interrupted").At(options_.store);
+}
+
+Status Scrubber::Pace(ScrubPace pace, uint64_t bytes) {
+  if (pace == ScrubPace::kGentle && options_.bytes_per_second > 0) {
+    std::chrono::nanoseconds rest(1'000'000'000 * bytes / options_.bytes_per_second);
+    if (!store_.recompressor.IsQuiet()) rest *= kLongerInUse;
+    MutexLock lock(mutex_);
+    if (!stopping_ && !interrupted_) wakes_.WaitFor(mutex_, rest);
+  }
+  SILTFS_RETURN_IF_ERROR(store_.log.failure());
+  return CheckRunning();
+}
+
+Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
+  MutexLock run(run_mutex_);
+  {
+    MutexLock lock(mutex_);
+    interrupted_ = false;
+  }
+  ScrubOutcome outcome;
+  outcome.resumed = figures_.reached != kNoSegment;
+  const Status done = ScrubAll(pace);
+  outcome.figures = figures_;
+  if (done.Is(StatusCode::kInterrupted)) return outcome;
+  SILTFS_RETURN_IF_ERROR(done);
+  outcome.complete = true;
+  figures_ = {};
+  SILTFS_RETURN_IF_ERROR(WriteProgress(std::nullopt));
+  return outcome;
+}
+
+Status Scrubber::ScrubAll(ScrubPace pace) {
+  SILTFS_RETURN_IF_ERROR(CheckRunning());
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*options_.snapshot()));
+  for (const auto& [id, record] : records) {
+    if (id <= figures_.reached || record.chunks == 0) continue;
+    SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
+    figures_.reached = id;
+    SILTFS_RETURN_IF_ERROR(WriteProgress(figures_.Encode()));
+  }
+  return Status::Ok();
+}
+
+// A segment may be settled, or removed, while it is verified: then what was found is of a file that
+// is no more.
+Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
+  for (;;) {
+    SILTFS_RETURN_IF_ERROR(CheckRunning());
+    const auto opened = store_.segments.Open(id);
+    if (store_.segments.IsRemoved(id)) {
+      if (!opened.ok()) opened.status().IgnoreError("it was removed");
+      return Status::Ok();
+    }
+    if (!opened.ok()) {
+      if (!opened.status().Is(StatusCode::kNotFound)) return opened.status();
+      NoteLost(id, record, opened.status());
+      return Status::Ok();
+    }
+    const OpenSegment& segment = **opened;
+    const auto findings = Verify(segment, record, pace);
+    if (store_.segments.IsRemoved(id)) {
+      if (!findings.ok()) findings.status().IgnoreError("it was removed");
+      return Status::Ok();
+    }
+    const bool replaced =
+        segment.file == SegmentFile::kUnknown || store_.segments.FileOf(id) != segment.file;
+    if (!findings.ok() && (!replaced || findings.status().Is(StatusCode::kInterrupted)))
+      return findings.status();
+    if (replaced) continue;
+    Note(id, *findings);
+    const auto size = segment.reader->file().Size();
+    figures_.bytes += size.ok() ? *size : record.length;
+    return Status::Ok();
+  }
+}
+
+Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const SegmentRecord& record,
+                                         ScrubPace pace) {
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(options_.uuid.bytes));
+  SegmentScrub scrub(store_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
+                     [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
+  if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
+  // By a thread that gets what processor time nobody else wants.
+  std::optional<Result<SegmentFindings>> findings;
+  try {
+    std::thread([&] {
+      RunWhenIdle();
+      findings.emplace(scrub.Verify(segment, record));
+    }).join();
+  } catch (const std::system_error&) {  // the machine has no thread to spare
+    findings.emplace(scrub.Verify(segment, record));
+  }
+  return *std::move(findings);
+}
+
+void Scrubber::NoteLost(SegmentId id, const SegmentRecord& record, const Status& why) {
+  Report(fmt::format("segment {} cannot be opened, {} chunks are lost with it: {}", id,
+                     record.chunks, why.ToString()));
+  ++figures_.segments;
+  ++figures_.damaged_blocks;
+  figures_.damaged_chunks += record.chunks;
+}
+
+void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
+  ++figures_.segments;
+  figures_.blocks += findings.blocks;
+  figures_.chunks += findings.chunks;
+  figures_.damaged_blocks += findings.damaged.size();
+  figures_.damaged_chunks += findings.damaged_chunks();
+  if (findings.footer_damaged) ++figures_.damaged_footers;
+  if (store_.damage.Replace(id, findings.damaged) && options_.on_damage) options_.on_damage();
+  for (const std::string& sentence : findings.sentences) Report(sentence);
+}
+
+Status Scrubber::WriteProgress(std::optional<std::string> progress) {
+  std::vector<Mutation> mutations = store_.damage.Changes();
+  mutations.push_back({std::string(kScrubKey), std::move(progress)});
+  const Status written = options_.write_through(mutations);
+  if (written.ok() || written.Is(StatusCode::kNoSpace)) return Status::Ok();
+  return store_.log.Fail(written);
+}
+
+void Scrubber::Report(const std::string& sentence) const {
+  if (options_.report) options_.report(sentence);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,60 @@
+// Verifies one segment, sealed or still growing: its footer, every block's checksums, that it can
+// be decompressed, and every chunk's name and tag, made anew.
+//
+// Thread-safety: one object a thread; the store may be in use. Memory: a block, and a footer.
+// Errors: kIoError where the device fails again and again; what `pace` returns. Damage is no error
+// but a finding.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fs/dedup/chunk_verifier.h"
+#include "fs/dedup/segment_cache.h"
+#include "fs/meta/damage_record.h"
+#include "fs/meta/segment_record.h"
+
+namespace siltfs {
+
+struct SegmentFindings {
+  uint64_t blocks = 0;  // that were read, damaged ones included
+  uint64_t chunks = 0;
+  bool footer_damaged = false;
+  std::vector<DamagedBlock> damaged;   // ascending
+  std::vector<std::string> sentences;  // what is wrong
+  uint64_t damaged_chunks() const;
+};
+
+class SegmentScrub {
+ public:
+  // Called after each block with its plain bytes (or what it should have); a failure ends the
+  // verifying and is returned. May wait.
+  using Pace = std::function<Status(uint64_t bytes)>;
+  SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
+
+  // `record` as metadata has it; a segment that is not sealed may have grown since.
+  Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record);
+
+ private:
+  using Found = std::optional<BlockTable::Found>;
+
+  void VerifyFooter(const OpenSegment& segment, const SegmentRecord& record);
+  Result<Found> FindBlock(const OpenSegment& segment, uint32_t ordinal);
+  // The block that should hold the ordinal; the ordinal behind it.
+  Result<uint32_t> VerifyBlock(const OpenSegment& segment, const BlockTable::Found& found,
+                               uint32_t ordinal);
+  void VerifyChunks(const OpenSegment& segment, uint32_t offset, const DecodedBlock& block);
+  // All from this ordinal on that the segment should have is lost.
+  void NoteRest(const OpenSegment& segment, const SegmentRecord& record, uint32_t ordinal);
+  void Say(const std::string& path, uint64_t offset, const DamagedBlock& damaged,
+           std::string_view cause);
+
+  SegmentCache& segments_;
+  ChunkVerifier verifier_;
+  const Pace pace_;
+  SegmentFindings findings_;      // of the segment that is being verified
+  uint32_t device_failures_ = 0;  // one after another
+};
+
+}  // namespace siltfs

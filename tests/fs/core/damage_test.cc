@@ -1,0 +1,332 @@
+// Damage, as a user of the file system meets it: contained, told of, healed, and carried off.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/segment/segment_files.h"
+#include "tests/fs/core/damaged_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+#include "tests/support/sha1_collisions.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Range = std::pair<size_t, size_t>;
+
+// Where in the content the block's chunks stand.
+std::vector<Range> RangesOf(const StoredBlock& block, const Bytes& content) {
+  std::vector<Range> ranges;
+  for (const Bytes& chunk : block.chunks) {
+    const auto at = std::search(content.begin(), content.end(), chunk.begin(), chunk.end());
+    if (at == content.end()) continue;
+    const auto begin = static_cast<size_t>(at - content.begin());
+    ranges.emplace_back(begin, begin + chunk.size());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+bool Overlaps(const std::vector<Range>& ranges, size_t begin, size_t end) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return begin < range.second && end > range.first; });
+}
+
+// Every read of the file fails if it touches one of the ranges, and else returns what was written.
+void RequireDamaged(DamagedStore& store, const std::string& name,
+                    const std::vector<Range>& ranges) {
+  INFO(name);
+  const Bytes& content = store.files().at(name);
+  const auto inode = Resolve(store.fs(), name);
+  REQUIRE_OK(inode);
+  const auto read = [&](size_t begin, size_t end) {
+    Bytes got(end - begin);
+    const auto count = store.fs().Read(*inode, begin, got);
+    if (Overlaps(ranges, begin, end)) {
+      REQUIRE_CODE(count, kCorruption);
+    } else {
+      REQUIRE_OK(count);
+      REQUIRE(*count == end - begin);
+      REQUIRE(std::equal(got.begin(), got.end(), content.begin() + static_cast<ptrdiff_t>(begin)));
+    }
+  };
+  for (size_t at = 0; at < content.size(); at += 1000)
+    read(at, std::min(at + 1000, content.size()));
+  for (const auto& [begin, end] : ranges) {
+    if (begin > 0) read(begin - 1, begin);
+    read(begin, begin + 1);
+    read(end - 1, end);
+    if (end < content.size()) read(end, end + 1);
+  }
+}
+
+Bytes Joined(const Bytes& a, const Bytes& b) {
+  Bytes joined = a;
+  joined.insert(joined.end(), b.begin(), b.end());
+  return joined;
+}
+
+Bytes FromHex(std::string_view hex) {
+  Bytes bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+// Two files that share their first part, and others; the block in which that begins.
+StoredBlock BeginShared(DamagedStore& store) {
+  store.Open();
+  store.WriteRandom(5, 20'000);
+  REQUIRE_OK(store.fs().SyncAll());  // which ends the block
+  const Bytes shared = RandomBytes(1, 150'000);
+  store.Write("one", Joined(shared, RandomBytes(2, 50'000)));
+  store.Write("two", Joined(shared, RandomBytes(3, 70'000)));
+  store.WriteRandom(4, 100'000);
+  store.WaitUntilSealed();
+  store.Close();
+  return store.BlockOf("one");
+}
+
+}  // namespace
+
+TEST_CASE("damage costs the chunks of its block, in all files that share them, and no other byte") {
+  const Rot rot = GENERATE(Rot::kPayload, Rot::kHead);
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  REQUIRE(block.chunks.size() > 1);
+  store.Damage(block, rot);
+  store.Open();
+  const auto in_one = RangesOf(block, store.files()["one"]);
+  REQUIRE(in_one.size() == block.chunks.size());
+  REQUIRE(RangesOf(block, store.files()["two"]).size() == in_one.size());
+  RequireDamaged(store, "one", in_one);
+  RequireDamaged(store, "two", RangesOf(block, store.files()["two"]));
+  RequireDamaged(store, "random 4", {});
+  RequireDamaged(store, "random 5", {});
+
+  // One line, however often it was met: whose data, which segment, and where in it.
+  const auto findings = store.TakeFindings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].find(fmt::format("inode {}", *Resolve(store.fs(), "one"))) == 0);
+  CHECK(findings[0].find(block.path) != std::string::npos);
+  CHECK(findings[0].find(fmt::format("offset {}", block.offset)) != std::string::npos);
+
+  CHECK(store.Stats().damaged_blocks == 1);
+  CHECK(store.Stats().damaged_chunks == block.chunks.size());
+  store.Reopen();
+  CHECK(store.Stats().damaged_blocks == 1);
+  CHECK(store.Stats().damaged_chunks == block.chunks.size());
+  RequireDamaged(store, "one", in_one);
+}
+
+TEST_CASE("what only the device cannot give for now is no damage") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  store.Open();
+  store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
+  REQUIRE_CODE(store.Read("one"), kIoError);
+  store.env().ClearFaults();
+  CHECK(store.Stats().damaged_blocks == 0);
+  store.RequireFiles();
+}
+
+TEST_CASE("the same content written again heals every file that shares it") {
+  const Rot rot = GENERATE(Rot::kPayload, Rot::kHead);
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  store.Damage(block, rot);
+  store.Open();
+  REQUIRE_CODE(store.Read("one"), kCorruption);
+  REQUIRE_CODE(store.Read("two"), kCorruption);
+  const uint64_t stored = store.Stats().stored_bytes;
+
+  store.Write("backup", store.files()["one"]);
+  store.RequireFiles();
+  REQUIRE_OK(store.fs().SyncAll());
+  // What was whole was not stored again.
+  CHECK(store.Stats().stored_bytes < stored + 40'000);
+
+  SECTION("in the same mount") {}
+  SECTION("in the next mount") { store.Reopen(); }
+  SECTION("after a power cut") {
+    store.Crash();
+    store.Open();
+  }
+  SECTION("though the copy that was written for it is deleted") {
+    store.Delete("backup");
+    store.Reopen();
+  }
+  store.RequireFiles();
+  CHECK(store.Stats().damaged_blocks == 1);
+}
+
+TEST_CASE("a power cut before what heals is durable leaves the damage as it was") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  store.Damage(block, Rot::kPayload);
+  store.Open();
+  REQUIRE_CODE(store.Read("one"), kCorruption);
+  const auto ranges = RangesOf(block, store.files()["one"]);
+  WriteLargeFile(store.fs(), "backup", store.files()["one"]);
+  store.Crash();
+  store.Open();
+  RequireDamaged(store, "one", ranges);
+  store.Write("backup", store.files()["one"]);
+  store.RequireFiles();
+}
+
+TEST_CASE("a damaged recipe node is healed by writing the file again") {
+  DamagedStore store;
+  store.Open();
+  store.WriteRandom(1, 900'000);  // with a tree
+  store.WriteRandom(2, 900'000);
+  for (uint64_t i = 10; i < 30; ++i) store.WriteRandom(i, 60'000);
+  store.Close();
+  const auto blocks = store.SealedBlocks();
+  bool damaged = false;
+  for (const StoredBlock& block : blocks) {
+    if (block.kind != SegmentKind::kRecipeNodes) continue;
+    store.Damage(block, Rot::kPayload);
+    damaged = true;
+  }
+  if (!damaged) {
+    // All nodes are in the segment that is still open; a crash seals it.
+    store.Open();
+    store.Crash();
+    store.Open();
+    store.Close();
+    for (const StoredBlock& block : store.SealedBlocks()) {
+      if (block.kind != SegmentKind::kRecipeNodes) continue;
+      store.Damage(block, Rot::kPayload);
+      damaged = true;
+    }
+  }
+  REQUIRE(damaged);
+  store.Open();
+  REQUIRE_CODE(store.Read("random 1"), kCorruption);
+  REQUIRE_CODE(store.Read("random 2"), kCorruption);
+  store.Write("again 1", store.files()["random 1"]);
+  store.Write("again 2", store.files()["random 2"]);
+  store.RequireFiles();
+  store.Reopen();
+  store.RequireFiles();
+}
+
+TEST_CASE("a segment with damage goes when all that lives in it lies whole elsewhere") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  store.Damage(block, GENERATE(Rot::kPayload, Rot::kHead));
+  store.Open();
+  REQUIRE_CODE(store.Read("one"), kCorruption);
+
+  SECTION("not before") {
+    store.Delete("random 5");
+    const auto report = store.fs().CollectGarbage(false);
+    REQUIRE_OK(report);
+    CHECK(report->segments_left == 1);
+    CHECK(store.Stats().damaged_blocks == 1);
+    CHECK(store.env().GetFileInfo(block.path).ok());
+    RequireDamaged(store, "one", RangesOf(block, store.files()["one"]));
+  }
+  SECTION("healed, with others alive beside them") {
+    store.Write("backup", store.files()["one"]);
+    REQUIRE_OK(store.fs().SyncAll());
+    store.Delete("one");
+    store.Delete("backup");
+    const auto report = store.fs().CollectGarbage(false);
+    REQUIRE_OK(report);
+    CHECK(report->segments_left == 0);
+    CHECK(store.Stats().damaged_blocks == 0);
+    CHECK_FALSE(store.env().GetFileInfo(block.path).ok());
+  }
+  SECTION("wholly dead") {
+    store.Delete("one");
+    store.Delete("two");
+    REQUIRE_OK(store.fs().CollectGarbage(false));
+    CHECK(store.Stats().damaged_blocks == 0);
+    CHECK_FALSE(store.env().GetFileInfo(block.path).ok());
+  }
+  if (store.Stats().damaged_blocks == 0) {
+    store.RequireFiles();
+    store.Crash();
+    store.Open();
+    store.RequireFiles();
+    CHECK(store.Stats().damaged_blocks == 0);
+  }
+}
+
+TEST_CASE("settling leaves a damaged segment alone, and no other") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  store.Damage(block, Rot::kPayload);
+  store.Open();
+  REQUIRE_CODE(store.Read("one"), kCorruption);
+  REQUIRE(store.TakeFindings().size() == 1);
+  const auto settled = store.fs().Settle();
+  REQUIRE_OK(settled);
+  CHECK(settled->segments_left == 1);
+  CHECK(settled->segments_rewritten + settled->segments_kept > 2);
+  CHECK(store.TakeFindings().empty());
+  store.Write("backup", store.files()["one"]);
+  store.RequireFiles();
+  REQUIRE_OK(store.fs().Settle());
+  store.RequireFiles();
+  store.Reopen();
+  store.RequireFiles();
+}
+
+TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damage and healing") {
+  const auto [first, second] =
+      GENERATE(std::pair(kShattered1, kShattered2), std::pair(kShattered2, kShattered1),
+               std::pair(kShambles1, kShambles2));
+  DamagedStore store;
+  store.Open();
+  // Too short to be cut: each is one chunk.
+  store.Write("one", FromHex(first));
+  const bool in_one_block = GENERATE(false, true);
+  if (!in_one_block) store.WriteRandom(1, 50'000);
+  store.Write("other", FromHex(second));
+  if (in_one_block) store.WriteRandom(1, 50'000);
+  for (uint64_t i = 2; i < 6; ++i) store.WriteRandom(i, 60'000);
+  REQUIRE_OK(store.fs().SyncAll());
+  REQUIRE(store.Stats().sha1_collisions == 1);
+  store.WaitUntilSealed();
+
+  SECTION("collected") {
+    for (const char* name : {"random 1", "random 2", "random 4"}) store.Delete(name);
+    const auto report = store.fs().CollectGarbage(false);
+    REQUIRE_OK(report);
+    CHECK(report->segments_removed > 0);
+    CHECK(report->bytes_copied > 0);
+  }
+  SECTION("settled") { REQUIRE_OK(store.fs().Settle()); }
+  SECTION("one damaged, and healed by its own bytes alone") {
+    store.Close();
+    const StoredBlock block = store.BlockOf("one");
+    REQUIRE(block.Holds(store.files()["other"]) == in_one_block);
+    store.Damage(block, GENERATE(Rot::kPayload, Rot::kHead));
+    store.Open();
+    REQUIRE_CODE(store.Read("one"), kCorruption);
+    store.Write("the other again", FromHex(second));
+    // It has the name of what is damaged, and must not be read in its place.
+    REQUIRE_CODE(store.Read("one"), kCorruption);
+    CHECK((*store.Read("other") == FromHex(second)));
+    store.Write("one again", FromHex(first));
+    store.Write("random 1", store.files()["random 1"]);
+  }
+  store.RequireFiles();
+  store.Reopen();
+  store.RequireFiles();
+  REQUIRE_OK(store.fs().CollectGarbage(false));
+  REQUIRE_OK(store.fs().Settle());
+  store.RequireFiles();
+  store.Reopen();
+  store.RequireFiles();
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,97 @@
+// A store of small segments on a simulated device, of which single blocks are damaged.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/core/file_system.h"
+#include "fs/core/stats.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/sim_env.h"
+#include "store/segment/block_head.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/support/fault_env.h"
+
+namespace siltfs::testing {
+
+// A block as it lies in a segment.
+struct StoredBlock {
+  SegmentId segment = kNoSegment;
+  std::string path;
+  uint32_t offset = 0;
+  SegmentKind kind = SegmentKind::kData;
+  BlockHead head;
+  std::vector<Bytes> chunks;  // their plain bytes
+
+  bool Holds(ByteView chunk) const;
+};
+
+enum class Rot : uint8_t { kPayload, kHead };
+
+// Calls a function at each read of a file.
+class WatchedEnv : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+  void Watch(std::function<void(const std::string& path)> on_read) SILTFS_EXCLUDES(watch_mutex_);
+  Status Note(Call call, const std::string& path) const override;
+
+ private:
+  mutable Mutex watch_mutex_;
+  std::function<void(const std::string&)> on_read_ SILTFS_GUARDED_BY(watch_mutex_);
+};
+
+class DamagedStore {
+ public:
+  DamagedStore() : DamagedStore(std::make_unique<SimEnv>()) {}
+
+  SimEnv& env() { return env_; }
+  WatchedEnv& watched() { return watched_; }
+  FileSystem& fs() { return *fs_; }
+  std::map<std::string, Bytes>& files() { return store_.files; }
+  const std::string& path() const { return store_.path; }
+
+  FileSystem& Open();
+  void Close();
+  // Returns when all segments are sealed that what was written has filled.
+  void WaitUntilSealed();
+  void Reopen() {
+    Close();
+    Open();
+  }
+  // The process goes, and the power: what was not committed is lost.
+  void Crash();
+
+  // A file of random bytes, known from now on.
+  InodeNumber Write(const std::string& name, Bytes content);
+  InodeNumber WriteRandom(uint64_t seed, size_t size);
+  void Delete(const std::string& name);
+  void RequireFiles() { store_.RequireFiles(*fs_); }
+  Result<Bytes> Read(const std::string& name);
+  FileSystemStats Stats();
+
+  // Of sealed segments; nobody has the store open.
+  std::vector<StoredBlock> SealedBlocks();
+  // The one that holds a chunk that is the beginning of this file.
+  StoredBlock BlockOf(const std::string& name);
+  // Changes a byte of it, durably.
+  void Damage(const StoredBlock& block, Rot rot);
+  void FlipByte(const std::string& path, uint64_t offset);
+
+  // Reported since the last call.
+  std::vector<std::string> TakeFindings() SILTFS_EXCLUDES(mutex_);
+
+ private:
+  explicit DamagedStore(std::unique_ptr<SimEnv> env);
+
+  SimEnv& env_;
+  WatchedEnv watched_;  // on it
+  SettleStore store_;
+  std::unique_ptr<FileSystem> fs_;
+  Mutex mutex_;
+  std::vector<std::string> findings_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs::testing

@@ -1,0 +1,355 @@
+// Scrubbing, as a user of the file system meets it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/base/checksum.h"
+#include "store/segment/block_codec.h"
+#include "store/segment/segment_files.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/core/damaged_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+ScrubReport Scrub(DamagedStore& store) {
+  auto report = store.fs().Scrub(ScrubMode::kFull);
+  REQUIRE_OK(report);
+  return *report;
+}
+
+void Fill(DamagedStore& store) {
+  for (uint64_t i = 0; i < 9; ++i) store.WriteRandom(i, 60'000);
+  store.WaitUntilSealed();
+}
+
+bool HasFinding(DamagedStore& store, std::string_view part) {
+  const auto findings = store.TakeFindings();
+  return std::any_of(findings.begin(), findings.end(), [&](const std::string& finding) {
+    return finding.find(part) != std::string::npos;
+  });
+}
+
+// Puts a block in the place of one, whole by all checksums, of whose chunks one has another byte.
+void Falsify(DamagedStore& store, const StoredBlock& block) {
+  const auto state = ReadSuperblock(store.env(), store.path());
+  REQUIRE_OK(state);
+  REQUIRE(block.head.codec == BlockCodecId::kNone);
+  Bytes payload;
+  for (const Bytes& chunk : block.chunks) payload.insert(payload.end(), chunk.begin(), chunk.end());
+  payload[10] ^= 1;
+  BlockHead head = block.head;
+  head.payload_checksum = Checksum(payload);
+  const std::string bytes = EncodeBlockHead(head, {state->superblock.uuid, block.segment});
+  auto file = store.env().OpenFile(block.path, {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Write(block.offset, AsBytes(bytes)));
+  REQUIRE_OK((*file)->Write(block.offset + bytes.size(), payload));
+  REQUIRE_OK((*file)->Sync());
+}
+
+}  // namespace
+
+TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  const ScrubReport report = Scrub(store);
+  CHECK(report.complete);
+  CHECK_FALSE(report.resumed);
+  CHECK(report.segments >= 4);
+  CHECK(report.blocks >= report.segments);
+  // Nothing was written twice, and all is verified, segments that still grow included.
+  CHECK(report.chunks >= store.Stats().chunks_unique);
+  CHECK(report.bytes >= store.Stats().stored_bytes * 9 / 10);
+  CHECK_FALSE(report.found_damage());
+  CHECK(store.TakeFindings().empty());
+  // It is not resumed: it was complete.
+  const ScrubReport again = Scrub(store);
+  CHECK_FALSE(again.resumed);
+  CHECK(again.segments == report.segments);
+  CHECK(again.chunks == report.chunks);
+  store.RequireFiles();
+}
+
+TEST_CASE("a scrub finds a damaged block, names its files, and knows when they are healed") {
+  const Rot rot = GENERATE(Rot::kPayload, Rot::kHead);
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Damage(block, rot);
+  store.Open();
+  const ScrubReport report = Scrub(store);
+  CHECK(report.complete);
+  CHECK(report.damaged_blocks == 1);
+  CHECK(report.damaged_chunks == block.chunks.size());
+  CHECK(report.damaged_footers == 0);
+  CHECK(report.damaged_files >= 1);
+  CHECK(store.Stats().damaged_blocks == 1);
+  CHECK(store.Stats().damaged_chunks == block.chunks.size());
+  const auto findings = store.TakeFindings();
+  const auto told = [&](const std::string& part) {
+    return std::any_of(findings.begin(), findings.end(), [&](const std::string& finding) {
+      return finding.find(part) != std::string::npos;
+    });
+  };
+  CHECK(told(block.path));
+  CHECK(told(fmt::format("offset {}", block.offset)));
+  CHECK(told(fmt::format("/random 2 (inode {}): ", *Resolve(store.fs(), "random 2"))));
+
+  // Nobody had to read the damage for it to be healed.
+  for (const auto& [name, content] : std::map(store.files()))
+    WriteLargeFile(store.fs(), "backup of " + name, content);
+  store.RequireFiles();
+  const ScrubReport healed = Scrub(store);
+  CHECK(healed.damaged_blocks == 1);
+  CHECK(healed.damaged_files == 0);
+  store.Crash();
+  store.Open();
+  CHECK(store.Stats().damaged_blocks == 1);
+}
+
+TEST_CASE("bytes under a false name are found, and no longer given to anybody") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  Falsify(store, block);
+  store.Open();
+  const ScrubReport report = Scrub(store);
+  CHECK(report.damaged_blocks == 1);
+  CHECK(report.damaged_chunks == 1);
+  CHECK(report.damaged_files == 1);
+  int unreadable = 0;
+  std::string spoilt;
+  for (const auto& [name, content] : store.files()) {
+    const auto read = store.Read(name);
+    if (read.ok()) {
+      CHECK((*read == content));
+    } else {
+      ++unreadable;
+      spoilt = name;
+    }
+  }
+  CHECK(unreadable == 1);
+  // Nor is it copied for somebody to be given.
+  for (uint64_t i = 0; i < 5; ++i) {
+    const std::string name = fmt::format("random {}", i);
+    if (name != spoilt) store.Delete(name);
+  }
+  const auto collected = store.fs().CollectGarbage(false);
+  REQUIRE_OK(collected);
+  CHECK(collected->segments_left == 1);
+  CHECK(Scrub(store).damaged_chunks == 1);
+  for (const auto& [name, content] : std::map(store.files()))
+    WriteLargeFile(store.fs(), "backup of " + name, content);
+  store.RequireFiles();
+  REQUIRE_OK(store.fs().Settle());
+  REQUIRE_OK(store.fs().CollectGarbage(false));
+  CHECK(store.Stats().damaged_blocks == 0);
+  store.Reopen();
+  store.RequireFiles();
+}
+
+TEST_CASE("a footer that has rotted is found, and costs no chunk") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  const auto info = store.env().GetFileInfo(block.path);
+  REQUIRE_OK(info);
+  store.FlipByte(block.path, info->size - 70);
+  store.Open();
+  const ScrubReport report = Scrub(store);
+  CHECK(report.damaged_footers == 1);
+  CHECK(report.damaged_chunks == 0);
+  CHECK(report.damaged_files == 0);
+  CHECK(report.found_damage());
+  CHECK(HasFinding(store, block.path));
+  store.RequireFiles();
+}
+
+TEST_CASE("a segment that is gone is found") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Open();
+  REQUIRE_OK(store.env().RemoveFile(block.path));
+  const ScrubReport report = Scrub(store);
+  CHECK(report.complete);
+  CHECK(report.damaged_chunks >= block.chunks.size());
+  CHECK(HasFinding(store, fmt::format("segment {} ", block.segment)));
+}
+
+TEST_CASE("what is found whole again leaves the list") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Damage(block, Rot::kPayload);
+  store.Open();
+  CHECK(Scrub(store).damaged_blocks == 1);
+  store.Close();
+  store.Damage(block, Rot::kPayload);  // the same bit
+  store.Open();
+  CHECK(store.Stats().damaged_blocks == 1);
+  CHECK_FALSE(Scrub(store).found_damage());
+  CHECK(store.Stats().damaged_blocks == 0);
+  store.Crash();
+  store.Open();
+  CHECK(store.Stats().damaged_blocks == 0);
+  store.RequireFiles();
+}
+
+TEST_CASE("a place that the device cannot read is damage, a device that has gone is a failure") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Open();
+  SECTION("twice, and never again") {
+    // Of the segment the trailer, the tables and the block table are read before it.
+    store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
+    const auto report = store.fs().Scrub(ScrubMode::kFull);
+    store.env().ClearFaults();
+    CHECK((!report.ok() || report->damaged_chunks + report->damaged_footers > 0));
+    // Nothing is lost by having been doubted.
+    store.RequireFiles();
+    CHECK(Scrub(store).complete);
+    CHECK_FALSE(Scrub(store).found_damage());
+  }
+  SECTION("for good") {
+    store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});
+    REQUIRE_CODE(store.fs().Scrub(ScrubMode::kFull), kIoError);
+    store.env().ClearFaults();
+    CHECK_FALSE(Scrub(store).found_damage());
+  }
+}
+
+TEST_CASE("a scrub that is interrupted goes on where it was, in this mount and the next") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const auto blocks = store.SealedBlocks();
+  // One in the first segment, one in the last: each is found by another part of it.
+  store.Damage(blocks.front(), Rot::kPayload);
+  store.Damage(blocks.back(), Rot::kPayload);
+  REQUIRE(blocks.front().segment != blocks.back().segment);
+  const SegmentId middle = blocks[blocks.size() / 2].segment;
+  REQUIRE(middle != blocks.front().segment);
+  REQUIRE(middle != blocks.back().segment);
+  store.Open();
+  const std::string path = SegmentPath(store.path(), middle);
+  store.watched().Watch([&](const std::string& read) {
+    if (read == path) store.fs().InterruptScrub();
+  });
+  const ScrubReport first = Scrub(store);
+  store.watched().Watch({});
+  CHECK_FALSE(first.complete);
+  CHECK(first.segments > 0);
+  CHECK(first.damaged_blocks == 1);
+
+  SECTION("in this mount") {}
+  SECTION("in the next") { store.Reopen(); }
+  SECTION("after a power cut") {
+    store.Crash();
+    store.Open();
+    CHECK(store.Stats().damaged_blocks == 1);
+  }
+  REQUIRE(HasFinding(store, blocks.front().path));
+  store.fs().InterruptScrub();  // there is none, and the next is not meant
+  const ScrubReport rest = Scrub(store);
+  CHECK(rest.complete);
+  CHECK(rest.resumed);
+  CHECK(rest.segments > first.segments);
+  CHECK(rest.damaged_blocks == 2);
+  CHECK(rest.damaged_files >= 2);
+  const auto findings = store.TakeFindings();
+  const auto told = [&](const std::string& part) {
+    return std::any_of(findings.begin(), findings.end(), [&](const std::string& finding) {
+      return finding.find(part) != std::string::npos;
+    });
+  };
+  CHECK(told(blocks.back().path));
+  CHECK_FALSE(told(blocks.front().path));  // it was not read again
+  const ScrubReport whole = Scrub(store);
+  CHECK_FALSE(whole.resumed);
+  CHECK(whole.segments == rest.segments);
+  CHECK(whole.chunks == rest.chunks);
+  CHECK(whole.damaged_blocks == 2);
+}
+
+TEST_CASE("a scrub ends soon when the store is to be closed") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.fs().StopScrubbing();
+  const ScrubReport report = Scrub(store);
+  CHECK_FALSE(report.complete);
+  CHECK(report.segments == 0);
+  store.Reopen();
+  store.RequireFiles();
+}
+
+TEST_CASE("a scrub beside all else that goes on finds the damage, and nothing else") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Damage(block, Rot::kPayload);
+  store.Open();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    uint64_t seed = 100;
+    while (!done) {
+      const std::string name = fmt::format("passing {}", seed % 3);
+      WriteLargeFile(store.fs(), name, RandomBytes(seed++, 50'000));
+    }
+  });
+  threads.emplace_back([&] {
+    while (!done) {
+      if (!store.fs().CollectGarbage(false).ok() || !store.fs().Settle().ok()) break;
+    }
+  });
+  threads.emplace_back([&] {
+    const auto inode = Resolve(store.fs(), "random 2");
+    while (!done) {
+      const auto read = ReadFile(store.fs(), *inode);
+      if (read.ok() && *read != store.files().at("random 2")) std::abort();
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    const auto report = store.fs().Scrub(i % 2 == 0 ? ScrubMode::kFull : ScrubMode::kGentle);
+    const bool found = report.ok() && report->complete && report->damaged_blocks == 1 &&
+                       report->damaged_chunks == block.chunks.size() &&
+                       report->damaged_footers == 0;
+    CHECK(found);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(store.Stats().damaged_blocks == 1);
+  for (const auto& [name, content] : std::map(store.files()))
+    WriteLargeFile(store.fs(), "backup of " + name, content);
+  store.RequireFiles();
+  store.Reopen();
+  store.RequireFiles();
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,101 @@
+#!/bin/bash
+# Scrubbing by the real program: a mount with damage below it, told of, healed and carried off; and a store that is not
+# mounted.
+#
+#   scrub_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
+holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
+# Bytes from a seed that no part of is like another: megabytes, seed.
+noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
+# Adds one to a byte in the middle of the store's oldest segment of data: sealed, and full.
+damage() {
+  local segment=$1 middle byte
+  middle=$(($(stat -c %s "$segment") / 2))
+  byte=$(od -An -tu1 -j "$middle" -N 1 "$segment")
+  printf '%b' "\\x$(printf %02x $(((byte + 1) % 256)))" | dd of="$segment" bs=1 seek="$middle" conv=notrunc status=none
+}
+
+step "a store without damage, on the mount and not mounted"
+"$siltfs" mkfs --compression zstd:3 "$store"
+mount_it
+noise 60 one >"$work/file-1"
+noise 20 two >"$work/file-2"
+cp "$work/file-1" "$work/file-2" "$mnt/"
+cp "$work/file-1" "$mnt/file-1-too"
+sync "$mnt/file-1" "$mnt/file-2" "$mnt/file-1-too"
+"$siltfs" scrub --json "$mnt" >"$work/scrubbed" &
+scrubbing=$!
+cmp "$work/file-2" "$mnt/file-2"
+"$siltfs" stat "$mnt" >/dev/null
+wait $scrubbing
+holds "$(jq .complete "$work/scrubbed")"
+holds "$(jq .damaged_chunks "$work/scrubbed") == 0"
+holds "$(jq .bytes "$work/scrubbed") > 80000000"
+unmount_and_check
+"$siltfs" scrub "$store"
+
+step "an unmount ends it, and the next one goes on"
+mount_it
+"$siltfs" scrub --json "$mnt" >"$work/ended" 2>"$work/err" &
+scrubbing=$!
+"$siltfs" umount "$mnt"
+code=0
+wait $scrubbing || code=$?
+# Told by the daemon in its last moments, or come too late for it.
+[[ $code == 0 || $code == 130 || $(wc -l <"$work/err") == 1 ]] || fail "a scrub that was ended: $code"
+[[ ! -s $work/ended ]] || jq -e . "$work/ended" >/dev/null
+"$siltfs" scrub --json "$store" >"$work/scrubbed"
+holds "$(jq .complete "$work/scrubbed")"
+holds "$(jq .bytes "$work/scrubbed") > 80000000"
+
+step "an interrupted one"
+mount_it
+"$siltfs" scrub "$mnt" >"$work/ended" &
+scrubbing=$!
+until [[ ! -e /proc/$scrubbing || $(readlink "/proc/$scrubbing/exe") == "$siltfs" ]]; do :; done
+kill -TERM $scrubbing
+wait $scrubbing || true
+"$siltfs" stat "$mnt" >/dev/null
+
+step "damage is found, and the files are named"
+"$siltfs" umount "$mnt"
+segment=$(find "$store/segments" -name '*.seg' -size +30M | sort | head -1)
+damage "$segment"
+mount_it
+code=0
+"$siltfs" scrub --json "$mnt" >"$work/scrubbed" || code=$?
+[[ $code == 13 ]] || fail "a scrub that found damage: $code"
+holds "$(jq .damaged_blocks "$work/scrubbed") == 1"
+holds "$(jq .damaged_files "$work/scrubbed") >= 1"
+holds "$(figure damaged_blocks) == 1"
+grep -q "$segment" "$work/log" || fail "the log does not name $segment"
+grep -qE '/file-[12](-too)? \(inode [0-9]+\): [0-9]+ bytes cannot be read' "$work/log" || fail "the log names no file"
+
+step "an error for the damaged range alone"
+errors=0
+for file in file-1 file-1-too file-2; do
+  cmp "$work/${file%-too}" "$mnt/$file" 2>/dev/null || errors=$((errors + 1))
+done
+((errors >= 1)) || fail "nothing is damaged"
+
+step "the same content written again heals all"
+cp "$work/file-1" "$mnt/backup-1"
+cp "$work/file-2" "$mnt/backup-2"
+sync "$mnt/backup-1" "$mnt/backup-2"
+for file in file-1 file-1-too file-2; do cmp "$work/${file%-too}" "$mnt/$file" || fail "$file is not healed"; done
+"$siltfs" umount "$mnt"
+mount_it
+for file in file-1 file-1-too file-2; do cmp "$work/${file%-too}" "$mnt/$file" || fail "$file is not healed"; done
+
+step "and the damaged segment goes when nothing lives in it"
+rm "$mnt"/*file-1* "$mnt/backup-1"
+"$siltfs" gc "$mnt"
+holds "$(figure damaged_blocks) == 0"
+cmp "$work/file-2" "$mnt/file-2"
+unmount_and_check
