@@ -17,8 +17,6 @@
 namespace siltfs {
 namespace {
 
-// Passed on together: what a call costs the index by itself is then nothing.
-constexpr size_t kBatchEntries = 4096;
 // Segments that are read and not yet reached by the replay, for each thread.
 constexpr size_t kAheadPerThread = 2;
 // Where a block's head ends, mostly.
@@ -157,7 +155,7 @@ class SegmentQueue {
 class Batches {
  public:
   explicit Batches(const ReplayOptions& options) : options_(options) {
-    batch_.reserve(kBatchEntries + kMaxBlockChunks);
+    batch_.reserve(options.batch_entries + kMaxBlockChunks);
   }
 
   Status Add(std::span<const IndexEntry> entries, uint64_t sequence) {
@@ -165,7 +163,7 @@ class Batches {
     last_ = std::max(last_, sequence);
     if (batch_.empty()) first_ = last_;
     batch_.insert(batch_.end(), entries.begin(), entries.end());
-    return batch_.size() < kBatchEntries ? Status::Ok() : Pass();
+    return batch_.size() < options_.batch_entries ? Status::Ok() : Pass();
   }
   Status Finish() {
     if (last_ == 0) return Status::Ok();

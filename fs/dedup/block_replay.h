@@ -31,6 +31,8 @@ struct ReplayOptions {
   // be empty.
   std::function<Status(SegmentId)> segment_done = {};
   unsigned threads = 4;  // that wait for the device, most of the time
+  // Passed on together, at least: what a call costs the index by itself is then nothing.
+  size_t batch_entries = 4096;
 };
 
 // Of the segments that have these records, and no others.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -15,6 +16,8 @@
 #include "store/base/random.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -115,9 +118,21 @@ struct Damage {
   }
 };
 
+// The parts of a store as often as each other, however many files they have.
+std::string DrawPath(const Sound& sound, Random& random) {
+  constexpr std::array<std::string_view, 6> kParts = {"segments", "segments",   "index",
+                                                      "meta/",    "superblock", ""};
+  const std::string part = kPath + "/" + std::string(kParts[random.Below(kParts.size())]);
+  std::vector<std::string> paths;
+  for (const std::string& path : sound.paths()) {
+    if (path.starts_with(part)) paths.push_back(path);
+  }
+  return paths[random.Below(paths.size())];
+}
+
 Damage Draw(const Sound& sound, SimEnv& env, Random& random) {
   Damage damage;
-  damage.path = sound.paths()[random.Below(sound.paths().size())];
+  damage.path = DrawPath(sound, random);
   const auto info = env.GetFileInfo(damage.path);
   REQUIRE_OK(info);
   damage.size = info->size;
@@ -126,7 +141,10 @@ Damage Draw(const Sound& sound, SimEnv& env, Random& random) {
                 : kind < 8 ? Kind::kZeroPage
                 : kind < 9 ? Kind::kTruncate
                            : Kind::kDelete;
-  damage.offset = damage.size == 0 ? 0 : random.Below(damage.size);
+  // Some at the beginning and the end, where headers and footers are.
+  const uint64_t within = std::min<uint64_t>(damage.size, random.Below(4) == 0 ? 500 : damage.size);
+  damage.offset = damage.size == 0 ? 0 : random.Below(within);
+  if (random.Below(2) == 0 && within > 0) damage.offset = damage.size - 1 - damage.offset;
   return damage;
 }
 
@@ -169,7 +187,20 @@ std::optional<std::string> WhyUnused(const Damage& damage) {
 }
 
 // A repair loses nothing where this was damaged.
-bool IsRepairable(const Damage& damage) {
+bool IsRepairable(const Sound& sound, const Damage& damage) {
+  const auto segment = ParseSegmentFileName(damage.path.substr(damage.path.rfind('/') + 1));
+  if (segment && damage.kind == Kind::kFlip) {
+    const auto env = sound.env().Fork();
+    const auto state = ReadSuperblock(*env, kPath);
+    REQUIRE_OK(state);
+    const BlockCodec codec;
+    const auto reader = SegmentReader::Open(*env, kPath, {state->superblock.uuid, *segment}, codec);
+    REQUIRE_OK(reader);
+    const auto trailer = (*reader)->ReadTrailer();
+    // Of one that is not sealed all is blocks.
+    const uint64_t data_end = trailer.ok() ? trailer->data_end : damage.size;
+    return damage.offset < kSegmentHeaderSize || damage.offset >= data_end;
+  }
   return damage.path.find("/index/") != std::string::npos ||
          damage.path.find("/superblock.") != std::string::npos;
 }
@@ -182,6 +213,7 @@ struct Tally {
   uint64_t refused = 0;                    // the store did not open
   uint64_t unreadable = 0;                 // files that failed to be read, in part
   uint64_t repaired = 0;                   // without a loss
+  uint64_t repaired_segments = 0;          // of these in segments
   uint64_t repaired_all = 0;               // by a full repair
   uint64_t left = 0;                       // of which a full repair leaves something
 };
@@ -288,9 +320,10 @@ void RunOne(const Sound& sound, uint64_t seed, Tally& tally) {
     REQUIRE(repaired->lost.empty());
     REQUIRE(ReadAll(sound, *safe, tally, nullptr));
     ++tally.repaired;
+    tally.repaired_segments += KindOf(damage) == "segments" ? 1 : 0;
     return;
   }
-  REQUIRE_FALSE(IsRepairable(damage));
+  REQUIRE_FALSE(IsRepairable(sound, damage));
   const auto full = RepairIt(*env, RepairMode::kAll);
   full.status().IgnoreError("looked at below");
   if (full.ok() && full->left == 0) {
@@ -308,10 +341,11 @@ void RunOne(const Sound& sound, uint64_t seed, Tally& tally) {
 
 std::string Describe(const Tally& tally) {
   std::string text = fmt::format(
-      "{} places, {} of them as before; repaired without a loss {}, with {}, not {}; {} times the "
+      "{} places, {} of them as before; repaired without a loss {} ({} in segments), with one {}, "
+      "not {}; {} times the "
       "store did not open, {} files failed to be read in part\n",
-      tally.places, tally.unchanged, tally.repaired, tally.repaired_all, tally.left, tally.refused,
-      tally.unreadable);
+      tally.places, tally.unchanged, tally.repaired, tally.repaired_segments, tally.repaired_all,
+      tally.left, tally.refused, tally.unreadable);
   for (const auto& [kind, count] : tally.found)
     text += fmt::format("  found in {}: {}\n", kind, count);
   for (const auto& [why, count] : tally.unused)

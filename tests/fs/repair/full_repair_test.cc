@@ -3,12 +3,15 @@
 #include <filesystem>
 
 #include "fs/core/store_layout.h"
+#include "fs/dedup/sealed_record.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/schema.h"
 #include "fs/meta/segment_record.h"
 #include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
+#include "store/segment/segment_writer.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/directory_tree.h"
 #include "tests/fs/repair/repaired_store.h"
@@ -392,6 +395,45 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
   store.fixture().Close();
   CHECK(ReadPath(store, "large") == large);
   RequireCodes(store.Check(true), {});
+}
+
+TEST_CASE("what is damaged in one place and whole in another is not lost") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Bytes large = ReadPath(store, "large");
+  const Block block = BlocksOf(store, 1)[1];
+  // The same block once more, in a segment of its own, as if it had been put again.
+  auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  EncodedBlock copy;
+  {
+    const BlockCodec codec;
+    auto reader = SegmentReader::Open(store.fixture().env(), store.path(),
+                                      {state->superblock.uuid, 1}, codec);
+    REQUIRE_OK(reader);
+    auto read = (*reader)->ReadEncodedBlock(block.offset);
+    REQUIRE_OK(read);
+    copy = std::move(read).value();
+  }
+  store.EditMetadata([&](KvStore& kv) {
+    auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
+    REQUIRE_OK(ids);
+    const SegmentId id = ids->segment_limit++;
+    auto writer = SegmentWriter::Create(store.fixture().env(), store.path(),
+                                        {state->superblock.uuid, id}, SegmentKind::kData, 0);
+    REQUIRE_OK(writer);
+    REQUIRE_OK((*writer)->Append(copy, uint64_t{1} << 50, 0));
+    REQUIRE_OK((*writer)->Seal());
+    REQUIRE_OK(kv.Write({{SegmentKey(id), SealedRecord((*writer)->totals()).Encode()},
+                         {std::string(kIdRangesKey), ids->Encode()}}));
+  });
+  RequireCodes(store.Check(true), {});
+  store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
+  const RepairReport report =
+      RequireRepaired(store, RepairMode::kAll, {"block-payload", "chunk-damaged"}, true);
+  CHECK(report.lost.empty());
+  CHECK(ReadPath(store, "large") == large);
+  CHECK(ReadPath(store, "copy") == large);
 }
 
 TEST_CASE("all segments may be gone, and files are as long as they were") {

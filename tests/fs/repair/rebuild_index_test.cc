@@ -3,12 +3,16 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "fs/core/rebuild_index.h"
 #include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/dedup/block_replay.h"
+#include "fs/dedup/segment_tables.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
+#include "store/segment/segment_scan.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/check/checked_store.h"
 #include "tests/fs/core/directory_tree.h"
@@ -45,6 +49,25 @@ DirectoryTree WithoutIndex(const std::string& store) {
     return file.first.starts_with("index") || file.first == "lock";
   });
   return tree;
+}
+
+// The sequences of all blocks, by segment and ordinal of their first chunks.
+std::map<std::pair<SegmentId, uint32_t>, uint64_t> SequencesOf(Env& env, const std::string& store,
+                                                               const SegmentRecords& records) {
+  auto state = ReadSuperblock(env, store);
+  REQUIRE_OK(state);
+  std::map<std::pair<SegmentId, uint32_t>, uint64_t> sequences;
+  for (const auto& [id, record] : records) {
+    auto file = env.OpenFile(SegmentPath(store, id), {});
+    REQUIRE_OK(file);
+    REQUIRE_OK(
+        ScanBlocks(**file, {state->superblock.uuid, id}, {}, [&](const BlockHead& head, uint32_t) {
+          for (uint32_t i = head.first_ordinal; i < head.end_ordinal(); ++i)
+            sequences[{head.segment, i}] = head.sequence;
+          return Status::Ok();
+        }));
+  }
+  return sequences;
 }
 
 // How many bytes of segments a mount reads, in calls.
@@ -107,6 +130,55 @@ TEST_CASE("after an index was made anew a mount reads no more of the segments th
   CHECK(SegmentReadsOfAMount(store) == usual);
   std::filesystem::remove_all(IndexPath(store.path()));
   CHECK(SegmentReadsOfAMount(store) > usual + 10);
+}
+
+TEST_CASE("blocks are replayed in the order of their sequences, none durable before it is put") {
+  CheckedStore store;
+  store.FillAndClose();
+  Env& env = store.fixture().env();
+  SegmentRecords records;
+  store.EditMetadata([&records](KvStore& kv) {
+    auto read = ReadSegmentRecords(*kv.Snapshot());
+    REQUIRE_OK(read);
+    records = *read;
+  });
+  const auto sequences = SequencesOf(env, store.path(), records);
+  uint64_t highest = 0;
+  for (const auto& [place, sequence] : sequences) highest = std::max(highest, sequence);
+  auto state = ReadSuperblock(env, store.path());
+  REQUIRE_OK(state);
+  ReplayOptions options;
+  options.batch_entries = GENERATE(1u, 30u, 4096u);
+  options.threads = GENERATE(1u, 4u);
+  options.durable_sequence = GENERATE(false, true) ? sequences.begin()->second + 1 : 0;
+  uint64_t wanted = 0;
+  for (const auto& [place, sequence] : sequences) wanted += sequence > options.durable_sequence;
+  uint64_t put = 0;
+  uint64_t before = options.durable_sequence;  // that is put
+  uint64_t last = 0;
+  std::set<SegmentId> done;
+  options.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+    // The index may call all below it durable from now on.
+    REQUIRE(sequence > before - (entries.empty() ? 1 : 0));
+    for (const IndexEntry& entry : entries) {
+      const uint64_t own = sequences.at({entry.location.segment, entry.location.ordinal});
+      REQUIRE(own >= sequence);
+      REQUIRE(own >= before);
+      before = own;
+    }
+    put += entries.size();
+    last = sequence;
+    return Status::Ok();
+  };
+  options.report = [](const std::string& sentence) { FAIL(sentence); };
+  options.segment_done = [&done](SegmentId id) {
+    REQUIRE(done.insert(id).second);
+    return Status::Ok();
+  };
+  REQUIRE_OK(ReplayBlocks(env, {store.path(), state->superblock.uuid, 0}, records, options));
+  CHECK(put == wanted);
+  CHECK(last == highest);
+  CHECK(done.size() > 4);
 }
 
 TEST_CASE("the index of a store that crashed is made anew after recovery") {
