@@ -38,11 +38,14 @@ void CheckLock(CheckContext& context, const std::string& path) {
 }  // namespace
 
 Result<CheckReport> CheckStore(Env& env, const CheckOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, Lock(env, LockPath(options.store)));
+  return CheckLockedStore(env, options);
+}
+
+Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options) {
   CheckContext context(env, options);
-  const std::string lock_path = LockPath(options.store);
-  SILTFS_ASSIGN_OR_RETURN(const auto lock, Lock(env, lock_path));
   SILTFS_ASSIGN_OR_RETURN(const bool usable, CheckSuperblock(context));
-  CheckLock(context, lock_path);
+  CheckLock(context, LockPath(options.store));
   if (!usable) return context.report();
   SILTFS_RETURN_IF_ERROR(OpenMetadata(context));
   const auto begin = [&context](std::string_view phase) {

@@ -39,6 +39,16 @@ struct Finding {
   std::string message;  // one sentence
 };
 
+// Bytes of a file that nobody can read any more: their chunk, or the node of the recipe that leads
+// to it, is damaged or nowhere.
+struct LostRange {
+  uint64_t inode = 0;
+  uint64_t offset = 0;  // in the file
+  uint64_t length = 0;
+
+  auto operator<=>(const LostRange&) const = default;
+};
+
 struct CheckProgress {
   std::string_view phase;  // "metadata", "segments", "index", "contents"
   uint64_t done = 0;       // inodes, bytes, entries or files
@@ -51,6 +61,9 @@ struct CheckOptions {
   unsigned threads = 1;  // that read segments
   // Called with one finding after another, by any thread, never by two at once.
   std::function<void(const Finding&)> on_finding;
+  // Called with every range that is lost, in no order; each is part of a finding, which may come
+  // later.
+  std::function<void(const LostRange&)> on_lost;
   // The same; some times a second.
   std::function<void(const CheckProgress&)> on_progress;
   // Asked now and then by any thread; true ends the check with kInterrupted.
@@ -91,5 +104,8 @@ struct CheckReport {
 
 // `env` must outlive the call.
 Result<CheckReport> CheckStore(Env& env, const CheckOptions& options);
+
+// The same for who holds the store's lock.
+Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options);
 
 }  // namespace siltfs

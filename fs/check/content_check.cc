@@ -25,6 +25,7 @@ struct Reference {
   uint32_t length = 0;
   uint64_t inode = 0;
   uint64_t offset = 0;   // in the file
+  uint64_t covers = 0;   // bytes of the file
   bool damaged = false;  // the place that the index has for it cannot be read
 };
 
@@ -58,6 +59,10 @@ class ContentCheck {
   Status ResolveBatch();
   // Looks for what the index did not find.
   Status SearchSegments();
+  void Lose(const LostRange& range, const char* code, std::string message);
+  void Lose(const Reference& reference, const char* code, std::string message) {
+    Lose(LostRange{reference.inode, reference.offset, reference.covers}, code, std::move(message));
+  }
 
   CheckContext& context_;
   ChunkFinder& finder_;
@@ -95,13 +100,14 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
     return Add({.name = entry.name,
                 .length = static_cast<uint32_t>(entry.length),
                 .inode = inode,
-                .offset = offset});
+                .offset = offset,
+                .covers = entry.length});
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, Status why) {
     if (!IsDamage(why)) return why;
-    damages_.Add(inode, "recipe-node", offset,
-                 fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
-                             node.covered_bytes, node.name.ToHex(), why.ToString()));
+    Lose(LostRange{inode, offset, node.covered_bytes}, "recipe-node",
+         fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
+                     node.covered_bytes, node.name.ToHex(), why.ToString()));
     return Status::Ok();
   };
   return WalkRecipe(nodes_, recipe, visitor);
@@ -117,12 +123,18 @@ Status ContentCheck::Overlays() {
       SILTFS_RETURN_IF_ERROR(Add({.name = slice.name,
                                   .length = slice.chunk_length,
                                   .inode = extents.inode(),
-                                  .offset = offset}));
+                                  .offset = offset,
+                                  .covers = slice.length}));
       offset += slice.length;
     }
     SILTFS_RETURN_IF_ERROR(context_.Continue());
   }
   return extents.status();
+}
+
+void ContentCheck::Lose(const LostRange& range, const char* code, std::string message) {
+  damages_.Add(range.inode, code, range.offset, std::move(message));
+  if (context_.options.on_lost) context_.options.on_lost(range);
 }
 
 Status ContentCheck::Add(const Reference& reference) {
@@ -151,8 +163,8 @@ Status ContentCheck::ResolveBatch() {
       if (record.ok() && *record && (*record)->name == reference.name &&
           (*record)->length == reference.length) {
         if (context_.IsDamaged(reference.name)) {
-          damages_.Add(reference.inode, "chunk-damaged", reference.offset,
-                       fmt::format("the chunk {} is damaged", reference.name.ToHex()));
+          Lose(reference, "chunk-damaged",
+               fmt::format("the chunk {} is damaged", reference.name.ToHex()));
         }
         continue;
       }
@@ -185,9 +197,9 @@ Status ContentCheck::SearchSegments() {
     const Reference& reference = unresolved_[i];
     const bool damaged = context_.IsDamaged(reference.name) || (!found[i] && reference.damaged);
     if (found[i] && !damaged) continue;
-    damages_.Add(reference.inode, damaged ? "chunk-damaged" : "chunk-missing", reference.offset,
-                 fmt::format("the chunk {} of {} bytes {}", reference.name.ToHex(),
-                             reference.length, damaged ? "is damaged" : "is in no segment"));
+    Lose(reference, damaged ? "chunk-damaged" : "chunk-missing",
+         fmt::format("the chunk {} of {} bytes {}", reference.name.ToHex(), reference.length,
+                     damaged ? "is damaged" : "is in no segment"));
   }
   unresolved_.clear();
   return Status::Ok();

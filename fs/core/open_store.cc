@@ -8,66 +8,22 @@
 #include "fs/core/file_system_impl.h"
 #include "fs/core/missing_index.h"
 #include "fs/core/segment_check.h"
+#include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_records.h"
+#include "fs/dedup/block_replay.h"
 #include "fs/dedup/reference_sorter.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
-#include "fs/dedup/segment_tables.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
-#include "store/base/coding.h"
 #include "store/env/reserve_env.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
 namespace {
-
-// What metadata says of the store as a whole.
-struct StoreRecords {
-  uint64_t last_commit = 0;
-  uint64_t collisions = 0;
-  GarbageRecord garbage;
-  std::vector<DamagedBlock> damage;
-  std::optional<ScrubRecord> scrub;  // that has not ended
-  IdRanges ids;
-  SegmentRecords segments;
-  SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
-  std::vector<SegmentId> removed;  // whose files may still be there
-};
-
-Result<uint64_t> ReadNumber(const KvStore& kv, std::string_view key) {
-  SILTFS_ASSIGN_OR_RETURN(auto value, kv.Get(key));
-  if (!value) return uint64_t{0};
-  Decoder in(AsBytes(*value));
-  const uint64_t number = in.U64();
-  if (!in.Done()) return Status(StatusCode::kCorruption, "metadata holds a malformed number");
-  return number;
-}
-
-Result<StoreRecords> ReadRecords(const KvStore& kv) {
-  StoreRecords records;
-  SILTFS_ASSIGN_OR_RETURN(records.last_commit, ReadNumber(kv, kCommitNumberKey));
-  SILTFS_ASSIGN_OR_RETURN(records.collisions, ReadNumber(kv, kCollisionsKey));
-  SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv.Get(kGarbageKey));
-  if (garbage) {
-    SILTFS_ASSIGN_OR_RETURN(records.garbage, GarbageRecord::Decode(*garbage));
-  }
-  SILTFS_ASSIGN_OR_RETURN(auto ids, kv.Get(kIdRangesKey));
-  if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
-  SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
-  const auto snapshot = kv.Snapshot();
-  SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
-  SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
-  SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));
-  SILTFS_ASSIGN_OR_RETURN(records.damage, ReadDamage(*snapshot));
-  SILTFS_ASSIGN_OR_RETURN(const auto scrub, kv.Get(kScrubKey));
-  if (scrub) {
-    SILTFS_ASSIGN_OR_RETURN(records.scrub, ScrubRecord::Decode(*scrub));
-  }
-  return records;
-}
 
 // Of segments that garbage collection had taken out of metadata when the store was last open.
 Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& records,
@@ -89,16 +45,6 @@ Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& re
     changes.push_back({RemovedSegmentKey(id), std::nullopt});
   }
   return Status::Ok();
-}
-
-// I5: both superblock copies tell a commit that metadata must have.
-Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store) {
-  if (state.highest_commit <= last_commit) return Status::Ok();
-  return Status(StatusCode::kCorruption,
-                fmt::format("metadata ends at commit {}, but the superblock knows of commit {}: "
-                            "metadata was lost",
-                            last_commit, state.highest_commit))
-      .At(MetadataPath(store));
 }
 
 Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
@@ -145,21 +91,6 @@ Status CommitNow(MetadataStore& metadata) {
   return metadata.Commit(commit);
 }
 
-// Removes everything in the index's directory, which is made if it is missing.
-Status EmptyIndexDirectory(Env& env, const std::string& store) {
-  const std::string directory = IndexPath(store);
-  auto entries = env.ListDirectory(directory);
-  if (!entries.ok()) {
-    if (!entries.status().Is(StatusCode::kNotFound)) return std::move(entries).status();
-    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(directory));
-    return env.SyncDirectory(store);
-  }
-  for (const DirectoryEntry& entry : *entries) {
-    SILTFS_RETURN_IF_ERROR(env.RemoveFile(JoinPath(directory, entry.name)));
-  }
-  return env.SyncDirectory(directory);
-}
-
 // The index is a cache of what the segments say: where it is missing or damaged, a writable mount
 // begins an empty one, and the replay of all blocks fills it. A read-only one keeps their entries
 // in memory.
@@ -198,8 +129,11 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
     aside.insert(aside.end(), entries.begin(), entries.end());
     return Status::Ok();
   };
-  SILTFS_RETURN_IF_ERROR(
-      ReplayBlocks(env, identity, segments, index.durable_sequence(), put, report));
+  ReplayOptions replay;
+  replay.durable_sequence = index.durable_sequence();
+  replay.put = put;
+  replay.report = report;
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env, identity, segments, replay));
   return aside;
 }
 
@@ -237,7 +171,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
     return Status(StatusCode::kCorruption, "the store's metadata is missing").At(kv_options.path);
   }
   std::unique_ptr<KvStore> kv = std::move(opened).value();
-  auto read = ReadRecords(*kv);
+  auto read = ReadStoreRecords(*kv);
   if (!read.ok()) return std::move(read).status().At(kv_options.path);
   StoreRecords records = std::move(read).value();
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));

@@ -1,5 +1,7 @@
 #include "fs/core/store_index.h"
 
+#include <utility>
+
 #include "fs/core/store_layout.h"
 #include "index/open_index.h"
 #include "store/superblock/superblock.h"
@@ -50,6 +52,26 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) 
     return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
   }
   return opened;
+}
+
+Status EmptyIndexDirectory(Env& env, const std::string& store) {
+  const std::string directory = IndexPath(store);
+  auto entries = env.ListDirectory(directory);
+  if (entries.status().Is(StatusCode::kNotADirectory)) {
+    SILTFS_RETURN_IF_ERROR(env.RemoveFile(directory));
+    entries = env.ListDirectory(directory);
+  }
+  if (!entries.ok()) {
+    if (!entries.status().Is(StatusCode::kNotFound)) return std::move(entries).status();
+    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(directory));
+    return env.SyncDirectory(store);
+  }
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string path = JoinPath(directory, entry.name);
+    const bool is_directory = entry.type == FileType::kDirectory;
+    SILTFS_RETURN_IF_ERROR(is_directory ? env.RemoveDirectory(path) : env.RemoveFile(path));
+  }
+  return env.SyncDirectory(directory);
 }
 
 }  // namespace siltfs

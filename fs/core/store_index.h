@@ -29,4 +29,8 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
 // cleanly or the index has lost entries to damage; a mount puts both right.
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 
+// Leaves the index's directory empty, and makes it if it is missing: an index that has nothing, and
+// that the next mount fills from the segments. The caller holds the store's lock.
+Status EmptyIndexDirectory(Env& env, const std::string& store);
+
 }  // namespace siltfs

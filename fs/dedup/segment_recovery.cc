@@ -10,7 +10,6 @@
 #include "fs/meta/schema.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
-#include "store/segment/segment_reader.h"
 #include "store/segment/segment_salvage.h"
 #include "store/segment/segment_scan.h"
 
@@ -67,22 +66,6 @@ Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, const StoreIdentity&
   return std::optional<SegmentRecord>(SealedRecord(salvaged->trailer));
 }
 
-// Where the blocks of a sealed segment end.
-Result<uint64_t> DataEnd(Env& env, const StoreIdentity& identity, SegmentId id) {
-  const BlockCodec codec;
-  SILTFS_ASSIGN_OR_RETURN(auto reader,
-                          SegmentReader::Open(env, identity.store, {identity.uuid, id}, codec));
-  SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, reader->ReadTrailer());
-  return uint64_t{trailer.data_end};
-}
-
-// A block to be replayed.
-struct BlockRef {
-  uint64_t sequence;
-  SegmentId segment;
-  uint32_t offset;
-};
-
 }  // namespace
 
 Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& records,
@@ -129,67 +112,6 @@ Result<SegmentRecord> RecoverSegment(Env& env, const StoreIdentity& identity, Se
   if (!after.status().Is(StatusCode::kNotFound)) return std::move(after).status();
   report(after.status().ToString());
   return record;
-}
-
-Status ReplayBlocks(
-    Env& env, const StoreIdentity& identity, const SegmentRecords& records,
-    uint64_t durable_sequence,
-    const std::function<Status(std::span<const IndexEntry>, uint64_t sequence)>& put,
-    const ReportFinding& report) {
-  std::vector<BlockRef> blocks;
-  for (const auto& numbered : records) {
-    const SegmentId id = numbered.first;
-    const SegmentRecord& record = numbered.second;
-    if (record.chunks == 0 || record.last_sequence <= durable_sequence) continue;
-    auto file = env.OpenFile(SegmentPath(identity.store, id), {.mode = OpenMode::kRead});
-    if (!file.ok()) {
-      report(file.status().ToString());
-      continue;
-    }
-    ScanOptions options;
-    options.committed_length = record.length;
-    if (record.sealed) {
-      // The footer's own damage says nothing of the blocks: scan as far as they go.
-      auto data_end = DataEnd(env, identity, id);
-      options.committed_length = data_end.ok() ? *data_end : 0;
-      options.end = options.committed_length;
-    }
-    options.on_damage = [&](uint64_t, uint64_t, const Status& cause) {
-      report(cause.ToString());
-      return Status::Ok();
-    };
-    auto scanned = ScanBlocks(**file, {identity.uuid, id}, options,
-                              [&](const BlockHead& head, uint32_t offset) {
-                                if (head.sequence > durable_sequence)
-                                  blocks.push_back({head.sequence, id, offset});
-                                return Status::Ok();
-                              });
-    if (!scanned.ok()) report(scanned.status().ToString());
-  }
-  std::sort(blocks.begin(), blocks.end(),
-            [](const BlockRef& a, const BlockRef& b) { return a.sequence < b.sequence; });
-
-  const BlockCodec codec;
-  std::map<SegmentId, std::unique_ptr<SegmentReader>> readers;
-  for (const BlockRef& ref : blocks) {
-    auto& reader = readers[ref.segment];
-    if (!reader) {
-      if (readers.size() > 64)
-        readers.erase(readers.begin()->first == ref.segment ? std::next(readers.begin())
-                                                            : readers.begin());
-      SILTFS_ASSIGN_OR_RETURN(
-          readers[ref.segment],
-          SegmentReader::Open(env, identity.store, {identity.uuid, ref.segment}, codec));
-    }
-    SILTFS_ASSIGN_OR_RETURN(BlockHead head, readers[ref.segment]->ReadBlockHead(ref.offset));
-    std::vector<IndexEntry> entries;
-    uint32_t ordinal = head.first_ordinal;
-    for (const ChunkRecord& chunk : head.records) {
-      entries.push_back({chunk.name, {ref.segment, ordinal++, ref.offset}});
-    }
-    SILTFS_RETURN_IF_ERROR(put(entries, head.sequence));
-  }
-  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -1,5 +1,5 @@
-// What a mount does with segments: after an unclean shutdown it seals what was open; in any case it
-// finds the blocks that the index may not have.
+// What a mount does with segments after an unclean shutdown: it seals what was open. (What the
+// index may not have of them, block_replay.h finds.)
 //
 // Errors: kCorruption where metadata is older than the blocks say (docs/crash-model.md, I5), which
 // refuses the mount. Damage within segments is reported through `report` and left for reads to
@@ -13,7 +13,7 @@
 
 #include "fs/meta/kv_store.h"
 #include "fs/meta/segment_record.h"
-#include "index/chunk_index.h"
+#include "store/base/location.h"
 #include "store/env/env.h"
 #include "store/segment/store_uuid.h"
 
@@ -38,12 +38,5 @@ Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& 
 // Its record afterwards: the same one if nothing of the segment could be saved.
 Result<SegmentRecord> RecoverSegment(Env& env, const StoreIdentity& identity, SegmentId id,
                                      const SegmentRecord& record, const ReportFinding& report);
-
-// Calls `put` with the entries of each block above `durable_sequence`, in the order of sequences.
-Status ReplayBlocks(
-    Env& env, const StoreIdentity& identity, const SegmentRecords& records,
-    uint64_t durable_sequence,
-    const std::function<Status(std::span<const IndexEntry>, uint64_t sequence)>& put,
-    const ReportFinding& report);
 
 }  // namespace siltfs

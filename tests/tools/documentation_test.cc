@@ -93,8 +93,8 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
   for (const std::string command :
-       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index stat",
-        "index dump", "index verify", "index plan"}) {
+       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index stat", "index dump",
+        "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
@@ -169,7 +169,7 @@ Names LongOnly(const Names& names) {
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
        {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index", "index stat",
-        "index dump", "index verify", "index plan"}) {
+        "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -192,6 +192,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
   CHECK(complete("siltfs index d", 2) == "dump ");
+  CHECK(complete("siltfs index r", 2) == "rebuild ");
   CHECK(complete("siltfs index verify --j", 3) == "--json ");
   CHECK(complete("siltfs index plan --us", 3) == "--use-all-memory ");
   CHECK(complete("siltfs index plan --trie w", 4) == "weak ");

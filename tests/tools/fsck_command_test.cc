@@ -182,13 +182,107 @@ TEST_CASE("fsck exits with 8 where someone has the store open") {
   REQUIRE_OK((*fs)->Close());
 }
 
-TEST_CASE("fsck exits with 16 for what it does not know, repair included") {
+TEST_CASE("fsck -p and -y repair, say what they have done, and exit with 1") {
+  const Store store;
+  const std::string mode = GENERATE("-p", "-y");
+  const bool json = GENERATE(false, true);
+  Damage(store.superblock(1));
+  std::filesystem::remove_all(store.path() + "/index");
+  std::vector<std::string> arguments = {"siltfs", "fsck", mode, store.path()};
+  if (json) arguments.emplace_back("--json");
+  const Outcome outcome = Run(arguments);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.empty());
+  if (json) {
+    const Json document = Json::parse(outcome.out);
+    CHECK(document["clean"] == true);
+    CHECK(document["finding_count"] == 2);
+    CHECK(document["repaired"] == 2);
+    CHECK(document["lost"] == Json::array());
+    for (const Json& finding : document["findings"]) CHECK(finding["repaired"] == true);
+  } else {
+    CHECK(Lines(outcome.out) == 3);
+    CHECK(Has(outcome.out, "2 findings, 2 repaired, 0 left: "));
+  }
+  CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
+  CHECK(Run(arguments).code == 0);
+}
+
+TEST_CASE("fsck exits with 4 for what a repair leaves, and names it") {
+  const Store store;
+  Damage(store.superblock(1));
+  std::filesystem::remove_all(store.path() + "/meta");
+  const std::string mode = GENERATE("-p", "-y");
+  const Outcome outcome = Run({"siltfs", "fsck", mode, store.path()});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 4);
+  CHECK(Has(outcome.out, "2 findings, 1 repaired, 1 left: "));
+  CHECK(Has(outcome.out, "\nleft: metadata-open: "));
+  const Json document = Json::parse(Run({"siltfs", "fsck", mode, "--json", store.path()}).out);
+  CHECK(document["clean"] == false);
+  CHECK(document["repaired"] == 0);
+  CHECK(document["findings"].at(0)["repaired"] == false);
+}
+
+TEST_CASE("fsck -y tells what is lost") {
+  const Store store;
+  const auto env = NewPosixEnv();
+  {
+    FileSystemOptions options;
+    options.store = store.path();
+    auto fs = FileSystem::Open(*env, options);
+    REQUIRE_OK(fs);
+    auto file = (*fs)->CreateFile(kRootInode, "file", 0644, {});
+    REQUIRE_OK(file);
+    const Bytes content(5000, 'x');
+    REQUIRE_OK((*fs)->Write(file->inode, 0, content));
+    (*fs)->ReleaseFile(file->inode);
+    (*fs)->Forget(file->inode, 1);
+    REQUIRE_OK((*fs)->Close());
+  }
+  std::filesystem::remove_all(store.path() + "/segments/000000");
+  const bool json = GENERATE(false, true);
+  std::vector<std::string> arguments = {"siltfs", "fsck", "-y", store.path()};
+  if (json) arguments.emplace_back("--json");
+  const Outcome outcome = Run(arguments);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 1);
+  if (json) {
+    const Json lost = Json::parse(outcome.out)["lost"];
+    REQUIRE(lost.size() == 1);
+    CHECK(lost[0]["path"] == "/file");
+    CHECK(lost[0]["offset"] == 0);
+    CHECK(lost[0]["length"] == 5000);
+    CHECK(lost[0]["inode"].is_number());
+  } else {
+    CHECK(Has(outcome.out, "\nlost: /file, inode "));
+    CHECK(Has(outcome.out, "5000 bytes"));
+  }
+  CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
+}
+
+TEST_CASE("fsck -p and -y have the codes of a check where there is nothing to repair") {
+  const TemporaryDirectory directory;
+  const std::string mode = GENERATE("-p", "-y");
+  CHECK(Run({"siltfs", "fsck", mode, directory.path()}).code == 8);
+  CHECK(std::filesystem::is_empty(directory.path()));
+  const Store store;
+  CHECK(Run({"fsck.siltfs", mode, store.path()}).code == 0);
+  const auto env = NewPosixEnv();
+  const auto lock = env->LockFile(LockPath(store.path()));
+  REQUIRE_OK(lock);
+  CHECK(Run({"siltfs", "fsck", mode, store.path()}).code == 8);
+}
+
+TEST_CASE("fsck exits with 16 for what it does not know") {
   const Store store;
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"siltfs", "fsck"},
            {"siltfs", "fsck", store.path(), "more"},
-           {"siltfs", "fsck", "-p", store.path()},
-           {"siltfs", "fsck", "-y", store.path()},
+           {"siltfs", "fsck", "-p", "-y", store.path()},
+           {"siltfs", "fsck", "-n", "-y", store.path()},
+           {"siltfs", "fsck", "-np", store.path()},
            {"siltfs", "fsck", "--frobnicate", store.path()},
            {"siltfs", "fsck", "-C", "many", store.path()},
            {"siltfs", "fsck", "-C", "-1", store.path()},

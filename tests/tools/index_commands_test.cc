@@ -247,6 +247,47 @@ TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and
   CHECK(Run({"siltfs", "index", "verify", sound.path()}).code == 0);
 }
 
+TEST_CASE("index rebuild makes the index anew, whatever became of it") {
+  const IndexedStore store;  // whose index knows chunks that no segment has
+  if (GENERATE(false, true)) std::filesystem::remove_all(IndexPath(store.path()));
+  const Outcome json = Run({"siltfs", "index", "rebuild", "--json", store.path()});
+  INFO(json.out << json.err);
+  REQUIRE(json.code == 0);
+  CHECK(json.err.empty());
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report.at("store") == store.path());
+  CHECK(report.at("engine") == "silt");
+  CHECK(report.at("segments") == 0);
+  CHECK(report.at("chunks") == 0);
+  CHECK(report.at("entries") == 0);
+  CHECK(report.at("damages") == 0);
+  CHECK(report.at("seconds").is_number_float());
+  CHECK(Run({"siltfs", "index", "verify", store.path()}).code == 0);
+  CHECK(Run({"siltfs", "fsck", store.path()}).code == 0);
+  const Outcome text = Run({"siltfs", "index", "rebuild", store.path()});
+  CHECK(text.code == 0);
+  CHECK(Lines(text.out) == 1);
+}
+
+TEST_CASE("index rebuild has the codes of its kin") {
+  const TemporaryDirectory directory;
+  CHECK(Run({"siltfs", "index", "rebuild", directory.path()}).code == 10);
+  CHECK(std::filesystem::is_empty(directory.path()));
+  const IndexedStore store;
+  {
+    const auto env = NewPosixEnv();
+    const auto lock = env->LockFile(LockPath(store.path()));
+    REQUIRE(lock.ok());
+    CHECK(Run({"siltfs", "index", "rebuild", store.path()}).code == 11);
+  }
+  CHECK(Run({"siltfs", "index", "rebuild"}).code == 2);
+  std::filesystem::remove_all(MetadataPath(store.path()));
+  const Outcome damaged = Run({"siltfs", "index", "rebuild", "--json", store.path()});
+  CHECK(damaged.code == 13);
+  CHECK(damaged.out.empty());
+  CHECK(Lines(damaged.err) == 1);
+}
+
 TEST_CASE("Looking into an index writes nothing") {
   const IndexedStore store;
   CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);  // makes the lock, if need be

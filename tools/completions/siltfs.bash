@@ -12,6 +12,7 @@ _siltfs_options() {
     fsck) echo --data --json --quiet --help ;;
     index) echo --help ;;
     "index stat" | "index dump" | "index verify") echo --json --help ;;
+    "index rebuild") echo --json --quiet --help ;;
     "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;
   esac
@@ -46,7 +47,7 @@ _siltfs() {
   elif [[ -z $command ]]; then
     mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat settle gc scrub fsck index" -- "$current")
   elif [[ $command == index ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "stat dump verify plan" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
   elif ((COMP_CWORD >= at)); then

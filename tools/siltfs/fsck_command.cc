@@ -1,4 +1,4 @@
-// siltfs fsck, and fsck.siltfs as fsck(8) calls it. Checks only.
+// siltfs fsck, and fsck.siltfs as fsck(8) calls it: checks, and with -p or -y repairs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <ostream>
 #include <thread>
 
-#include "fs/check/check_store.h"
+#include "fs/repair/repair_store.h"
 #include "store/env/polled_signals.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
@@ -21,6 +21,8 @@ namespace {
 struct Arguments {
   std::string store;
   bool no_changes = false;
+  bool safe = false;
+  bool all = false;
   bool force = false;
   bool data = false;
   bool json = false;
@@ -34,15 +36,17 @@ unsigned NumberOf(std::string_view phase) {
          1;
 }
 
-Result<CheckReport> Check(const Arguments& arguments, const std::string& store,
-                          ProgressDisplay& display, PolledSignals& signals,
-                          Surroundings& surroundings, FindingList& findings) {
+// What the check of a repair tells while it goes on, and of what it asks.
+CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& store,
+                              ProgressDisplay& display, PolledSignals& signals,
+                              Surroundings& surroundings, FindingList& findings) {
   CheckOptions options;
   options.store = store;
   options.data = arguments.data;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
-  options.on_finding = [&](const Finding& finding) {
-    if (arguments.json) return findings.Add(finding);
+  options.on_finding = [&, json = arguments.json](const Finding& finding) {
+    findings.Add(finding);
+    if (json) return;
     display.Clear();
     surroundings.out << FormatFinding(finding);
   };
@@ -54,7 +58,22 @@ Result<CheckReport> Check(const Arguments& arguments, const std::string& store,
                  signals.TakeStatusRequest());
   };
   options.interrupted = [&signals] { return signals.TerminationRequested(); };
-  return CheckStore(surroundings.env, options);
+  return options;
+}
+
+// A check alone is a repair that repairs nothing.
+Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
+  RepairReport report;
+  SILTFS_ASSIGN_OR_RETURN(report.checked, CheckStore(env, options));
+  report.found = report.left = report.checked.findings;
+  return report;
+}
+
+Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
+                                   const CheckOptions& options) {
+  if (!arguments.safe && !arguments.all) return CheckOnly(env, options);
+  return RepairStore(
+      env, {.check = options, .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe});
 }
 
 // Flushed while signals still wait: after that one may end the process.
@@ -92,15 +111,18 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
       .command = "fsck", .subject = *store, .quiet = arguments.quiet, .descriptor = std::nullopt};
   if (arguments.descriptor > 0) display_options.descriptor = arguments.descriptor;
   ProgressDisplay display(surroundings, display_options);
-  const auto report = Check(arguments, *store, display, **signals, surroundings, findings);
+  const CheckOptions options =
+      MakeCheckOptions(arguments, *store, display, **signals, surroundings, findings);
+  const auto report = CheckOrRepair(arguments, surroundings.env, options);
   display.Clear();
   if (!report.ok()) return Stop(arguments, *store, findings, report.status(), surroundings);
   if (arguments.json) {
-    PrintJson(surroundings, CheckToJson(*store, *report, arguments.data, findings));
+    PrintJson(surroundings, RepairToJson(*store, *report, arguments.data, findings));
   } else {
-    surroundings.out << FormatSummary(*store, *report, arguments.data) << std::flush;
+    surroundings.out << FormatRepair(*store, *report, arguments.data) << std::flush;
   }
-  return report->findings == 0 ? FsckCode::kClean : FsckCode::kUncorrected;
+  if (report->left > 0) return FsckCode::kUncorrected;
+  return report->found > 0 ? FsckCode::kCorrected : FsckCode::kClean;
 }
 
 }  // namespace
@@ -109,7 +131,12 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
       ->required();
-  app.add_flag("-n", arguments->no_changes, "Change nothing; there is no other way yet");
+  CLI::Option* nothing = app.add_flag("-n", arguments->no_changes, "Change nothing, as without");
+  CLI::Option* safe = app.add_flag("-p", arguments->safe, "Repair what loses nothing by it");
+  app.add_flag("-y", arguments->all, "Repair all that can be, and say what is lost")
+      ->excludes(nothing)
+      ->excludes(safe);
+  safe->excludes(nothing);
   app.add_flag("-f", arguments->force, "Check also what seems clean, as is always done");
   app.add_flag("--data", arguments->data, "Read all data, too, and name every chunk anew");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a line a finding");

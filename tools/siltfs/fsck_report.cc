@@ -16,17 +16,13 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json FindingToJson(const Finding& finding) {
-  return {{"code", finding.code},
-          {"path", finding.path},
-          {"offset", OrNull(finding.offset)},
-          {"inode", OrNull(finding.inode)},
-          {"message", finding.message}};
+Json FindingToJson(const Finding& finding, bool repaired) {
+  return {{"code", finding.code},           {"repaired", repaired},
+          {"path", finding.path},           {"offset", OrNull(finding.offset)},
+          {"inode", OrNull(finding.inode)}, {"message", finding.message}};
 }
 
-}  // namespace
-
-std::string FormatFinding(const Finding& finding) {
+std::string WhereOf(const Finding& finding) {
   std::string where = finding.path;
   const auto add = [&where](std::string_view what, const std::optional<uint64_t>& number) {
     if (!number) return;
@@ -35,34 +31,85 @@ std::string FormatFinding(const Finding& finding) {
   };
   add("inode", finding.inode);
   add("offset", finding.offset);
-  return fmt::format("{}: {}: {}\n", finding.code, where, finding.message);
+  return where;
 }
 
-std::string FormatSummary(const std::string& store, const CheckReport& report, bool data) {
+std::string FormatSummary(const std::string& store, const RepairReport& repair, bool data) {
+  const CheckReport& report = repair.checked;
   const std::string checked = fmt::format(
       "{} files, {} directories, {} references to chunks; {} chunks in {} segments{}", report.files,
       report.directories, report.chunks_referenced, report.chunks, report.segments,
       data ? fmt::format(", {} bytes of them named anew", report.data_bytes) : std::string());
   const std::string end =
       report.clean_shutdown.value_or(true) ? "" : "; not unmounted, the next mount recovers";
-  if (report.findings == 0) return fmt::format("{}: clean: {}{}\n", store, checked, end);
-  return fmt::format("{}: {} {}: {}{}\n", store, report.findings,
-                     report.findings == 1 ? "finding" : "findings", checked, end);
+  if (repair.found == 0) return fmt::format("{}: clean: {}{}\n", store, checked, end);
+  std::string outcome = repair.found == 1 ? "1 finding" : fmt::format("{} findings", repair.found);
+  if (repair.repaired() > 0)
+    outcome += fmt::format(", {} repaired, {} left", repair.repaired(), repair.left);
+  return fmt::format("{}: {}: {}{}\n", store, outcome, checked, end);
+}
+
+std::string FormatLost(const LostContent& lost) {
+  const std::string file =
+      fmt::format("lost: {}, inode {}", lost.path.empty() ? "a file without a name" : lost.path,
+                  lost.range.inode);
+  if (lost.range.length == 0) return file + ": all of it\n";
+  return fmt::format("{}, offset {}: {} bytes are zeros now\n", file, lost.range.offset,
+                     lost.range.length);
+}
+
+}  // namespace
+
+std::string FormatFinding(const Finding& finding) {
+  return fmt::format("{}: {}: {}\n", finding.code, WhereOf(finding), finding.message);
+}
+
+std::string FormatRepair(const std::string& store, const RepairReport& report, bool data) {
+  std::string text;
+  for (const LostContent& lost : report.lost) text += FormatLost(lost);
+  for (const RepairedFinding& finding : report.findings) {
+    if (!finding.repaired && report.repaired() > 0)
+      text += fmt::format("left: {}: {}\n", finding.finding.code, WhereOf(finding.finding));
+  }
+  return text + FormatSummary(store, report, data);
 }
 
 void FindingList::Add(const Finding& finding) {
-  if (count_++ < kMostFindingsListed) listed_.push_back(FindingToJson(finding));
+  if (count_++ < kMostFindingsListed) listed_.push_back(FindingToJson(finding, false));
 }
 
-Json CheckToJson(const std::string& store, const CheckReport& report, bool data,
-                 const FindingList& findings) {
+Json ListRepaired(const std::vector<RepairedFinding>& findings) {
+  Json listed = Json::array();
+  for (const RepairedFinding& finding : findings) {
+    if (listed.size() >= kMostFindingsListed) break;
+    listed.push_back(FindingToJson(finding.finding, finding.repaired));
+  }
+  return listed;
+}
+
+Json ListLost(const std::vector<LostContent>& lost) {
+  Json listed = Json::array();
+  for (const LostContent& content : lost) {
+    listed.push_back({{"path", content.path},
+                      {"inode", content.range.inode},
+                      {"offset", content.range.offset},
+                      {"length", content.range.length}});
+  }
+  return listed;
+}
+
+Json RepairToJson(const std::string& store, const RepairReport& repair, bool data,
+                  const FindingList& findings) {
+  const CheckReport& report = repair.checked;
   return {{"store", store},
-          {"clean", report.findings == 0},
+          {"clean", repair.left == 0},
           {"clean_shutdown", OrNull(report.clean_shutdown)},
           {"data", data},
           {"error", nullptr},
-          {"finding_count", report.findings},
-          {"findings", findings.listed()},
+          {"finding_count", repair.found},
+          {"findings", repair.findings.empty() ? findings.listed() : ListRepaired(repair.findings)},
+          {"repaired", repair.repaired()},
+          {"lost", ListLost(repair.lost)},
           {"checked",
            {{"files", report.files},
             {"directories", report.directories},
@@ -88,7 +135,9 @@ Json FailureToJson(const std::string& store, const Status& failure, const Findin
           {"clean", nullptr},
           {"error", failure.ToString()},
           {"finding_count", findings.count()},
-          {"findings", findings.listed()}};
+          {"findings", findings.listed()},
+          {"repaired", 0},
+          {"lost", Json::array()}};
 }
 
 }  // namespace siltfs

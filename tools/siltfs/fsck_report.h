@@ -4,12 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "fs/check/check_store.h"
+#include "fs/repair/repair_store.h"
 
 namespace siltfs {
 
 std::string FormatFinding(const Finding& finding);
-std::string FormatSummary(const std::string& store, const CheckReport& report, bool data);
+// What is left of the findings, what is lost, and a summary.
+std::string FormatRepair(const std::string& store, const RepairReport& report, bool data);
 
 // Findings for a JSON document, which is made in memory: the first ones, and how many there are.
 class FindingList {
@@ -24,8 +25,8 @@ class FindingList {
   nlohmann::json listed_ = nlohmann::json::array();
 };
 
-nlohmann::json CheckToJson(const std::string& store, const CheckReport& report, bool data,
-                           const FindingList& findings);
+nlohmann::json RepairToJson(const std::string& store, const RepairReport& report, bool data,
+                            const FindingList& findings);
 // Of a check that could not be done, or not to its end: what was found until then.
 nlohmann::json FailureToJson(const std::string& store, const Status& failure,
                              const FindingList& findings);

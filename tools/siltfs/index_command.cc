@@ -21,6 +21,7 @@ constexpr std::array kSubcommands = {
     Subcommand{"dump", "Print every entry of the chunk index", ConfigureIndexDump},
     Subcommand{"verify", "Check every page and every entry of the chunk index",
                ConfigureIndexVerify},
+    Subcommand{"rebuild", "Make the chunk index anew from the segments", ConfigureIndexRebuild},
     Subcommand{"plan", "Choose the index's parameters for a machine and predict what they cost",
                ConfigureIndexPlan},
 };

@@ -7,6 +7,7 @@ namespace siltfs {
 
 std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureIndexRebuild(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndexStat(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surroundings);
 

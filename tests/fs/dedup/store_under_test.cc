@@ -117,14 +117,15 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   if (!opened.ok()) return std::move(opened).status();
   auto index = std::make_unique<HintIndex>(std::move(opened).value());
   std::vector<IndexEntry> aside;
-  SILTFS_RETURN_IF_ERROR(ReplayBlocks(
-      env_, identity(), records, index->durable_sequence(),
-      [&](std::span<const IndexEntry> entries, uint64_t sequence) {
-        if (!read_only) return index->Put(entries, sequence);
-        aside.insert(aside.end(), entries.begin(), entries.end());
-        return Status::Ok();
-      },
-      report));
+  ReplayOptions replay;
+  replay.durable_sequence = index->durable_sequence();
+  replay.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+    if (!read_only) return index->Put(entries, sequence);
+    aside.insert(aside.end(), entries.begin(), entries.end());
+    return Status::Ok();
+  };
+  replay.report = report;
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, identity(), records, replay));
 
   ChunkStoreOptions options;
   options.store = path_;

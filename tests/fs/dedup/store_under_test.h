@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/dedup/block_replay.h"
 #include "fs/dedup/chunk_store.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/id_allocator.h"

@@ -1,0 +1,140 @@
+#include "fs/core/rebuild_index.h"
+
+#include <memory>
+#include <utility>
+
+#include "fs/core/file_system.h"
+#include "fs/core/segment_check.h"
+#include "fs/core/store_index.h"
+#include "fs/core/store_layout.h"
+#include "fs/core/store_records.h"
+#include "fs/dedup/block_replay.h"
+#include "fs/dedup/segment_replacement.h"
+#include "fs/meta/rocksdb_store.h"
+#include "index/open_index.h"
+
+namespace siltfs {
+namespace {
+
+// What of the store a rebuild has to know.
+struct Known {
+  Superblock superblock;
+  StoreIdentity identity;
+  SegmentRecords segments;
+};
+
+Result<Known> ReadStore(Env& env, const std::string& store) {
+  SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
+  RocksDbOptions kv_options;
+  kv_options.path = MetadataPath(store);
+  kv_options.ledger_path = LedgerPath(store);
+  kv_options.mode = RocksDbOptions::Mode::kReadOnly;
+  auto kv = OpenRocksDbStore(env, kv_options);
+  if (!kv.ok()) {
+    if (!kv.status().Is(StatusCode::kNotFound)) return std::move(kv).status();
+    return Status(StatusCode::kCorruption, "the store's metadata is missing").At(kv_options.path);
+  }
+  auto records = ReadStoreRecords(**kv);
+  if (!records.ok()) return std::move(records).status().At(kv_options.path);
+  SILTFS_RETURN_IF_ERROR(CheckCommit(state, records->last_commit, store));
+  if (!state.superblock.clean || !records->ids.clean) {
+    return Status(StatusCode::kInvalidArgument,
+                  "the store was not unmounted: mount and unmount it first")
+        .At(store);
+  }
+  Known known;
+  known.superblock = state.superblock;
+  known.identity = {store, state.superblock.uuid, records->last_commit};
+  known.segments = std::move(records->segments);
+  std::vector<Mutation> changes;  // which the next mount writes
+  ResolveReplacements(env, known.identity, records->replacements, known.segments, changes);
+  SILTFS_RETURN_IF_ERROR(CheckSegments(env, known.identity, records->ids, known.segments));
+  return known;
+}
+
+Result<std::unique_ptr<ChunkIndex>> OpenEmptyIndex(Env& env, const Known& known) {
+  IndexOptions options;
+  options.engine = static_cast<IndexEngine>(known.superblock.index_engine);
+  options.directory = IndexPath(known.identity.store);
+  options.memory_limit = known.superblock.index_memory;
+  SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, known.identity.store));
+  return OpenIndex(env, options);
+}
+
+class Rebuild {
+ public:
+  Rebuild(Env& env, const IndexRebuildOptions& options, const Known& known)
+      : env_(env), options_(options), known_(known) {}
+
+  Result<RebuiltIndex> Run() {
+    SILTFS_ASSIGN_OR_RETURN(const auto index, OpenEmptyIndex(env_, known_));
+    ReplayOptions replay;
+    replay.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+      rebuilt_.chunks += entries.size();
+      SILTFS_RETURN_IF_ERROR(Continue());
+      return index->Put(entries, sequence);
+    };
+    replay.report = [this](const std::string& sentence) {
+      ++rebuilt_.damages;
+      if (options_.report) options_.report(sentence);
+    };
+    replay.segment_done = [this](SegmentId) {
+      ++rebuilt_.segments;
+      if (options_.on_progress) options_.on_progress(rebuilt_.segments, known_.segments.size());
+      return Continue();
+    };
+    SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, known_.identity, known_.segments, replay));
+    SILTFS_RETURN_IF_ERROR(index->Close());
+    const IndexStats stats = index->stats();
+    rebuilt_.engine = stats.engine;
+    rebuilt_.entries = stats.entries;
+    return rebuilt_;
+  }
+
+ private:
+  Status Continue() const {
+    if (!options_.interrupted || !options_.interrupted()) return Status::Ok();
+    return Status(StatusCode::kInterrupted,
+                  "making the chunk index anew was interrupted; the next mount goes on with it")
+        .At(options_.store);
+  }
+
+  Env& env_;
+  const IndexRebuildOptions& options_;
+  const Known& known_;
+  RebuiltIndex rebuilt_;
+};
+
+Status Recover(Env& env, const IndexRebuildOptions& options) {
+  FileSystemOptions open;
+  open.store = options.store;
+  open.report = options.report;
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, open));
+  return file_system->Close();
+}
+
+Result<RebuiltIndex> RebuildWithLock(Env& env, const IndexRebuildOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, env.LockFile(LockPath(options.store)));
+  return RebuildLockedIndex(env, options);
+}
+
+}  // namespace
+
+Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& options) {
+  const int64_t begin = env.MonotonicNanoseconds();
+  SILTFS_ASSIGN_OR_RETURN(const Known known, ReadStore(env, options.store));
+  auto rebuilt = Rebuild(env, options, known).Run();
+  if (rebuilt.ok()) rebuilt->nanoseconds = env.MonotonicNanoseconds() - begin;
+  return rebuilt;
+}
+
+Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options) {
+  // Before there is a lock, which would be made where there is no store.
+  SILTFS_RETURN_IF_ERROR(ReadSuperblock(env, options.store).status());
+  auto rebuilt = RebuildWithLock(env, options);
+  if (rebuilt.ok() || !rebuilt.status().Is(StatusCode::kInvalidArgument)) return rebuilt;
+  SILTFS_RETURN_IF_ERROR(Recover(env, options));
+  return RebuildWithLock(env, options);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,272 @@
+#include "fs/dedup/block_replay.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <queue>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/base/thread_annotations.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+// Segments that are read and not yet reached by the replay, for each thread.
+constexpr size_t kAheadPerThread = 2;
+// Where a block's head ends, mostly.
+constexpr uint64_t kHeadBytes = 4096;
+
+// What a segment has for the index.
+struct SegmentEntries {
+  struct Block {
+    uint64_t sequence = 0;
+    uint32_t entries = 0;
+  };
+  SegmentId id = kNoSegment;
+  std::vector<Block> blocks;
+  std::vector<IndexEntry> entries;  // of all blocks
+  std::vector<std::string> damage;  // sentences
+};
+using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
+
+// Has the device begin with all heads at once.
+void BeginReadingHeads(const SegmentReader& reader) {
+  const auto table = reader.ReadBlockTable();
+  if (!table.ok()) return;  // a hint
+  for (const BlockPlace& place : table->blocks)
+    reader.file().BeginRead(place.block_offset, kHeadBytes);
+}
+
+// How far the segment's blocks go.
+ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
+  ScanOptions options;
+  options.committed_length = record.length;
+  if (!record.sealed) return options;
+  // The footer's own damage says nothing of the blocks: scan as far as they go.
+  const auto trailer = reader.ReadTrailer();
+  options.committed_length = options.end = trailer.ok() ? trailer->data_end : 0;
+  return options;
+}
+
+SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId id,
+                              const SegmentRecord& record, uint64_t durable_sequence) {
+  auto read = std::make_unique<SegmentEntries>();
+  read->id = id;
+  const BlockCodec codec;
+  const SegmentIdentity segment{identity.uuid, id};
+  const auto reader = SegmentReader::Open(env, identity.store, segment, codec);
+  if (!reader.ok()) {
+    read->damage.push_back(reader.status().ToString());
+    return read;
+  }
+  ScanOptions options = ExtentOf(**reader, record);
+  options.on_damage = [&read](uint64_t, uint64_t, const Status& cause) {
+    read->damage.push_back(cause.ToString());
+    return Status::Ok();
+  };
+  BeginReadingHeads(**reader);
+  read->entries.reserve(std::min<uint64_t>(record.chunks, kMaxSegmentChunks));
+  const auto scanned =
+      ScanBlocks((*reader)->file(), segment, options, [&](const BlockHead& head, uint32_t offset) {
+        if (head.sequence <= durable_sequence) return Status::Ok();
+        uint32_t ordinal = head.first_ordinal;
+        for (const ChunkRecord& chunk : head.records)
+          read->entries.push_back({chunk.name, {id, ordinal++, offset}});
+        read->blocks.push_back({head.sequence, static_cast<uint32_t>(head.records.size())});
+        return Status::Ok();
+      });
+  if (!scanned.ok()) read->damage.push_back(scanned.status().ToString());
+  return read;
+}
+
+// Reads segments in the order given, some ahead of who takes them.
+class SegmentQueue {
+ public:
+  using Read = std::function<SegmentEntriesPtr(size_t number)>;
+
+  SegmentQueue(size_t count, unsigned threads, Read read)
+      : count_(count), most_ahead_(threads * kAheadPerThread), read_(std::move(read)) {
+    // A single one is read by who wants it.
+    if (count < 2) return;
+    for (size_t i = 0; i < std::min<size_t>(threads, count); ++i)
+      threads_.emplace_back([this] { Work(); });
+  }
+  ~SegmentQueue() {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  SegmentQueue(const SegmentQueue&) = delete;
+  SegmentQueue& operator=(const SegmentQueue&) = delete;
+
+  // The next one; to be called `count` times.
+  SegmentEntriesPtr Take() {
+    if (threads_.empty()) return read_(taken_++);
+    MutexLock lock(mutex_);
+    while (ahead_.empty() || !ahead_.front()) changed_.Wait(mutex_);
+    SegmentEntriesPtr first = std::move(ahead_.front());
+    ahead_.pop_front();
+    ++taken_;
+    changed_.NotifyAll();
+    return first;
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      size_t number = 0;
+      {
+        MutexLock lock(mutex_);
+        while (!stopping_ && taken_ + ahead_.size() < count_ && ahead_.size() >= most_ahead_)
+          changed_.Wait(mutex_);
+        number = taken_ + ahead_.size();
+        if (stopping_ || number >= count_) return;
+        ahead_.emplace_back();
+      }
+      SegmentEntriesPtr read = read_(number);
+      MutexLock lock(mutex_);
+      ahead_[number - taken_] = std::move(read);
+      changed_.NotifyAll();
+    }
+  }
+
+  const size_t count_;
+  const size_t most_ahead_;
+  const Read read_;
+  Mutex mutex_;
+  CondVar changed_;
+  size_t taken_ = 0;  // changed under the mutex where there are threads
+  std::deque<SegmentEntriesPtr> ahead_ SILTFS_GUARDED_BY(mutex_);  // null while it is being read
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+// Passes entries on in batches, each under the sequence of its first block: with the last one's the
+// index would think that the others had come before.
+class Batches {
+ public:
+  explicit Batches(const ReplayOptions& options) : options_(options) {
+    batch_.reserve(options.batch_entries + kMaxBlockChunks);
+  }
+
+  Status Add(std::span<const IndexEntry> entries, uint64_t sequence) {
+    // Damaged records may have put the segments into a wrong order.
+    last_ = std::max(last_, sequence);
+    if (batch_.empty()) first_ = last_;
+    batch_.insert(batch_.end(), entries.begin(), entries.end());
+    return batch_.size() < options_.batch_entries ? Status::Ok() : Pass();
+  }
+  Status Finish() {
+    if (last_ == 0) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(Pass());
+    return options_.put({}, last_);
+  }
+
+ private:
+  Status Pass() {
+    if (batch_.empty()) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(options_.put(batch_, first_));
+    batch_.clear();
+    return Status::Ok();
+  }
+
+  const ReplayOptions& options_;
+  std::vector<IndexEntry> batch_;
+  uint64_t first_ = 0;
+  uint64_t last_ = 0;
+};
+
+// The blocks of several segments, whose sequences overlap, in one order.
+class Merge {
+ public:
+  explicit Merge(const ReplayOptions& options) : options_(options), batches_(options) {}
+
+  bool empty() const { return heap_.empty(); }
+  uint64_t next_sequence() const { return heap_.top().sequence; }
+
+  Status Enter(SegmentEntriesPtr segment) {
+    for (const std::string& sentence : segment->damage) options_.report(sentence);
+    if (segment->blocks.empty()) return Done(segment->id);
+    const uint64_t first = segment->blocks.front().sequence;
+    heap_.push({first, std::make_shared<Cursor>(Cursor{std::move(segment), 0, 0})});
+    return Status::Ok();
+  }
+  // Passes the next block on.
+  Status Advance() {
+    const Next next = heap_.top();
+    heap_.pop();
+    Cursor& cursor = *next.cursor;
+    const SegmentEntries::Block& block = cursor.segment->blocks[cursor.block++];
+    const std::span<const IndexEntry> entries(cursor.segment->entries);
+    SILTFS_RETURN_IF_ERROR(
+        batches_.Add(entries.subspan(cursor.entry, block.entries), block.sequence));
+    cursor.entry += block.entries;
+    if (cursor.block == cursor.segment->blocks.size()) return Done(cursor.segment->id);
+    heap_.push({cursor.segment->blocks[cursor.block].sequence, next.cursor});
+    return Status::Ok();
+  }
+  Status Finish() { return batches_.Finish(); }
+
+ private:
+  struct Cursor {
+    SegmentEntriesPtr segment;
+    size_t block = 0;
+    size_t entry = 0;
+  };
+  struct Next {
+    uint64_t sequence = 0;
+    std::shared_ptr<Cursor> cursor;
+
+    bool operator<(const Next& other) const { return sequence > other.sequence; }  // least on top
+  };
+
+  Status Done(SegmentId id) {
+    return options_.segment_done ? options_.segment_done(id) : Status::Ok();
+  }
+
+  const ReplayOptions& options_;
+  Batches batches_;
+  std::priority_queue<Next> heap_;
+};
+
+}  // namespace
+
+Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecords& records,
+                    const ReplayOptions& options) {
+  SegmentRecords wanted;
+  for (const auto& numbered : records) {
+    if (numbered.second.chunks > 0 && numbered.second.last_sequence > options.durable_sequence)
+      wanted.push_back(numbered);
+  }
+  std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
+    return a.second.first_sequence < b.second.first_sequence;
+  });
+  SegmentQueue queue(wanted.size(), std::max(1u, options.threads), [&](size_t number) {
+    const auto& [id, record] = wanted[number];
+    return ReadSegment(env, identity, id, record, options.durable_sequence);
+  });
+  Merge merge(options);
+  for (size_t taken = 0; taken < wanted.size() || !merge.empty();) {
+    const bool reached =
+        taken < wanted.size() &&
+        (merge.empty() || wanted[taken].second.first_sequence <= merge.next_sequence());
+    if (reached) {
+      SILTFS_RETURN_IF_ERROR(merge.Enter(queue.Take()));
+      ++taken;
+    } else {
+      SILTFS_RETURN_IF_ERROR(merge.Advance());
+    }
+  }
+  return merge.Finish();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,42 @@
+// From the segments back to the index: the entries of all chunks that the index may not have, or,
+// where it holds nothing, of all there are.
+//
+// Of each block the head alone is read, which has the names: some bytes for each chunk. Several
+// segments are read at a time, ahead of the caller, and their blocks are passed on in the order of
+// their sequences, as they were put at first: where a chunk is stored twice the later place counts,
+// and a crash in between leaves an index that says up to which block it is whole.
+//
+// Thread-safety: any thread, nobody appending to the segments; `put` and `report` are called on the
+// caller's. Memory: 36 bytes for each chunk of the segments whose sequences overlap, as a handful
+// do, and of some that are read ahead. Errors: those of `put`. Damage is reported and passed over.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "fs/dedup/segment_recovery.h"
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+struct ReplayOptions {
+  // Blocks up to this sequence are left out.
+  uint64_t durable_sequence = 0;
+  // Of some blocks, with a sequence that is none's before them and not above any of them; in the
+  // end without entries, with the last block's sequence (ChunkIndex::Put).
+  std::function<Status(std::span<const IndexEntry>, uint64_t sequence)> put;
+  // Told of what could not be read, in a sentence.
+  ReportFinding report;
+  // Called for each segment that was read, whose blocks are all put; a failure ends the replay. May
+  // be empty.
+  std::function<Status(SegmentId)> segment_done = {};
+  unsigned threads = 4;  // that wait for the device, most of the time
+  // Passed on together, at least: what a call costs the index by itself is then nothing.
+  size_t batch_entries = 4096;
+};
+
+// Of the segments that have these records, and no others.
+Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecords& records,
+                    const ReplayOptions& options);
+
+}  // namespace siltfs

@@ -1,0 +1,235 @@
+#include "fs/repair/content_repair.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "chunker/chunk_namer.h"
+#include "fs/check/check_context.h"
+#include "fs/check/chunk_finder.h"
+#include "fs/check/index_check.h"
+#include "fs/check/node_finder.h"
+#include "fs/check/segment_check_run.h"
+#include "fs/meta/id_allocator.h"
+#include "fs/meta/inode_record.h"
+#include "fs/meta/recipe_builder.h"
+#include "fs/meta/recipe_reader.h"
+#include "fs/meta/schema.h"
+#include "fs/repair/metadata_edit.h"
+#include "fs/repair/node_writer.h"
+#include "fs/repair/overlay_repair.h"
+
+namespace siltfs {
+namespace {
+
+class ContentRepair {
+ public:
+  ContentRepair(RepairSession& session, const CheckOptions& options)
+      : session_(session), context_(session.env, options), edit_(*session.kv) {}
+
+  Result<std::vector<LostRange>> Run(std::vector<LostRange> found) {
+    for (const LostRange& range : found) found_[range.inode].push_back(range);
+    for (auto& [inode, ranges] : found_) std::sort(ranges.begin(), ranges.end());
+    SILTFS_RETURN_IF_ERROR(OpenStore());
+    for (const auto& [inode, ranges] : found_) SILTFS_RETURN_IF_ERROR(CollectNames(inode, ranges));
+    SILTFS_RETURN_IF_ERROR(FindReadable());
+    if (!unreadable_.empty() || node_damaged_) SILTFS_RETURN_IF_ERROR(ChangeFiles());
+    std::sort(lost_.begin(), lost_.end());
+    return std::move(lost_);
+  }
+
+ private:
+  Status OpenStore() {
+    context_.superblock = session_.superblock;
+    context_.segments = {session_.records.segments.begin(), session_.records.segments.end()};
+    context_.removed = session_.records.removed;
+    SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(context_));
+    finder_ = std::make_unique<ChunkFinder>(context_);
+    nodes_ = std::make_unique<NodeFinder>(context_, *finder_);
+    return Status::Ok();
+  }
+
+  // Nothing if there is no such file any more.
+  Result<std::optional<InodeRecord>> ReadInode(uint64_t inode) {
+    SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(inode)));
+    if (!value) return std::optional<InodeRecord>();
+    auto record = InodeRecord::Decode(*value);
+    if (!record.ok() || !record->IsRegular()) return std::optional<InodeRecord>();
+    return std::optional(std::move(record).value());
+  }
+
+  static bool IsFound(const std::vector<LostRange>& ranges, uint64_t offset, uint64_t length) {
+    auto range = std::upper_bound(
+        ranges.begin(), ranges.end(), offset,
+        [](uint64_t wanted, const LostRange& candidate) { return wanted < candidate.offset; });
+    if (range != ranges.end() && range->offset < offset + length) return true;
+    // Few overlap: one behind another.
+    return range != ranges.begin() && std::prev(range)->offset + std::prev(range)->length > offset;
+  }
+
+  Status ForEachExtent(
+      uint64_t inode,
+      const std::function<Status(const PlacedExtent&, const std::string& key)>& visit) {
+    const KeyRange range = RangeOf(Table::kOverlay, inode);
+    const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);
+    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+      const std::string key(iterator->key());
+      const auto parts = ParseNumberedKey(Table::kOverlay, key);
+      auto extent = OverlayExtent::Decode(iterator->value());
+      if (!parts || !extent.ok()) continue;
+      SILTFS_RETURN_IF_ERROR(visit({parts->number, std::move(extent).value()}, key));
+    }
+    return iterator->status();
+  }
+
+  // The chunks in question.
+  Status CollectNames(uint64_t inode, const std::vector<LostRange>& ranges) {
+    SILTFS_ASSIGN_OR_RETURN(const auto record, ReadInode(inode));
+    if (!record) return Status::Ok();
+    RecipeVisitor visitor;
+    visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
+      if (!entry.is_hole() && IsFound(ranges, offset, entry.length)) unreadable_.insert(entry.name);
+      return Status::Ok();
+    };
+    visitor.damaged = [this](const RecipeChild&, uint8_t, uint64_t, const Status& why) {
+      if (!IsDamage(why)) return why;
+      node_damaged_ = true;
+      why.IgnoreError("becomes a hole");
+      return Status::Ok();
+    };
+    SILTFS_RETURN_IF_ERROR(WalkRecipe(*nodes_, record->recipe, visitor));
+    return ForEachExtent(inode, [&](const PlacedExtent& placed, const std::string&) {
+      uint64_t offset = placed.offset;
+      for (const ChunkSlice& slice : placed.extent.slices) {
+        if (IsFound(ranges, offset, slice.length)) unreadable_.insert(slice.name);
+        offset += slice.length;
+      }
+      return Status::Ok();
+    });
+  }
+
+  // Takes those out that some segment has all the same.
+  Status FindReadable() {
+    if (unreadable_.empty()) return Status::Ok();
+    SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session_.superblock.uuid.bytes));
+    const TagKey tag_key(session_.superblock.tag_secret);
+    return ForEachBlock(
+        context_, *finder_, std::nullopt, [&](const BlockHead& head, uint32_t offset) -> Status {
+          const bool wanted = std::any_of(
+              head.records.begin(), head.records.end(),
+              [this](const ChunkRecord& chunk) { return unreadable_.contains(chunk.name); });
+          if (!wanted) return Status::Ok();
+          SILTFS_ASSIGN_OR_RETURN(const auto reader, finder_->Open(head.segment));
+          const auto block = reader->ReadBlock(offset);
+          if (!block.ok()) {
+            if (!IsDamage(block.status())) return block.status();
+            return Status::Ok();
+          }
+          for (size_t i = 0; i < head.records.size(); ++i) {
+            const ChunkRecord& chunk = head.records[i];
+            const ByteView bytes = (*block)->chunk(i);
+            if (!unreadable_.contains(chunk.name) || tag_key.TagOf(bytes) != chunk.tag) continue;
+            const ChunkName name =
+                chunk.salt == 0 ? namer.NameOf(bytes) : namer.SaltedNameOf(bytes, chunk.salt);
+            if (name == chunk.name) unreadable_.erase(chunk.name);
+          }
+          return Status::Ok();
+        });
+  }
+
+  // Claims ids as a mount does, and has the next mount recover what this one leaves.
+  Result<std::unique_ptr<NodeWriter>> BeginWriting() {
+    KvStore& kv = *session_.kv;
+    IdAllocator ids(session_.records.ids,
+                    [&kv](const std::vector<Mutation>& m) { return kv.Write(m); });
+    SILTFS_RETURN_IF_ERROR(ids.BeginMount());
+    NodeWriter::Options options;
+    options.store = session_.store;
+    options.superblock = session_.superblock;
+    options.first_segment = ids.first_segment();
+    options.segment_limit = ids.segment_limit();
+    options.first_sequence = ids.first_sequence();
+    options.last_commit = session_.records.last_commit;
+    return NodeWriter::Create(session_.env, std::move(options), *nodes_);
+  }
+
+  Status ChangeFiles() {
+    SILTFS_ASSIGN_OR_RETURN(const auto writer, BeginWriting());
+    for (const auto& [inode, ranges] : found_) {
+      SILTFS_ASSIGN_OR_RETURN(auto record, ReadInode(inode));
+      if (!record) continue;
+      SILTFS_RETURN_IF_ERROR(ChangeRecipe(*writer, inode, *record));
+      SILTFS_RETURN_IF_ERROR(ChangeOverlay(inode));
+    }
+    SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, writer->Finish());
+    for (const auto& [id, segment] : records) edit_.Put(SegmentKey(id), segment.Encode());
+    return edit_.Write();
+  }
+
+  Status ChangeRecipe(NodeWriter& writer, uint64_t inode, InodeRecord& record) {
+    RecipeBuilder builder(writer);
+    const size_t lost_before = lost_.size();
+    RecipeVisitor visitor;
+    visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
+      if (entry.is_hole() || !unreadable_.contains(entry.name)) return builder.Append(entry);
+      lost_.push_back({inode, offset, entry.length});
+      return builder.Append(RecipeEntry::Hole(entry.length));
+    };
+    visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, const Status& why) {
+      if (!IsDamage(why)) return why;
+      why.IgnoreError("becomes a hole");
+      lost_.push_back({inode, offset, node.covered_bytes});
+      return builder.Append(RecipeEntry::Hole(node.covered_bytes));
+    };
+    SILTFS_RETURN_IF_ERROR(WalkRecipe(*nodes_, record.recipe, visitor));
+    if (lost_.size() == lost_before) return Status::Ok();
+    SILTFS_ASSIGN_OR_RETURN(record.recipe, builder.Finish());
+    edit_.Put(InodeKey(inode), record.Encode());
+    return Status::Ok();
+  }
+
+  Status ChangeOverlay(uint64_t inode) {
+    const auto lost = [this](const ChunkSlice& slice) { return unreadable_.contains(slice.name); };
+    return ForEachExtent(inode, [&](const PlacedExtent& placed, const std::string& key) {
+      const std::vector<PlacedExtent> pieces = WithoutLost(placed, lost);
+      if (pieces.empty()) return Status::Ok();
+      edit_.Remove(key);
+      for (const PlacedExtent& piece : pieces) {
+        edit_.Put(OverlayKey(inode, piece.offset), piece.extent.Encode());
+        if (piece.extent.kind == OverlayExtent::Kind::kHole)
+          lost_.push_back({inode, piece.offset, piece.extent.length});
+      }
+      return Status::Ok();
+    });
+  }
+
+  RepairSession& session_;
+  CheckContext context_;
+  MetadataEdit edit_;
+  std::unique_ptr<ChunkFinder> finder_;
+  std::unique_ptr<NodeFinder> nodes_;
+  std::map<uint64_t, std::vector<LostRange>> found_;
+  std::set<ChunkName> unreadable_;
+  bool node_damaged_ = false;
+  std::vector<LostRange> lost_;
+};
+
+}  // namespace
+
+Result<std::vector<LostRange>> RepairContents(RepairSession& session,
+                                              const CheckOptions& check_options,
+                                              std::vector<LostRange> found) {
+  if (found.empty()) return std::vector<LostRange>();
+  CheckOptions quiet = check_options;
+  quiet.on_finding = nullptr;
+  quiet.on_progress = nullptr;
+  quiet.on_lost = nullptr;
+  return ContentRepair(session, quiet).Run(std::move(found));
+}
+
+}  // namespace siltfs

@@ -1,0 +1,41 @@
+#include "fs/repair/metadata_repair.h"
+
+#include "fs/repair/figure_repair.h"
+#include "fs/repair/link_repair.h"
+#include "fs/repair/metadata_edit.h"
+#include "fs/repair/name_repair.h"
+#include "fs/repair/record_repair.h"
+
+namespace siltfs {
+namespace {
+
+template <typename Step>
+Status Make(KvStore& kv, MetadataRepairResult& result, const Step& step) {
+  MetadataEdit edit(kv);
+  SILTFS_RETURN_IF_ERROR(step(edit));
+  SILTFS_RETURN_IF_ERROR(edit.Write());
+  result.changes += edit.changes();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOptions& options) {
+  MetadataRepairResult result;
+  if (options.all) {
+    SILTFS_RETURN_IF_ERROR(Make(kv, result, [&](MetadataEdit& edit) {
+      return RepairRecords(edit, {.now = options.now}, result.lost);
+    }));
+    SILTFS_RETURN_IF_ERROR(
+        Make(kv, result, [&](MetadataEdit& edit) { return RepairNames(edit, options.detached); }));
+  }
+  LinkRepairOptions links;
+  links.all = options.all;
+  links.now = options.now;
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t changes, RepairLinks(kv, links));
+  result.changes += changes;
+  SILTFS_RETURN_IF_ERROR(Make(kv, result, RepairFigures));
+  return result;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,62 @@
+// Puts recipe nodes where files are repaired whose recipes change: into new segments of their own,
+// sealed before anything refers to them. What is stored already is not stored again.
+//
+// Not thread-safe. Errors: Env's; kInvalidArgument where a segment is out of limits. Without Finish
+// what was written is of no use to anyone, and the next mount removes or collects it.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "chunker/chunk_namer.h"
+#include "fs/check/node_finder.h"
+#include "fs/dedup/segment_recovery.h"
+#include "fs/meta/segment_record.h"
+#include "store/segment/block.h"
+#include "store/segment/block_codec.h"
+#include "store/segment/segment_writer.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+class NodeWriter final : public NodeStore {
+ public:
+  struct Options {
+    std::string store;  // path
+    Superblock superblock;
+    SegmentId first_segment = 1;  // ids from here on have never been used
+    SegmentId segment_limit = 1;  // and none from here on
+    uint64_t first_sequence = 1;
+    uint64_t last_commit = 0;
+  };
+  // `finder` knows the nodes that are stored; both must outlive it.
+  static Result<std::unique_ptr<NodeWriter>> Create(Env& env, Options options, NodeFinder& finder);
+
+  Result<ChunkName> PutNode(ByteView node) override;
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
+
+  // Makes all that was put durable; the records of the segments it is in.
+  Result<SegmentRecords> Finish();
+
+ private:
+  NodeWriter(Env& env, Options options, NodeFinder& finder, ChunkNamer namer);
+
+  Status WriteBlock();
+  Status Seal();
+
+  Env& env_;
+  const Options options_;
+  NodeFinder& finder_;
+  ChunkNamer namer_;
+  const TagKey tag_key_;
+  const BlockCodec codec_;
+  BlockBuilder block_;
+  std::unique_ptr<SegmentWriter> segment_;  // null: none is open
+  SegmentId next_segment_;
+  uint64_t next_sequence_;
+  std::set<ChunkName> put_;
+  SegmentRecords records_;
+};
+
+}  // namespace siltfs

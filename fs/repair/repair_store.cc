@@ -1,0 +1,387 @@
+#include "fs/repair/repair_store.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "fs/check/path_finder.h"
+#include "fs/core/file_system.h"
+#include "fs/core/rebuild_index.h"
+#include "fs/core/store_layout.h"
+#include "fs/dedup/segment_replacement.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/repair/content_repair.h"
+#include "fs/repair/metadata_repair.h"
+#include "fs/repair/repair_session.h"
+#include "fs/repair/segment_repair_run.h"
+#include "fs/repair/superblock_repair.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+// Mending one thing may bring another to light; more often than that it does not help.
+constexpr int kMostRounds = 5;
+
+// A finding again in a later check: what was said about it may differ.
+using Place =
+    std::tuple<std::string, std::string, std::optional<uint64_t>, std::optional<uint64_t>>;
+
+Place PlaceOf(const Finding& finding) {
+  return {finding.code, finding.path, finding.offset, finding.inode};
+}
+
+// What a check has found.
+struct Found {
+  CheckReport report;
+  std::vector<Finding> findings;
+  std::vector<LostRange> lost;
+
+  bool Has(std::string_view code) const {
+    return std::any_of(findings.begin(), findings.end(),
+                       [code](const Finding& finding) { return finding.code == code; });
+  }
+  bool HasAnyOf(std::initializer_list<std::string_view> codes) const {
+    return std::any_of(codes.begin(), codes.end(),
+                       [this](std::string_view code) { return Has(code); });
+  }
+  bool HasAnyWith(std::string_view prefix) const {
+    return std::any_of(findings.begin(), findings.end(), [prefix](const Finding& finding) {
+      return finding.code.starts_with(prefix);
+    });
+  }
+};
+
+std::set<Place> PlacesOf(const Found& found) {
+  std::set<Place> places;
+  for (const Finding& finding : found.findings) places.insert(PlaceOf(finding));
+  return places;
+}
+
+SegmentFindings SegmentFindingsOf(const Found& found) {
+  SegmentFindings by_segment;
+  for (const Finding& finding : found.findings) {
+    const auto id =
+        ParseSegmentFileName(std::string_view(finding.path).substr(finding.path.rfind('/') + 1));
+    if (id) by_segment[*id].insert(finding.code);
+  }
+  return by_segment;
+}
+
+class Repair {
+ public:
+  Repair(Env& env, const RepairOptions& options)
+      : env_(env), options_(options), store_(options.check.store) {}
+
+  Result<RepairReport> Run();
+
+ private:
+  bool all() const { return options_.mode == RepairMode::kAll; }
+  Status Lock();
+  Result<Found> Check();
+  // Whether anything was changed.
+  Result<bool> Round(const Found& found);
+  Result<bool> RepairSuperblock(const Found& found);
+  Result<bool> RepairLock(const Found& found);
+  Result<bool> RepairInside(const Found& found);
+  Status OpenSession();
+  Status CloseSession();
+  Result<bool> RepairMetadataOf(const Found& found);
+  Result<bool> RepairContentsOf(const Found& found);
+  // As a mount and an unmount would do it. False where the store cannot be opened.
+  Result<bool> Recover();
+  Result<bool> RepairIndex();
+  Status NoteLost(std::vector<LostRange> lost);
+  void Note(const Found& found);
+  RepairReport Report(const Found& last);
+
+  Env& env_;
+  const RepairOptions& options_;
+  const std::string& store_;
+  std::unique_ptr<FileLock> lock_;
+  std::optional<RepairSession> session_;
+  RepairReport report_;
+  std::set<Place> known_;
+};
+
+Status Repair::Lock() {
+  const auto info = env_.GetFileInfo(LockPath(store_));
+  // Something else in its place is one of the findings.
+  if (info.ok() && info->type != FileType::kRegular) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(lock_, env_.LockFile(LockPath(store_)));
+  return Status::Ok();
+}
+
+Result<Found> Repair::Check() {
+  Found found;
+  CheckOptions options = options_.check;
+  options.on_finding = [&](const Finding& finding) {
+    if (found.findings.size() < kMostFindingsKept) found.findings.push_back(finding);
+    if (options_.check.on_finding && !known_.contains(PlaceOf(finding)))
+      options_.check.on_finding(finding);
+  };
+  options.on_lost = [&found](const LostRange& range) { found.lost.push_back(range); };
+  SILTFS_ASSIGN_OR_RETURN(found.report, CheckLockedStore(env_, options));
+  Note(found);
+  return found;
+}
+
+void Repair::Note(const Found& found) {
+  uint64_t fresh = 0;
+  for (const Finding& finding : found.findings) {
+    if (!known_.insert(PlaceOf(finding)).second) continue;
+    ++fresh;
+    if (report_.findings.size() < kMostFindingsKept) report_.findings.push_back({finding, false});
+  }
+  const bool first = report_.found == 0;
+  report_.found = first ? found.report.findings : report_.found + fresh;
+}
+
+Result<RepairReport> Repair::Run() {
+  // Before there is a lock, which would be made where there is no store.
+  bool any_copy = false;
+  for (int copy = 0; copy < 2; ++copy)
+    any_copy |= !ReadSuperblockCopy(env_, store_, copy).status().Is(StatusCode::kNotFound);
+  if (!any_copy) return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store_);
+  SILTFS_RETURN_IF_ERROR(Lock());
+  SILTFS_ASSIGN_OR_RETURN(Found found, Check());
+  std::set<Place> before;
+  for (int round = 0; round < kMostRounds && !found.findings.empty(); ++round) {
+    std::set<Place> places = PlacesOf(found);
+    if (places == before) break;  // it does not help
+    before = std::move(places);
+    SILTFS_ASSIGN_OR_RETURN(const bool changed, Round(found));
+    if (!changed) break;
+    SILTFS_ASSIGN_OR_RETURN(found, Check());
+  }
+  // What a crash left is no finding, and put right all the same.
+  if (found.findings.empty() && !found.report.clean_shutdown.value_or(true)) {
+    SILTFS_ASSIGN_OR_RETURN(const bool recovered, Recover());
+    if (recovered) {
+      SILTFS_ASSIGN_OR_RETURN(found, Check());
+    }
+  }
+  return Report(found);
+}
+
+RepairReport Repair::Report(const Found& last) {
+  const std::set<Place> left = PlacesOf(last);
+  for (RepairedFinding& finding : report_.findings)
+    finding.repaired = !left.contains(PlaceOf(finding.finding));
+  report_.checked = last.report;
+  report_.left = last.report.findings;
+  report_.found = std::max(report_.found, report_.left);
+  return std::move(report_);
+}
+
+Result<bool> Repair::Round(const Found& found) {
+  // What else was found was judged by a superblock that may be another store's.
+  if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
+  if (found.Has("superblock") || found.Has("metadata-lost")) return false;
+  SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
+  SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
+  changed |= lock;
+  // Without them nobody knows which segments there are.
+  if (found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"})) return changed;
+  SILTFS_ASSIGN_OR_RETURN(const bool inside, RepairInside(found));
+  return changed | inside;
+}
+
+Result<bool> Repair::RepairSuperblock(const Found& found) {
+  if (!found.Has("superblock-copy")) return false;
+  for (int copy = 0; copy < 2; ++copy) {
+    // A directory in the copy's place is in the way of the file.
+    const auto info = env_.GetFileInfo(SuperblockPath(store_, copy));
+    if (info.ok() && info->type == FileType::kDirectory)
+      SILTFS_RETURN_IF_ERROR(env_.RemoveDirectory(SuperblockPath(store_, copy)));
+  }
+  SILTFS_RETURN_IF_ERROR(RepairSuperblockCopies(env_, store_));
+  return true;
+}
+
+// An empty directory in the lock's place goes; what else lies there is somebody's.
+Result<bool> Repair::RepairLock(const Found& found) {
+  if (!found.Has("lock")) return false;
+  if (!env_.RemoveDirectory(LockPath(store_)).ok()) return false;
+  SILTFS_RETURN_IF_ERROR(Lock());
+  return true;
+}
+
+Status Repair::OpenSession() {
+  SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
+  session_.emplace(RepairSession{.env = env_,
+                                 .store = store_,
+                                 .all = all(),
+                                 .superblock = state.superblock,
+                                 .kv = nullptr,
+                                 .records = {}});
+  RocksDbOptions kv_options;
+  kv_options.path = MetadataPath(store_);
+  kv_options.ledger_path = LedgerPath(store_);
+  SILTFS_ASSIGN_OR_RETURN(session_->kv, OpenRocksDbStore(env_, kv_options));
+  SILTFS_ASSIGN_OR_RETURN(session_->records, ReadStoreRecords(*session_->kv));
+  std::vector<Mutation> changes;  // which recovery writes
+  const StoreIdentity identity{store_, state.superblock.uuid, session_->records.last_commit};
+  ResolveReplacements(env_, identity, session_->records.replacements, session_->records.segments,
+                      changes);
+  return Status::Ok();
+}
+
+Status Repair::CloseSession() {
+  const Status closed = session_->kv->CloseCleanly();
+  session_.reset();
+  return closed;
+}
+
+Result<bool> Repair::RepairInside(const Found& found) {
+  SegmentFindings segments = SegmentFindingsOf(found);
+  const bool no_segments = found.Has("segments-missing");
+  if (no_segments) SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env_, store_));
+  SILTFS_RETURN_IF_ERROR(OpenSession());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t rewritten, RepairSegments(*session_, segments));
+  SILTFS_ASSIGN_OR_RETURN(const bool metadata, RepairMetadataOf(found));
+  SILTFS_ASSIGN_OR_RETURN(const bool contents, RepairContentsOf(found));
+  uint64_t dropped = 0;
+  if (all()) {
+    SILTFS_ASSIGN_OR_RETURN(dropped, DropDamage(*session_, segments));
+  }
+  const bool replaced = !session_->records.replacements.empty();
+  SILTFS_RETURN_IF_ERROR(CloseSession());
+  // Opening and closing it has written these.
+  bool changed = rewritten > 0 || no_segments || metadata || contents || dropped > 0 || replaced ||
+                 found.HasAnyOf({"metadata-ledger", "metadata-log"});
+  const bool index = found.HasAnyWith("index-") || found.Has("not-indexed") || dropped > 0;
+  const bool unclean = !found.report.clean_shutdown.value_or(true);
+  if (contents || replaced || (index && unclean)) {
+    SILTFS_ASSIGN_OR_RETURN(const bool recovered, Recover());
+    changed |= recovered;
+  }
+  if (index) {
+    SILTFS_ASSIGN_OR_RETURN(const bool made, RepairIndex());
+    changed |= made;
+  }
+  return changed;
+}
+
+Result<bool> Repair::RepairMetadataOf(const Found& found) {
+  constexpr std::array<std::string_view, 25> kCodes = {"counter",
+                                                       "root",
+                                                       "inode-record",
+                                                       "inode-number",
+                                                       "inode-missing",
+                                                       "unreachable",
+                                                       "link-count",
+                                                       "orphan",
+                                                       "xattr-count",
+                                                       "name-record",
+                                                       "cookie-record",
+                                                       "name-without-cookie",
+                                                       "cookie-without-name",
+                                                       "dangling-name",
+                                                       "name-type",
+                                                       "entry-count",
+                                                       "next-cookie",
+                                                       "parent",
+                                                       "directory-cycle",
+                                                       "not-a-directory",
+                                                       "overlay-record",
+                                                       "overlay-overlap",
+                                                       "overlay-totals",
+                                                       "overlay-end",
+                                                       "not-a-file"};
+  const bool any = found.Has("metadata-key") ||
+                   std::any_of(kCodes.begin(), kCodes.end(),
+                               [&found](std::string_view code) { return found.Has(code); });
+  if (!any) return false;
+  MetadataRepairOptions options;
+  options.all = all();
+  options.now = env_.NowNanoseconds();
+  for (const Finding& finding : found.findings) {
+    if (finding.code == "directory-cycle" && finding.inode) options.detached.insert(*finding.inode);
+  }
+  SILTFS_ASSIGN_OR_RETURN(MetadataRepairResult result, RepairMetadata(*session_->kv, options));
+  std::vector<LostRange> lost;
+  for (const uint64_t inode : result.lost) lost.push_back({.inode = inode});
+  SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
+  return result.changes > 0;
+}
+
+Result<bool> Repair::RepairContentsOf(const Found& found) {
+  if (!all() || found.lost.empty()) return false;
+  SILTFS_ASSIGN_OR_RETURN(auto lost, RepairContents(*session_, options_.check, found.lost));
+  // What the inodes say of themselves follows from their recipes.
+  SILTFS_ASSIGN_OR_RETURN(const auto figures,
+                          RepairMetadata(*session_->kv, {.all = false, .now = 0, .detached = {}}));
+  const bool changed = !lost.empty() || figures.changes > 0;
+  SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
+  return changed;
+}
+
+Status Repair::NoteLost(std::vector<LostRange> lost) {
+  if (lost.empty()) return Status::Ok();
+  std::set<uint64_t> inodes;
+  for (const LostRange& range : lost) inodes.insert(range.inode);
+  const auto snapshot = session_->kv->Snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*snapshot, inodes));
+  for (const LostRange& range : lost) {
+    // Neighbours are told as one.
+    if (!report_.lost.empty()) {
+      LostRange& last = report_.lost.back().range;
+      if (last.inode == range.inode && last.offset + last.length == range.offset &&
+          range.length > 0) {
+        last.length += range.length;
+        continue;
+      }
+    }
+    const auto path = paths.find(range.inode);
+    report_.lost.push_back({path == paths.end() ? std::string() : path->second, range});
+  }
+  return Status::Ok();
+}
+
+Result<bool> Repair::Recover() {
+  lock_.reset();
+  FileSystemOptions open;
+  open.store = store_;
+  Status recovered = Status::Ok();
+  {
+    auto opened = FileSystem::Open(env_, open);
+    recovered = opened.ok() ? (*opened)->Close() : std::move(opened).status();
+  }
+  SILTFS_RETURN_IF_ERROR(Lock());
+  if (recovered.ok()) return true;
+  // What keeps it from being opened is found again; a device that fails ends the repair.
+  if (recovered.Is(StatusCode::kCorruption)) return false;
+  return recovered;
+}
+
+Result<bool> Repair::RepairIndex() {
+  IndexRebuildOptions options;
+  options.store = store_;
+  options.interrupted = options_.check.interrupted;
+  options.on_progress = [this](uint64_t done, uint64_t total) {
+    if (options_.check.on_progress)
+      options_.check.on_progress({.phase = "index", .done = done, .total = total});
+  };
+  const auto rebuilt = RebuildLockedIndex(env_, options);
+  if (rebuilt.ok()) return true;
+  // What keeps it from being made is found again.
+  if (rebuilt.status().Is(StatusCode::kCorruption) ||
+      rebuilt.status().Is(StatusCode::kInvalidArgument)) {
+    return false;
+  }
+  return rebuilt.status();
+}
+
+}  // namespace
+
+Result<RepairReport> RepairStore(Env& env, const RepairOptions& options) {
+  return Repair(env, options).Run();
+}
+
+}  // namespace siltfs

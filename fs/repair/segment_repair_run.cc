@@ -1,0 +1,184 @@
+#include "fs/repair/segment_repair_run.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "chunker/chunk_namer.h"
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/schema.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_repair.h"
+#include "store/segment/segment_rewrite.h"
+
+namespace siltfs {
+namespace {
+
+bool HasAny(const std::set<std::string>& codes, std::initializer_list<std::string_view> wanted) {
+  return std::any_of(wanted.begin(), wanted.end(),
+                     [&codes](std::string_view code) { return codes.contains(std::string(code)); });
+}
+
+// A chunk of one byte, zero, that stands for chunks that are lost.
+Result<ChunkRecord> MakeFiller(const Superblock& superblock) {
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(superblock.uuid.bytes));
+  constexpr std::array<uint8_t, 1> kByte = {0};
+  ChunkRecord filler;
+  filler.name = namer.NameOf(kByte);
+  filler.tag = TagKey(superblock.tag_secret).TagOf(kByte);
+  filler.length = 1;
+  return filler;
+}
+
+class SegmentRun {
+ public:
+  SegmentRun(RepairSession& session, std::optional<ChunkRecord> filler)
+      : session_(session), filler_(std::move(filler)) {}
+
+  // Whether anything was changed.
+  Result<bool> Repair(SegmentId id, const std::set<std::string>& codes) {
+    SILTFS_ASSIGN_OR_RETURN(const auto footer, WholeFooter(id, codes));
+    if (footer) return SetRecord(id, *footer);
+    const SegmentRepairOptions options = OptionsFor(id);
+    auto prepared =
+        PrepareSegmentRepair(session_.env, session_.store, session_.Identity(id), options);
+    if (prepared.ok()) {
+      SILTFS_RETURN_IF_ERROR(Install(id, prepared->trailer));
+      return true;
+    }
+    const Status& failure = prepared.status();
+    const bool gone = failure.Is(StatusCode::kNotFound);
+    if (!gone && !failure.Is(StatusCode::kCorruption)) return failure;
+    if (!filler_) return false;
+    return Forget(id);
+  }
+
+ private:
+  // Where the record alone may be wrong: what the footer says.
+  Result<std::optional<SegmentTrailer>> WholeFooter(SegmentId id,
+                                                    const std::set<std::string>& codes) {
+    std::optional<SegmentTrailer> none;
+    const bool of_file = HasAny(codes, {"segment-header", "segment-footer", "segment-truncated",
+                                        "block-head", "block-payload", "chunk-name"});
+    if (of_file) return none;
+    const BlockCodec codec;
+    auto reader = SegmentReader::Open(session_.env, session_.store, session_.Identity(id), codec);
+    if (!reader.ok()) return none;
+    const auto header = (*reader)->ReadHeader();
+    const auto footer = (*reader)->ReadFooter();
+    const bool whole = header.ok() && footer.ok() && header->kind == footer->trailer.kind;
+    return whole ? std::optional(footer->trailer) : none;
+  }
+
+  SegmentRepairOptions OptionsFor(SegmentId id) const {
+    SegmentRepairOptions options;
+    options.filler = filler_;
+    const SegmentRecord* record = session_.RecordOf(id);
+    if (record == nullptr) return options;
+    options.kind = static_cast<SegmentKind>(record->kind);
+    options.chunks = static_cast<uint32_t>(std::min<uint64_t>(record->chunks, kMaxSegmentChunks));
+    if (record->sealed) {
+      options.sealed_length = record->length;
+    } else {
+      options.committed_length = record->length;
+    }
+    return options;
+  }
+
+  SegmentRecord RecordFor(SegmentId id, const SegmentTrailer& trailer) const {
+    SegmentRecord record = SealedRecord(trailer);
+    const SegmentRecord* before = session_.RecordOf(id);
+    record.settled = before != nullptr && before->settled;
+    return record;
+  }
+
+  Result<bool> SetRecord(SegmentId id, const SegmentTrailer& trailer) {
+    const SegmentRecord record = RecordFor(id, trailer);
+    const SegmentRecord* before = session_.RecordOf(id);
+    if (before != nullptr && *before == record) return false;
+    SILTFS_RETURN_IF_ERROR(session_.kv->Write({{SegmentKey(id), record.Encode()}}));
+    Remember(id, record);
+    return true;
+  }
+
+  Status Install(SegmentId id, const SegmentTrailer& trailer) {
+    const SegmentRecord record = RecordFor(id, trailer);
+    const SegmentRecord* before = session_.RecordOf(id);
+    const bool announce = before != nullptr && *before != record;
+    if (announce)
+      SILTFS_RETURN_IF_ERROR(session_.kv->Write({{ReplacementKey(id), record.Encode()}}));
+    SILTFS_RETURN_IF_ERROR(InstallRewrite(session_.env, session_.store, id));
+    if (before != nullptr && !announce) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(session_.kv->Write(
+        {{SegmentKey(id), record.Encode()}, {ReplacementKey(id), std::nullopt}}));
+    Remember(id, record);
+    return Status::Ok();
+  }
+
+  // As garbage collection does it: metadata first, the file afterwards.
+  Result<bool> Forget(SegmentId id) {
+    if (session_.RecordOf(id) == nullptr) return false;
+    SILTFS_RETURN_IF_ERROR(session_.kv->Write({{SegmentKey(id), std::nullopt},
+                                               {ReplacementKey(id), std::nullopt},
+                                               {RemovedSegmentKey(id), std::string()}}));
+    std::erase_if(session_.records.segments,
+                  [id](const auto& numbered) { return numbered.first == id; });
+    const Status removed = RemoveSegment(session_.env, session_.store, id);
+    if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+    SILTFS_RETURN_IF_ERROR(session_.kv->Write({{RemovedSegmentKey(id), std::nullopt}}));
+    return true;
+  }
+
+  void Remember(SegmentId id, const SegmentRecord& record) {
+    SegmentRecords& records = session_.records.segments;
+    const auto place = std::lower_bound(
+        records.begin(), records.end(), id,
+        [](const auto& numbered, SegmentId wanted) { return numbered.first < wanted; });
+    if (place != records.end() && place->first == id) {
+      place->second = record;
+    } else {
+      records.insert(place, {id, record});
+    }
+  }
+
+  RepairSession& session_;
+  const std::optional<ChunkRecord> filler_;
+};
+
+Result<uint64_t> RunAll(RepairSession& session, const SegmentFindings& findings,
+                        const std::optional<ChunkRecord>& filler,
+                        std::initializer_list<std::string_view> codes,
+                        const std::function<void(SegmentId)>& repaired) {
+  SegmentRun run(session, filler);
+  uint64_t changed = 0;
+  for (const auto& [id, found] : findings) {
+    if (!HasAny(found, codes)) continue;
+    SILTFS_ASSIGN_OR_RETURN(const bool done, run.Repair(id, found));
+    if (!done) continue;
+    repaired(id);
+    ++changed;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings) {
+  return RunAll(session, findings, std::nullopt,
+                {"segment-header", "segment-footer", "segment-record", "segment-unknown",
+                 "segment-truncated", "segment-kind"},
+                [&findings](SegmentId id) { findings[id].erase("segment-truncated"); });
+}
+
+Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings) {
+  SILTFS_ASSIGN_OR_RETURN(const ChunkRecord filler, MakeFiller(session.superblock));
+  return RunAll(session, findings, filler,
+                {"segment-missing", "segment-truncated", "block-head", "block-payload"},
+                [](SegmentId) {});
+}
+
+}  // namespace siltfs

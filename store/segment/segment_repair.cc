@@ -1,0 +1,212 @@
+#include "store/segment/segment_repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "store/base/checksum.h"
+#include "store/env/files.h"
+#include "store/segment/block_io.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_rewrite.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kCopyBytes = 256u << 10;
+
+class SegmentRepair {
+ public:
+  SegmentRepair(Env& env, const std::string& store, const SegmentIdentity& identity,
+                const SegmentRepairOptions& options)
+      : env_(env), store_(store), identity_(identity), options_(options) {}
+
+  Result<PreparedSegmentRepair> Run();
+
+ private:
+  bool drops_damage() const { return options_.filler.has_value(); }
+  void ReadEnds();
+  // How far blocks may go, as far as anything tells.
+  ScanOptions Extent() const;
+  Status CreateNew();
+  Status CopyBlocks();
+  Status OnBlock(const BlockHead& head, uint32_t offset);
+  Status CopyBytes(uint64_t from, uint64_t end);
+  // Replaces what is missing before this ordinal.
+  Status Fill(uint32_t end_ordinal, uint64_t below_sequence);
+  Status WriteFiller(uint32_t chunks);
+  Status Finish();
+
+  Env& env_;
+  const std::string& store_;
+  const SegmentIdentity identity_;
+  const SegmentRepairOptions& options_;
+  const BlockCodec codec_;
+
+  std::unique_ptr<SegmentReader> old_;
+  uint64_t size_ = 0;
+  std::optional<SegmentHeader> header_;
+  std::optional<SegmentTrailer> trailer_;
+
+  std::unique_ptr<File> file_;
+  uint64_t copied_ = kSegmentHeaderSize;  // of the old file
+  uint64_t end_ = kSegmentHeaderSize;     // of the new one
+  SegmentFooter footer_;
+  uint32_t next_ordinal_ = 0;
+  uint64_t last_sequence_ = 0;
+  uint64_t last_commit_ = 0;
+  uint32_t lost_ = 0;
+};
+
+void SegmentRepair::ReadEnds() {
+  auto header = old_->ReadHeader();
+  if (header.ok()) header_ = *header;
+  auto trailer = old_->ReadTrailer();
+  if (trailer.ok()) trailer_ = *trailer;
+}
+
+ScanOptions SegmentRepair::Extent() const {
+  ScanOptions scan;
+  scan.verify_payloads = drops_damage();
+  scan.on_damage = [](uint64_t, uint64_t, const Status& cause) {
+    cause.IgnoreError("what is missing is seen from the ordinals");
+    return Status::Ok();
+  };
+  if (trailer_) {
+    scan.committed_length = scan.end = trailer_->data_end;
+  } else if (options_.sealed_length > 0) {
+    // The footer has a block at least.
+    const uint64_t footer =
+        kSegmentTrailerSize + kFooterBlockSize + uint64_t{options_.chunks} * kFooterChunkSize;
+    const uint64_t data_end =
+        options_.sealed_length - std::min<uint64_t>(options_.sealed_length, footer);
+    scan.committed_length = scan.end = std::min(size_, data_end);
+  } else {
+    scan.committed_length = std::min(size_, options_.committed_length);
+  }
+  return scan;
+}
+
+Status SegmentRepair::CreateNew() {
+  SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left by a crash
+  SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(TemporarySegmentPath(store_, identity_.id),
+                                               {.mode = OpenMode::kCreate}));
+  return Status::Ok();
+}
+
+Status SegmentRepair::CopyBytes(uint64_t from, uint64_t end) {
+  Bytes buffer;
+  for (; from < end; from += buffer.size()) {
+    buffer.resize(std::min<uint64_t>(kCopyBytes, end - from));
+    SILTFS_RETURN_IF_ERROR(ReadExactly(old_->file(), from, buffer));
+    SILTFS_RETURN_IF_ERROR(file_->Write(end_, buffer));
+    end_ += buffer.size();
+  }
+  return Status::Ok();
+}
+
+Status SegmentRepair::WriteFiller(uint32_t chunks) {
+  const Bytes payload(chunks);
+  BlockHead head;
+  head.codec = BlockCodecId::kNone;
+  head.first_ordinal = next_ordinal_;
+  head.payload_bytes = head.plain_bytes = chunks;
+  head.segment = identity_.id;
+  head.sequence = ++last_sequence_;
+  head.last_commit = last_commit_;
+  head.payload_checksum = Checksum(payload);
+  head.records.assign(chunks, *options_.filler);
+  if (end_ >= kMaxSegmentTargetSize)
+    return Status(StatusCode::kFileTooLarge, "the segment has no room for what stands for damage");
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeBlockHead(head, identity_))));
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_ + head.head_bytes(), payload));
+  const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
+  end_ += head.total_bytes();
+  footer_.Add(place, head.records, head.sequence, end_);
+  next_ordinal_ = head.end_ordinal();
+  return Status::Ok();
+}
+
+Status SegmentRepair::Fill(uint32_t end_ordinal, uint64_t below_sequence) {
+  while (next_ordinal_ < end_ordinal) {
+    // As many blocks at least were there, each with a sequence of its own.
+    if (last_sequence_ + 1 >= below_sequence) {
+      return Status(StatusCode::kCorruption, "there is no sequence left for what is missing")
+          .At(old_->path(), copied_);
+    }
+    SILTFS_RETURN_IF_ERROR(WriteFiller(std::min(end_ordinal - next_ordinal_, kMaxBlockChunks)));
+  }
+  return Status::Ok();
+}
+
+Status SegmentRepair::OnBlock(const BlockHead& head, uint32_t offset) {
+  lost_ += head.first_ordinal - next_ordinal_;
+  if (drops_damage()) {
+    SILTFS_RETURN_IF_ERROR(Fill(head.first_ordinal, head.sequence));
+  } else {
+    SILTFS_RETURN_IF_ERROR(CopyBytes(copied_, offset));  // damage, as it is
+  }
+  const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
+  copied_ = uint64_t{offset} + head.total_bytes();
+  SILTFS_RETURN_IF_ERROR(CopyBytes(offset, copied_));
+  if (!header_) header_ = SegmentHeader{options_.kind, identity_, head.last_commit};
+  footer_.Add(place, head.records, head.sequence, end_);
+  next_ordinal_ = head.end_ordinal();
+  last_sequence_ = head.sequence;
+  last_commit_ = head.last_commit;
+  return Status::Ok();
+}
+
+Status SegmentRepair::CopyBlocks() {
+  auto scanned =
+      ScanBlocks(old_->file(), identity_, Extent(),
+                 [this](const BlockHead& head, uint32_t offset) { return OnBlock(head, offset); });
+  if (!scanned.ok()) return std::move(scanned).status();
+  if (scanned->blocks == 0)
+    return Status(StatusCode::kCorruption, "no block of the segment is whole").At(old_->path());
+  const uint32_t chunks = trailer_ ? trailer_->chunk_count : options_.chunks;
+  if (next_ordinal_ >= chunks) return Status::Ok();
+  lost_ += chunks - next_ordinal_;
+  if (drops_damage()) return Fill(chunks, UINT64_MAX);
+  return Status(StatusCode::kCorruption,
+                fmt::format("the last {} chunks of the segment are lost", chunks - next_ordinal_))
+      .At(old_->path());
+}
+
+Status SegmentRepair::Finish() {
+  footer_.trailer.kind = header_->kind;
+  SILTFS_RETURN_IF_ERROR(file_->Write(0, AsBytes(EncodeSegmentHeader(*header_))));
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeSegmentFooter(footer_, identity_))));
+  SILTFS_RETURN_IF_ERROR(ForGood(file_->Sync()));
+  return file_->Close();
+}
+
+Result<PreparedSegmentRepair> SegmentRepair::Run() {
+  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(size_, old_->file().Size());
+  ReadEnds();
+  SILTFS_RETURN_IF_ERROR(CreateNew());
+  SILTFS_RETURN_IF_ERROR(CopyBlocks());
+  SILTFS_RETURN_IF_ERROR(Finish());
+  return PreparedSegmentRepair{footer_.trailer, lost_};
+}
+
+}  // namespace
+
+Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& store,
+                                                   const SegmentIdentity& identity,
+                                                   const SegmentRepairOptions& options) {
+  auto prepared = SegmentRepair(env, store, identity, options).Run();
+  if (!prepared.ok()) {
+    DiscardRewrite(env, store, identity.id)
+        .IgnoreError("nobody needs the file, and the first failure counts");
+  }
+  return prepared;
+}
+
+}  // namespace siltfs

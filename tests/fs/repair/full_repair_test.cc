@@ -1,0 +1,486 @@
+// What `fsck -y` does where something is lost, or is to be chosen.
+#include <algorithm>
+#include <filesystem>
+
+#include "fs/core/store_layout.h"
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/directory_entry.h"
+#include "fs/meta/overlay_extent.h"
+#include "fs/meta/schema.h"
+#include "fs/meta/segment_record.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_scan.h"
+#include "store/segment/segment_writer.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/core/directory_tree.h"
+#include "tests/fs/repair/repaired_store.h"
+
+namespace siltfs::testing {
+namespace {
+
+NameEntry NameOf(CheckedStore& store, InodeNumber directory, const std::string& name) {
+  NameEntry entry;
+  store.EditMetadata([&](KvStore& kv) {
+    auto value = kv.Get(DirectoryEntryKey(directory, name));
+    REQUIRE_OK(value);
+    REQUIRE(*value);
+    auto decoded = NameEntry::Decode(**value);
+    REQUIRE_OK(decoded);
+    entry = *decoded;
+  });
+  return entry;
+}
+
+void PutName(CheckedStore& store, InodeNumber directory, const std::string& name,
+             const NameEntry& entry) {
+  store.Put(DirectoryEntryKey(directory, name), entry.Encode());
+  store.Put(DirectoryCookieKey(directory, entry.cookie),
+            CookieEntry{entry.inode, entry.type, name}.Encode());
+}
+
+void RemoveName(CheckedStore& store, InodeNumber directory, const std::string& name) {
+  const NameEntry entry = NameOf(store, directory, name);
+  store.Remove(DirectoryEntryKey(directory, name));
+  store.Remove(DirectoryCookieKey(directory, entry.cookie));
+  store.EditInode(directory, [&entry](InodeRecord& record) {
+    --record.entries;
+    if (entry.type == 0040000) --record.links;
+  });
+}
+
+Bytes ReadPath(CheckedStore& store, const std::string& path) {
+  FileSystem& fs = store.fixture().Open(/*read_only=*/true);
+  const auto inode = Resolve(fs, path);
+  INFO(path);
+  REQUIRE_OK(inode);
+  auto content = ReadFile(fs, *inode);
+  REQUIRE_OK(content);
+  store.fixture().Close();
+  return std::move(content).value();
+}
+
+bool HasPath(CheckedStore& store, const std::string& path) {
+  FileSystem& fs = store.fixture().Open(/*read_only=*/true);
+  const bool there = Resolve(fs, path).ok();
+  store.fixture().Close();
+  return there;
+}
+
+// What was there, but for the ranges that are lost, which are zeros.
+void RequireOnlyLost(const RepairReport& report, const std::string& path, const Bytes& before,
+                     const Bytes& after) {
+  Bytes expected = before;
+  for (const LostContent& lost : report.lost) {
+    if (lost.path != path) continue;
+    REQUIRE(lost.range.offset + lost.range.length <= expected.size());
+    std::fill_n(expected.begin() + static_cast<ptrdiff_t>(lost.range.offset), lost.range.length,
+                uint8_t{0});
+  }
+  const bool same = after == expected;
+  REQUIRE(same);
+}
+
+uint64_t LostOf(const RepairReport& report, const std::string& path) {
+  uint64_t lost = 0;
+  for (const LostContent& content : report.lost) {
+    if (content.path == path) lost += content.range.length;
+  }
+  return lost;
+}
+
+struct Block {
+  uint32_t offset = 0;
+  BlockHead head;
+};
+
+std::vector<Block> BlocksOf(CheckedStore& store, SegmentId id) {
+  auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  auto file = store.fixture().env().OpenFile(SegmentPath(store.path(), id), {});
+  REQUIRE_OK(file);
+  std::vector<Block> blocks;
+  REQUIRE_OK(ScanBlocks(**file, {state->superblock.uuid, id}, {},
+                        [&blocks](const BlockHead& head, uint32_t offset) {
+                          blocks.push_back({offset, head});
+                          return Status::Ok();
+                        }));
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("names and their cookies are completed from each other") {
+  CheckedStore store;
+  store.FillAndClose();
+  const NameEntry link = NameOf(store, store.directory, "link");
+  SECTION("a name without its cookie") {
+    store.Remove(DirectoryCookieKey(store.directory, link.cookie));
+    RequireRepaired(store, RepairMode::kAll, {"name-without-cookie"});
+  }
+  SECTION("a name whose cookie is another's") {
+    const NameEntry empty = NameOf(store, store.directory, "empty");
+    store.Put(DirectoryEntryKey(store.directory, "link"),
+              NameEntry{link.inode, link.type, empty.cookie}.Encode());
+    RequireRepaired(store, RepairMode::kAll, {"name-without-cookie", "cookie-without-name"});
+  }
+  SECTION("a cookie that leads to another inode") {
+    store.Put(DirectoryCookieKey(store.directory, link.cookie),
+              CookieEntry{store.small, link.type, "link"}.Encode());
+    RequireRepaired(store, RepairMode::kAll, {"name-without-cookie"});
+  }
+  SECTION("a cookie without its name") {
+    store.Remove(DirectoryEntryKey(store.directory, "link"));
+    RequireRepaired(store, RepairMode::kAll, {"cookie-without-name", "link-count", "entry-count"});
+  }
+  SECTION("a name that is malformed") {
+    store.Put(DirectoryEntryKey(store.directory, "link"), "short");
+    RequireRepaired(store, RepairMode::kAll, {"name-record", "cookie-without-name", "link-count"});
+  }
+  SECTION("a cookie that is malformed") {
+    store.Put(DirectoryCookieKey(store.directory, link.cookie), "short");
+    RequireRepaired(store, RepairMode::kAll, {"cookie-record", "name-without-cookie"});
+  }
+  CHECK(HasPath(store, "directory/link"));
+  CHECK(HasPath(store, "directory/empty"));
+}
+
+TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+found") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Bytes content = ReadPath(store, "linked");
+  const NameEntry link = NameOf(store, store.directory, "link");
+  const std::string number = std::to_string(store.linked);
+  SECTION("a name of an inode that is missing") {
+    PutName(store, store.directory, "link", {1000, link.type, link.cookie});
+    store.EditInode(store.linked, [](InodeRecord& record) { record.links = 1; });
+    RequireRepaired(store, RepairMode::kAll, {"dangling-name"});
+    CHECK_FALSE(HasPath(store, "directory/link"));
+    CHECK(ReadPath(store, "linked") == content);
+  }
+  SECTION("a name that cannot be one") {
+    store.Remove(DirectoryEntryKey(store.directory, "link"));
+    PutName(store, store.directory, "li/nk", link);
+    RequireRepaired(store, RepairMode::kAll, {"name-record"});
+    CHECK(ReadPath(store, "linked") == content);
+  }
+  SECTION("a file without a name") {
+    RemoveName(store, store.directory, "link");
+    RemoveName(store, kRootInode, "linked");
+    RequireRepaired(store, RepairMode::kAll, {"unreachable"});
+    CHECK(ReadPath(store, "lost+found/#" + number) == content);
+    FileSystem& fs = store.fixture().Open();
+    const auto directory = fs.Lookup(kRootInode, "lost+found");
+    REQUIRE_OK(directory);
+    CHECK(directory->mode == 0040700);
+    fs.Forget(directory->inode, 1);
+    store.fixture().Close();
+  }
+  SECTION("one more, when there is such a directory") {
+    RemoveName(store, store.directory, "link");
+    RemoveName(store, kRootInode, "linked");
+    RequireRepaired(store, RepairMode::kAll, {"unreachable"});
+    RemoveName(store, kRootInode, "small");
+    RequireRepaired(store, RepairMode::kAll, {"unreachable"});
+    CHECK(HasPath(store, "lost+found/#" + number));
+    CHECK(HasPath(store, "lost+found/#" + std::to_string(store.small)));
+  }
+  SECTION("a file of that name is in the way") {
+    store.fixture().Open();
+    WriteFile(store.fs(), "lost+found", RandomBytes(1, 10));
+    store.fixture().Close();
+    RemoveName(store, kRootInode, "small");
+    RequireRepaired(store, RepairMode::kAll, {"unreachable"});
+    CHECK(HasPath(store, "lost+found.1/#" + std::to_string(store.small)));
+  }
+  SECTION("a directory without a name, with what is in it") {
+    RemoveName(store, store.directory, "inner");
+    RequireRepaired(store, RepairMode::kAll, {"unreachable"});
+    CHECK(HasPath(store, "lost+found/#" + std::to_string(store.inner) + "/symlink"));
+  }
+  SECTION("not with a safe repair") {
+    RemoveName(store, kRootInode, "small");
+    const RepairReport report = Repair(store, RepairMode::kSafe);
+    CHECK(report.left == 1);
+    CHECK_FALSE(HasPath(store, "lost+found"));
+  }
+}
+
+TEST_CASE("inodes that cannot be read go, but directories are made anew around their names") {
+  CheckedStore store;
+  store.FillAndClose();
+  SECTION("a file") {
+    store.Put(InodeKey(store.small), "short");
+    const RepairReport report = RequireRepaired(store, RepairMode::kAll, {"inode-record"});
+    REQUIRE(report.lost.size() == 1);
+    CHECK(report.lost[0].range.inode == store.small);
+    CHECK(report.lost[0].range.length == 0);
+    CHECK_FALSE(HasPath(store, "small"));
+  }
+  SECTION("a directory") {
+    store.Put(InodeKey(store.directory), "short");
+    RequireRepaired(store, RepairMode::kAll, {"inode-record"});
+    CHECK(HasPath(store, "directory/inner/symlink"));
+    CHECK(HasPath(store, "directory/link"));
+  }
+  SECTION("a directory that is missing") {
+    store.Remove(InodeKey(store.directory));
+    const RepairReport report = Repair(store, RepairMode::kAll);
+    INFO(Describe(report));
+    CHECK(report.left == 0);
+    RequireCodes(store.Check(true), {});
+    CHECK(HasPath(store, "directory/inner/symlink"));
+  }
+  SECTION("the root") {
+    store.Remove(InodeKey(kRootInode));
+    RequireRepaired(store, RepairMode::kAll, {"root", "inode-missing", "counter"});
+    CHECK(HasPath(store, "directory/inner/symlink"));
+    CHECK(HasPath(store, "small"));
+  }
+  SECTION("what is left of an inode") {
+    store.Put(XattrKey(1000, "user.x"), "");
+    store.Put(OrphanKey(1001), "");
+    RequireRepaired(store, RepairMode::kAll, {"inode-missing"});
+  }
+  SECTION("keys of no table") {
+    store.Put("zebra", "");
+    store.Put("cc", "");
+    RequireRepaired(store, RepairMode::kAll, {"metadata-key"});
+  }
+  SECTION("names in what is no directory") {
+    PutName(store, store.small, "name", {store.linked, 0100000, 3});
+    store.EditInode(store.linked, [](InodeRecord& record) { ++record.links; });
+    RequireRepaired(store, RepairMode::kAll, {"not-a-directory"});
+    CHECK(HasPath(store, "small"));
+  }
+}
+
+TEST_CASE("directories that lie in themselves come to lost+found") {
+  CheckedStore store;
+  store.FillAndClose();
+  const NameEntry entry = NameOf(store, kRootInode, "directory");
+  RemoveName(store, kRootInode, "directory");
+  NameEntry moved = entry;
+  store.EditInode(store.inner, [&moved](InodeRecord& record) {
+    moved.cookie = record.next_cookie++;
+    ++record.entries;
+    ++record.links;
+  });
+  PutName(store, store.inner, "directory", moved);
+  store.EditInode(store.directory, [&store](InodeRecord& record) { record.parent = store.inner; });
+  RequireRepaired(store, RepairMode::kAll, {"directory-cycle"});
+  CHECK(HasPath(store, "lost+found/#" + std::to_string(store.inner) + "/directory/link"));
+}
+
+TEST_CASE("a directory with two names keeps the one that it knows") {
+  CheckedStore store;
+  store.FillAndClose();
+  const NameEntry inner = NameOf(store, store.directory, "inner");
+  uint64_t cookie = 0;
+  store.EditInode(kRootInode, [&cookie](InodeRecord& record) {
+    cookie = record.next_cookie++;
+    ++record.entries;
+    ++record.links;
+  });
+  PutName(store, kRootInode, "inner too", {inner.inode, inner.type, cookie});
+  RequireRepaired(store, RepairMode::kAll, {"link-count"});
+  CHECK(HasPath(store, "directory/inner/symlink"));
+  CHECK_FALSE(HasPath(store, "inner too"));
+}
+
+TEST_CASE("overlays are cut to what they may be") {
+  CheckedStore store;
+  store.FillAndClose();
+  const auto claim = [&store](uint64_t bytes) {
+    store.EditInode(store.small, [bytes](InodeRecord& record) {
+      record.has_overlay = true;
+      record.overlay_bytes = bytes;
+    });
+  };
+  const auto plain = [&store](uint64_t offset, char letter) {
+    OverlayExtent extent;
+    extent.kind = OverlayExtent::Kind::kPlain;
+    extent.plain = std::string(60, letter);
+    extent.length = 60;
+    store.Put(OverlayKey(store.small, offset), extent.Encode());
+  };
+  SECTION("one that overlaps") {
+    plain(0, 'a');
+    plain(30, 'b');
+    claim(120);
+    RequireRepaired(store, RepairMode::kAll, {"overlay-overlap"});
+    const Bytes content = ReadPath(store, "small");
+    CHECK(content[59] == 'a');
+    CHECK(content[60] == 'b');
+    CHECK(content[89] == 'b');
+  }
+  SECTION("one that reaches beyond the file's end") {
+    plain(70, 'a');
+    claim(60);
+    RequireRepaired(store, RepairMode::kAll, {"overlay-end"});
+    CHECK(ReadPath(store, "small").size() == 100);
+    CHECK(ReadPath(store, "small")[99] == 'a');
+  }
+  SECTION("one that is malformed") {
+    store.Put(OverlayKey(store.small, 0), "?");
+    RequireRepaired(store, RepairMode::kAll, {"overlay-record"});
+  }
+  SECTION("one of a directory") {
+    OverlayExtent extent;
+    extent.kind = OverlayExtent::Kind::kHole;
+    extent.length = 60;
+    store.Put(OverlayKey(store.inner, 0), extent.Encode());
+    RequireRepaired(store, RepairMode::kAll, {"not-a-file"});
+  }
+  SECTION("one with a chunk that is nowhere, beside others") {
+    OverlayExtent extent;
+    extent.kind = OverlayExtent::Kind::kChunks;
+    extent.slices = {{.name = ChunkName{}, .chunk_length = 60, .skip = 0, .length = 40}};
+    extent.length = 40;
+    store.Put(OverlayKey(store.small, 10), extent.Encode());
+    const Bytes before = ReadPath(store, "small");
+    store.EditInode(store.small, [](InodeRecord& record) {
+      record.has_overlay = true;
+      record.overlay_bytes = 40;
+      record.overlay_chunks = 1;
+    });
+    const RepairReport report =
+        RequireRepaired(store, RepairMode::kAll, {"chunk-missing", "counter"});
+    CHECK(LostOf(report, "/small") == 40);
+    RequireOnlyLost(report, "/small", before, ReadPath(store, "small"));
+  }
+}
+
+TEST_CASE("files keep what can be read, and what cannot becomes holes that are told") {
+  CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
+  store.FillAndClose();
+  const Bytes large = ReadPath(store, "large");
+  const Bytes small = ReadPath(store, "small");
+  const std::string path = SegmentPath(store.path(), 1);
+  const Block block = BlocksOf(store, 1)[1];
+  SECTION("a block's payload") {
+    store.Flip(path, block.offset + block.head.head_bytes() + 100);
+    const RepairReport report =
+        RequireRepaired(store, RepairMode::kAll, {"block-payload", "chunk-damaged"}, true);
+    CHECK(LostOf(report, "/large") == block.head.plain_bytes);
+    RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
+    RequireOnlyLost(report, "/copy", large, ReadPath(store, "copy"));
+    CHECK(ReadPath(store, "small") == small);
+  }
+  SECTION("a block's head") {
+    store.Flip(path, block.offset + 60);
+    const RepairReport report =
+        RequireRepaired(store, RepairMode::kAll, {"block-head", "chunk-damaged"});
+    CHECK(LostOf(report, "/copy") == block.head.plain_bytes);
+    RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
+    RequireOnlyLost(report, "/copy", large, ReadPath(store, "copy"));
+  }
+  SECTION("the last blocks, cut off") {
+    std::filesystem::resize_file(path, BlocksOf(store, 1).back().offset + 100);
+    const RepairReport report =
+        RequireRepaired(store, RepairMode::kAll, {"segment-truncated", "chunk-damaged"}, true);
+    RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
+  }
+  SECTION("a whole segment") {
+    std::filesystem::remove(path);
+    const RepairReport report =
+        RequireRepaired(store, RepairMode::kAll, {"segment-missing", "chunk-missing"});
+    CHECK(LostOf(report, "/small") == small.size());
+    RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
+    RequireOnlyLost(report, "/small", small, ReadPath(store, "small"));
+  }
+  // And it goes on working.
+  store.fixture().Open();
+  WriteLargeFile(store.fs(), "large", large);
+  store.fixture().Close();
+  CHECK(ReadPath(store, "large") == large);
+  RequireCodes(store.Check(true), {});
+}
+
+TEST_CASE("what is damaged in one place and whole in another is not lost") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Bytes large = ReadPath(store, "large");
+  const Block block = BlocksOf(store, 1)[1];
+  // The same block once more, in a segment of its own, as if it had been put again.
+  auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  EncodedBlock copy;
+  {
+    const BlockCodec codec;
+    auto reader = SegmentReader::Open(store.fixture().env(), store.path(),
+                                      {state->superblock.uuid, 1}, codec);
+    REQUIRE_OK(reader);
+    auto read = (*reader)->ReadEncodedBlock(block.offset);
+    REQUIRE_OK(read);
+    copy = std::move(read).value();
+  }
+  store.EditMetadata([&](KvStore& kv) {
+    auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
+    REQUIRE_OK(ids);
+    const SegmentId id = ids->segment_limit++;
+    auto writer = SegmentWriter::Create(store.fixture().env(), store.path(),
+                                        {state->superblock.uuid, id}, SegmentKind::kData, 0);
+    REQUIRE_OK(writer);
+    REQUIRE_OK((*writer)->Append(copy, uint64_t{1} << 50, 0));
+    REQUIRE_OK((*writer)->Seal());
+    REQUIRE_OK(kv.Write({{SegmentKey(id), SealedRecord((*writer)->totals()).Encode()},
+                         {std::string(kIdRangesKey), ids->Encode()}}));
+  });
+  RequireCodes(store.Check(true), {});
+  store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
+  const RepairReport report =
+      RequireRepaired(store, RepairMode::kAll, {"block-payload", "chunk-damaged"}, true);
+  CHECK(report.lost.empty());
+  CHECK(ReadPath(store, "large") == large);
+  CHECK(ReadPath(store, "copy") == large);
+}
+
+TEST_CASE("all segments may be gone, and files are as long as they were") {
+  CheckedStore store;
+  store.FillAndClose();
+  std::filesystem::remove_all(SegmentsDirectory(store.path()));
+  const RepairReport report = Repair(store, RepairMode::kAll, true);
+  INFO(Describe(report));
+  CHECK(report.left == 0);
+  RequireCodes(store.Check(true), {});
+  const Bytes large = ReadPath(store, "large");
+  CHECK(large == Bytes(1'000'000));
+  CHECK(LostOf(report, "/large") == large.size());
+}
+
+TEST_CASE("a recipe's node that is lost is a hole where it was") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Bytes large = ReadPath(store, "large");
+  SegmentId nodes = kNoSegment;
+  auto listing = ListSegments(store.fixture().env(), store.path());
+  REQUIRE_OK(listing);
+  for (const SegmentId id : listing->ids) {
+    const auto header = DecodeSegmentHeader(AsBytes(
+        std::string_view(ReadText(SegmentPath(store.path(), id))).substr(0, kSegmentHeaderSize)));
+    if (header.ok() && header->kind == SegmentKind::kRecipeNodes) nodes = id;
+  }
+  REQUIRE(nodes != kNoSegment);
+  store.Flip(SegmentPath(store.path(), nodes), 1000);
+  const RepairReport report = Repair(store, RepairMode::kAll, true);
+  INFO(Describe(report));
+  CHECK(report.left == 0);
+  RequireCodes(store.Check(true), {});
+  CHECK(LostOf(report, "/large") > 0);
+  RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
+  RequireOnlyLost(report, "/copy", large, ReadPath(store, "copy"));
+}
+
+TEST_CASE("without the data, damage that only it shows is neither found nor touched") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Block block = BlocksOf(store, 1)[1];
+  store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
+  const DirectoryTree before = ReadTree(store.path());
+  CHECK(Repair(store, RepairMode::kAll).found == 0);
+  const bool same = ReadTree(store.path()) == before;
+  CHECK(same);
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,295 @@
+// The chunk index made anew from the segments, of stores in every state, and cut short everywhere.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "fs/core/rebuild_index.h"
+#include "fs/core/store_index.h"
+#include "fs/core/store_layout.h"
+#include "fs/dedup/block_replay.h"
+#include "fs/dedup/segment_tables.h"
+#include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_scan.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/check/checked_store.h"
+#include "tests/fs/core/directory_tree.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Entries = std::map<ChunkName, Location>;
+
+Entries EntriesOf(Env& env, const std::string& store) {
+  auto opened = OpenStoreIndexReadOnly(env, store);
+  REQUIRE_OK(opened);
+  Entries entries;
+  REQUIRE_OK(opened->index->ForEach([&entries](const IndexEntry& entry) {
+    entries[entry.name] = entry.location;
+    return Status::Ok();
+  }));
+  return entries;
+}
+
+Result<RebuiltIndex> Rebuild(Env& env, const std::string& store) {
+  IndexRebuildOptions options;
+  options.store = store;
+  return RebuildIndex(env, options);
+}
+
+// All of the store but its index and its lock.
+DirectoryTree WithoutIndex(const std::string& store) {
+  DirectoryTree tree = ReadTree(store);
+  std::erase_if(tree, [](const auto& file) {
+    return file.first.starts_with("index") || file.first == "lock";
+  });
+  return tree;
+}
+
+// The sequences of all blocks, by segment and ordinal of their first chunks.
+std::map<std::pair<SegmentId, uint32_t>, uint64_t> SequencesOf(Env& env, const std::string& store,
+                                                               const SegmentRecords& records) {
+  auto state = ReadSuperblock(env, store);
+  REQUIRE_OK(state);
+  std::map<std::pair<SegmentId, uint32_t>, uint64_t> sequences;
+  for (const auto& [id, record] : records) {
+    auto file = env.OpenFile(SegmentPath(store, id), {});
+    REQUIRE_OK(file);
+    REQUIRE_OK(
+        ScanBlocks(**file, {state->superblock.uuid, id}, {}, [&](const BlockHead& head, uint32_t) {
+          for (uint32_t i = head.first_ordinal; i < head.end_ordinal(); ++i)
+            sequences[{head.segment, i}] = head.sequence;
+          return Status::Ok();
+        }));
+  }
+  return sequences;
+}
+
+// How many bytes of segments a mount reads, in calls.
+uint64_t SegmentReadsOfAMount(CheckedStore& store) {
+  const uint64_t before = store.fixture().env().Count(FaultEnv::Call::kRead, ".seg");
+  store.fixture().Open();
+  const uint64_t reads = store.fixture().env().Count(FaultEnv::Call::kRead, ".seg") - before;
+  store.fixture().Close();
+  return reads;
+}
+
+}  // namespace
+
+TEST_CASE("an index made anew has the entries of the old one, and nothing else is changed") {
+  CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
+  store.FillAndClose();
+  Env& env = store.fixture().env();
+  const Entries before = EntriesOf(env, store.path());
+  const DirectoryTree rest = WithoutIndex(store.path());
+  SECTION("whole") {}
+  SECTION("missing") { std::filesystem::remove_all(IndexPath(store.path())); }
+  SECTION("a file") {
+    std::filesystem::remove_all(IndexPath(store.path()));
+    WriteText(IndexPath(store.path()), "what?");
+  }
+  SECTION("empty") {
+    std::filesystem::remove_all(IndexPath(store.path()));
+    std::filesystem::create_directory(IndexPath(store.path()));
+  }
+  SECTION("damaged") {
+    for (const auto& file : std::filesystem::directory_iterator(IndexPath(store.path()))) {
+      if (file.file_size() > 0) store.Flip(file.path(), file.file_size() / 2);
+    }
+  }
+  SECTION("of another store") {
+    CheckedStore other;
+    other.FillAndClose();
+    std::filesystem::remove_all(IndexPath(store.path()));
+    std::filesystem::create_directory(IndexPath(store.path()));
+    WriteText(JoinPath(IndexPath(store.path()), "manifest"),
+              ReadText(JoinPath(IndexPath(other.path()), "manifest")));
+  }
+  const auto rebuilt = Rebuild(env, store.path());
+  REQUIRE_OK(rebuilt);
+  CHECK(rebuilt->chunks >= before.size());
+  CHECK(rebuilt->entries == before.size());
+  CHECK(rebuilt->segments > 4);
+  CHECK(rebuilt->damages == 0);
+  CHECK(EntriesOf(env, store.path()) == before);
+  const bool same = WithoutIndex(store.path()) == rest;
+  CHECK(same);
+  RequireCodes(store.Check(true), {});
+}
+
+TEST_CASE("after an index was made anew a mount reads no more of the segments than after another") {
+  CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
+  store.FillAndClose();
+  const uint64_t usual = SegmentReadsOfAMount(store);
+  REQUIRE_OK(Rebuild(store.fixture().env(), store.path()));
+  CHECK(SegmentReadsOfAMount(store) == usual);
+  std::filesystem::remove_all(IndexPath(store.path()));
+  CHECK(SegmentReadsOfAMount(store) > usual + 10);
+}
+
+TEST_CASE("blocks are replayed in the order of their sequences, none durable before it is put") {
+  CheckedStore store;
+  store.FillAndClose();
+  Env& env = store.fixture().env();
+  SegmentRecords records;
+  store.EditMetadata([&records](KvStore& kv) {
+    auto read = ReadSegmentRecords(*kv.Snapshot());
+    REQUIRE_OK(read);
+    records = *read;
+  });
+  const auto sequences = SequencesOf(env, store.path(), records);
+  uint64_t highest = 0;
+  for (const auto& [place, sequence] : sequences) highest = std::max(highest, sequence);
+  auto state = ReadSuperblock(env, store.path());
+  REQUIRE_OK(state);
+  ReplayOptions options;
+  options.batch_entries = GENERATE(1u, 30u, 4096u);
+  options.threads = GENERATE(1u, 4u);
+  options.durable_sequence = GENERATE(false, true) ? sequences.begin()->second + 1 : 0;
+  uint64_t wanted = 0;
+  for (const auto& [place, sequence] : sequences) wanted += sequence > options.durable_sequence;
+  uint64_t put = 0;
+  uint64_t before = options.durable_sequence;  // that is put
+  uint64_t last = 0;
+  std::set<SegmentId> done;
+  options.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+    // The index may call all below it durable from now on.
+    REQUIRE(sequence > before - (entries.empty() ? 1 : 0));
+    for (const IndexEntry& entry : entries) {
+      const uint64_t own = sequences.at({entry.location.segment, entry.location.ordinal});
+      REQUIRE(own >= sequence);
+      REQUIRE(own >= before);
+      before = own;
+    }
+    put += entries.size();
+    last = sequence;
+    return Status::Ok();
+  };
+  options.report = [](const std::string& sentence) { FAIL(sentence); };
+  options.segment_done = [&done](SegmentId id) {
+    REQUIRE(done.insert(id).second);
+    return Status::Ok();
+  };
+  REQUIRE_OK(ReplayBlocks(env, {store.path(), state->superblock.uuid, 0}, records, options));
+  CHECK(put == wanted);
+  CHECK(last == highest);
+  CHECK(done.size() > 4);
+}
+
+TEST_CASE("the index of a store that crashed is made anew after recovery") {
+  CheckedStore store;
+  store.Fill();
+  store.fixture().Crash();
+  if (GENERATE(false, true)) std::filesystem::remove_all(IndexPath(store.path()));
+  REQUIRE_OK(Rebuild(store.fixture().env(), store.path()));
+  const CheckOutcome outcome = store.Check(true);
+  RequireCodes(outcome, {});
+  CHECK(outcome.report.clean_shutdown == std::optional(true));
+  CHECK(outcome.report.index_entries > 0);
+}
+
+TEST_CASE("damaged blocks are left out of the index, and told") {
+  CheckedStore store;
+  store.FillAndClose();
+  Env& env = store.fixture().env();
+  const Entries before = EntriesOf(env, store.path());
+  store.Flip(SegmentPath(store.path(), 1), 64 + 60);  // in the head of the first block
+  std::vector<std::string> damage;
+  IndexRebuildOptions options;
+  options.store = store.path();
+  options.report = [&damage](const std::string& sentence) { damage.push_back(sentence); };
+  const auto rebuilt = RebuildIndex(env, options);
+  REQUIRE_OK(rebuilt);
+  CHECK(rebuilt->damages == 1);
+  REQUIRE(damage.size() == 1);
+  CHECK(damage[0].find(SegmentPath(store.path(), 1)) != std::string::npos);
+  const Entries after = EntriesOf(env, store.path());
+  CHECK(after.size() < before.size());
+  for (const auto& [name, location] : after) CHECK(before.at(name) == location);
+}
+
+TEST_CASE("no index is made where there is no store, or someone has it, or metadata is lost") {
+  CheckedStore store;
+  SECTION("no store") {
+    const TemporaryDirectory empty;
+    REQUIRE_CODE(Rebuild(store.fixture().env(), empty.path()), kNotFound);
+    CHECK(std::filesystem::is_empty(empty.path()));
+  }
+  SECTION("in use") {
+    store.Fill();
+    REQUIRE_CODE(Rebuild(store.fixture().env(), store.path()), kInUse);
+  }
+  SECTION("metadata is gone") {
+    store.FillAndClose();
+    std::filesystem::remove_all(MetadataPath(store.path()));
+    REQUIRE_CODE(Rebuild(store.fixture().env(), store.path()), kCorruption);
+  }
+  SECTION("metadata is older than the superblock") {
+    store.FillAndClose();
+    auto state = ReadSuperblock(store.fixture().env(), store.path());
+    REQUIRE_OK(state);
+    ++state->superblock.last_commit;
+    REQUIRE_OK(WriteSuperblock(store.fixture().env(), store.path(), state->superblock));
+    REQUIRE_CODE(Rebuild(store.fixture().env(), store.path()), kCorruption);
+  }
+}
+
+TEST_CASE("an index that is being made anew can be interrupted, and the next mount goes on") {
+  CheckedStore store;
+  store.FillAndClose();
+  IndexRebuildOptions options;
+  options.store = store.path();
+  uint64_t asked = 0;
+  options.interrupted = [&asked] { return ++asked > 3; };
+  REQUIRE_CODE(RebuildIndex(store.fixture().env(), options), kInterrupted);
+  store.fixture().Open();
+  store.fixture().Close();
+  RequireCodes(store.Check(true), {});
+}
+
+TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mount completes") {
+  SimEnv env;
+  SettleStore store(env, "/store");
+  {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    store.WriteFiles(**fs, 1, 6);
+    REQUIRE_OK((*fs)->Close());
+  }
+  const auto before = env.Fork();
+  env.StartTrace();
+  REQUIRE_OK(Rebuild(env, store.path));
+  const SimTrace trace = env.TakeTrace();
+  REQUIRE(trace.size() > 5);
+  for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
+                              CrashPolicy::Unsynced::kGarble}) {
+    const auto device = before->Fork();
+    for (size_t cut = 0; cut <= trace.size(); ++cut) {
+      INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
+                       cut < trace.size() ? Describe(trace[cut]) : "the end"));
+      const auto left = device->Fork();
+      left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
+      {
+        auto fs = store.Open(*left, /*read_only=*/true);
+        REQUIRE_OK(fs);
+        store.RequireFiles(**fs);
+        REQUIRE_OK((*fs)->Close());
+      }
+      {
+        auto fs = store.Open(*left);
+        REQUIRE_OK(fs);
+        store.RequireFiles(**fs);
+        REQUIRE_OK((*fs)->Close());
+      }
+      store.RequireSound(*left);
+      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+    }
+  }
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,51 @@
+// Repairs a store of a test, and looks at what came of it.
+#pragma once
+
+#include "fs/repair/repair_store.h"
+#include "tests/fs/check/checked_store.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+
+inline RepairReport Repair(CheckedStore& store, RepairMode mode, bool data = false) {
+  RepairOptions options;
+  options.check.store = store.path();
+  options.check.data = data;
+  options.mode = mode;
+  auto report = RepairStore(store.fixture().env(), options);
+  REQUIRE_OK(report);
+  return std::move(report).value();
+}
+
+// For INFO.
+inline std::string Describe(const RepairReport& report) {
+  std::string text;
+  for (const RepairedFinding& one : report.findings) {
+    text += (one.repaired ? "repaired " : "left ") + one.finding.code + " " + one.finding.path +
+            ": " + one.finding.message + "\n";
+  }
+  for (const LostContent& lost : report.lost) {
+    text += "lost " + lost.path + " at " + std::to_string(lost.range.offset) + ": " +
+            std::to_string(lost.range.length) + "\n";
+  }
+  return text;
+}
+
+// That things of these codes were found, all are repaired, and nothing is found any more.
+inline RepairReport RequireRepaired(CheckedStore& store, RepairMode mode, const Codes& codes,
+                                    bool data = false) {
+  RepairReport report = Repair(store, mode, data);
+  INFO(Describe(report));
+  Codes found;
+  for (const RepairedFinding& one : report.findings) {
+    found.insert(one.finding.code);
+    CHECK(one.repaired);
+  }
+  CHECK(found == codes);
+  CHECK(report.left == 0);
+  CHECK(report.found == report.findings.size());
+  RequireCodes(store.Check(true), {});
+  return report;
+}
+
+}  // namespace siltfs::testing
