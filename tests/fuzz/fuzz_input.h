@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "store/base/bytes.h"
+#include "store/base/result.h"
 
 namespace siltfs::testing {
 
@@ -44,6 +46,13 @@ inline void MustHold(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
+}
+
+// What must succeed, as it does not depend on the input.
+template <typename T>
+T Must(Result<T> result) {
+  MustHold(result.ok(), result.status().ToString().c_str());
+  return std::move(result).value();
 }
 
 // Inputs that a target takes, from which others are made by changing them; each target has its own,

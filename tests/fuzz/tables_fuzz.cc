@@ -75,7 +75,7 @@ std::vector<Bytes> FuzzSeeds() {
       options.block_entries = block_entries;
       TrieBuilder builder(options, count);
       for (const ChunkName& name : names) builder.Add(name);
-      const TrieIndex trie = builder.Finish().value();
+      const TrieIndex trie = Must(builder.Finish());
       Encoder out;
       trie.Encode(out);
       Bytes seed{0, 0};
