@@ -146,17 +146,16 @@ std::vector<Bytes> FuzzSeeds() {
         MustHold(index->Put(entries, i + 1).ok(), "entries are put");
       }
       MustHold(index->Close().ok(), "the index is closed");
-      Bytes seed{engine == IndexEngine::kMap ? uint8_t{3} : uint8_t{0}};
+      Encoder out;
+      out.U8(engine == IndexEngine::kMap ? 3 : 0);
       const std::vector<DirectoryEntry> files = Must(env.ListDirectory(kDirectory));
       for (const DirectoryEntry& entry : files) {
         const std::string file =
             Must(ReadWholeFile(env, JoinPath(kDirectory, entry.name), kMostBytes));
-        Encoder out;
         out.U8(static_cast<uint8_t>(entry.name.size())).Raw(entry.name);
         out.U24(static_cast<uint32_t>(file.size())).Raw(file);
-        seed.insert(seed.end(), out.view().begin(), out.view().end());
       }
-      seeds.push_back(std::move(seed));
+      seeds.emplace_back(out.view().begin(), out.view().end());
     }
   }
   return seeds;

@@ -176,9 +176,7 @@ std::vector<Bytes> FuzzSeeds() {
                "a seed is read");
       const std::string file = Must(ReadWholeFile(env, writer->path(), kMostBytes));
       for (const uint8_t choice : {1, 2}) {
-        Bytes seed{choice};
-        seed.insert(seed.end(), file.begin(), file.end());
-        seeds.push_back(std::move(seed));
+        seeds.push_back(JoinInput({choice}, AsBytes(file)));
       }
     }
   }
