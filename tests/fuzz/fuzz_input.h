@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "store/base/bytes.h"
+#include "store/base/result.h"
 
 namespace siltfs::testing {
 
@@ -44,6 +47,20 @@ inline void MustHold(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
+}
+
+// What must succeed, as it does not depend on the input.
+template <typename T>
+T Must(Result<T> result) {
+  MustHold(result.ok(), result.status().ToString().c_str());
+  return std::move(result).value();
+}
+
+// What a target chooses by, and then the bytes that it reads.
+inline Bytes JoinInput(std::initializer_list<uint8_t> choices, ByteView bytes) {
+  Bytes input(choices.size() + bytes.size());
+  std::copy(bytes.begin(), bytes.end(), std::copy(choices.begin(), choices.end(), input.begin()));
+  return input;
 }
 
 // Inputs that a target takes, from which others are made by changing them; each target has its own,

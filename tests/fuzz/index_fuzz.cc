@@ -139,24 +139,23 @@ std::vector<Bytes> FuzzSeeds() {
     for (const uint64_t names : count) {
       SimEnv env;
       MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");
-      auto index = Open(env, engine, false).value();
+      auto index = Must(Open(env, engine, false));
       for (uint64_t i = 0; i < names; i += 10) {
         std::vector<IndexEntry> entries;
         for (uint64_t k = i; k < i + 10; ++k) entries.push_back(EntryOf(k));
         MustHold(index->Put(entries, i + 1).ok(), "entries are put");
       }
       MustHold(index->Close().ok(), "the index is closed");
-      Bytes seed{engine == IndexEngine::kMap ? uint8_t{3} : uint8_t{0}};
-      const std::vector<DirectoryEntry> files = env.ListDirectory(kDirectory).value();
+      Encoder out;
+      out.U8(engine == IndexEngine::kMap ? 3 : 0);
+      const std::vector<DirectoryEntry> files = Must(env.ListDirectory(kDirectory));
       for (const DirectoryEntry& entry : files) {
         const std::string file =
-            ReadWholeFile(env, JoinPath(kDirectory, entry.name), kMostBytes).value();
-        Encoder out;
+            Must(ReadWholeFile(env, JoinPath(kDirectory, entry.name), kMostBytes));
         out.U8(static_cast<uint8_t>(entry.name.size())).Raw(entry.name);
         out.U24(static_cast<uint32_t>(file.size())).Raw(file);
-        seed.insert(seed.end(), out.view().begin(), out.view().end());
       }
-      seeds.push_back(std::move(seed));
+      seeds.emplace_back(out.view().begin(), out.view().end());
     }
   }
   return seeds;

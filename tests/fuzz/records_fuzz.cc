@@ -259,13 +259,10 @@ std::vector<Bytes> FuzzSeeds() {
   for (const auto& [record, text] : seeds) {
     MustHold(record(AsBytes(text)), "a seed is accepted");
     const auto place = std::find(kRecords.begin(), kRecords.end(), record);
-    Bytes input{static_cast<uint8_t>(place - kRecords.begin())};
-    input.insert(input.end(), text.begin(), text.end());
-    inputs.push_back(std::move(input));
+    inputs.push_back(JoinInput({static_cast<uint8_t>(place - kRecords.begin())}, AsBytes(text)));
   }
   const std::string request = control::EncodeRequest({"stat"});
-  inputs.push_back(Bytes{static_cast<uint8_t>(kRecords.size())});
-  inputs.back().insert(inputs.back().end(), request.begin(), request.end());
+  inputs.push_back(JoinInput({static_cast<uint8_t>(kRecords.size())}, AsBytes(request)));
   return inputs;
 }
 

@@ -152,7 +152,7 @@ std::vector<Bytes> FuzzSeeds() {
       SimEnv env;
       MustHold(env.CreateDirectory(kStore).ok() && CreateSegmentsDirectory(env, kStore).ok(),
                "there is a place for segments");
-      auto writer = SegmentWriter::Create(env, kStore, kIdentity, SegmentKind::kData, 1).value();
+      auto writer = Must(SegmentWriter::Create(env, kStore, kIdentity, SegmentKind::kData, 1));
       const BlockCodec codec;
       for (uint8_t block = 0; block < 4; ++block) {
         PlainBlock plain;
@@ -167,18 +167,16 @@ std::vector<Bytes> FuzzSeeds() {
         }
         Compression compression;
         if (!compressed) compression.codec = BlockCodecId::kNone;
-        const EncodedBlock encoded = codec.Encode(std::move(plain), compression).value();
+        const EncodedBlock encoded = Must(codec.Encode(std::move(plain), compression));
         MustHold(writer->Append(encoded, block + 1u, 1).ok(), "a block is appended");
       }
       if (sealed) MustHold(writer->Seal().ok(), "the segment is sealed");
-      const auto reader = SegmentReader::Open(env, kStore, kIdentity, codec).value();
+      const auto reader = Must(SegmentReader::Open(env, kStore, kIdentity, codec));
       MustHold(reader->ReadBlock(kSegmentHeaderSize).ok() && reader->ReadFooter().ok() == sealed,
                "a seed is read");
-      const std::string file = ReadWholeFile(env, writer->path(), kMostBytes).value();
+      const std::string file = Must(ReadWholeFile(env, writer->path(), kMostBytes));
       for (const uint8_t choice : {1, 2}) {
-        Bytes seed{choice};
-        seed.insert(seed.end(), file.begin(), file.end());
-        seeds.push_back(std::move(seed));
+        seeds.push_back(JoinInput({choice}, AsBytes(file)));
       }
     }
   }

@@ -48,7 +48,7 @@ Result<std::unique_ptr<FileSystem>> Open(Env& env, bool read_only) {
 }
 
 InodeNumber Write(FileSystem& fs, const std::string& name, ByteView content) {
-  const Attributes file = fs.CreateFile(kRootInode, name, 0644, kCaller).value();
+  const Attributes file = Must(fs.CreateFile(kRootInode, name, 0644, kCaller));
   for (size_t at = 0; at < content.size(); at += 128u << 10) {
     const ByteView piece = content.subspan(at, std::min<size_t>(128u << 10, content.size() - at));
     MustHold(fs.Write(file.inode, at, piece).ok(), "the store is written to");
@@ -68,7 +68,7 @@ void Fill(FileSystem& fs) {
   Write(fs, "small", ByteView(large).first(5000));
   Write(fs, "gone", ByteView(large).first(50'000));
   MustHold(fs.Unlink(kRootInode, "gone").ok(), "a name is removed");
-  const InodeNumber directory = fs.MakeDirectory(kRootInode, "d", 0755, kCaller).value().inode;
+  const InodeNumber directory = Must(fs.MakeDirectory(kRootInode, "d", 0755, kCaller)).inode;
   MustHold(fs.MakeDirectory(directory, "inner", 0755, kCaller).ok(), "a directory is made");
   MustHold(fs.Link(file, directory, "linked").ok(), "a file is linked");
   MustHold(fs.MakeSymlink(directory, "symlink", "../large", kCaller).ok(), "a link is made");
@@ -82,7 +82,7 @@ void Fill(FileSystem& fs) {
   MustHold(fs.OpenFile(file, false).ok() &&
                fs.Write(file, 300'000, ByteView(large).first(3000)).ok() && fs.Fsync(file).ok(),
            "a file is written over");
-  const InodeNumber orphan = fs.MakeTemporaryFile(kRootInode, 0600, kCaller).value().inode;
+  const InodeNumber orphan = Must(fs.MakeTemporaryFile(kRootInode, 0600, kCaller)).inode;
   MustHold(fs.Write(orphan, 0, ByteView(large).first(9000)).ok() && fs.SyncAll().ok(),
            "a file without a name is written");
 }
@@ -94,7 +94,7 @@ const SimEnv& Template() {
     MakeStoreOptions options;
     options.path = kStore;
     MustHold(MakeStore(*env, options).ok(), "a store is made");
-    auto fs = Open(*env, false).value();
+    auto fs = Must(Open(*env, false));
     Fill(*fs);
     fs.reset();
     return env;
@@ -146,7 +146,7 @@ Mutation ChangeOne(FuzzInput& input, const Pairs& pairs) {
 }
 
 void ChangeMetadata(SimEnv& env, FuzzInput& input) {
-  const auto kv = OpenMetadata(env).value();
+  const auto kv = Must(OpenMetadata(env));
   Pairs pairs;
   {
     const auto snapshot = kv->Snapshot();

@@ -75,21 +75,17 @@ std::vector<Bytes> FuzzSeeds() {
       options.block_entries = block_entries;
       TrieBuilder builder(options, count);
       for (const ChunkName& name : names) builder.Add(name);
-      const TrieIndex trie = builder.Finish().value();
+      const TrieIndex trie = Must(builder.Finish());
       Encoder out;
       trie.Encode(out);
-      Bytes seed{0, 0};
-      seed.insert(seed.end(), out.view().begin(), out.view().end());
-      seeds.push_back(std::move(seed));
+      seeds.push_back(JoinInput({0, 0}, out.view()));
     }
   }
   CuckooTable table(kBucketBits);
   for (uint32_t i = 0; i < 60; ++i) table.Insert(random.Next(), i);
   const std::string filter = CuckooFilter(table).Encode();
   MustHold(CuckooFilter::Decode(kBucketBits, AsBytes(filter)).ok(), "a seed is accepted");
-  Bytes seed{1, kBucketBits - 1};
-  seed.insert(seed.end(), filter.begin(), filter.end());
-  seeds.push_back(std::move(seed));
+  seeds.push_back(JoinInput({1, kBucketBits - 1}, AsBytes(filter)));
   return seeds;
 }
 

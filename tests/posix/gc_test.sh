@@ -21,15 +21,19 @@ for i in 1 2 3 4; do
   noise 40 "seed $i" >"$work/file-$i"
   cp "$work/file-$i" "$mnt/"
 done
-sync "$mnt/file-1"
+sync "$mnt"/file-*
 before=$(figure stored_bytes)
+segments() { find "$store/segments" -name '*.seg' | sort | cksum; }
+names=$(segments)
 rm "$mnt/file-1" "$mnt/file-3"
 
 step "a dry run says what there is to be had, and changes nothing"
 "$siltfs" gc --dry-run --json "$mnt" >"$work/estimate"
 holds "$(jq .dry_run "$work/estimate")"
 holds "$(jq .bytes_freed "$work/estimate") > 40000000"
-holds "$(figure stored_bytes) == $before"
+[[ $(segments) == "$names" ]] || fail "there are other segments than before"
+# Less where some were settled meanwhile, more by the nodes of files that are folded only now.
+holds "$(figure stored_bytes) <= $before + 2000000"
 holds "$(figure dead_bytes) > 40000000"
 
 step "collected on the mount, while others read, write and ask"

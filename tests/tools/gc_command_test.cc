@@ -51,7 +51,8 @@ TEST_CASE("gc gives back what was removed from a store that is not mounted, and 
 
   const auto estimate = JsonOf({"siltfs", "gc", "--dry-run", "--json", store});
   CHECK(estimate.at("dry_run") == true);
-  CHECK(estimate.at("bytes_freed") > 900'000);
+  // Where chunks end is another matter in each store, and a segment at each end may be of both files.
+  CHECK(estimate.at("bytes_freed") > 700'000);
   CHECK(JsonOf({"siltfs", "stat", "--json", store}).at("stored_bytes") ==
         before.at("stored_bytes"));
 
@@ -66,8 +67,8 @@ TEST_CASE("gc gives back what was removed from a store that is not mounted, and 
   CHECK(done.at("live_chunks") > 50);
   CHECK(done.at("segments_checked") > done.at("segments_removed"));
   const auto after = JsonOf({"siltfs", "stat", "--json", store});
-  CHECK(after.at("stored_bytes") < 1'200'000);
-  CHECK(after.at("unique_bytes") < 1'200'000);
+  CHECK(after.at("stored_bytes") < 1'300'000);
+  CHECK(after.at("unique_bytes") < 1'300'000);
   CHECK(Run({"siltfs", "fsck", "--data", "--quiet", store}).code == 0);
 
   const Outcome again = Run({"siltfs", "gc", store});
