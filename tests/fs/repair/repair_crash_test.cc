@@ -92,7 +92,8 @@ void DamageHarmlessly(Env& env) {
 // Beside that, a block that is lost, and a file's name.
 void DamageForGood(Env& env) {
   DamageHarmlessly(env);
-  Flip(env, SegmentPath(kPath, 2), 64 + 60);
+  // Of "large", whose recipe has a node.
+  Flip(env, SegmentPath(kPath, 5), 64 + 60);
   EditMetadata(env, [](KvStore& kv) {
     auto name = NameEntry::Decode(**kv.Get(DirectoryEntryKey(kRootInode, "file 2")));
     REQUIRE_OK(name);
@@ -201,7 +202,9 @@ TEST_CASE("a power cut at any step of a full repair costs nothing that could be 
   const Filled filled;
   const auto damaged = filled.env.Fork();
   DamageForGood(*damaged);
+  const size_t segments = ListSegments(*damaged, kPath)->ids.size();
   CutEverywhere(filled, *damaged, RepairMode::kAll);
+  CHECK(ListSegments(*damaged, kPath)->ids.size() == segments + 1);  // the new node is in one
 }
 
 TEST_CASE("a device that fails at any step of a repair costs nothing that could be read") {

@@ -31,6 +31,16 @@ std::map<std::string, Bytes> Contents(CheckedStore& store) {
   return contents;
 }
 
+// Without printing what is long.
+void RequireContents(CheckedStore& store, const std::map<std::string, Bytes>& expected) {
+  const bool same = Contents(store) == expected;
+  REQUIRE(same);
+}
+void RequireText(const std::string& path, size_t from, const std::string& expected) {
+  const bool same = ReadText(path).substr(from) == expected.substr(from);
+  REQUIRE(same);
+}
+
 uint64_t SizeOf(const CheckedStore& store, SegmentId id) {
   return std::filesystem::file_size(SegmentPath(store.path(), id));
 }
@@ -76,7 +86,7 @@ TEST_CASE("a copy of the superblock is written anew from the other") {
   RequireRepaired(store, RepairMode::kSafe, {"superblock-copy"});
   // The other one may go now.
   store.Flip(SuperblockPath(store.path(), 1 - copy), 100);
-  CHECK(Contents(store) == contents);
+  RequireContents(store, contents);
 }
 
 TEST_CASE("of two superblocks the segments tell which is the store's") {
@@ -94,7 +104,7 @@ TEST_CASE("of two superblocks the segments tell which is the store's") {
   CHECK(report.found > 0);
   CHECK(report.left == 0);
   RequireCodes(store.Check(true), {});
-  CHECK(Contents(store) == contents);
+  RequireContents(store, contents);
 }
 
 TEST_CASE("a segment's header and footer are written anew, and its blocks stay where they are") {
@@ -108,30 +118,30 @@ TEST_CASE("a segment's header and footer are written anew, and its blocks stay w
     store.Flip(path, 40);
     RequireRepaired(store, RepairMode::kSafe, {"segment-header"}, true);
     // But for the commit it was begun after.
-    CHECK(ReadText(path).substr(64) == before.substr(64));
+    RequireText(path, 64, before);
   }
   SECTION("a place in the footer") {
     store.Flip(path, SizeOf(store, id) - GENERATE(10u, 60u, 70u, 200u));
     RequireRepaired(store, RepairMode::kSafe, {"segment-footer"}, true);
-    CHECK(ReadText(path) == before);
+    RequireText(path, 0, before);
   }
   SECTION("the end, cut off within the footer") {
     std::filesystem::resize_file(path, SizeOf(store, id) - GENERATE(1u, 100u));
     RequireRepaired(store, RepairMode::kSafe, {"segment-truncated"}, true);
-    CHECK(ReadText(path) == before);
+    RequireText(path, 0, before);
   }
   SECTION("bytes behind the footer") {
     WriteText(path, before + "x");
     RequireRepaired(store, RepairMode::kSafe, {"segment-record", "segment-footer"}, true);
-    CHECK(ReadText(path) == before);
+    RequireText(path, 0, before);
   }
   SECTION("header and footer") {
     store.Flip(path, 40);
     store.Flip(path, SizeOf(store, id) - 10);
     RequireRepaired(store, RepairMode::kSafe, {"segment-header", "segment-footer"}, true);
-    CHECK(ReadText(path).substr(64) == before.substr(64));
+    RequireText(path, 64, before);
   }
-  CHECK(Contents(store) == contents);
+  RequireContents(store, contents);
 }
 
 TEST_CASE("a footer is written anew around a block that is damaged, which stays what it is") {
@@ -179,7 +189,7 @@ TEST_CASE("the index is made anew whatever is wrong with it") {
   CHECK(report.found > 0);
   CHECK(report.left == 0);
   RequireCodes(store.Check(true), {});
-  CHECK(Contents(store) == contents);
+  RequireContents(store, contents);
 }
 
 TEST_CASE("figures that follow from the rest of metadata are counted anew") {
