@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fs/check/table_cursor.h"
+#include "fs/meta/table_cursor.h"
 #include "fs/core/file_content.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"

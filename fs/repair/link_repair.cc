@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/check/table_cursor.h"
+#include "fs/meta/table_cursor.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"

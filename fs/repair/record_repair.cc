@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "fs/check/table_cursor.h"
+#include "fs/meta/table_cursor.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "fs/check/path_finder.h"
+#include "fs/meta/path_finder.h"
 #include "fs/core/file_system.h"
 #include "fs/core/rebuild_index.h"
 #include "fs/core/store_layout.h"
