@@ -9,12 +9,14 @@
 
 #include "fs/control/protocol.h"
 #include "fs/core/posix_acl.h"
+#include "fs/meta/damage_record.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/garbage_record.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_node.h"
 #include "fs/meta/schema.h"
+#include "fs/meta/scrub_record.h"
 #include "fs/meta/segment_record.h"
 #include "fs/meta/sync_ledger.h"
 #include "index/key_value/item.h"
@@ -75,6 +77,14 @@ bool GoRoundItem(ByteView bytes) {
       [](const Item& item) { return Text(EncodeItem(item)); });
 }
 
+bool GoRoundDamage(ByteView bytes) {
+  return GoRound(
+      bytes, [](ByteView in) { return DamagedBlock::DecodeChunks(AsText(in)); },
+      [](const std::vector<DamagedChunk>& chunks) {
+        return DamagedBlock{1, 0, chunks}.EncodeChunks();
+      });
+}
+
 bool ParseKeys(ByteView bytes) {
   const std::string_view key = AsText(bytes);
   for (const Table table : {Table::kDirectoryCookie, Table::kOverlay}) {
@@ -93,6 +103,8 @@ bool ParseKeys(ByteView bytes) {
     MustHold(ReplacementKey(*id) == key, "a replacement's key");
   if (const auto id = ParseRemovedSegmentKey(key))
     MustHold(RemovedSegmentKey(*id) == key, "a removed segment's key");
+  if (const auto place = ParseDamageKey(key))
+    MustHold(DamageKey(place->first, place->second) == key, "a damaged block's key");
   ParseXattrName(key);
   return true;
 }
@@ -123,7 +135,7 @@ bool GoRoundMap(ByteView bytes) {
   });
 }
 
-constexpr std::array<bool (*)(ByteView), 18> kRecords = {
+constexpr std::array<bool (*)(ByteView), 20> kRecords = {
     GoRoundSuperblock,
     GoRoundSegmentHeader,
     GoRoundText<NameEntry>,
@@ -142,6 +154,8 @@ constexpr std::array<bool (*)(ByteView), 18> kRecords = {
     GoRoundMap,
     GoRoundItem,
     ParseKeys,
+    GoRoundDamage,
+    GoRoundText<ScrubRecord>,
 };
 
 ChunkName Name(uint8_t byte) {
@@ -251,9 +265,12 @@ std::vector<Bytes> FuzzSeeds() {
   add(GoRoundMap, EncodeMapSnapshot({{Name(1), {1, 2, 3}}, {Name(2), {4, 5, 6}}}, 77));
   const std::string key = "key", value(300, 'v');
   add(GoRoundItem, Text(EncodeItem({AsBytes(key), AsBytes(value)})));
-  for (const std::string& some : {InodeKey(5), DirectoryCookieKey(5, 6), OverlayKey(5, 7),
-                                  SegmentKey(9), XattrKey(5, "user.a"), ReplacementKey(3)})
+  for (const std::string& some :
+       {InodeKey(5), DirectoryCookieKey(5, 6), OverlayKey(5, 7), SegmentKey(9),
+        XattrKey(5, "user.a"), ReplacementKey(3), DamageKey(9, 100)})
     add(ParseKeys, some);
+  add(GoRoundDamage, DamagedBlock{3, 50, {{1, 2}, {0, 0}, {5, 6}}}.EncodeChunks());
+  add(GoRoundText<ScrubRecord>, ScrubRecord{9, 8, 7, 6, 5, 4, 3, 2}.Encode());
 
   std::vector<Bytes> inputs;
   for (const auto& [record, text] : seeds) {

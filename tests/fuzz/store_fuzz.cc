@@ -1,5 +1,5 @@
 // A store whose metadata says anything at all, in RocksDB files that are whole: it is checked,
-// mounted, read, written to and collected, or refused.
+// mounted, read, written to, scrubbed, collected and repaired, or refused.
 //
 // The input: changes of the metadata of a small store: what is done, to which of its keys, and how.
 #include <algorithm>
@@ -12,10 +12,12 @@
 #include "fs/check/check_store.h"
 #include "fs/core/file_system.h"
 #include "fs/core/make_store.h"
+#include "fs/core/rebuild_index.h"
 #include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
 #include "fs/core/store_stats.h"
 #include "fs/meta/rocksdb_store.h"
+#include "fs/repair/repair_store.h"
 #include "store/base/random.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
@@ -223,8 +225,31 @@ void Change(FileSystem& fs, const std::set<InodeNumber>& inodes) {
   Try(fs.RemoveDirectory(kRootInode, "d"));
   Try(fs.SyncAll());
   Ok(fs.CollectGarbage(false));
+  Ok(fs.Scrub(ScrubMode::kFull));
   Ok(fs.Settle());
   Ok(fs.GetStats());
+}
+
+void Mount(SimEnv& env) {
+  for (const bool close : {false, true}) {
+    auto fs = Open(env, false);
+    if (!Ok(fs)) continue;
+    Change(**fs, Walk(**fs));
+    if (close) Try((*fs)->Close());
+  }
+}
+
+// Of what a repair says that it is sound the next check finds nothing, and it is mounted.
+void Repair(SimEnv& env, RepairMode mode) {
+  RepairOptions options;
+  options.check.store = kStore;
+  options.check.data = true;
+  options.mode = mode;
+  const auto repaired = RepairStore(env, options);
+  if (!Ok(repaired) || repaired->left > 0) return;
+  MustHold(Must(CheckStore(env, options.check)).findings == 0, "what was repaired is sound");
+  MustHold(Open(env, false).ok(), "what was repaired is mounted");
+  Mount(env);
 }
 
 void Use(SimEnv& env) {
@@ -238,12 +263,11 @@ void Use(SimEnv& env) {
     Walk(**fs);
     Try((*fs)->Close());
   }
-  for (const bool close : {false, true}) {
-    auto fs = Open(env, false);
-    if (!Ok(fs)) continue;
-    Change(**fs, Walk(**fs));
-    if (close) Try((*fs)->Close());
-  }
+  for (const RepairMode mode : {RepairMode::kSafe, RepairMode::kAll}) Repair(*env.Fork(), mode);
+  IndexRebuildOptions rebuild;
+  rebuild.store = kStore;
+  Ok(RebuildIndex(*env.Fork(), rebuild));
+  Mount(env);
   Ok(CheckStore(env, options));
 }
 

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "fs/core/make_store.h"
 #include "fs/fuse/size_text.h"
@@ -108,6 +110,20 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   return options;
 }
 
+// A directory that was there before may have been anybody's to look into.
+Status KeepToOwner(const std::string& store) {
+  std::error_code error;
+  std::filesystem::permissions(store, std::filesystem::perms::owner_all, error);
+  if (!error) return Status::Ok();
+  return Status(StatusCode::kIoError, "others can look into the store: " + error.message())
+      .At(store);
+}
+
+Status Make(Env& env, const MakeStoreOptions& options) {
+  SILTFS_RETURN_IF_ERROR(MakeStore(env, options));
+  return KeepToOwner(options.path);
+}
+
 }  // namespace
 
 std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surroundings) {
@@ -134,7 +150,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
       ->type_name("SIZE");
   return [arguments, &surroundings] {
     const Result<MakeStoreOptions> options = ToOptions(*arguments);
-    const Status made = options.ok() ? MakeStore(surroundings.env, *options) : options.status();
+    const Status made = options.ok() ? Make(surroundings.env, *options) : options.status();
     if (made.ok()) return ExitCode::kDone;
     // What is not there is a directory on the way, not a store.
     const ExitCode code = made.Is(StatusCode::kNotFound) ? ExitCode::kFailed : ExitCodeOf(made);

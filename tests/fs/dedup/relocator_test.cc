@@ -46,7 +46,10 @@ struct Relocation : PipelineUnderTest {
 
   SegmentCache segments{env, kStore, StoreUuid{}, codec, log.get(), 8};
   FooterWindows windows{1u << 20};
-  ChunkReader reader{env, segments, *index, windows, {.store = kStore, .unindexed = {}}};
+  DamageList damage{{}};
+  ChunkReader reader{env,    segments,
+                     *index, windows,
+                     damage, {.store = kStore, .unindexed = {}, .on_damage = {}, .is_right = {}}};
   Relocator::Options options;
   std::vector<ChunkName> names;
   std::set<uint32_t> live;

@@ -1,0 +1,51 @@
+// The store that a campaign damages: files short, long, shared, sparse, easily compressed and
+// overwritten in place, written in two mounts and unmounted. The same bytes in every run.
+//
+// Not thread-safe; const calls from any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fs/core/file_system.h"
+#include "store/base/bytes.h"
+#include "store/base/result.h"
+#include "store/env/sim_env.h"
+
+namespace siltfs::testing {
+
+class CampaignStore {
+ public:
+  static constexpr char kPath[] = "/store";
+
+  // Of some `bytes` on flash, in segments of `segment_bytes`.
+  CampaignStore(uint64_t bytes, uint64_t segment_bytes);
+
+  static Result<std::unique_ptr<FileSystem>> Open(Env& env, bool read_only);
+
+  const SimEnv& env() const { return env_; }
+  // Of every file of the store: its path, and how long it is.
+  const std::map<std::string, uint64_t>& sizes() const { return sizes_; }
+  // Where a segment's blocks end: at its footer or, if it is not sealed, with the file. None of
+  // what is no segment.
+  std::optional<uint64_t> BlocksEnd(const std::string& path) const;
+  // The files' contents by their names, all in the root directory.
+  const std::map<std::string, Bytes>& files() const { return files_; }
+  uint64_t bytes() const { return bytes_; }  // on flash
+
+ private:
+  void Write(FileSystem& fs, const std::string& name, const Bytes& content);
+  void List(const std::string& directory);
+  void FindBlockEnds();
+
+  SimEnv env_;
+  std::map<std::string, Bytes> files_;
+  std::map<std::string, uint64_t> sizes_;
+  std::map<std::string, uint64_t> block_ends_;  // by the segments' paths
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace siltfs::testing

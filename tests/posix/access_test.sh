@@ -1,0 +1,80 @@
+#!/bin/bash
+# Who may do what: nobody but its owner looks into a store or talks to its daemon, and others get on a mount only where it
+# was asked for, by the modes of the files on it.
+#
+#   access_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+mode() { stat -c %a "$1"; }
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+# What the file system itself would say; root may do anything.
+refused() { ! "$@" >"$work/out" 2>&1 || fail "was not refused: $*"; }
+
+step "a directory that was anybody's becomes the owner's"
+mkdir --mode 755 "$store"
+umask 000
+"$siltfs" mkfs "$store"
+[[ $(mode "$store") == 700 ]] || fail "the store has mode $(mode "$store")"
+
+step "so is one that mkfs makes, and all that is in it"
+rmdir_store() { rm -r "$store"; }
+rmdir_store
+"$siltfs" mkfs "$store"
+mount_it
+echo some >"$mnt/file"
+chmod 600 "$mnt/file"
+sync "$mnt/file"
+[[ -S $store/control && $(mode "$store/control") == 600 ]] || fail "the socket has mode $(mode "$store/control")"
+open_to_others=$(find "$store" -perm /077)
+[[ -z $open_to_others ]] || fail "open to others: $open_to_others"
+
+step "others: no look into the store, no word with the daemon"
+chmod 711 "$disk" # what stands above it lets them through
+refused as_nobody ls "$store"
+refused as_nobody "$siltfs" stat "$store"
+refused as_nobody "$siltfs" umount "$mnt"
+mounted || fail "unmounted by nobody"
+# The socket's own mode holds, too, where the directory's does not.
+chmod 711 "$store"
+refused as_nobody python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$store/control"
+grep -q PermissionError "$work/out" || fail "refused otherwise: $(cat "$work/out")"
+chmod 700 "$store"
+
+step "modes hold on a mount that others may use"
+refused as_nobody cat "$mnt/file"
+chmod 644 "$mnt/file"
+[[ $(as_nobody cat "$mnt/file") == some ]] || fail "a file for all is read by all"
+refused as_nobody sh -c "echo more >>'$mnt/file'"
+grep -q " $mnt fuse.siltfs .*default_permissions" /proc/self/mounts || fail "the kernel does not check modes"
+"$siltfs" umount "$mnt"
+
+step "and nobody else uses a mount that was not asked to let them"
+"$siltfs" mount "$store" "$mnt" -o "log=$work/log"
+grep -q " $mnt fuse.siltfs " /proc/self/mounts || fail "not in the mount table"
+! grep -q " $mnt fuse.siltfs .*allow_other" /proc/self/mounts || fail "others are let in"
+refused as_nobody cat "$mnt/file"
+
+step "the log and the figures hold no secret of the store"
+"$siltfs" stat --json "$mnt" >"$work/figures"
+unmount_and_check
+# The keyed hash's secret and the polynomial lie in the superblock; neither may be written anywhere else.
+for file in "$work/log" "$work/figures" "$work/fsck"; do
+  python3 - "$store/superblock.0" "$file" <<'PYTHON' || fail "$file tells a secret"
+import re, sys
+superblock = open(sys.argv[1], "rb").read()
+said = open(sys.argv[2], "rb").read()
+text = said.decode("utf-8", "replace").lower()
+# Any eight bytes of it, as they are, in hexadecimal, or as a number of either order.
+for at in range(16, min(len(superblock), 512) - 8):
+    piece = superblock[at : at + 8]
+    if len(set(piece)) < 6:
+        continue
+    numbers = [str(int.from_bytes(piece, order)) for order in ("little", "big")]
+    if piece in said or any(n in text for n in [piece.hex(), piece[::-1].hex(), *numbers]):
+        sys.exit(1)
+PYTHON
+done
