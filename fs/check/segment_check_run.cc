@@ -120,7 +120,9 @@ Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<Se
       options.committed_length = options.end = trailer->data_end;
     } else {
       const SegmentRecord* record = context.RecordOf(id);
-      options.committed_length = record == nullptr || record->sealed ? 0 : record->length;
+      const bool sealed = record != nullptr && record->sealed;
+      if (sealed) options.end = LastDataEnd(record->length, record->chunks);
+      options.committed_length = sealed ? options.end : record == nullptr ? 0 : record->length;
       options.verify_payloads = true;
     }
     options.on_damage = [](uint64_t, uint64_t, const Status& cause) {

@@ -38,6 +38,7 @@ Status SegmentWalk::Check(SegmentId id) {
   footer_.reset();
   footer_wrong_ = truncated_ = damaged_ = lost_commit_ = false;
   scan_ = {};
+  end_ordinal_ = 0;
   gathered_.clear();
   places_.clear();
   not_indexed_ = data_bytes_ = 0;
@@ -139,8 +140,9 @@ void SegmentWalk::ReadFooter() {
   committed_length_ = 0;
   if (trailer_) {
     committed_length_ = trailer_->data_end;  // sealing syncs the blocks before it writes the footer
-  } else if (record_ != nullptr && !record_->sealed && !truncated_) {
-    committed_length_ = record_->length;
+  } else if (record_ != nullptr) {
+    committed_length_ = std::min(
+        size_, record_->sealed ? LastDataEnd(record_->length, record_->chunks) : record_->length);
   }
 }
 
@@ -163,7 +165,8 @@ void SegmentWalk::CheckHeader() {
 Status SegmentWalk::ScanAll() {
   ScanOptions options;
   options.committed_length = committed_length_;
-  options.end = trailer_ ? trailer_->data_end : 0;
+  const bool sealed = trailer_ || (record_ != nullptr && record_->sealed);
+  options.end = sealed ? committed_length_ : 0;
   // Where the blocks end is told by their payloads alone.
   options.verify_payloads = !trailer_;
   options.on_damage = [this](uint64_t begin, uint64_t end, const Status& cause) {
@@ -188,10 +191,15 @@ Status SegmentWalk::ScanAll() {
 }
 
 Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
+  // Of a lost footer nobody knows where exactly it began.
+  const bool sealed = record_ != nullptr && record_->sealed;
+  if (!trailer_ && sealed && end_ordinal_ >= record_->chunks) return Status::Ok();
   damaged_ = true;
   const auto head = ReadBlockHeadAt(reader_->file(), context_.Identity(id_), begin);
-  const bool payload_only = head.ok() && begin + head->total_bytes() == end;
+  // Or the file ends within it.
+  const bool payload_only = head.ok() && begin + head->total_bytes() >= end;
   if (payload_only) {
+    end_ordinal_ = head->end_ordinal();
     for (const ChunkRecord& chunk : head->records) context_.AddDamaged(chunk.name);
   }
   Say(payload_only ? "block-payload" : "block-head", begin,
@@ -202,6 +210,7 @@ Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) 
 Status SegmentWalk::OnBlock(const BlockHead& head, uint32_t offset) {
   SILTFS_RETURN_IF_ERROR(context_.Continue());
   if (context_.records_known && head.last_commit > context_.last_commit) lost_commit_ = true;
+  end_ordinal_ = head.end_ordinal();
   CompareWithFooter(head, offset);
   CompareWithIndex(head, offset);
   if (context_.options.data) CheckData(head, offset);

@@ -67,6 +67,7 @@ class SegmentWalk {
   bool damaged_ = false;
   bool lost_commit_ = false;
   ScanResult scan_;
+  uint32_t end_ordinal_ = 0;  // one beyond the last block's so far, damaged ones included
   std::vector<ChunkName> gathered_;
   std::vector<Place> places_;  // of the gathered
   uint64_t not_indexed_ = 0;

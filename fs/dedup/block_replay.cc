@@ -50,7 +50,8 @@ ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
   if (!record.sealed) return options;
   // The footer's own damage says nothing of the blocks: scan as far as they go.
   const auto trailer = reader.ReadTrailer();
-  options.committed_length = options.end = trailer.ok() ? trailer->data_end : 0;
+  options.committed_length = options.end =
+      trailer.ok() ? trailer->data_end : LastDataEnd(record.length, record.chunks);
   return options;
 }
 

@@ -52,6 +52,12 @@ Status CheckBlocks(const SegmentTrailer& trailer, const std::vector<BlockPlace>&
 
 }  // namespace
 
+uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count) {
+  // The footer has a block at least.
+  const uint64_t footer = kSegmentTrailerSize + kFooterBlockSize + chunk_count * kFooterChunkSize;
+  return sealed_length - std::min(sealed_length, footer);
+}
+
 std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, uint32_t ordinal) {
   auto after = std::upper_bound(
       blocks.begin(), blocks.end(), ordinal,

@@ -62,6 +62,10 @@ struct SegmentTrailer {
   bool operator==(const SegmentTrailer&) const = default;
 };
 
+// Where the blocks of a sealed segment whose footer is lost end at the latest, by what is known of
+// it otherwise: below that, bad blocks are damage.
+uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count);
+
 // The block whose chunks include this ordinal, if any block's do: the last one that begins at or
 // below it.
 std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, uint32_t ordinal);

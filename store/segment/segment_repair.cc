@@ -80,12 +80,8 @@ ScanOptions SegmentRepair::Extent() const {
   if (trailer_) {
     scan.committed_length = scan.end = trailer_->data_end;
   } else if (options_.sealed_length > 0) {
-    // The footer has a block at least.
-    const uint64_t footer =
-        kSegmentTrailerSize + kFooterBlockSize + uint64_t{options_.chunks} * kFooterChunkSize;
-    const uint64_t data_end =
-        options_.sealed_length - std::min<uint64_t>(options_.sealed_length, footer);
-    scan.committed_length = scan.end = std::min(size_, data_end);
+    scan.committed_length = scan.end =
+        std::min(size_, LastDataEnd(options_.sealed_length, options_.chunks));
   } else {
     scan.committed_length = std::min(size_, options_.committed_length);
   }
