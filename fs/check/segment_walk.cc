@@ -202,6 +202,7 @@ Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) 
     end_ordinal_ = head->end_ordinal();
     for (const ChunkRecord& chunk : head->records) context_.AddDamaged(chunk.name);
   }
+  if (truncated_ && end >= size_) return Status::Ok();  // told already
   Say(payload_only ? "block-payload" : "block-head", begin,
       fmt::format("bytes {} to {} are damaged: {}", begin, end, cause.cause()));
   return Status::Ok();
