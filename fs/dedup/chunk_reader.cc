@@ -39,12 +39,12 @@ class ChunkReader::Damage {
 
 ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
                          FooterWindows& windows, DamageList& damage, Options options)
-    : env_(env),
-      segments_(segments),
+    : segments_(segments),
       index_(index),
       windows_(windows),
       damage_(damage),
       store_(std::move(options.store)),
+      search_(env, segments, store_),
       on_damage_(std::move(options.on_damage)),
       is_right_(std::move(options.is_right)),
       blocks_(options.block_cache_bytes) {
@@ -98,7 +98,8 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
       return *found;
     }
   }
-  if (auto found = SearchSegments(name, length, damage, trail)) return *found;
+  const std::optional<Location> led_to = location.ok() ? *location : std::nullopt;
+  if (auto found = SearchSegments(name, length, led_to, damage, trail)) return *found;
   if (!damage.first().ok()) return damage.first();
   return Status(StatusCode::kCorruption, fmt::format("chunk {} is in no segment", name.ToHex()))
       .At(store_);
@@ -328,28 +329,36 @@ void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
   if (window.ok()) windows_.Insert(segment, start, std::move(window).value());
 }
 
-std::optional<ChunkReader::Found> ChunkReader::SearchSegments(const ChunkName& name,
-                                                              uint32_t length, Damage& damage,
-                                                              Trail& trail) {
-  auto listing = ListSegments(env_, store_);
-  if (!listing.ok()) {
-    damage.Note(std::move(listing).status());
-    return std::nullopt;
+// Where the index leads to damage, what was lost with it is looked for in the same go.
+std::vector<uint64_t> ChunkReader::LostTogether(const std::optional<Location>& location) const {
+  std::vector<uint64_t> prefixes;
+  if (!location) return prefixes;
+  for (const DamagedChunk& chunk : damage_.ChunksAround(location->segment, location->ordinal)) {
+    if (chunk.known()) prefixes.push_back(chunk.name_prefix);
   }
-  const uint64_t prefix = name.Prefix64();
-  for (SegmentId segment : listing->ids) {
-    for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterWindows::kWindowChunks) {
-      auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
-      // A segment whose footer can't be read may still be read by who knows the place; here it has
-      // nothing to offer.
-      if (!window.ok() || window->empty()) break;
-      for (uint32_t i = 0; i < window->size(); ++i) {
-        if ((*window)[i].name_prefix != prefix) continue;
-        auto found = ReadAt({segment, start + i, 0}, false, name, length, trail);
-        if (found.ok() && *found) return std::move(found).value();
-        if (!found.ok()) damage.Note(std::move(found).status());
-      }
+  return prefixes;
+}
+
+std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
+    const ChunkName& name, uint32_t length, const std::optional<Location>& location, Damage& damage,
+    Trail& trail) {
+  const std::vector<uint64_t> together = LostTogether(location);
+  // What is remembered may have moved.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto places = search_.Find(name.Prefix64(), together);
+    if (!places.ok()) {
+      damage.Note(places.status());
+      return std::nullopt;
     }
+    bool stale = false;
+    for (const Location& place : **places) {
+      auto found = ReadAt(place, false, name, length, trail);
+      if (found.ok() && *found) return std::move(found).value();
+      stale |= found.ok();
+      if (!found.ok()) damage.Note(std::move(found).status());
+    }
+    if (!stale) break;
+    search_.Forget(name.Prefix64());
   }
   return std::nullopt;
 }

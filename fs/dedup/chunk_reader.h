@@ -17,6 +17,7 @@
 #include "fs/dedup/damage_list.h"
 #include "fs/dedup/footer_windows.h"
 #include "fs/dedup/segment_cache.h"
+#include "fs/dedup/segment_search.h"
 #include "index/chunk_index.h"
 
 namespace siltfs {
@@ -108,16 +109,18 @@ class ChunkReader {
                                     size_t expected_bytes = kUsualBlockBytes);
   // The first failure met on the way to a chunk: what to report if it is not found elsewhere.
   class Damage;
-  // Looks through the footers of all segments.
-  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length, Damage& damage,
+  // Looks through the footers of all segments. `location`: where the index led to, in vain.
+  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length,
+                                      const std::optional<Location>& location, Damage& damage,
                                       Trail& trail);
+  std::vector<uint64_t> LostTogether(const std::optional<Location>& location) const;
 
-  Env& env_;
   SegmentCache& segments_;
   ChunkIndex& index_;
   FooterWindows& windows_;
   DamageList& damage_;
   const std::string store_;
+  SegmentSearch search_;
   const std::function<void()> on_damage_;
   const std::function<bool(const ChunkRecord&, ByteView)> is_right_;
   std::unordered_map<ChunkName, Location> unindexed_;  // constant after construction

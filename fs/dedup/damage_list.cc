@@ -37,11 +37,9 @@ bool DamageList::HasAnyOf(SegmentId segment) const {
 DamageList::Match DamageList::Find(uint64_t name_prefix, ChunkTag tag) const {
   if (empty()) return Match::kNone;
   MutexLock lock(mutex_);
-  const auto [begin, end] = tags_.equal_range(name_prefix);
-  if (begin == end) return Match::kNone;
-  const bool same =
-      std::any_of(begin, end, [tag](const auto& known) { return known.second == tag; });
-  return same ? Match::kSame : Match::kOther;
+  const auto known = tags_.lower_bound({name_prefix, 0});
+  if (known == tags_.end() || known->first != name_prefix) return Match::kNone;
+  return tags_.contains({name_prefix, tag}) ? Match::kSame : Match::kOther;
 }
 
 std::optional<DamagedChunk> DamageList::ChunkAt(SegmentId segment, uint32_t ordinal) const {
@@ -50,6 +48,13 @@ std::optional<DamagedChunk> DamageList::ChunkAt(SegmentId segment, uint32_t ordi
   const auto block = At(segment, ordinal);
   if (block == blocks_.end()) return std::nullopt;
   return block->second[ordinal - block->first.second];
+}
+
+std::vector<DamagedChunk> DamageList::ChunksAround(SegmentId segment, uint32_t ordinal) const {
+  if (empty()) return {};
+  MutexLock lock(mutex_);
+  const auto block = At(segment, ordinal);
+  return block == blocks_.end() ? std::vector<DamagedChunk>() : block->second;
 }
 
 bool DamageList::Add(const DamagedBlock& block) {
@@ -88,10 +93,8 @@ void DamageList::Enter(const DamagedBlock& block) {
 
 void DamageList::Erase(Blocks::iterator block) {
   for (const DamagedChunk& chunk : block->second) {
-    const auto [begin, end] = tags_.equal_range(chunk.name_prefix);
-    const auto tag =
-        std::find_if(begin, end, [&](const auto& known) { return known.second == chunk.tag; });
-    if (chunk.known() && tag != end) tags_.erase(tag);
+    const auto tag = tags_.find({chunk.name_prefix, chunk.tag});
+    if (chunk.known() && tag != tags_.end()) tags_.erase(tag);
   }
   chunks_ -= block->second.size();
   Note({DamageKey(block->first.first, block->first.second), std::nullopt});
@@ -101,9 +104,12 @@ void DamageList::Erase(Blocks::iterator block) {
 bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks) {
   MutexLock lock(mutex_);
   const auto is_found = [&](const Blocks::value_type& listed) {
-    return std::any_of(blocks.begin(), blocks.end(), [&](const DamagedBlock& found) {
-      return found.first_ordinal == listed.first.second && found.chunks == listed.second;
-    });
+    const auto found = std::lower_bound(blocks.begin(), blocks.end(), listed.first.second,
+                                        [](const DamagedBlock& candidate, uint32_t ordinal) {
+                                          return candidate.first_ordinal < ordinal;
+                                        });
+    return found != blocks.end() && found->first_ordinal == listed.first.second &&
+           found->chunks == listed.second;
   };
   for (auto at = blocks_.lower_bound({segment, 0});
        at != blocks_.end() && at->first.first == segment;) {

@@ -16,8 +16,8 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,6 +47,9 @@ class DamageList {
   Match Find(uint64_t name_prefix, ChunkTag tag) const SILTFS_EXCLUDES(mutex_);
   // What lay at a place, as far as is known; empty if it is not on the list.
   std::optional<DamagedChunk> ChunkAt(SegmentId segment, uint32_t ordinal) const
+      SILTFS_EXCLUDES(mutex_);
+  // What was lost together with it; empty if it is not on the list.
+  std::vector<DamagedChunk> ChunksAround(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);
 
   // True if some of it is news, which becomes an entry; what is listed already stays as it is.
@@ -82,7 +85,7 @@ class DamageList {
 
   mutable Mutex mutex_;
   Blocks blocks_ SILTFS_GUARDED_BY(mutex_);
-  std::unordered_multimap<uint64_t, ChunkTag> tags_ SILTFS_GUARDED_BY(mutex_);  // by name prefix
+  std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // name prefixes'
   std::vector<Mutation> changes_ SILTFS_GUARDED_BY(mutex_);  // in order, not yet durable
   size_t told_ SILTFS_GUARDED_BY(mutex_) = 0;                // of these, by TellChanges
   std::atomic<size_t> chunks_{0};

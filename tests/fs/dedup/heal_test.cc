@@ -102,6 +102,39 @@ TEST_CASE("exactly the chunks of the damaged block are lost, and putting them ag
   REQUIRE(CountCopies(store, all.names[20]) <= 2);
 }
 
+TEST_CASE("what is lost is looked for once, in all segments, and not again by whoever asks") {
+  StoreUnderTest store(WithoutCache());
+  store.Open();
+  PutChunks all = PutMany(store.chunks(), 1, 600);
+  store.Reopen();
+  const FoundBlock block = Damage(store, all.names[20]);
+  const auto read = [&store] {
+    return store.env().Calls(SimCall::kList) + store.env().Calls(SimCall::kRead);
+  };
+  const uint64_t before = read();
+  REQUIRE_CODE(GetOf(store, all.names[20], all.chunks[20]), kCorruption);
+  const uint64_t first = read() - before;
+  REQUIRE(first > 2 * store.committed().segments.size());
+  size_t asked = 0;
+  for (size_t i = 0; i < all.names.size(); ++i) {
+    if (!IsIn(block, all.names[i])) continue;
+    ++asked;
+    REQUIRE_CODE(GetOf(store, all.names[i], all.chunks[i]), kCorruption);
+  }
+  REQUIRE(asked > 1);
+  // Each looks at the damaged place, no more.
+  REQUIRE(read() - before - first < asked * store.committed().segments.size());
+  const uint64_t lists = store.env().Calls(SimCall::kList);
+  REQUIRE_CODE(GetOf(store, all.names[20], all.chunks[20]), kCorruption);
+  REQUIRE(store.env().Calls(SimCall::kList) == lists);
+
+  // And is found once it is there again.
+  PutChunks again;
+  again.chunks = all.chunks;
+  REQUIRE_OK(TryPut(store.chunks(), again));
+  RequireAll(store.chunks(), all);
+}
+
 TEST_CASE("damage that is known heals in any mount after it became known") {
   StoreUnderTest store(WithoutCache());
   store.Open();

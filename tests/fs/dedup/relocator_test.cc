@@ -27,6 +27,9 @@ struct Relocation : PipelineUnderTest {
     source.is_live = [this](uint32_t ordinal) { return live.contains(ordinal); };
     options.block_plain_bytes = 5000;  // three chunks
     options.gone = [this](SegmentId segment) { return segment == source.segment; };
+    options.is_damaged = [this](SegmentId segment, uint32_t ordinal) {
+      return damage.Contains(segment, ordinal);
+    };
     options.pace = [](uint64_t) { return Status::Ok(); };
     options.run = [](const std::function<void()>& work) { work(); };
     relocator = std::make_unique<Relocator>(*index, segments, reader, *pipeline, codec, options);
@@ -128,6 +131,18 @@ TEST_CASE("what lies elsewhere already is not copied, but wants a commit before 
   CHECK(at.relocator->moves() == 0);
   CHECK(at.relocator->needs_commit());
   CHECK(at.PlaceOf(at.names[3]) == entry.location);
+}
+
+TEST_CASE("what is known to be damaged is not copied as if it were whole") {
+  Relocation at;
+  at.live = {0, 1, 4, 9};
+  REQUIRE(at.damage.Add({at.source.segment, 4, {{at.names[4].Prefix64(), 7}}}));
+  REQUIRE_CODE(at.relocator->CopyLive(at.source), kCorruption);
+  at.live.erase(4);
+  Relocator without(*at.index, at.segments, at.reader, *at.pipeline, at.codec, at.options);
+  REQUIRE_OK(without.CopyLive(at.source));
+  REQUIRE_OK(without.Flush());
+  CHECK(without.moves() == at.live.size());
 }
 
 TEST_CASE("after a copy that found no room nothing is said to have been copied") {
