@@ -40,7 +40,7 @@ refused as_nobody "$siltfs" umount "$mnt"
 mounted || fail "unmounted by nobody"
 # The socket's own mode holds, too, where the directory's does not.
 chmod 711 "$store"
-refused as_nobody python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$store/control"
+refused as_nobody env PATH=/usr/bin:/bin python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$store/control"
 grep -q PermissionError "$work/out" || fail "refused otherwise: $(cat "$work/out")"
 chmod 700 "$store"
 
