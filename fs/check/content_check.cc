@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
+#include "chunker/chunk_namer.h"
 #include "fs/check/file_damages.h"
 #include "fs/check/node_finder.h"
 #include "fs/check/segment_check_run.h"
 #include "fs/core/store_layout.h"
+#include "fs/dedup/chunk_verifier.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_reader.h"
@@ -26,7 +29,7 @@ struct Reference {
   uint64_t inode = 0;
   uint64_t offset = 0;   // in the file
   uint64_t covers = 0;   // bytes of the file
-  bool damaged = false;  // the place that the index has for it cannot be read
+  bool damaged = false;  // what the index has for it cannot be read
 };
 
 bool ByChunk(const Reference& a, const Reference& b) {
@@ -35,8 +38,13 @@ bool ByChunk(const Reference& a, const Reference& b) {
 
 class ContentCheck {
  public:
-  ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot)
-      : context_(context), finder_(finder), snapshot_(snapshot), nodes_(context, finder) {}
+  ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
+               ChunkNamer namer)
+      : context_(context),
+        finder_(finder),
+        snapshot_(snapshot),
+        nodes_(context, finder),
+        verifier_(std::move(namer), context.superblock.tag_secret) {}
 
   Status Run() {
     SILTFS_RETURN_IF_ERROR(Recipes());
@@ -57,8 +65,11 @@ class ContentCheck {
   Status Add(const Reference& reference);
   // Asks the index for the batch.
   Status ResolveBatch();
-  // Looks for what the index did not find.
+  // Looks for what the index did not find, or only where it is damaged.
   Status SearchSegments();
+  // Of a chunk that is damaged somewhere: not there, that is.
+  bool IsWholeAt(const Location& location, const ChunkRecord& record);
+  bool IsWholeAtIndex(const Location& location, const ChunkRecord& record);
   void Lose(const LostRange& range, const char* code, std::string message);
   void Lose(const Reference& reference, const char* code, std::string message) {
     Lose(LostRange{reference.inode, reference.offset, reference.covers}, code, std::move(message));
@@ -68,7 +79,10 @@ class ContentCheck {
   ChunkFinder& finder_;
   const KvSnapshot& snapshot_;
   NodeFinder nodes_;
+  ChunkVerifier verifier_;
   FileDamages damages_;
+  // Of chunks that are damaged somewhere, which are bounded: whether where the index leads is not.
+  std::unordered_map<ChunkName, bool> whole_at_index_;
   std::vector<Reference> batch_;
   std::vector<Reference> unresolved_;
   uint64_t references_ = 0;
@@ -162,13 +176,14 @@ Status ContentCheck::ResolveBatch() {
       reference.damaged = !record.ok() && !record.status().Is(StatusCode::kNotFound);
       if (record.ok() && *record && (*record)->name == reference.name &&
           (*record)->length == reference.length) {
-        if (context_.IsDamaged(reference.name)) {
-          Lose(reference, "chunk-damaged",
-               fmt::format("the chunk {} is damaged", reference.name.ToHex()));
-        }
+        if (!context_.IsDamaged(reference.name) || IsWholeAtIndex(*locations[i], **record))
+          continue;
+        reference.damaged = true;
+        unresolved_.push_back(reference);
         continue;
       }
     }
+    context_.NoteReferenceNotIndexed();
     unresolved_.push_back(reference);
   }
   batch_.clear();
@@ -176,16 +191,33 @@ Status ContentCheck::ResolveBatch() {
   return SearchSegments();
 }
 
+bool ContentCheck::IsWholeAt(const Location& location, const ChunkRecord& record) {
+  const auto bytes = finder_.ReadAt(location);
+  if (bytes.ok()) return verifier_.Verify(record, **bytes) == ChunkVerifier::Verdict::kRight;
+  bytes.status().IgnoreError("the walk of the segment has told of it");
+  return false;
+}
+
+bool ContentCheck::IsWholeAtIndex(const Location& location, const ChunkRecord& record) {
+  const auto [known, is_new] = whole_at_index_.try_emplace(record.name);
+  if (is_new) known->second = IsWholeAt(location, record);
+  return known->second;
+}
+
 Status ContentCheck::SearchSegments() {
   if (unresolved_.empty()) return Status::Ok();
-  context_.NoteReferenceNotIndexed();
   std::sort(unresolved_.begin(), unresolved_.end(), ByChunk);
   std::vector<bool> found(unresolved_.size());
   SILTFS_RETURN_IF_ERROR(
-      ForEachBlock(context_, finder_, std::nullopt, [&](const BlockHead& head, uint32_t) {
+      ForEachBlock(context_, finder_, std::nullopt, [&](const BlockHead& head, uint32_t offset) {
+        uint32_t ordinal = head.first_ordinal;
         for (const ChunkRecord& chunk : head.records) {
+          const Location location{head.segment, ordinal++, offset};
           const Reference wanted{.name = chunk.name, .length = chunk.length};
           auto at = std::lower_bound(unresolved_.begin(), unresolved_.end(), wanted, ByChunk);
+          if (at == unresolved_.end() || at->name != chunk.name) continue;
+          if (found[static_cast<size_t>(at - unresolved_.begin())]) continue;
+          if (context_.IsDamaged(chunk.name) && !IsWholeAt(location, chunk)) continue;
           for (; at != unresolved_.end() && at->name == chunk.name && at->length == chunk.length;
                ++at) {
             found[static_cast<size_t>(at - unresolved_.begin())] = true;
@@ -195,8 +227,8 @@ Status ContentCheck::SearchSegments() {
       }));
   for (size_t i = 0; i < unresolved_.size(); ++i) {
     const Reference& reference = unresolved_[i];
-    const bool damaged = context_.IsDamaged(reference.name) || (!found[i] && reference.damaged);
-    if (found[i] && !damaged) continue;
+    if (found[i]) continue;
+    const bool damaged = context_.IsDamaged(reference.name) || reference.damaged;
     Lose(reference, damaged ? "chunk-damaged" : "chunk-missing",
          fmt::format("the chunk {} of {} bytes {}", reference.name.ToHex(), reference.length,
                      damaged ? "is damaged" : "is in no segment"));
@@ -213,7 +245,8 @@ Status CheckContents(CheckContext& context, ChunkFinder& finder) {
     return Status::Ok();
   }
   const auto snapshot = context.metadata->Snapshot();
-  const Status checked = ContentCheck(context, finder, *snapshot).Run();
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(context.superblock.uuid.bytes));
+  const Status checked = ContentCheck(context, finder, *snapshot, std::move(namer)).Run();
   context.ReportHeldBack(/*knows=*/checked.ok());
   if (checked.ok() || !IsDamage(checked)) return checked;
   context.Report("metadata-read", checked);

@@ -257,6 +257,26 @@ TEST_CASE("the open end of a segment that an unmount left is as it was left") {
   }
 }
 
+TEST_CASE("damage that was healed is found, and no file is said to lose by it") {
+  CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
+  store.FillAndClose();
+  store.fixture().Open();
+  Bytes content(1'000'000);
+  REQUIRE_OK(store.fs().Read(store.large, 0, content));
+  store.fixture().Close();
+  const Block block = BlocksOf(store, kSegment)[1];
+  store.Flip(SegmentPath(store.path(), kSegment), block.offset + block.head.head_bytes() + 100);
+  store.fixture().Open();
+  Bytes damaged(content.size());
+  REQUIRE_CODE(store.fs().Read(store.large, 0, damaged), kCorruption);
+  WriteLargeFile(store.fs(), "again", content);
+  REQUIRE_OK(store.fs().Read(store.large, 0, damaged));
+  store.fixture().Close();
+  const CheckOutcome outcome = store.Check(true);
+  INFO(outcome.ToString());
+  REQUIRE(outcome.codes() == Codes{"block-payload"});
+}
+
 TEST_CASE("after a crash, damage below what was committed is still found") {
   CheckedStore store(IndexEngine::kSilt, 32u << 20);
   store.Fill();
