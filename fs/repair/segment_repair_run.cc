@@ -149,17 +149,33 @@ class SegmentRun {
   const std::optional<ChunkRecord> filler_;
 };
 
+// What was said of chunks that stand there no more. A repair that ends before this leaves what a
+// scrub takes off the list.
+Status ForgetDamage(RepairSession& session, SegmentId id) {
+  const auto snapshot = session.kv->Snapshot();
+  const KeyRange range = RangeOf(Table::kDamage);
+  const auto iterator = snapshot->NewIteratorBelow(range.end);
+  std::vector<Mutation> changes;
+  for (iterator->Seek(DamageKey(id, 0)); iterator->Valid(); iterator->Next()) {
+    const auto place = ParseDamageKey(iterator->key());
+    if (!place || place->first != id) break;
+    changes.push_back({std::string(iterator->key()), std::nullopt});
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return changes.empty() ? Status::Ok() : session.kv->Write(changes);
+}
+
 Result<uint64_t> RunAll(RepairSession& session, const SegmentFindings& findings,
                         const std::optional<ChunkRecord>& filler,
                         std::initializer_list<std::string_view> codes,
-                        const std::function<void(SegmentId)>& repaired) {
+                        const std::function<Status(SegmentId)>& repaired) {
   SegmentRun run(session, filler);
   uint64_t changed = 0;
   for (const auto& [id, found] : findings) {
     if (!HasAny(found, codes)) continue;
     SILTFS_ASSIGN_OR_RETURN(const bool done, run.Repair(id, found));
     if (!done) continue;
-    repaired(id);
+    SILTFS_RETURN_IF_ERROR(repaired(id));
     ++changed;
   }
   return changed;
@@ -171,14 +187,17 @@ Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& finding
   return RunAll(session, findings, std::nullopt,
                 {"segment-header", "segment-footer", "segment-record", "segment-unknown",
                  "segment-truncated", "segment-kind"},
-                [&findings](SegmentId id) { findings[id].erase("segment-truncated"); });
+                [&findings](SegmentId id) {
+                  findings[id].erase("segment-truncated");
+                  return Status::Ok();
+                });
 }
 
 Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings) {
   SILTFS_ASSIGN_OR_RETURN(const ChunkRecord filler, MakeFiller(session.superblock));
   return RunAll(session, findings, filler,
                 {"segment-missing", "segment-truncated", "block-head", "block-payload"},
-                [](SegmentId) {});
+                [&session](SegmentId id) { return ForgetDamage(session, id); });
 }
 
 }  // namespace siltfs

@@ -435,11 +435,32 @@ TEST_CASE("what is damaged in one place and whole in another is not lost") {
   });
   RequireCodes(store.Check(true), {});
   store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
-  const RepairReport report =
-      RequireRepaired(store, RepairMode::kAll, {"block-payload", "chunk-damaged"}, true);
+  const RepairReport report = RequireRepaired(store, RepairMode::kAll, {"block-payload"}, true);
   CHECK(report.lost.empty());
   RequireSame(ReadPath(store, "large"), large);
   RequireSame(ReadPath(store, "copy"), large);
+}
+
+TEST_CASE("what was taken out of a segment is no longer on the list of damage") {
+  CheckedStore store;
+  store.FillAndClose();
+  const Block block = BlocksOf(store, 1)[1];
+  store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
+  const auto listed = [&store] {
+    store.fixture().Open();
+    const auto stats = store.fs().GetStats();
+    REQUIRE_OK(stats);
+    return stats->damaged_blocks;
+  };
+  REQUIRE(listed() == 0);
+  Bytes content(1'000'000);
+  REQUIRE_CODE(store.fs().Read(store.large, 0, content), kCorruption);
+  store.fixture().Close();
+  REQUIRE(listed() == 1);
+  store.fixture().Close();
+  RequireRepaired(store, RepairMode::kAll, {"block-payload", "chunk-damaged"}, true);
+  CHECK(listed() == 0);
+  store.fixture().Close();
 }
 
 TEST_CASE("all segments may be gone, and files are as long as they were") {
