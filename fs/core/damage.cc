@@ -21,15 +21,19 @@ constexpr size_t kMostNamed = 1000;
 void FileSystemImpl::TellDamage(InodeNumber inode, uint64_t offset, uint64_t length,
                                 const Status& damage) {
   if (!options_.report) return;
-  // A block is its file and offset; what has no place is told apart by what is said of it.
-  const std::string place =
-      damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset()) : damage.ToString();
+  // A block is its file and offset. Chunks of which no place is known, as their segment is gone,
+  // may be all that a file has: it is told of once.
+  const std::string place = damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset())
+                                            : fmt::format("inode {}", inode);
+  bool last = false;
   {
     MutexLock lock(told_mutex_);
     if (told_.size() >= kMostTold || !told_.insert(std::hash<std::string>()(place)).second) return;
+    last = told_.size() == kMostTold;
   }
   options_.report(fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
                               offset + length, damage.ToString()));
+  if (last) options_.report("there is more damage, which a scrub tells of; no more is told here");
 }
 
 Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {

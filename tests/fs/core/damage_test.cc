@@ -124,6 +124,26 @@ TEST_CASE("damage costs the chunks of its block, in all files that share them, a
   RequireDamaged(store, "one", in_one);
 }
 
+TEST_CASE("of files whose segment is gone there is one line each") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  REQUIRE_OK(store.env().RemoveFile(block.path));
+  store.Open();
+  store.TakeFindings();
+  for (int i = 0; i < 2; ++i) {
+    for (const auto& [name, content] : store.files()) {
+      const auto inode = Resolve(store.fs(), name);
+      REQUIRE_OK(inode);
+      Bytes some(1000);
+      for (size_t at = 0; at < content.size(); at += some.size())
+        store.fs().Read(*inode, at, some).status().IgnoreError("told of in the log");
+    }
+  }
+  const auto findings = store.TakeFindings();
+  CHECK(findings.size() > 1);
+  CHECK(findings.size() <= store.files().size());
+}
+
 TEST_CASE("what only the device cannot give for now is no damage") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
