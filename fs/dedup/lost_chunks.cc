@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace siltfs {
+namespace {
+
+// So many names that begin alike nobody finds: they were made up, to be compared with each other.
+constexpr size_t kMostNamesAlike = 64;
+
+}  // namespace
 
 LostChunks::LostChunks(const DamageList& damage, std::span<const SegmentId> segments)
     : damage_(damage) {
@@ -20,6 +26,7 @@ void LostChunks::Visit(const ChunkName& name) {
   const auto lost = names_.find(name.Prefix64());
   if (lost == names_.end()) return;
   std::vector<ChunkName>& names = lost->second;
+  if (names.size() > kMostNamesAlike) return;
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
@@ -40,6 +47,7 @@ bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, Chu
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);
   if (lost == names_.end() || lost->second.empty()) return false;
+  if (lost->second.size() > kMostNamesAlike) return false;  // not all are known
   return std::all_of(lost->second.begin(), lost->second.end(), [&](const ChunkName& name) {
     const auto place = index.Get(name);
     if (!place.ok()) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "fs/dedup/damage_list.h"
 #include "fs/meta/schema.h"
 
 namespace siltfs {
@@ -56,12 +57,16 @@ Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata) {
 
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata) {
   std::vector<DamagedBlock> blocks;
+  size_t count = 0;
   const KeyRange range = RangeOf(Table::kDamage);
   const auto iterator = metadata.NewIteratorBelow(range.end);
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    // Whoever wrote more than are written is not to cost more memory by it.
+    if (blocks.size() >= DamageList::kMostBlocks || count >= DamageList::kMostChunks) break;
     const auto place = ParseDamageKey(iterator->key());
     if (!place) return Status(StatusCode::kCorruption, "metadata holds a malformed key of damage");
     SILTFS_ASSIGN_OR_RETURN(auto chunks, DamagedBlock::DecodeChunks(iterator->value()));
+    count += chunks.size();
     blocks.push_back({place->first, place->second, std::move(chunks)});
   }
   SILTFS_RETURN_IF_ERROR(iterator->status());

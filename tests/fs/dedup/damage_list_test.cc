@@ -119,6 +119,24 @@ TEST_CASE("a list of damage has its bounds") {
   CHECK_FALSE(list.Contains(DamageList::kMostBlocks + 1, 0));
 }
 
+// Compared one by one they would take days.
+TEST_CASE("a list of chunks whose names all begin alike is as good as any other") {
+  DamageList list({});
+  constexpr uint32_t kInSegment = 4096;
+  const auto count = static_cast<uint32_t>(DamageList::kMostChunks / kInSegment);
+  for (uint32_t segment = 1; segment <= count; ++segment) {
+    DamagedBlock block{segment, 0, {}};
+    for (uint32_t i = 0; i < kInSegment; ++i)
+      block.chunks.push_back({7, uint64_t{segment} * kInSegment + i});
+    REQUIRE(list.Add(block));
+  }
+  for (uint32_t tag = 1; tag < kInSegment; ++tag) CHECK(list.Find(7, tag) == Match::kOther);
+  CHECK(list.Find(7, uint64_t{count} * kInSegment) == Match::kSame);
+  for (uint32_t segment = count; segment > 0; --segment) list.Forget(segment);
+  CHECK(list.empty());
+  CHECK(list.Find(7, kInSegment) == Match::kNone);
+}
+
 TEST_CASE("records of damage and of scrubs are read back, and nothing else is one") {
   const DamagedBlock block{9, 3, {{0x0102030405060708, 0x1112131415161718}, {}}};
   const std::string chunks = block.EncodeChunks();
