@@ -139,8 +139,7 @@ Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes) {
   return state;
 }
 
-Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
-                                        const std::string& directory) {
+Result<SyncLedgerState> ReadSyncLedger(Env& env, const std::string& path) {
   auto file = env.OpenFile(path, {OpenMode::kRead});
   if (!file.ok()) {
     if (file.status().Is(StatusCode::kNotFound)) return SyncLedgerState{};
@@ -148,10 +147,19 @@ Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
   }
   auto read = ReadLedger(**file);
   if (!read.ok()) return std::move(read).status().At(path);
-  for (const SyncLedgerEntry& entry : read->newest.entries) {
-    SILTFS_RETURN_IF_ERROR(CheckFile(env, JoinPath(directory, entry.name), entry));
-  }
   return std::move(read->newest);
+}
+
+Status CheckSynced(Env& env, const std::string& directory, const SyncLedgerEntry& entry) {
+  return CheckFile(env, JoinPath(directory, entry.name), entry);
+}
+
+Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
+                                        const std::string& directory) {
+  SILTFS_ASSIGN_OR_RETURN(SyncLedgerState state, ReadSyncLedger(env, path));
+  for (const SyncLedgerEntry& entry : state.entries)
+    SILTFS_RETURN_IF_ERROR(CheckSynced(env, directory, entry));
+  return state;
 }
 
 Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string& path,

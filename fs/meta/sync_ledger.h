@@ -59,6 +59,11 @@ Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes);
 Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
                                         const std::string& directory);
 
+// What the ledger says, of which nothing is compared; nothing if it is not there or says nothing.
+Result<SyncLedgerState> ReadSyncLedger(Env& env, const std::string& path);
+// Compares one file, which may be gone, as CheckSyncLedger does.
+Status CheckSynced(Env& env, const std::string& directory, const SyncLedgerEntry& entry);
+
 // Keeps the ledger of a store that is open for writing. Thread-safe.
 class SyncLedger {
  public:

@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "fs/meta/table_block.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -131,22 +133,35 @@ Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& h
   return std::optional<ByteView>();
 }
 
-}  // namespace
-
-Status CheckTable(const File& file) {
+// Nothing if there are none, or the file is none of our tables.
+Result<std::optional<Bytes>> ReadProperties(const File& file) {
   SILTFS_ASSIGN_OR_RETURN(const std::optional<Footer> footer, ReadFooter(file));
-  if (!footer) return Status::Ok();
+  if (!footer) return std::optional<Bytes>();
   const BlockHandle& metaindex = footer->metaindex;
   SILTFS_ASSIGN_OR_RETURN(const Bytes names, ReadBlock(file, metaindex, "names of blocks"));
   SILTFS_ASSIGN_OR_RETURN(const std::optional<ByteView> value,
                           FindValue(file, metaindex, names, kPropertiesName));
-  if (!value) return Status::Ok();
+  if (!value) return std::optional<Bytes>();
   Decoder in(*value);
   const std::optional<BlockHandle> properties = ReadHandle(in, metaindex.offset);
   if (!properties) {
     return Damage(file, metaindex.offset, "the table's properties are said to be outside of it");
   }
-  return ReadBlock(file, *properties, "properties").status();
+  SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBlock(file, *properties, "properties"));
+  return std::optional(std::move(bytes));
+}
+
+}  // namespace
+
+Status CheckTable(const File& file) { return ReadProperties(file).status(); }
+
+std::optional<uint64_t> CountInTable(const File& file) {
+  const auto properties = ReadProperties(file);
+  if (!properties.ok() || !*properties) {
+    properties.status().IgnoreError("then nobody knows");
+    return std::nullopt;
+  }
+  return CountInProperties(**properties);
 }
 
 }  // namespace siltfs

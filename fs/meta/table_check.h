@@ -21,6 +21,9 @@
 // Source: RocksDB, table/format.cc, table/meta_blocks.cc and table/block_based/block.cc.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -31,5 +34,8 @@ namespace siltfs {
 // number, a later format version, other checksums): RocksDB knows them, or refuses them itself.
 // Thread-safety: as for File::Read.
 Status CheckTable(const File& file);
+
+// How many changes the table has, by its properties; nothing if they cannot be found or read.
+std::optional<uint64_t> CountInTable(const File& file);
 
 }  // namespace siltfs
