@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/segment/segment_files.h"
+
 namespace siltfs {
 namespace {
 
@@ -35,7 +37,7 @@ Result<ChunkFinder::HeadPtr> ChunkFinder::ReadHead(SegmentId segment, uint32_t o
 }
 
 Result<ChunkFinder::TablePtr> ChunkFinder::TableOf(SegmentId segment) {
-  if (auto table = tables_.Get(segment)) return table;
+  if (auto table = tables_.Get(segment)) return NotEmpty(segment, std::move(table));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
   auto read = reader->ReadBlockTable();
   if (read.ok()) {
@@ -52,12 +54,23 @@ Result<ChunkFinder::TablePtr> ChunkFinder::TableOf(SegmentId segment) {
 }
 
 Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
-  if (auto table = tables_.Get(segment); table && table->scanned) return table;
+  if (auto table = tables_.Get(segment); table && table->scanned)
+    return NotEmpty(segment, std::move(table));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
-  SILTFS_ASSIGN_OR_RETURN(BlockTable scanned, reader->ScanBlockTable());
-  auto table = std::make_shared<const Table>(Table{std::move(scanned), true});
+  auto scanned = reader->ScanBlockTable();
+  // Where no block is whole, none is the next time: a scan reads all of the file.
+  const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
+  if (!scanned.ok() && !hopeless) return std::move(scanned).status();
+  auto table = std::make_shared<const Table>(
+      Table{hopeless ? BlockTable() : std::move(scanned).value(), true});
   tables_.Put(segment, table, table->blocks.memory_bytes());
-  return table;
+  return NotEmpty(segment, std::move(table));
+}
+
+Result<ChunkFinder::TablePtr> ChunkFinder::NotEmpty(SegmentId segment, TablePtr table) const {
+  if (!table->blocks.blocks.empty()) return table;
+  return Status(StatusCode::kCorruption, "no block of the segment is whole")
+      .At(SegmentPath(context_.store(), segment));
 }
 
 Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {

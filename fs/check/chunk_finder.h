@@ -40,11 +40,12 @@ class ChunkFinder {
   // The segment's footer has it, or, where that has rotted, the blocks themselves.
   struct Table {
     BlockTable blocks;
-    bool scanned = false;
+    bool scanned = false;  // and without a block, the scan has failed
   };
   using TablePtr = std::shared_ptr<const Table>;
   Result<TablePtr> TableOf(SegmentId segment);
   Result<TablePtr> ScannedTableOf(SegmentId segment);
+  Result<TablePtr> NotEmpty(SegmentId segment, TablePtr table) const;
 
   CheckContext& context_;
   const BlockCodec codec_;

@@ -86,7 +86,8 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
-    if (auto table = tables_.Get(TableKey(segment.id, segment.file))) return table;
+    if (auto table = tables_.Get(TableKey(segment.id, segment.file)))
+      return NotEmpty(segment, std::move(table));
   }
   auto read = segment.reader->ReadBlockTable();
   if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
@@ -109,13 +110,24 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegm
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
     if (auto table = tables_.Get(TableKey(segment.id, segment.file)); table && table->scanned)
-      return table;
+      return NotEmpty(segment, std::move(table));
   }
-  SILTFS_ASSIGN_OR_RETURN(BlockTable scanned, segment.reader->ScanBlockTable());
-  auto table = std::make_shared<const CachedTable>(CachedTable{std::move(scanned), true});
+  auto scanned = segment.reader->ScanBlockTable();
+  // Where no block is whole, none is the next time: a scan reads all of the file.
+  const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
+  if (!scanned.ok() && !hopeless) return std::move(scanned).status();
+  auto table = std::make_shared<const CachedTable>(
+      CachedTable{hopeless ? BlockTable() : std::move(scanned).value(), true});
   if (cacheable)
     tables_.Put(TableKey(segment.id, segment.file), table, table->blocks.memory_bytes());
-  return table;
+  return NotEmpty(segment, std::move(table));
+}
+
+Result<SegmentCache::CachedTablePtr> SegmentCache::NotEmpty(const OpenSegment& segment,
+                                                            CachedTablePtr table) {
+  if (!table->blocks.blocks.empty()) return table;
+  return Status(StatusCode::kCorruption, "no block of the segment is whole")
+      .At(segment.reader->path());
 }
 
 bool SegmentCache::HasWriter(const OpenSegment& segment) const {

@@ -87,12 +87,13 @@ class SegmentCache {
   }
   struct CachedTable {
     BlockTable blocks;
-    bool scanned = false;  // made from the blocks, not from the footer
+    bool scanned = false;  // made from the blocks, not from the footer; without any it has failed
   };
   using CachedTablePtr = std::shared_ptr<const CachedTable>;
   bool HasWriter(const OpenSegment& segment) const;
   Result<CachedTablePtr> TableOf(const OpenSegment& segment);
   Result<CachedTablePtr> ScannedTableOf(const OpenSegment& segment);
+  static Result<CachedTablePtr> NotEmpty(const OpenSegment& segment, CachedTablePtr table);
 
   Env& env_;
   const std::string store_;

@@ -144,6 +144,34 @@ TEST_CASE("of files whose segment is gone there is one line each") {
   CHECK(findings.size() <= store.files().size());
 }
 
+TEST_CASE("a segment of which nothing is whole is searched for blocks once, not for every chunk") {
+  DamagedStore store;
+  const StoredBlock block = BeginShared(store);
+  {
+    auto file = store.env().OpenFile(block.path, {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    const auto size = (*file)->Size();
+    REQUIRE_OK(size);
+    REQUIRE_OK((*file)->Write(0, Bytes(*size)));
+    REQUIRE_OK((*file)->Sync());
+  }
+  store.Open();
+  std::atomic<int> reads{0};
+  store.watched().Watch([&](const std::string& path) {
+    if (path == block.path) ++reads;
+  });
+  int tried = 0;
+  for (const auto& [name, content] : store.files()) {
+    const auto inode = Resolve(store.fs(), name);
+    REQUIRE_OK(inode);
+    Bytes some(1000);
+    for (size_t at = 0; at < content.size(); at += some.size(), ++tried)
+      store.fs().Read(*inode, at, some).status().IgnoreError("some of it is lost");
+  }
+  store.watched().Watch({});
+  CHECK(reads < tried);
+}
+
 TEST_CASE("what only the device cannot give for now is no damage") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
