@@ -14,6 +14,19 @@ inline std::string LockPath(const std::string& store) { return JoinPath(store, "
 inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
 // How much of the metadata's logs was synced.
 inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
+// What a repair makes of damaged metadata: while it is being made, and when it is whole; each a
+// directory, the first with its own ledger beside it, which stays there until it takes its place.
+inline std::string NewMetadataPath(const std::string& store) { return JoinPath(store, "meta.new"); }
+inline std::string NewLedgerPath(const std::string& store) {
+  return JoinPath(store, "meta.new.ledger");
+}
+inline std::string SalvagedMetadataPath(const std::string& store) {
+  return JoinPath(store, "meta.salvaged");
+}
+// Metadata that was damaged, as a repair has found it. Nobody reads it.
+inline std::string DamagedMetadataPath(const std::string& store) {
+  return JoinPath(store, "meta.damaged");
+}
 // The chunk index.
 inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
 // What garbage collection sorts and cannot keep in memory; of no use to anyone afterwards.

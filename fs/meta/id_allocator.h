@@ -22,6 +22,11 @@ class IdAllocator {
  public:
   using WriteThrough = std::function<Status(const std::vector<Mutation>&)>;
 
+  static constexpr unsigned kSequenceBits = 40;  // of a block's sequence, below the epoch
+  // How many are claimed at a time.
+  static constexpr uint64_t kInodeRange = 1u << 16;
+  static constexpr SegmentId kSegmentRange = 1u << 12;
+
   // Segment ids from here on are never handed out: whoever needs ids of segments that are not
   // there, and never will be, finds them here.
   static constexpr SegmentId first_unused_segment() {
@@ -47,10 +52,6 @@ class IdAllocator {
   uint64_t first_sequence() const { return (epoch_ << kSequenceBits) + 1; }
 
  private:
-  static constexpr unsigned kSequenceBits = 40;
-  static constexpr uint64_t kInodeRange = 1u << 16;
-  static constexpr SegmentId kSegmentRange = 1u << 12;
-
   static Result<SegmentId> NextLimit(SegmentId limit);
   Status Write(const IdRanges& ranges) SILTFS_REQUIRES(mutex_);
 

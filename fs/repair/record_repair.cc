@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "fs/meta/table_cursor.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
+#include "fs/meta/table_cursor.h"
 #include "fs/repair/overlay_repair.h"
 
 namespace siltfs {
@@ -139,8 +139,10 @@ class RecordRepair {
         case Table::kCollisions:
         case Table::kIdRanges:
         case Table::kGarbage:
+        case Table::kScrub:
           if (key.size() != 1) edit_.Remove(key);
           break;
+        case Table::kDamage:
         case Table::kDirectoryEntry:
         case Table::kDirectoryCookie:
         case Table::kInode:

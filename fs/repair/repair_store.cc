@@ -9,15 +9,17 @@
 #include <tuple>
 #include <utility>
 
-#include "fs/meta/path_finder.h"
 #include "fs/core/file_system.h"
 #include "fs/core/rebuild_index.h"
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_replacement.h"
+#include "fs/meta/path_finder.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/repair/content_repair.h"
+#include "fs/repair/metadata_rebuild.h"
 #include "fs/repair/metadata_repair.h"
 #include "fs/repair/repair_session.h"
+#include "fs/repair/salvage_findings.h"
 #include "fs/repair/segment_repair_run.h"
 #include "fs/repair/superblock_repair.h"
 #include "store/segment/segment_files.h"
@@ -26,7 +28,7 @@ namespace siltfs {
 namespace {
 
 // Mending one thing may bring another to light; more often than that it does not help.
-constexpr int kMostRounds = 5;
+constexpr int kMostRounds = 6;
 
 // A finding again in a later check: what was said about it may differ.
 using Place =
@@ -88,6 +90,15 @@ class Repair {
   Result<bool> Round(const Found& found);
   Result<bool> RepairSuperblock(const Found& found);
   Result<bool> RepairLock(const Found& found);
+  // Whether metadata says nothing, or not all; what lies beside it does not keep a safe repair from
+  // the rest.
+  bool IsUnreadable(const Found& found) const {
+    return found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"}) ||
+           (all() && found.Has("metadata-checksum"));
+  }
+  // Of metadata that cannot be read.
+  Result<bool> SalvageUnreadable();
+  void Tell(Finding finding);
   Result<bool> RepairInside(const Found& found);
   Status OpenSession();
   Status CloseSession();
@@ -107,6 +118,7 @@ class Repair {
   std::optional<RepairSession> session_;
   RepairReport report_;
   std::set<Place> known_;
+  bool salvaged_ = false;
 };
 
 Status Repair::Lock() {
@@ -150,6 +162,8 @@ Result<RepairReport> Repair::Run() {
   if (!any_copy) return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store_);
   SILTFS_RETURN_IF_ERROR(Lock());
   SILTFS_ASSIGN_OR_RETURN(Found found, Check());
+  // Of metadata that is whole nobody needs a copy.
+  if (all() && !IsUnreadable(found)) SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
   std::set<Place> before;
   for (int round = 0; round < kMostRounds && !found.findings.empty(); ++round) {
     std::set<Place> places = PlacesOf(found);
@@ -182,12 +196,17 @@ RepairReport Repair::Report(const Found& last) {
 Result<bool> Repair::Round(const Found& found) {
   // What else was found was judged by a superblock that may be another store's.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
-  if (found.Has("superblock") || found.Has("metadata-lost")) return false;
+  if (found.Has("superblock")) return false;
+  // Of metadata that is damaged it follows, perhaps, from the damage.
+  if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
   changed |= lock;
   // Without them nobody knows which segments there are.
-  if (found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"})) return changed;
+  if (IsUnreadable(found)) {
+    SILTFS_ASSIGN_OR_RETURN(const bool salvaged, SalvageUnreadable());
+    return changed | salvaged;
+  }
   SILTFS_ASSIGN_OR_RETURN(const bool inside, RepairInside(found));
   return changed | inside;
 }
@@ -210,6 +229,40 @@ Result<bool> Repair::RepairLock(const Found& found) {
   if (!env_.RemoveDirectory(LockPath(store_)).ok()) return false;
   SILTFS_RETURN_IF_ERROR(Lock());
   return true;
+}
+
+Result<bool> Repair::SalvageUnreadable() {
+  if (std::exchange(salvaged_, true)) return false;
+  if (!all()) {
+    report_.remarks.emplace_back(
+        "metadata that cannot be read is left as it is: siltfs fsck -y salvages what can be read "
+        "of it");
+    return false;
+  }
+  MetadataRebuildOptions options;
+  options.store = store_;
+  options.on_progress = [this](uint64_t entries) {
+    const CheckOptions& check = options_.check;
+    if (check.on_progress) check.on_progress({.phase = "metadata", .done = entries, .total = 0});
+    if (!check.interrupted || !check.interrupted()) return Status::Ok();
+    return Status(StatusCode::kInterrupted, "the repair was interrupted").At(store_);
+  };
+  SILTFS_ASSIGN_OR_RETURN(const RebuiltMetadata rebuilt, RebuildMetadata(env_, options));
+  for (Finding& finding : FindingsOf(rebuilt, MetadataPath(store_))) Tell(std::move(finding));
+  if (rebuilt.kept) {
+    report_.remarks.push_back("the damaged metadata is kept in " + DamagedMetadataPath(store_) +
+                              ": it may be removed");
+  }
+  return true;
+}
+
+// Something that was found by what was done about it.
+void Repair::Tell(Finding finding) {
+  if (!known_.insert(PlaceOf(finding)).second) return;
+  if (options_.check.on_finding) options_.check.on_finding(finding);
+  ++report_.found;
+  if (report_.findings.size() < kMostFindingsKept)
+    report_.findings.push_back({std::move(finding), false});
 }
 
 Status Repair::OpenSession() {

@@ -7,8 +7,9 @@
 // a name (into /lost+found), overlays out of order; files keep what can be read of them, and what
 // cannot becomes holes, which are told of one by one.
 //
-// Left as they are: metadata that RocksDB cannot open, and all of a store whose metadata is older
-// than the rest of it (docs/crash-model.md, I5). In the end a store that was not unmounted, or is
+// Metadata that RocksDB cannot open or read kAll makes anew from what can be read of it
+// (metadata_rebuild.h), and repairs the rest by that; kSafe leaves it. Left as it is in either mode:
+// all of a store whose metadata is whole and older than the rest of it (docs/crash-model.md, I5). In the end a store that was not unmounted, or is
 // as such because of what was repaired, is recovered as a mount and an unmount would.
 //
 // Interrupted at any write, it leaves a store that another repair goes on with, and loses nothing
@@ -57,6 +58,8 @@ struct RepairReport {
   uint64_t found = 0;
   uint64_t left = 0;  // as of the last check
   std::vector<LostContent> lost;
+  // What else there is to say, each a sentence for people.
+  std::vector<std::string> remarks;
 
   uint64_t repaired() const { return found - left; }
 };

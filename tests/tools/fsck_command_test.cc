@@ -213,16 +213,30 @@ TEST_CASE("fsck exits with 4 for what a repair leaves, and names it") {
   const Store store;
   Damage(store.superblock(1));
   std::filesystem::remove_all(store.path() + "/meta");
-  const std::string mode = GENERATE("-p", "-y");
-  const Outcome outcome = Run({"siltfs", "fsck", mode, store.path()});
+  const Outcome outcome = Run({"siltfs", "fsck", "-p", store.path()});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 4);
   CHECK(Has(outcome.out, "2 findings, 1 repaired, 1 left: "));
   CHECK(Has(outcome.out, "\nleft: metadata-open: "));
-  const Json document = Json::parse(Run({"siltfs", "fsck", mode, "--json", store.path()}).out);
+  CHECK(Has(outcome.out, "siltfs fsck -y salvages"));
+  const Json document = Json::parse(Run({"siltfs", "fsck", "-p", "--json", store.path()}).out);
   CHECK(document["clean"] == false);
   CHECK(document["repaired"] == 0);
   CHECK(document["findings"].at(0)["repaired"] == false);
+  CHECK(document["remarks"].size() == 1);
+}
+
+TEST_CASE("fsck -y salvages metadata that cannot be opened, and says where the damaged one is") {
+  const Store store;
+  std::filesystem::remove(store.path() + "/meta/CURRENT");
+  const Outcome outcome = Run({"siltfs", "fsck", "-y", store.path()});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(Has(outcome.out, "metadata-open: "));
+  CHECK(Has(outcome.out, "metadata-salvaged: "));
+  CHECK(Has(outcome.out, "/meta.damaged: it may be removed\n"));
+  CHECK(std::filesystem::exists(store.path() + "/meta.damaged"));
+  CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
 TEST_CASE("fsck -y tells what is lost") {

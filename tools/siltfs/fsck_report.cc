@@ -71,6 +71,7 @@ std::string FormatRepair(const std::string& store, const RepairReport& report, b
     if (!finding.repaired && report.repaired() > 0)
       text += fmt::format("left: {}: {}\n", finding.finding.code, WhereOf(finding.finding));
   }
+  for (const std::string& remark : report.remarks) text += fmt::format("{}: {}\n", store, remark);
   return text + FormatSummary(store, report, data);
 }
 
@@ -110,6 +111,7 @@ Json RepairToJson(const std::string& store, const RepairReport& repair, bool dat
           {"findings", repair.findings.empty() ? findings.listed() : ListRepaired(repair.findings)},
           {"repaired", repair.repaired()},
           {"lost", ListLost(repair.lost)},
+          {"remarks", repair.remarks},
           {"checked",
            {{"files", report.files},
             {"directories", report.directories},

@@ -1,0 +1,153 @@
+#include "fs/repair/metadata_rebuild.h"
+
+#include <memory>
+#include <utility>
+
+#include "fs/core/store_layout.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/repair/record_rebuild.h"
+#include "store/env/files.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kBatchBytes = 256u << 10;
+constexpr uint64_t kProgressEach = 4096;  // entries
+
+// Nothing if there is nothing of that name.
+Result<bool> IsThere(Env& env, const std::string& path) {
+  const auto info = env.GetFileInfo(path);
+  if (info.ok()) return true;
+  if (info.status().Is(StatusCode::kNotFound)) return false;
+  return info.status();
+}
+
+// A file, or a directory with all that is in it.
+Status RemoveAll(Env& env, const std::string& path) {
+  const auto info = env.GetFileInfo(path);
+  if (info.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  if (!info.ok()) return info.status();
+  if (info->type != FileType::kDirectory) return env.RemoveFile(path);
+  SILTFS_ASSIGN_OR_RETURN(const auto entries, env.ListDirectory(path));
+  for (const DirectoryEntry& entry : entries)
+    SILTFS_RETURN_IF_ERROR(RemoveAll(env, JoinPath(path, entry.name)));
+  return env.RemoveDirectory(path);
+}
+
+// Writes many entries to a new key-value store.
+class Writer {
+ public:
+  explicit Writer(KvStore& kv) : kv_(kv) {}
+
+  Status Put(Mutation entry) {
+    bytes_ += entry.key.size() + entry.value->size();
+    entries_.push_back(std::move(entry));
+    return bytes_ < kBatchBytes ? Status::Ok() : Flush();
+  }
+  Status Flush() {
+    if (entries_.empty()) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(kv_.Write(entries_));
+    entries_.clear();
+    bytes_ = 0;
+    return Status::Ok();
+  }
+
+ private:
+  KvStore& kv_;
+  std::vector<Mutation> entries_;
+  size_t bytes_ = 0;
+};
+
+class Rebuild {
+ public:
+  Rebuild(Env& env, const MetadataRebuildOptions& options)
+      : env_(env), options_(options), store_(options.store) {}
+
+  Result<RebuiltMetadata> Run() {
+    SILTFS_ASSIGN_OR_RETURN(const bool there, IsThere(env_, MetadataPath(store_)));
+    SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
+    // With metadata in its place the store may have been mounted and changed since.
+    rebuilt_.resumed = salvaged && !there;
+    if (!rebuilt_.resumed) {
+      SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
+      const Status made = Make();
+      if (!made.ok()) {
+        RemoveRebuildLeftovers(env_, store_).IgnoreError("the next repair does it");
+        return made;
+      }
+      SILTFS_RETURN_IF_ERROR(Move(NewMetadataPath(store_), SalvagedMetadataPath(store_)));
+    }
+    SILTFS_RETURN_IF_ERROR(TakeItsPlace(there));
+    rebuilt_.kept = there || rebuilt_.resumed;
+    return std::move(rebuilt_);
+  }
+
+ private:
+  Status Make() {
+    SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
+    RocksDbOptions kv_options;
+    kv_options.path = NewMetadataPath(store_);
+    kv_options.ledger_path = NewLedgerPath(store_);
+    kv_options.mode = RocksDbOptions::Mode::kCreate;
+    SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenRocksDbStore(env_, kv_options));
+    SILTFS_RETURN_IF_ERROR(Fill(*kv, state));
+    SILTFS_RETURN_IF_ERROR(kv->CloseCleanly());
+    return env_.SyncDirectory(kv_options.path);
+  }
+
+  Status Fill(KvStore& kv, const SuperblockState& state) {
+    Writer writer(kv);
+    RecordRebuild records;
+    uint64_t entries = 0;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      if (++entries % kProgressEach == 0 && options_.on_progress)
+        SILTFS_RETURN_IF_ERROR(options_.on_progress(entries));
+      if (!records.Keep(key, value)) return Status::Ok();
+      return writer.Put({std::string(key), std::string(value)});
+    };
+    SILTFS_ASSIGN_OR_RETURN(rebuilt_.salvaged,
+                            SalvageMetadata(env_, MetadataPath(store_), LedgerPath(store_), visit));
+    SILTFS_ASSIGN_OR_RETURN(std::vector<Mutation> made, records.Finish(env_, store_, state));
+    for (Mutation& record : made) SILTFS_RETURN_IF_ERROR(writer.Put(std::move(record)));
+    return writer.Flush();
+  }
+
+  // Durable on return.
+  Status Move(const std::string& from, const std::string& to) {
+    SILTFS_RETURN_IF_ERROR(env_.Rename(from, to));
+    return SyncNames(env_, store_);
+  }
+
+  Status TakeItsPlace(bool there) {
+    if (there) {
+      SILTFS_RETURN_IF_ERROR(RemoveAll(env_, DamagedMetadataPath(store_)));
+      SILTFS_RETURN_IF_ERROR(SyncNames(env_, store_));
+      SILTFS_RETURN_IF_ERROR(Move(MetadataPath(store_), DamagedMetadataPath(store_)));
+    }
+    SILTFS_ASSIGN_OR_RETURN(const bool ledger, IsThere(env_, NewLedgerPath(store_)));
+    if (ledger) SILTFS_RETURN_IF_ERROR(Move(NewLedgerPath(store_), LedgerPath(store_)));
+    return Move(SalvagedMetadataPath(store_), MetadataPath(store_));
+  }
+
+  Env& env_;
+  const MetadataRebuildOptions& options_;
+  const std::string& store_;
+  RebuiltMetadata rebuilt_;
+};
+
+}  // namespace
+
+Result<RebuiltMetadata> RebuildMetadata(Env& env, const MetadataRebuildOptions& options) {
+  return Rebuild(env, options).Run();
+}
+
+Status RemoveRebuildLeftovers(Env& env, const std::string& store) {
+  for (const std::string& path :
+       {NewMetadataPath(store), NewLedgerPath(store), SalvagedMetadataPath(store)}) {
+    SILTFS_RETURN_IF_ERROR(RemoveAll(env, path));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

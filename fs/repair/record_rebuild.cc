@@ -1,0 +1,201 @@
+#include "fs/repair/record_rebuild.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "fs/core/store_layout.h"
+#include "fs/dedup/sealed_record.h"
+#include "fs/meta/damage_record.h"
+#include "fs/meta/directory_entry.h"
+#include "fs/meta/garbage_record.h"
+#include "fs/meta/id_allocator.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/schema.h"
+#include "fs/meta/scrub_record.h"
+#include "index/open_index.h"
+#include "store/base/coding.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_scan.h"
+
+namespace siltfs {
+namespace {
+
+// So many commits no store makes between two mounts, of which the superblock tells.
+constexpr uint64_t kCommitsBeyond = uint64_t{1} << 40;
+
+std::optional<uint64_t> NumberIn(std::string_view value) {
+  Decoder in(AsBytes(value));
+  const uint64_t number = in.U64();
+  return in.Done() ? std::optional(number) : std::nullopt;
+}
+
+// Of one that is not sealed, from its blocks.
+std::optional<SegmentRecord> OpenRecord(const SegmentReader& reader, const SegmentHeader& header) {
+  const auto size = reader.file().Size();
+  if (!size.ok()) return std::nullopt;
+  ScanOptions options;
+  options.committed_length = *size;
+  options.on_damage = [](uint64_t, uint64_t, const Status&) { return Status::Ok(); };
+  const auto scan = ScanBlocks(reader.file(), reader.identity(), options,
+                               [](const BlockHead&, uint32_t) { return Status::Ok(); });
+  if (!scan.ok()) return std::nullopt;
+  SegmentRecord record;
+  record.kind = static_cast<uint8_t>(header.kind);
+  record.length = scan->valid_end;
+  record.chunks = scan->end_ordinal;
+  record.plain_bytes = scan->plain_bytes;
+  record.first_sequence = scan->first_sequence;
+  record.last_sequence = scan->last_sequence;
+  return record;
+}
+
+}  // namespace
+
+bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
+  if (key.empty()) return false;
+  switch (static_cast<Table>(key[0])) {
+    case Table::kCommitNumber:
+    case Table::kIdRanges:
+    case Table::kCollisions:
+    case Table::kCounters:
+    case Table::kGarbage:
+    case Table::kScrub:
+      return key.size() != 1 || KeepSingle(key, value);
+    case Table::kReplacement:
+    case Table::kRemovedSegment:
+      return false;
+    case Table::kSegment: {
+      const auto id = ParseSegmentKey(key);
+      const auto record = SegmentRecord::Decode(value);
+      if (id && record.ok()) segments_[*id] = *record;
+      return false;
+    }
+    case Table::kDamage:
+      return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
+    default:
+      NoteInodes(key, value);
+      return true;
+  }
+}
+
+bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
+  switch (static_cast<Table>(key[0])) {
+    case Table::kCommitNumber:
+      last_commit_ = NumberIn(value).value_or(0);
+      return false;
+    case Table::kIdRanges: {
+      const auto ids = IdRanges::Decode(value);
+      if (ids.ok()) ids_ = *ids;
+      return false;
+    }
+    case Table::kCounters:
+      counters_ = value.size() == kCounterCount * sizeof(int64_t);
+      return counters_;
+    case Table::kGarbage:
+      return GarbageRecord::Decode(value).ok();
+    case Table::kScrub:
+      return ScrubRecord::Decode(value).ok();
+    default:
+      return NumberIn(value).has_value();
+  }
+}
+
+void RecordRebuild::NoteInodes(std::string_view key, std::string_view value) {
+  Decoder in(AsBytes(key.substr(1)));
+  const uint64_t inode = in.BigU64();
+  if (in.ok()) NoteInode(inode);
+  if (key[0] == static_cast<char>(Table::kDirectoryEntry)) {
+    const auto entry = NameEntry::Decode(value);
+    if (entry.ok()) NoteInode(entry->inode);
+  }
+  if (key[0] == static_cast<char>(Table::kDirectoryCookie)) {
+    const auto entry = CookieEntry::Decode(value);
+    if (entry.ok()) NoteInode(entry->inode);
+  }
+}
+
+Status RecordRebuild::SurveySegments(Env& env, const std::string& store, const StoreUuid& uuid) {
+  const auto listing = ListSegments(env, store);
+  if (!listing.ok()) {
+    // A directory that is missing is made by who repairs the rest.
+    return listing.status().Is(StatusCode::kNotFound) ? Status::Ok() : listing.status();
+  }
+  for (const SegmentId id : listing->ids) {
+    if (id >= IdAllocator::first_unused_segment() - IdAllocator::kSegmentRange) continue;
+    segment_limit_ = std::max<uint64_t>(segment_limit_, uint64_t{id} + 1);
+    SurveySegment(env, store, {uuid, id});
+  }
+  return Status::Ok();
+}
+
+void RecordRebuild::SurveySegment(Env& env, const std::string& store,
+                                  const SegmentIdentity& identity) {
+  const BlockCodec codec;
+  const auto reader = SegmentReader::Open(env, store, identity, codec);
+  if (!reader.ok()) return reader.status().IgnoreError("found again by the check");
+  const auto header = (*reader)->ReadHeader();
+  const auto footer = (*reader)->ReadFooter();
+  const auto known = segments_.find(identity.id);
+  if (footer.ok()) {
+    SegmentRecord record = SealedRecord(footer->trailer);
+    record.settled =
+        known != segments_.end() && known->second.settled && known->second.length == record.length;
+    segments_[identity.id] = record;
+    highest_sequence_ = std::max(highest_sequence_, record.last_sequence);
+    return;
+  }
+  footer.status().IgnoreError("it was not sealed, or the check finds what is wrong");
+  if (!header.ok()) return header.status().IgnoreError("the same");
+  const auto scanned = OpenRecord(**reader, *header);
+  if (!scanned) return;
+  highest_sequence_ = std::max(highest_sequence_, scanned->last_sequence);
+  if (known == segments_.end()) segments_[identity.id] = *scanned;
+}
+
+// Replay at a mount begins above what the index has durably: nothing new may lie below.
+void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superblock& superblock) {
+  IndexOptions options;
+  options.engine = static_cast<IndexEngine>(superblock.index_engine);
+  options.directory = IndexPath(store);
+  options.read_only = true;
+  const auto index = OpenIndex(env, options);
+  if (!index.ok()) return index.status().IgnoreError("then it is made anew");
+  highest_sequence_ = std::max(highest_sequence_, (*index)->durable_sequence());
+}
+
+// Beyond what is seen to be in use, as what is lost may have used some.
+IdRanges RecordRebuild::Ids() const {
+  IdRanges ids = ids_;
+  ids.epoch = std::max(ids.epoch, highest_sequence_ >> IdAllocator::kSequenceBits);
+  ids.inode_limit = std::max(ids.inode_limit, inode_limit_) + IdAllocator::kInodeRange;
+  const uint64_t segments = std::max<uint64_t>(ids.segment_limit, segment_limit_);
+  ids.segment_limit = static_cast<SegmentId>(
+      std::min<uint64_t>(segments + IdAllocator::kSegmentRange,
+                         IdAllocator::first_unused_segment() - IdAllocator::kSegmentRange));
+  ids.clean = false;
+  return ids;
+}
+
+Result<std::vector<Mutation>> RecordRebuild::Finish(Env& env, const std::string& store,
+                                                    const SuperblockState& state) {
+  SILTFS_RETURN_IF_ERROR(SurveySegments(env, store, state.superblock.uuid));
+  for (const auto& [id, record] : segments_) {
+    highest_sequence_ = std::max(highest_sequence_, record.last_sequence);
+    segment_limit_ = std::max<uint64_t>(segment_limit_, uint64_t{id} + 1);
+  }
+  SurveyIndex(env, store, state.superblock);
+  const uint64_t commit = std::max(last_commit_, state.highest_commit) + kCommitsBeyond;
+  std::vector<Mutation> records;
+  records.push_back({std::string(kCommitNumberKey), Encoder().U64(commit).Take()});
+  records.push_back({std::string(kIdRangesKey), Ids().Encode()});
+  if (!counters_) {
+    records.push_back(
+        {std::string(kCountersKey), Encoder().Zeros(kCounterCount * sizeof(int64_t)).Take()});
+  }
+  for (const auto& [id, record] : segments_) records.push_back({SegmentKey(id), record.Encode()});
+  return records;
+}
+
+}  // namespace siltfs
