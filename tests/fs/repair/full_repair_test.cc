@@ -4,9 +4,11 @@
 
 #include "fs/core/store_layout.h"
 #include "fs/dedup/sealed_record.h"
+#include "fs/meta/damage_record.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/schema.h"
+#include "fs/meta/scrub_record.h"
 #include "fs/meta/segment_record.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
@@ -251,7 +253,31 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
   SECTION("keys of no table") {
     store.Put("zebra", "");
     store.Put("cc", "");
-    RequireRepaired(store, RepairMode::kAll, {"metadata-key"});
+    // Not what is known of damage, and of a scrub.
+    const std::string damage =
+        DamagedBlock{.segment = 1, .first_ordinal = 0, .chunks = {{}}}.EncodeChunks();
+    store.Put(DamageKey(1, 0), damage);
+    store.Put(std::string(kScrubKey), ScrubRecord{.reached = 1}.Encode());
+    Repair(store, RepairMode::kAll);
+    store.EditMetadata([&damage](KvStore& kv) {
+      CHECK(**kv.Get(DamageKey(1, 0)) == damage);
+      CHECK(kv.Get(kScrubKey)->has_value());
+      CHECK_FALSE(kv.Get("zebra")->has_value());
+    });
+  }
+  SECTION("records of the store as a whole") {
+    const std::string what = GENERATE("ids", "segment", "commit", "removed", "replacement");
+    if (what == "ids") store.Remove(std::string(kIdRangesKey));
+    if (what == "segment") store.Put(SegmentKey(1), "?");
+    if (what == "commit") store.Put("c", "?");
+    if (what == "removed") store.Put(RemovedSegmentKey(1), "");
+    if (what == "replacement") store.Put(ReplacementKey(1000), SegmentRecord().Encode());
+    const RepairReport report = Repair(store, RepairMode::kAll);
+    INFO(Describe(report));
+    CHECK(report.left == 0);
+    CHECK(report.lost.empty());
+    RequireCodes(store.Check(true), {});
+    RequireSame(ReadPath(store, "large"), RandomBytes(2, 1'000'000));
   }
   SECTION("names in what is no directory") {
     PutName(store, store.small, "name", {store.linked, 0100000, 3});

@@ -350,6 +350,32 @@ TEST_CASE("a second salvage takes the first one's place, and damage done later i
   CHECK(outcome.whole == filled.store.files.size());
 }
 
+TEST_CASE("what an interrupted salvage left does not take the place of metadata that is there") {
+  const Filled& filled = TheStore();
+  const auto env = filled.env.Fork();
+  // The store may have been mounted since.
+  REQUIRE_OK(env->CreateDirectory(SalvagedMetadataPath(kPath)));
+  for (const std::string& path :
+       {JoinPath(SalvagedMetadataPath(kPath), "CURRENT"), NewLedgerPath(kPath)}) {
+    auto file = env->OpenFile(path, {.mode = OpenMode::kCreate});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(0, Bytes(100, 'x')));
+  }
+  SECTION("damaged") {
+    Remove(*env, JoinPath(MetadataPath(kPath), "CURRENT"));
+    CHECK(Salvage(filled, *env).whole == filled.store.files.size());
+  }
+  SECTION("whole") {
+    filled.store.RequireSound(*env);
+    const auto report = RunRepair(*env, RepairMode::kAll);
+    REQUIRE_OK(report);
+    CHECK(report->found == 0);
+    filled.store.RequireSound(*env);
+    CHECK_FALSE(env->GetFileInfo(NewLedgerPath(kPath)).ok());
+  }
+  CHECK_FALSE(env->GetFileInfo(SalvagedMetadataPath(kPath)).ok());
+}
+
 TEST_CASE("a power cut at any step of a salvage costs nothing that could be read") {
   const Filled& filled = TheStore();
   const auto damaged = filled.env.Fork();
