@@ -38,21 +38,62 @@ Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
 }
 
 bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
+  const auto opened = segments_.Open(segment);
+  if (!opened.ok()) {
+    opened.status().IgnoreError("it has nothing to offer");
+    return !opened.status().Is(StatusCode::kIoError);
+  }
+  const SegmentReader& reader = *(*opened)->reader;
+  // Whole, as a window of a footer that has rotted may lack what is sought.
+  const auto footer = reader.ReadFooter();
+  if (footer.ok()) {
+    Take(segment, 0, footer->chunks, wanted);
+    return true;
+  }
+  if (footer.status().Is(StatusCode::kIoError)) return false;
+  if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
+    return true;
+  // Its blocks say the same.
+  const auto table = reader.ScanBlockTable();
+  if (!table.ok()) {
+    table.status().IgnoreError("it has nothing to offer");
+    return !table.status().Is(StatusCode::kIoError);
+  }
+  for (const BlockPlace& place : table->blocks) {
+    const auto head = reader.ReadBlockHead(place.block_offset);
+    if (!head.ok()) {
+      head.status().IgnoreError("as above");
+      continue;
+    }
+    std::vector<FooterChunk> chunks;
+    for (const ChunkRecord& record : head->records)
+      chunks.push_back({record.name.Prefix64(), record.tag});
+    Take(segment, head->first_ordinal, chunks, wanted);
+  }
+  return true;
+}
+
+// By what its writer has in memory. False if nobody writes to it.
+bool SegmentSearch::SearchOpenSegment(SegmentId segment, Wanted& wanted) {
   for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterWindows::kWindowChunks) {
     const auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
     if (!window.ok()) {
-      // It may still be read by who knows the place.
-      window.status().IgnoreError("here it has nothing to offer");
-      return !window.status().Is(StatusCode::kIoError);
+      window.status().IgnoreError("the blocks on flash are all there is");
+      return false;
     }
     if (window->empty()) break;
-    for (uint32_t i = 0; i < window->size(); ++i) {
-      const auto place = wanted.find((*window)[i].name_prefix);
-      if (place == wanted.end() || place->second.size() >= kMostPlaces) continue;
-      place->second.push_back({segment, start + i, 0});
-    }
+    Take(segment, start, *window, wanted);
   }
   return true;
+}
+
+void SegmentSearch::Take(SegmentId segment, uint32_t first_ordinal,
+                         std::span<const FooterChunk> chunks, Wanted& wanted) {
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const auto place = wanted.find(chunks[i].name_prefix);
+    if (place == wanted.end() || place->second.size() >= kMostPlaces) continue;
+    place->second.push_back({segment, first_ordinal + static_cast<uint32_t>(i), 0});
+  }
 }
 
 }  // namespace siltfs

@@ -1,13 +1,13 @@
 // Where chunks lie that the index does not lead to, or only to a place that is damaged: asks the
-// footers of all segments, which takes long in a large store.
+// footers of all segments, of those without one the blocks, which takes long in a large store.
 //
 // So what was found is remembered, as well as that nothing was: one search answers for all chunks
 // that were lost together, and for everybody who asks after them again. What is stored later is
 // found by the index before anybody asks here.
 //
 // Thread-safety: any thread; one search at a time, the others wait for what it finds. Memory: 2 MB
-// at most, and the footer window of one segment. Errors: Env's, where the segments cannot be
-// listed; a segment whose footer cannot be read has nothing to offer.
+// at most, and the footer of one segment. Errors: Env's, where the segments cannot be listed; one
+// that cannot be read has nothing to offer.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,9 @@ class SegmentSearch {
   // False if some segment could not be asked, for reasons that may pass.
   Result<bool> SearchAll(Wanted& wanted) SILTFS_REQUIRES(mutex_);
   bool SearchSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
+  bool SearchOpenSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
+  static void Take(SegmentId segment, uint32_t first_ordinal, std::span<const FooterChunk> chunks,
+                   Wanted& wanted);
 
   Env& env_;
   SegmentCache& segments_;

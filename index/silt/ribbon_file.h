@@ -3,8 +3,8 @@
 // and is written along with it, from front to back of every slice. Format: docs/format.md, "SILT
 // SortedStore filter".
 //
-// Nothing depends on it. A store whose filter is missing, as those that were written before there
-// were any, or damaged, or the filter of another store, answers the same with more reads.
+// Nothing depends on it. A store whose filter is missing, damaged or another store's answers the
+// same with more reads, until the next merge.
 //
 // Thread-safety: a writer belongs to one thread; a RibbonFile is const. Memory: 128 KiB while it is
 // written, however large it gets; 64 KiB while a slice is read, and the slice. Durability: it

@@ -95,7 +95,8 @@ void SortedStore::OpenFilter(Env& env, const std::string& directory) {
   auto filter = read();
   if (filter.ok()) filter_file_ = std::move(*filter);
   filter.status().IgnoreError("a store without a filter only takes more reads");
-  if (!filter.status().Is(StatusCode::kCorruption)) return;
+  const bool gone = filter.status().Is(StatusCode::kNotFound);
+  if (!gone && !filter.status().Is(StatusCode::kCorruption)) return;
   filter_damage_ = std::make_shared<const Status>(std::move(filter).status());
   filter_damage_->IgnoreError("whoever counts damage asks for it");
 }
