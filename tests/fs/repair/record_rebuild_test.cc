@@ -1,0 +1,138 @@
+// The records of a store as a whole, made of its segments and of what is left of metadata.
+#include "fs/repair/record_rebuild.h"
+
+#include <map>
+
+#include "fs/core/store_layout.h"
+#include "fs/core/store_records.h"
+#include "fs/meta/directory_entry.h"
+#include "fs/meta/id_allocator.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/schema.h"
+#include "store/base/coding.h"
+#include "store/env/sim_env.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kPath = "/store";
+
+struct Filled {
+  explicit Filled(bool crashes) : store(env, kPath) {
+    for (int mount = 0; mount < 3; ++mount) {
+      auto fs = store.Open(env);
+      REQUIRE_OK(fs);
+      store.WriteFiles(**fs, 1 + 10 * static_cast<uint64_t>(mount), 4);
+      REQUIRE_OK((*fs)->SyncAll());
+      if (crashes && mount == 2) env.PowerCut();
+      if (!crashes || mount < 2) REQUIRE_OK((*fs)->Close());
+    }
+    RocksDbOptions options;
+    options.path = MetadataPath(kPath);
+    options.ledger_path = LedgerPath(kPath);
+    options.mode = RocksDbOptions::Mode::kReadOnly;
+    const auto kv = OpenRocksDbStore(env, options);
+    REQUIRE_OK(kv);
+    auto read = ReadStoreRecords(**kv);
+    REQUIRE_OK(read);
+    records = std::move(*read);
+  }
+
+  std::map<std::string, std::string> Rebuild(RecordRebuild& rebuild) {
+    const auto state = ReadSuperblock(env, kPath);
+    REQUIRE_OK(state);
+    const auto made = rebuild.Finish(env, kPath, *state);
+    REQUIRE_OK(made);
+    std::map<std::string, std::string> entries;
+    for (const Mutation& entry : *made) entries[entry.key] = *entry.value;
+    return entries;
+  }
+
+  SimEnv env;
+  SettleStore store;
+  StoreRecords records;
+};
+
+IdRanges IdsIn(const std::map<std::string, std::string>& made) {
+  const auto ids = IdRanges::Decode(made.at(std::string(kIdRangesKey)));
+  REQUIRE_OK(ids);
+  return *ids;
+}
+
+}  // namespace
+
+TEST_CASE("segments say what their records were, and which numbers are in use") {
+  Filled filled(GENERATE(false, true));
+  RecordRebuild rebuild;
+  const auto made = filled.Rebuild(rebuild);
+  REQUIRE(filled.records.segments.size() > 3);
+  uint64_t sequence = 0;
+  for (const auto& [id, record] : filled.records.segments) {
+    INFO("segment " << id);
+    REQUIRE(made.contains(SegmentKey(id)));
+    auto remade = SegmentRecord::Decode(made.at(SegmentKey(id)));
+    REQUIRE_OK(remade);
+    SegmentRecord expected = record;
+    expected.settled = false;  // the file does not say
+    REQUIRE(*remade == expected);
+    sequence = std::max(sequence, record.last_sequence);
+  }
+  const IdRanges ids = IdsIn(made);
+  CHECK_FALSE(ids.clean);
+  CHECK(ids.segment_limit >= filled.records.segments.back().first + 1 + IdAllocator::kSegmentRange);
+  CHECK(ids.epoch >= sequence >> IdAllocator::kSequenceBits);
+  CHECK(ids.epoch > 0);
+  Decoder commit(AsBytes(made.at(std::string(kCommitNumberKey))));
+  CHECK(commit.U64() > filled.records.last_commit + (uint64_t{1} << 39));
+  CHECK(made.contains(std::string(kCountersKey)));
+}
+
+TEST_CASE("numbers that occur anywhere in metadata are in use") {
+  Filled filled(false);
+  constexpr uint64_t kHigh = 5'000'000'000;
+  RecordRebuild rebuild;
+  CHECK(rebuild.Keep(InodeKey(kHigh), "?"));
+  uint64_t highest = kHigh;
+  SECTION("an inode") {}
+  SECTION("a name's") {
+    CHECK(rebuild.Keep(DirectoryEntryKey(1, "name"), NameEntry{++highest, 0100000, 3}.Encode()));
+  }
+  SECTION("a cookie's") {
+    CHECK(rebuild.Keep(DirectoryCookieKey(1, 3), CookieEntry{++highest, 0100000, "n"}.Encode()));
+  }
+  SECTION("an attribute's") { CHECK(rebuild.Keep(XattrKey(++highest, "user.x"), "")); }
+  SECTION("an extent's") { CHECK(rebuild.Keep(OverlayKey(++highest, 0), "")); }
+  SECTION("those that were claimed") {
+    IdRanges ids;
+    ids.inode_limit = highest + 10;
+    ids.epoch = 1000;
+    ids.segment_limit = 9'000'000;
+    CHECK_FALSE(rebuild.Keep(std::string(kIdRangesKey), ids.Encode()));
+    const IdRanges made = IdsIn(filled.Rebuild(rebuild));
+    CHECK(made.epoch == 1000);
+    CHECK(made.segment_limit > 9'000'000);
+    CHECK(made.inode_limit >= highest + 10);
+    return;
+  }
+  CHECK(IdsIn(filled.Rebuild(rebuild)).inode_limit > highest);
+}
+
+TEST_CASE("records that are none are not kept, and intents are not") {
+  RecordRebuild rebuild;
+  CHECK_FALSE(rebuild.Keep("", "value"));
+  CHECK_FALSE(rebuild.Keep(SegmentKey(1), "?"));
+  CHECK_FALSE(rebuild.Keep(ReplacementKey(1), SegmentRecord().Encode()));
+  CHECK_FALSE(rebuild.Keep(RemovedSegmentKey(1), ""));
+  CHECK_FALSE(rebuild.Keep(DamageKey(1, 1), "?"));
+  CHECK_FALSE(rebuild.Keep(std::string(kScrubKey), "?"));
+  CHECK_FALSE(rebuild.Keep(std::string(kGarbageKey), "?"));
+  CHECK_FALSE(rebuild.Keep(std::string(kCollisionsKey), "?"));
+  CHECK_FALSE(rebuild.Keep(std::string(kCountersKey), "?"));
+  CHECK(rebuild.Keep(std::string(kCollisionsKey), Encoder().U64(3).Take()));
+}
+
+}  // namespace siltfs::testing
