@@ -50,7 +50,8 @@ class PosixEnv : public Env {
   explicit PosixEnv(PosixEnvOptions options) : options_(options) {}
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
-    int flags = O_CLOEXEC | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
+    // A pipe in a file's place must not be waited for; of files the flag says nothing.
+    int flags = O_CLOEXEC | O_NONBLOCK | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
     if (options.mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
     Descriptor fd(RetryInterrupted([&] { return open(path.c_str(), flags, kFileMode); }));
     if (!fd.valid()) {
@@ -59,6 +60,7 @@ class PosixEnv : public Env {
     struct stat info;
     if (fstat(fd.get(), &info) != 0) return ErrorAt("open", path);
     if (S_ISDIR(info.st_mode)) return PosixError("open as a file", EISDIR).At(path);
+    if (S_ISFIFO(info.st_mode)) return Status(StatusCode::kCorruption, "is a pipe").At(path);
     if (options.direct) {
       // Not as an open flag: a refusal would then leave a newly created file behind.
       if (fcntl(fd.get(), F_SETFL, O_DIRECT) != 0) {

@@ -91,6 +91,14 @@ TEST_CASE("a listing shows what is neither file nor directory as such") {
   REQUIRE((*entries)[0].type == FileType::kOther);
 }
 
+TEST_CASE("a pipe in a file's place is not waited for") {
+  testing::TemporaryDirectory directory;
+  auto env = NewPosixEnv();
+  REQUIRE(mkfifo((directory / "pipe").c_str(), 0600) == 0);
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite})
+    REQUIRE_CODE(env->OpenFile(directory / "pipe", {.mode = mode}), kCorruption);
+}
+
 TEST_CASE("a write cut short by a limit carries on, and its failure says where") {
   testing::TemporaryDirectory directory;
   auto file = NewPosixEnv()->OpenFile(directory / "f", {.mode = OpenMode::kCreate});
