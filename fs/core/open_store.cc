@@ -12,6 +12,7 @@
 #include "fs/core/store_layout.h"
 #include "fs/core/store_records.h"
 #include "fs/dedup/block_replay.h"
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/reference_sorter.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
@@ -118,10 +119,10 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
 }
 
 // Entries of blocks that the index lost in a crash: put back, or kept aside where nothing may be
-// written.
+// written. What cannot be read of them goes on the list of damage.
 Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& options,
-                                       const StoreIdentity& identity,
-                                       const SegmentRecords& segments, ChunkIndex& index,
+                                       const StoreIdentity& identity, StoreRecords& records,
+                                       KvStore& kv, ChunkIndex& index,
                                        const ReportFinding& report) {
   std::vector<IndexEntry> aside;
   auto put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
@@ -133,7 +134,13 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   replay.durable_sequence = index.durable_sequence();
   replay.put = put;
   replay.report = report;
-  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env, identity, segments, replay));
+  DamageList damage(records.damage);
+  replay.on_damage = [&](const DamagedBlock& lost) {
+    damage.Add(lost);
+    return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
+  };
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env, identity, records.segments, replay));
+  records.damage = damage.All();
   return aside;
 }
 
@@ -190,7 +197,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
 
   SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
-                          Replay(env, options, identity, records.segments, *parts.index, report));
+                          Replay(env, options, identity, records, *kv, *parts.index, report));
 
   // The allocator writes through the metadata store once that is there; before, nobody asks it for
   // anything.

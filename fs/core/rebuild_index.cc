@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "fs/core/file_system.h"
 #include "fs/core/segment_check.h"
@@ -9,6 +10,7 @@
 #include "fs/core/store_layout.h"
 #include "fs/core/store_records.h"
 #include "fs/dedup/block_replay.h"
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/meta/rocksdb_store.h"
 #include "index/open_index.h"
@@ -21,6 +23,7 @@ struct Known {
   Superblock superblock;
   StoreIdentity identity;
   SegmentRecords segments;
+  std::vector<DamagedBlock> damage;
 };
 
 Result<Known> ReadStore(Env& env, const std::string& store) {
@@ -46,6 +49,7 @@ Result<Known> ReadStore(Env& env, const std::string& store) {
   known.superblock = state.superblock;
   known.identity = {store, state.superblock.uuid, records->last_commit};
   known.segments = std::move(records->segments);
+  known.damage = std::move(records->damage);
   std::vector<Mutation> changes;  // which the next mount writes
   ResolveReplacements(env, known.identity, records->replacements, known.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, known.identity, records->ids, known.segments));
@@ -64,7 +68,7 @@ Result<std::unique_ptr<ChunkIndex>> OpenEmptyIndex(Env& env, const Known& known)
 class Rebuild {
  public:
   Rebuild(Env& env, const IndexRebuildOptions& options, const Known& known)
-      : env_(env), options_(options), known_(known) {}
+      : env_(env), options_(options), known_(known), damage_(known.damage) {}
 
   Result<RebuiltIndex> Run() {
     SILTFS_ASSIGN_OR_RETURN(const auto index, OpenEmptyIndex(env_, known_));
@@ -83,7 +87,11 @@ class Rebuild {
       if (options_.on_progress) options_.on_progress(rebuilt_.segments, known_.segments.size());
       return Continue();
     };
+    replay.on_damage = [this](const DamagedBlock& lost) {
+      return damage_.Add(lost) ? WriteList() : Status::Ok();
+    };
     SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, known_.identity, known_.segments, replay));
+    if (kv_) SILTFS_RETURN_IF_ERROR(kv_->CloseCleanly());
     SILTFS_RETURN_IF_ERROR(index->Close());
     const IndexStats stats = index->stats();
     rebuilt_.engine = stats.engine;
@@ -99,9 +107,21 @@ class Rebuild {
         .At(options_.store);
   }
 
+  Status WriteList() {
+    if (!kv_) {
+      RocksDbOptions options;
+      options.path = MetadataPath(known_.identity.store);
+      options.ledger_path = LedgerPath(known_.identity.store);
+      SILTFS_ASSIGN_OR_RETURN(kv_, OpenRocksDbStore(env_, options));
+    }
+    return WriteDamage(damage_, *kv_);
+  }
+
   Env& env_;
   const IndexRebuildOptions& options_;
   const Known& known_;
+  DamageList damage_;
+  std::unique_ptr<KvStore> kv_;  // once there is something to write
   RebuiltIndex rebuilt_;
 };
 

@@ -32,6 +32,7 @@ struct SegmentEntries {
   std::vector<Block> blocks;
   std::vector<IndexEntry> entries;  // of all blocks
   std::vector<std::string> damage;  // sentences
+  std::vector<DamagedBlock> lost;   // chunks that the footer knows and no block has
 };
 using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 
@@ -55,6 +56,25 @@ ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
   return options;
 }
 
+// What was lost to damage before the segment was sealed its footer does not know either.
+void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, SegmentEntries& read) {
+  DamagedBlock lost{read.id, begin, {}};
+  const auto pass = [&](uint32_t next) {
+    if (!lost.chunks.empty()) read.lost.push_back(std::move(lost));
+    lost = {read.id, next, {}};
+  };
+  for (uint32_t ordinal = begin; ordinal < std::min<size_t>(end, footer.chunks.size()); ++ordinal) {
+    const DamagedChunk chunk{footer.chunks[ordinal].name_prefix, footer.chunks[ordinal].tag};
+    if (lost.chunks.size() == DamagedBlock::kMostChunks) pass(ordinal);
+    if (chunk.known()) {
+      lost.chunks.push_back(chunk);
+    } else {
+      pass(ordinal + 1);
+    }
+  }
+  pass(end);
+}
+
 SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId id,
                               const SegmentRecord& record, uint64_t durable_sequence) {
   auto read = std::make_unique<SegmentEntries>();
@@ -73,8 +93,12 @@ SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId
   };
   BeginReadingHeads(**reader);
   read->entries.reserve(std::min<uint64_t>(record.chunks, kMaxSegmentChunks));
+  std::vector<std::pair<uint32_t, uint32_t>> gaps;  // of ordinals
+  uint32_t next = 0;
   const auto scanned =
       ScanBlocks((*reader)->file(), segment, options, [&](const BlockHead& head, uint32_t offset) {
+        if (head.first_ordinal > next) gaps.emplace_back(next, head.first_ordinal);
+        next = head.end_ordinal();
         if (head.sequence <= durable_sequence) return Status::Ok();
         uint32_t ordinal = head.first_ordinal;
         for (const ChunkRecord& chunk : head.records)
@@ -83,6 +107,14 @@ SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId
         return Status::Ok();
       });
   if (!scanned.ok()) read->damage.push_back(scanned.status().ToString());
+  if (next < record.chunks) gaps.emplace_back(next, kMaxSegmentChunks);
+  if (gaps.empty()) return read;
+  const auto footer = (*reader)->ReadFooter();
+  if (!footer.ok()) {
+    footer.status().IgnoreError("then nobody knows what they were");
+    return read;
+  }
+  for (const auto& [begin, end] : gaps) NoteLost(*footer, begin, end, *read);
   return read;
 }
 
@@ -196,6 +228,9 @@ class Merge {
 
   Status Enter(SegmentEntriesPtr segment) {
     for (const std::string& sentence : segment->damage) options_.report(sentence);
+    for (const DamagedBlock& lost : segment->lost) {
+      if (options_.on_damage) SILTFS_RETURN_IF_ERROR(options_.on_damage(lost));
+    }
     if (segment->blocks.empty()) return Done(segment->id);
     const uint64_t first = segment->blocks.front().sequence;
     heap_.push({first, std::make_shared<Cursor>(Cursor{std::move(segment), 0, 0})});

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "fs/dedup/segment_recovery.h"
+#include "fs/meta/damage_record.h"
 #include "index/chunk_index.h"
 
 namespace siltfs {
@@ -27,6 +28,10 @@ struct ReplayOptions {
   std::function<Status(std::span<const IndexEntry>, uint64_t sequence)> put;
   // Told of what could not be read, in a sentence.
   ReportFinding report;
+  // Told of chunks that could not be read and whose beginnings of names and tags a footer has,
+  // before anything else of their segment is put: the index may have forgotten them, and no other
+  // bytes are to take their names (damage_list.h). A failure ends the replay. May be empty.
+  std::function<Status(const DamagedBlock&)> on_damage = {};
   // Called for each segment that was read, whose blocks are all put; a failure ends the replay. May
   // be empty.
   std::function<Status(SegmentId)> segment_done = {};

@@ -184,9 +184,9 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
       return Block{std::move(block).value(), found, segment.file};
   }
   if (!block.ok()) return std::move(block).status();
-  // Between two blocks: what stood there was damaged when the segment was sealed.
   if (!damage.ok()) return damage;
-  return Block();
+  return Status(StatusCode::kCorruption, "the chunk was damaged when its segment was sealed")
+      .At(segment.reader->path(), offset);
 }
 
 Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& location,

@@ -361,6 +361,13 @@ Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const Segmen
   const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
   SILTFS_ASSIGN_OR_RETURN(SegmentRecord after, RecoverSegment(env, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
+  // What is gone with the end of the segment nobody knows any more, and what the index leads to
+  // there must not be taken for what never was.
+  for (uint64_t begin = after.chunks; begin < std::min<uint64_t>(record.chunks, kMaxSegmentChunks);
+       begin += DamagedBlock::kMostChunks) {
+    const uint64_t count = std::min<uint64_t>(record.chunks - begin, DamagedBlock::kMostChunks);
+    damage.Add({id, static_cast<uint32_t>(begin), std::vector<DamagedChunk>(count)});
+  }
   return after;
 }
 

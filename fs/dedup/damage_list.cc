@@ -101,7 +101,7 @@ void DamageList::Erase(Blocks::iterator block) {
   blocks_.erase(block);
 }
 
-bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks) {
+bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks, uint32_t end) {
   MutexLock lock(mutex_);
   const auto is_found = [&](const Blocks::value_type& listed) {
     const auto found = std::lower_bound(blocks.begin(), blocks.end(), listed.first.second,
@@ -112,7 +112,7 @@ bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks
            found->chunks == listed.second;
   };
   for (auto at = blocks_.lower_bound({segment, 0});
-       at != blocks_.end() && at->first.first == segment;) {
+       at != blocks_.end() && at->first.first == segment && at->first.second < end;) {
     const auto listed = at++;
     if (!is_found(*listed)) Erase(listed);
   }
@@ -123,7 +123,7 @@ bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks
 
 void DamageList::Forget(SegmentId segment) {
   if (empty()) return;
-  Replace(segment, {});
+  Replace(segment, {}, UINT32_MAX);
 }
 
 DamageList::Totals DamageList::totals() const {
@@ -153,6 +153,15 @@ void DamageList::CommitDone() {
   MutexLock lock(mutex_);
   changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(told_));
   told_ = 0;
+}
+
+Status WriteDamage(DamageList& list, KvStore& metadata) {
+  std::vector<Mutation> changes;
+  list.TellChanges(changes);
+  if (changes.empty()) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(metadata.Write(changes));
+  list.CommitDone();
+  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -23,6 +23,7 @@
 
 #include "fs/meta/damage_record.h"
 #include "fs/meta/kv_store.h"
+#include "store/base/status.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
@@ -54,8 +55,10 @@ class DamageList {
 
   // True if some of it is news, which becomes an entry; what is listed already stays as it is.
   bool Add(const DamagedBlock& block) SILTFS_EXCLUDES(mutex_);
-  // All of the segment that is damaged, ascending. True if something was not known before.
-  bool Replace(SegmentId segment, std::span<const DamagedBlock> blocks) SILTFS_EXCLUDES(mutex_);
+  // All of the segment's chunks below `end` that are damaged, ascending. True if something was not
+  // known before.
+  bool Replace(SegmentId segment, std::span<const DamagedBlock> blocks, uint32_t end)
+      SILTFS_EXCLUDES(mutex_);
   // The segment is gone.
   void Forget(SegmentId segment) SILTFS_EXCLUDES(mutex_);
 
@@ -90,5 +93,8 @@ class DamageList {
   size_t told_ SILTFS_GUARDED_BY(mutex_) = 0;                // of these, by TellChanges
   std::atomic<size_t> chunks_{0};
 };
+
+// Writes what metadata does not have yet; for who has no commits.
+Status WriteDamage(DamageList& list, KvStore& metadata);
 
 }  // namespace siltfs

@@ -157,7 +157,8 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   figures_.damaged_blocks += findings.damaged.size();
   figures_.damaged_chunks += findings.damaged_chunks();
   if (findings.footer_damaged) ++figures_.damaged_footers;
-  if (store_.damage.Replace(id, findings.damaged) && options_.on_damage) options_.on_damage();
+  if (store_.damage.Replace(id, findings.damaged, findings.end_ordinal) && options_.on_damage)
+    options_.on_damage();
   for (const std::string& sentence : findings.sentences) Report(sentence);
 }
 

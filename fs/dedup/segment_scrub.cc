@@ -49,6 +49,7 @@ Result<SegmentFindings> SegmentScrub::Verify(const OpenSegment& segment,
     if (!*found) break;
     SILTFS_ASSIGN_OR_RETURN(ordinal, VerifyBlock(segment, **found, ordinal));
   }
+  findings_.end_ordinal = ordinal;
   if (record.sealed) NoteRest(segment, record, ordinal);
   return std::move(findings_);
 }
@@ -124,6 +125,7 @@ void SegmentScrub::NoteRest(const OpenSegment& segment, const SegmentRecord& rec
     Say(segment.reader->path(), 0, damaged, "the segment ends before them");
     findings_.damaged.push_back(std::move(damaged));
     ordinal += static_cast<uint32_t>(count);
+    findings_.end_ordinal = ordinal;
   }
 }
 

@@ -20,6 +20,7 @@ namespace siltfs {
 struct SegmentFindings {
   uint64_t blocks = 0;  // that were read, damaged ones included
   uint64_t chunks = 0;
+  uint32_t end_ordinal = 0;  // one beyond the last chunk that there is
   bool footer_damaged = false;
   std::vector<DamagedBlock> damaged;   // ascending
   std::vector<std::string> sentences;  // what is wrong

@@ -71,9 +71,10 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
   auto after = std::upper_bound(
       blocks.begin(), blocks.end(), ordinal,
       [](uint32_t wanted, const BlockPlace& place) { return wanted < place.first_ordinal; });
-  if (after == blocks.begin()) return std::nullopt;
   Found found;
-  found.place = *std::prev(after);
+  // What was lost before the first block stood where blocks begin.
+  const bool before_first = after == blocks.begin();
+  found.place = before_first ? BlockPlace{kSegmentHeaderSize, 0} : *std::prev(after);
   found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;
   const uint32_t end = after == blocks.end() ? data_end : after->block_offset;
   found.bytes = end > found.place.block_offset ? end - found.place.block_offset : 0;

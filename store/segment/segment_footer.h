@@ -84,7 +84,7 @@ struct BlockTable {
     uint32_t plain_bytes = 0;  // about: its share of the segment's, by its chunks
   };
   // A binary search. Empty if there is no such ordinal; a block found for a lost ordinal doesn't
-  // cover it.
+  // cover it, and where the first ones are lost need not be one.
   std::optional<Found> Find(uint32_t ordinal) const;
   size_t memory_bytes() const { return sizeof *this + blocks.capacity() * sizeof(BlockPlace); }
 };

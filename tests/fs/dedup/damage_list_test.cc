@@ -83,9 +83,11 @@ TEST_CASE("a segment that is verified has the damage that was found in it, and n
   REQUIRE(list.Add(Block(2, 0, 2, 10)));
   REQUIRE(list.Add(Block(2, 20, 2, 20)));
   const std::vector<DamagedBlock> found = {Block(2, 20, 2, 20), Block(2, 30, 1, 30)};
-  CHECK(list.Replace(2, found));
-  CHECK_FALSE(list.Replace(2, found));
-  const std::vector<DamagedBlock> all = {Block(1, 0, 2, 1), found[0], found[1]};
+  REQUIRE(list.Add(Block(2, 40, 1, 40)));  // behind what was verified
+  CHECK(list.Replace(2, found, 40));
+  CHECK_FALSE(list.Replace(2, found, 40));
+  const std::vector<DamagedBlock> all = {Block(1, 0, 2, 1), found[0], found[1],
+                                         Block(2, 40, 1, 40)};
   CHECK((list.All() == all));
 }
 

@@ -254,8 +254,11 @@ TEST_CASE("A block table finds by a binary search what a search of all blocks fi
   }
   CHECK_FALSE(table.Find(table.chunk_count));
   CHECK_FALSE(BlockTable{}.Find(0));
+  // What was lost before the first one stood where blocks begin.
   BlockTable headless{{{1000, 5}}, 10, 2000};
-  CHECK_FALSE(headless.Find(4));
+  REQUIRE(headless.Find(4));
+  CHECK(headless.Find(4)->place == BlockPlace{kSegmentHeaderSize, 0});
+  CHECK(headless.Find(4)->end_ordinal == 5);
   // A damaged one says nothing that could not be.
   BlockTable damaged{{{5000, 0}, {64, 3}}, 10, 70};
   CHECK(damaged.Find(1)->bytes == 0);
