@@ -11,6 +11,9 @@ find_package(Catch2 REQUIRED CONFIG)
 # Not under the prefix "zstd": RocksDB's own search keeps its answer in the same cache variables.
 pkg_check_modules(siltfs_zstd REQUIRED IMPORTED_TARGET libzstd)
 add_library(PkgConfig::zstd ALIAS PkgConfig::siltfs_zstd)
+# The same for lz4.
+pkg_check_modules(siltfs_lz4 REQUIRED IMPORTED_TARGET liblz4)
+add_library(PkgConfig::lz4 ALIAS PkgConfig::siltfs_lz4)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)

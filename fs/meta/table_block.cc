@@ -1,11 +1,11 @@
 #include "fs/meta/table_block.h"
 
+#include <lz4.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "fs/meta/lz4_block.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 
@@ -66,6 +66,27 @@ bool MayBegin(ByteView plain) {
   if (!start || start->key_end > plain.size()) return false;
   const uint8_t kind = plain[start->key_end - kKeyTrailerBytes];
   return kind == kValue || (kind == kRemoval && start->value_bytes == 0);
+}
+
+const char* AsChars(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }
+
+std::optional<Bytes> UnpackLz4(ByteView packed, size_t size) {
+  Bytes plain(size);
+  const int got = LZ4_decompress_safe(AsChars(packed), reinterpret_cast<char*>(plain.data()),
+                                      static_cast<int>(packed.size()), static_cast<int>(size));
+  if (got < 0 || static_cast<size_t>(got) != size) return std::nullopt;
+  return plain;
+}
+
+// The first bytes of what begins there, of which nobody knows where it ends: `size`, or none.
+Bytes UnpackLz4Start(ByteView packed, size_t size) {
+  Bytes plain(size);
+  const auto most = static_cast<int>(size);
+  const int got =
+      LZ4_decompress_safe_partial(AsChars(packed), reinterpret_cast<char*>(plain.data()),
+                                  static_cast<int>(packed.size()), most, most);
+  if (got != most) plain.clear();
+  return plain;
 }
 
 bool MayBeginPacked(ByteView packed) {

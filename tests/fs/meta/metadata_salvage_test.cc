@@ -1,9 +1,9 @@
 // What can be read of a key-value store without RocksDB, whole or damaged.
 #include "fs/meta/metadata_salvage.h"
 
+#include <algorithm>
 #include <map>
 
-#include "fs/meta/lz4_block.h"
 #include "fs/meta/table_block.h"
 #include "fs/meta/table_check.h"
 #include "store/base/coding.h"
@@ -323,30 +323,6 @@ TEST_CASE("Damage in one of several tables leaves older values at most where it 
   }
 }
 
-TEST_CASE("LZ4 blocks are unpacked, and nothing is read beyond them") {
-  // Five literals, a match of nine that overlaps itself, and two literals.
-  const Bytes packed = {0x55, 'a', 'b', 'c', 'd', 'e', 3, 0, 0x20, 'x', 'y'};
-  const std::string plain = "abcdecdecdecdexy";
-  const auto unpacked = UnpackLz4(packed, plain.size());
-  REQUIRE(unpacked.has_value());
-  REQUIRE(AsText(*unpacked) == plain);
-  CHECK_FALSE(UnpackLz4(packed, plain.size() - 1));
-  CHECK_FALSE(UnpackLz4(packed, plain.size() + 1));
-  for (size_t length = 0; length < packed.size(); ++length)
-    CHECK_FALSE(UnpackLz4(ByteView(packed).first(length), plain.size()));
-  Bytes back = packed;
-  back[6] = 6;  // before the beginning
-  CHECK_FALSE(UnpackLz4(back, plain.size()));
-  Random random(8);
-  for (int i = 0; i < 20'000; ++i) {
-    Bytes garbage(random.Below(60));
-    for (uint8_t& byte : garbage) byte = static_cast<uint8_t>(random.Below(256));
-    const auto out = UnpackLz4(garbage, 100);
-    REQUIRE((!out || out->size() == 100));
-    UnpackLz4Start(garbage, 16);
-  }
-}
-
 TEST_CASE("Filters, indexes and properties do not pass for data") {
   Filled filled(1, 5000);
   SimEnv& env = filled.env;
@@ -371,6 +347,70 @@ TEST_CASE("Filters, indexes and properties do not pass for data") {
   }
   CHECK(others >= 4);
   REQUIRE(at + 53 == bytes.size());
+}
+
+struct Entry {
+  uint8_t shared = 0;
+  std::string rest;  // of the key, with its trailer
+  std::string value;
+};
+
+std::string Trailer(uint64_t number, uint8_t kind) {
+  return Encoder().U64(number << 8 | kind).Take();
+}
+
+std::optional<std::vector<StoredChange>> Parse(const std::vector<Entry>& entries,
+                                               const std::vector<uint32_t>& restarts) {
+  Encoder block;
+  for (const Entry& entry : entries) {
+    block.U8(entry.shared).U8(static_cast<uint8_t>(entry.rest.size()));
+    block.U8(static_cast<uint8_t>(entry.value.size())).Raw(entry.rest).Raw(entry.value);
+  }
+  for (const uint32_t restart : restarts) block.U32(restart);
+  block.U32(static_cast<uint32_t>(restarts.size()));
+  return ParseDataBlock(block.view());
+}
+
+TEST_CASE("A block of data is one in every respect") {
+  const Entry first{0, "key a" + Trailer(7, 1), "value"};
+  const Entry second{4, "b" + Trailer(5, 0), ""};
+  const Entry whole{0, "key b" + Trailer(5, 0), ""};
+  const auto at = static_cast<uint32_t>(3 + first.rest.size() + first.value.size());
+  const auto changes = Parse({first, second}, {0});
+  REQUIRE(changes.has_value());
+  REQUIRE(changes->size() == 2);
+  CHECK(changes->at(0).key == "key a");
+  CHECK(changes->at(0).number == 7);
+  CHECK(changes->at(0).value == "value");
+  CHECK(changes->at(1).key == "key b");
+  CHECK_FALSE(changes->at(1).value);
+  CHECK(Parse({first, whole}, {0, at}));
+  CHECK_FALSE(Parse({first, second}, {0, at}));                  // shares something
+  CHECK_FALSE(Parse({first, whole}, {0, at + 1}));               // leads into an entry
+  CHECK_FALSE(Parse({first, whole}, {at}));                      // not from the beginning
+  CHECK_FALSE(Parse({first, second}, {}));                       //
+  CHECK_FALSE(Parse({whole, first}, {0}));                       // out of order
+  CHECK_FALSE(Parse({first, first}, {0}));                       // twice
+  CHECK_FALSE(Parse({{0, "key a" + Trailer(7, 7), ""}}, {0}));   // of another kind
+  CHECK_FALSE(Parse({{0, "key a" + Trailer(7, 0), "v"}}, {0}));  // a removal with a value
+  CHECK_FALSE(Parse({{0, "short", ""}}, {0}));
+  CHECK_FALSE(ParseDataBlock({}));
+}
+
+TEST_CASE("A block that does not follow the one before is not believed") {
+  Filled filled(1, 5000);
+  const std::string path = FilesWith(filled.env, ".sst").at(0);
+  std::string bytes = Contents(filled.env, path);
+  const auto first = FindDataBlock(AsBytes(bytes));
+  REQUIRE(first.has_value());
+  const auto second = FindDataBlock(AsBytes(bytes).subspan(first->bytes));
+  REQUIRE(second.has_value());
+  std::rotate(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(first->bytes),
+              bytes.begin() + static_cast<ptrdiff_t>(first->bytes + second->bytes));
+  REQUIRE_OK(testing::OpenFile(filled.env, path, OpenMode::kReadWrite)->Write(0, AsBytes(bytes)));
+  const Salvaged salvaged = ReadAll(filled.env);
+  CHECK(salvaged.LostChanges() == first->changes.size());
+  RequireOnlyMissing(filled.entries, salvaged.entries);
 }
 
 }  // namespace
