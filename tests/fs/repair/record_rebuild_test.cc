@@ -99,13 +99,13 @@ TEST_CASE("numbers that occur anywhere in metadata are in use") {
   uint64_t highest = kHigh;
   SECTION("an inode") {}
   SECTION("a name's") {
-    CHECK(rebuild.Keep(DirectoryEntryKey(1, "name"), NameEntry{++highest, 0100000, 3}.Encode()));
+    CHECK(rebuild.Keep(DirectoryEntryKey(1, "name"), NameEntry{highest *= 2, 0100000, 3}.Encode()));
   }
   SECTION("a cookie's") {
-    CHECK(rebuild.Keep(DirectoryCookieKey(1, 3), CookieEntry{++highest, 0100000, "n"}.Encode()));
+    CHECK(rebuild.Keep(DirectoryCookieKey(1, 3), CookieEntry{highest *= 2, 0100000, "n"}.Encode()));
   }
-  SECTION("an attribute's") { CHECK(rebuild.Keep(XattrKey(++highest, "user.x"), "")); }
-  SECTION("an extent's") { CHECK(rebuild.Keep(OverlayKey(++highest, 0), "")); }
+  SECTION("an attribute's") { CHECK(rebuild.Keep(XattrKey(highest *= 2, "user.x"), "")); }
+  SECTION("an extent's") { CHECK(rebuild.Keep(OverlayKey(highest *= 2, 0), "")); }
   SECTION("those that were claimed") {
     IdRanges ids;
     ids.inode_limit = highest + 10;
