@@ -66,6 +66,7 @@ Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
     MutexLock lock(mutex_);
     interrupted_ = false;
   }
+  told_ = 0;
   ScrubOutcome outcome;
   outcome.resumed = figures_.reached != kNoSegment;
   const Status done = ScrubAll(pace);
@@ -170,8 +171,11 @@ Status Scrubber::WriteProgress(std::optional<std::string> progress) {
   return store_.log.Fail(written);
 }
 
-void Scrubber::Report(const std::string& sentence) const {
-  if (options_.report) options_.report(sentence);
+void Scrubber::Report(const std::string& sentence) {
+  if (!options_.report || told_ > kMostTold) return;
+  const bool last = ++told_ > kMostTold;
+  options_.report(last ? "there is more damage, of which this scrub tells the figures alone"
+                       : sentence);
 }
 
 }  // namespace siltfs

@@ -65,6 +65,8 @@ class Scrubber {
   void Stop() SILTFS_EXCLUDES(run_mutex_, mutex_);
 
  private:
+  static constexpr size_t kMostTold = 1000;
+
   Status Pace(ScrubPace pace, uint64_t bytes) SILTFS_EXCLUDES(mutex_);
   Status ScrubAll(ScrubPace pace) SILTFS_REQUIRES(run_mutex_);
   Status ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace)
@@ -77,13 +79,15 @@ class Scrubber {
   void Note(SegmentId id, const SegmentFindings& findings) SILTFS_REQUIRES(run_mutex_);
   // With what metadata does not know of the damage yet.
   Status WriteProgress(std::optional<std::string> progress);
-  void Report(const std::string& sentence) const;
+  // The first kMostTold sentences.
+  void Report(const std::string& sentence) SILTFS_REQUIRES(run_mutex_);
 
   const Store store_;
   const Options options_;
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a scrub
   ScrubRecord figures_ SILTFS_GUARDED_BY(run_mutex_);
+  size_t told_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // since the scrub was begun
 
   Mutex mutex_;
   CondVar wakes_;

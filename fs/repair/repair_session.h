@@ -1,6 +1,7 @@
 // A store that is being repaired: what its parts share. The caller holds the store's lock.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -23,10 +24,11 @@ struct RepairSession {
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   // Null if metadata does not know the segment.
   const SegmentRecord* RecordOf(SegmentId id) const {
-    for (const auto& [known, record] : records.segments) {
-      if (known == id) return &record;
-    }
-    return nullptr;
+    const auto& known = records.segments;  // ascending
+    const auto at = std::lower_bound(
+        known.begin(), known.end(), id,
+        [](const auto& numbered, SegmentId wanted) { return numbered.first < wanted; });
+    return at != known.end() && at->first == id ? &at->second : nullptr;
   }
 };
 

@@ -38,6 +38,42 @@ Place PlaceOf(const Finding& finding) {
   return {finding.code, finding.path, finding.offset, finding.inode};
 }
 
+// Stretches that were told of in any order: neighbours become one.
+class LostRanges {
+ public:
+  void Add(const LostRange& range) {
+    ranges_.push_back(range);
+    if (ranges_.size() >= limit_) Merge();
+  }
+  std::vector<LostRange> Take() {
+    Merge();
+    return std::move(ranges_);
+  }
+
+ private:
+  static constexpr size_t kLeastLimit = size_t{1} << 16;
+
+  void Merge() {
+    std::sort(ranges_.begin(), ranges_.end());
+    std::vector<LostRange> merged;
+    for (const LostRange& range : ranges_) {
+      LostRange* last = merged.empty() ? nullptr : &merged.back();
+      if (last != nullptr && last->inode == range.inode &&
+          range.offset <= last->offset + last->length) {
+        last->length =
+            std::max(last->offset + last->length, range.offset + range.length) - last->offset;
+      } else {
+        merged.push_back(range);
+      }
+    }
+    ranges_ = std::move(merged);
+    limit_ = std::max(kLeastLimit, 2 * ranges_.size());
+  }
+
+  std::vector<LostRange> ranges_;
+  size_t limit_ = kLeastLimit;
+};
+
 // What a check has found.
 struct Found {
   CheckReport report;
@@ -137,8 +173,10 @@ Result<Found> Repair::Check() {
     if (options_.check.on_finding && !known_.contains(PlaceOf(finding)))
       options_.check.on_finding(finding);
   };
-  options.on_lost = [&found](const LostRange& range) { found.lost.push_back(range); };
+  LostRanges lost;
+  options.on_lost = [&lost](const LostRange& range) { lost.Add(range); };
   SILTFS_ASSIGN_OR_RETURN(found.report, CheckLockedStore(env_, options));
+  found.lost = lost.Take();
   Note(found);
   return found;
 }
