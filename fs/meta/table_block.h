@@ -44,8 +44,8 @@ struct FoundBlock {
   std::vector<StoredChange> changes;  // ascending; none in a block that holds no data
 };
 
-// The data block at the beginning of `bytes`, which may be longer; nothing if none begins there. For
-// where most places are none's beginning, fewer bytes are faster.
+// The data block at the beginning of `bytes`, which may be longer; nothing if none begins there.
+// For where most places are none's beginning, fewer bytes are faster.
 std::optional<FoundBlock> FindDataBlock(ByteView bytes);
 
 // How long the block is, with its trailer, that begins there, whatever it holds; 0 if none does.
