@@ -212,4 +212,10 @@ std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options) {
   return std::make_unique<PosixEnv>(options);
 }
 
+Status KeepToOwner(const std::string& directory) {
+  if (chmod(directory.c_str(), kDirectoryMode) != 0)
+    return ErrorAt("keep others from looking into", directory);
+  return Status::Ok();
+}
+
 }  // namespace siltfs

@@ -20,4 +20,7 @@ struct PosixEnvOptions {
 
 std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options = {});
 
+// Gives a directory the mode of those that an Env makes: nobody but its owner may look into it.
+Status KeepToOwner(const std::string& directory);
+
 }  // namespace siltfs

@@ -4,14 +4,13 @@
 
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 
 #include "fs/core/make_store.h"
 #include "fs/fuse/size_text.h"
 #include "store/env/mountpoint.h"
+#include "store/env/posix_env.h"
 #include "tools/siltfs/command.h"
 
 namespace siltfs {
@@ -111,14 +110,6 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
 }
 
 // A directory that was there before may have been anybody's to look into.
-Status KeepToOwner(const std::string& store) {
-  std::error_code error;
-  std::filesystem::permissions(store, std::filesystem::perms::owner_all, error);
-  if (!error) return Status::Ok();
-  return Status(StatusCode::kIoError, "others can look into the store: " + error.message())
-      .At(store);
-}
-
 Status Make(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(MakeStore(env, options));
   return KeepToOwner(options.path);
