@@ -51,13 +51,30 @@ class SegmentRun {
       return true;
     }
     const Status& failure = prepared.status();
-    const bool gone = failure.Is(StatusCode::kNotFound);
+    SILTFS_ASSIGN_OR_RETURN(const bool other, IsSomethingElse(id));
+    const bool gone = other || failure.Is(StatusCode::kNotFound);
     if (!gone && !failure.Is(StatusCode::kCorruption)) return failure;
     if (!filler_) return false;
+    if (other) SILTFS_RETURN_IF_ERROR(MoveAside(id));
     return Forget(id);
   }
 
  private:
+  // Whether what stands in the file's place is none.
+  Result<bool> IsSomethingElse(SegmentId id) {
+    const auto info = session_.env.GetFileInfo(SegmentPath(session_.store, id));
+    if (info.status().Is(StatusCode::kNotFound)) return false;
+    if (!info.ok()) return info.status();
+    return info->type != FileType::kRegular;
+  }
+
+  // It is somebody's.
+  Status MoveAside(SegmentId id) {
+    const std::string path = SegmentPath(session_.store, id);
+    SILTFS_RETURN_IF_ERROR(session_.env.Rename(path, path + ".stray"));
+    return session_.env.SyncDirectory(SegmentDirectory(session_.store, id));
+  }
+
   // Where the record alone may be wrong: what the footer says.
   Result<std::optional<SegmentTrailer>> WholeFooter(SegmentId id,
                                                     const std::set<std::string>& codes) {

@@ -421,6 +421,12 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
     RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
     RequireOnlyLost(report, "/small", small, ReadPath(store, "small"));
   }
+  SECTION("a directory in a segment's place, which is somebody's") {
+    std::filesystem::remove(path);
+    std::filesystem::create_directories(path + "/theirs");
+    RequireRepaired(store, RepairMode::kAll, {"segment-missing", "chunk-damaged"});
+    CHECK(std::filesystem::exists(path + ".stray/theirs"));
+  }
   // And it goes on working.
   store.fixture().Open();
   WriteLargeFile(store.fs(), "large", large);
