@@ -157,7 +157,7 @@ bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRang
     for (size_t at = 0; at < expected->size(); at += kStep) {
       Bytes piece(std::min(kStep, expected->size() - at));
       const auto got = (*fs)->Read(*inode, at, piece);
-      INFO(name << " at " << at);
+      INFO(name << " at " << at << ": " << got.status().ToString());
       if (lost != nullptr) REQUIRE(got.ok() != IsLost(*lost, *inode, at, at + piece.size()));
       if (!got.ok()) {
         got.status().IgnoreError("an error is right");
