@@ -158,6 +158,10 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
   }
   // The ordinal says it for sure.
   auto place = segments_.FindBlock(segment, location.ordinal);
+  if (!place.ok() && !offset_known && MeansNotHere(place.status())) {
+    // Of a segment that is not sealed only blocks know where they are.
+    place = segments_.FindBlockByScan(segment, location.ordinal);
+  }
   if (!place.ok()) {
     if (!damage.ok()) return damage;
     if (MeansNotHere(place.status())) return Block();

@@ -1,5 +1,7 @@
 // An index entry is a hint: whatever it says, the right bytes come back or an honest failure does;
 // and damage costs exactly the chunks that lie in it.
+#include <algorithm>
+
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_footer.h"
 #include "tests/fs/dedup/store_under_test.h"
@@ -106,6 +108,20 @@ TEST_CASE("an index that cannot be read keeps nobody from reading chunks") {
   store.index().FailGets(Status(StatusCode::kIoError, "the index's disk is broken"));
   RequireAll(store.chunks(), all);
   store.index().FailGets(Status::Ok());
+}
+
+TEST_CASE(
+    "what the index has lost is found in segments that were left unsealed, where nothing may be "
+    "written") {
+  StoreUnderTest store;
+  store.Open();
+  const PutChunks all = PutMany(store.chunks(), 1, 10);
+  store.Close();
+  REQUIRE(std::any_of(store.committed().segments.begin(), store.committed().segments.end(),
+                      [](const auto& segment) { return !segment.second.sealed; }));
+  store.Open(/*read_only=*/true);
+  for (const ChunkName& name : all.names) store.index().Say(name, std::nullopt);
+  RequireAll(store.chunks(), all);
 }
 
 TEST_CASE("damage in a block costs exactly its chunks, and is said with its place") {

@@ -333,8 +333,9 @@ TEST_CASE("what a crash left in metadata's log is salvaged, too") {
   filled.store.files["last"] = RandomBytes(7, 90'000);
   WriteLargeFile(**fs, "last", filled.store.files["last"]);
   REQUIRE_OK((*fs)->SyncAll());
-  filled.env.PowerCut();
+  filled.env.CutAtCall(1);  // for its threads, too
   fs->reset();
+  filled.env.Reboot();
   Remove(filled.env, JoinPath(MetadataPath(kPath), "CURRENT"));
   const Outcome outcome = Salvage(filled, filled.env);
   CHECK(outcome.whole == filled.store.files.size());
