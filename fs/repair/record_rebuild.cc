@@ -135,7 +135,6 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
   const BlockCodec codec;
   const auto reader = SegmentReader::Open(env, store, identity, codec);
   if (!reader.ok()) return reader.status().IgnoreError("found again by the check");
-  const auto header = (*reader)->ReadHeader();
   const auto footer = (*reader)->ReadFooter();
   const auto known = segments_.find(identity.id);
   if (footer.ok()) {
@@ -147,6 +146,7 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
     return;
   }
   footer.status().IgnoreError("it was not sealed, or the check finds what is wrong");
+  const auto header = (*reader)->ReadHeader();
   if (!header.ok()) return header.status().IgnoreError("the same");
   const auto scanned = OpenRecord(**reader, *header);
   if (!scanned) return;
