@@ -11,7 +11,6 @@ source "$(dirname "$0")/store_fixture.sh"
 
 mode() { stat -c %a "$1"; }
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-# What the file system itself would say; root may do anything.
 refused() { ! "$@" >"$work/out" 2>&1 || fail "was not refused: $*"; }
 
 step "a directory that was anybody's becomes the owner's"
@@ -21,8 +20,7 @@ umask 000
 [[ $(mode "$store") == 700 ]] || fail "the store has mode $(mode "$store")"
 
 step "so is one that mkfs makes, and all that is in it"
-rmdir_store() { rm -r "$store"; }
-rmdir_store
+rm -r "$store"
 "$siltfs" mkfs "$store"
 mount_it
 echo some >"$mnt/file"
