@@ -8,6 +8,7 @@
 #include "fs/dedup/block_pipeline.h"
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/chunk_verifier.h"
+#include "fs/dedup/deduplicator.h"
 #include "fs/dedup/footer_windows.h"
 #include "fs/dedup/readahead.h"
 #include "fs/dedup/scrubber.h"
@@ -29,7 +30,6 @@ constexpr uint32_t kSegmentsPerIndexFlush = 4;
 // How many bytes may be put between two looks at the heap's free space: so much data leaves its
 // buffers there.
 constexpr uint64_t kBytesPerTrim = 4u << 20;
-constexpr int kMaxSalt = 255;
 // Of the block cache, what may be filled ahead of those who read in order.
 constexpr size_t kReadaheadShare = 2;
 // What is put waits for its compression; what is settled has time.
@@ -38,33 +38,6 @@ constexpr int kIngestLevel = 3;
 constexpr uint64_t kSegmentsFreeToSettle = 2;
 // Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 constexpr size_t kMaxNodeBytes = 16u << 10;
-
-// Namers are not thread-safe and cost an allocation and a look-up in OpenSSL each.
-class NamerPool {
- public:
-  explicit NamerPool(const StoreUuid& uuid) : uuid_(uuid) {}
-
-  Result<ChunkNamer> Take() {
-    {
-      MutexLock lock(mutex_);
-      if (!free_.empty()) {
-        ChunkNamer namer = std::move(free_.back());
-        free_.pop_back();
-        return namer;
-      }
-    }
-    return ChunkNamer::Create(uuid_.bytes);
-  }
-  void Return(ChunkNamer namer) {
-    MutexLock lock(mutex_);
-    free_.push_back(std::move(namer));
-  }
-
- private:
-  const StoreUuid uuid_;
-  Mutex mutex_;
-  std::vector<ChunkNamer> free_ SILTFS_GUARDED_BY(mutex_);
-};
 
 Compression IngestCompression(Compression settled) {
   settled.level = std::min(settled.level, kIngestLevel);
@@ -78,29 +51,12 @@ struct ChunkStore::Parts {
       : env(env_in),
         index(index_in),
         options(std::move(options_in)),
-        tag_key(options.superblock.tag_secret),
-        namers(options.superblock.uuid),
         damage(options.damage),
         windows(options.window_cache_bytes),
-        nodes(kNodeCacheBytes),
-        collisions(options.sha1_collisions) {}
-
-  // What is known of a name after looking everywhere but among the new chunks of other threads.
-  enum class Known : uint8_t {
-    kNew,        // there is no chunk of this name
-    kDuplicate,  // there is this one
-    kCollision,  // there is another one: SHA-1 collides
-    kTaken,      // there is one that cannot be read; it may be another one
-  };
-  // A chunk on its way through Put, and what was known of it at the pipeline's moment `looked_at`.
-  struct Candidate {
-    ChunkRecord record;
-    ByteView bytes;
-    Known known = Known::kNew;
-    uint64_t looked_at = 0;
-  };
+        nodes(kNodeCacheBytes) {}
 
   void OpenLog();
+  void OpenDeduplicator();
   void OpenRecompressor();
   void OpenCollector(NodeStore& nodes_in);
   void OpenScrubber();
@@ -111,10 +67,6 @@ struct ChunkStore::Parts {
     if (pipeline) pipeline->ForgetAppended();
   }
   bool IsRight(const ChunkRecord& record, ByteView bytes);
-  // There is a chunk at the place, but it is no duplicate of anything: it may soon be no more.
-  bool IsGoing(SegmentId segment) const {
-    return condemned.Contains(segment) || segments->IsRemoved(segment);
-  }
   // Has the index forget what leads into segments that are no more: those that were used before
   // this mount and are not among `records`, and those that are removed now.
   void TellIndexWhatIsGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
@@ -122,30 +74,12 @@ struct ChunkStore::Parts {
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
   void TrimHeap(uint64_t bytes_put);
-  Known LookInMemory(const ChunkName& name, ChunkTag tag);
-  Known Confirm(const std::optional<Location>& location, const ChunkName& name, ChunkTag tag);
-  Known ConfirmAt(const Location& location, const ChunkName& name, ChunkTag tag);
-  // Of a place on the list of damage. New, whatever lay there: Confirm sees to it that only its own
-  // bytes take its name. Where nobody knows what lay there, nobody's do.
-  Known ConfirmDamaged(const Location& location) const {
-    const auto chunk = damage.ChunkAt(location.segment, location.ordinal);
-    return chunk && !chunk->known() ? Known::kTaken : Known::kNew;
-  }
-  // These bring candidates' `known` up to date.
-  Status Look(Candidate& candidate);
-  Status LookAll(std::span<Candidate> candidates);
-  // Adds the candidate under its record's name if it is new. True if it was.
-  Result<bool> Add(SegmentKind kind, Candidate& candidate);
-  Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
-  Status PutAll(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names,
-                ChunkNamer& namer);
+  Status Put(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names);
 
   Env& env;
   ChunkIndex& index;
   const ChunkStoreOptions options;
-  const TagKey tag_key;
   const BlockCodec codec;
-  NamerPool namers;
   DamageList damage;
   FooterWindows windows;
   LruCache<ChunkName, const Bytes> nodes;
@@ -153,6 +87,7 @@ struct ChunkStore::Parts {
   std::unique_ptr<SegmentCache> segments;
   std::unique_ptr<ChunkReader> reader;
   std::unique_ptr<BlockPipeline> pipeline;
+  std::unique_ptr<Deduplicator> deduplicator;  // null when read-only
   std::unique_ptr<Readahead> readahead;
   std::unique_ptr<Recompressor> recompressor;  // null when read-only
   SegmentSet condemned;
@@ -160,7 +95,6 @@ struct ChunkStore::Parts {
   std::unique_ptr<GarbageCollector> collector;  // null when read-only
   std::unique_ptr<Scrubber> scrubber;           // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
-  std::atomic<uint64_t> collisions;
   std::atomic<uint64_t> bytes_since_trim{0};
   std::atomic<uint32_t> sealed_since_flush{0};
   IdleHeap idle_heap;
@@ -175,6 +109,7 @@ ChunkStore::~ChunkStore() {
   parts_->scrubber.reset();
   parts_->collector.reset();
   parts_->recompressor.reset();
+  parts_->deduplicator.reset();
   parts_->pipeline.reset();
   parts_->reader.reset();
   parts_->segments.reset();
@@ -224,6 +159,7 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     pipeline_options.chunk_max = std::max<size_t>(superblock.chunk_max, kMaxNodeBytes);
     pipeline_options.compression = IngestCompression(superblock.compression);
     p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);
+    p.OpenDeduplicator();
     p.OpenRecompressor();
     for (const auto& [id, record] : to_settle) p.recompressor->Add(id, record);
   }
@@ -267,6 +203,17 @@ void ChunkStore::Parts::OpenLog() {
   });
 }
 
+void ChunkStore::Parts::OpenDeduplicator() {
+  Deduplicator::Options dedup;
+  dedup.store = options.store;
+  dedup.uuid = options.superblock.uuid;
+  dedup.tag_secret = options.superblock.tag_secret;
+  dedup.sha1_collisions = options.sha1_collisions;
+  deduplicator = std::make_unique<Deduplicator>(
+      Deduplicator::Store{index, *pipeline, *segments, windows, *reader, condemned, damage},
+      std::move(dedup));
+}
+
 void ChunkStore::Parts::OpenRecompressor() {
   const Superblock& superblock = options.superblock;
   Recompressor::Options settle;
@@ -277,7 +224,9 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.needed_bytes = options.spare_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
   settle.write_through = options.write_through;
   settle.report = options.report;
-  settle.is_condemned = [this](SegmentId id) { return IsGoing(id); };
+  settle.is_condemned = [this](SegmentId id) {
+    return condemned.Contains(id) || segments->IsRemoved(id);
+  };
   settle.is_damaged = [this](SegmentId id) { return damage.HasAnyOf(id); };
   settle.quiet = options.settle_after;
   recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
@@ -371,130 +320,6 @@ Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const Segmen
   return after;
 }
 
-ChunkStore::Parts::Known ChunkStore::Parts::LookInMemory(const ChunkName& name, ChunkTag tag) {
-  if (auto pending = pipeline->FindPending(name))
-    return *pending == tag ? Known::kDuplicate : Known::kCollision;
-  const auto hit = windows.Find(name, tag);
-  if (!hit || IsGoing(hit->segment) || damage.Contains(hit->segment, hit->ordinal))
-    return Known::kNew;
-  return Known::kDuplicate;
-}
-
-// An index entry is a hint: what stands at its place decides. Where the footer (or the open
-// segment) has this name and tag, that is proof enough; anything else it says may be damage, and
-// the chunk table is asked.
-ChunkStore::Parts::Known ChunkStore::Parts::Confirm(const std::optional<Location>& location,
-                                                    const ChunkName& name, ChunkTag tag) {
-  if (location && !segments->IsRemoved(location->segment)) {
-    const Known known = ConfirmAt(*location, name, tag);
-    if (known != Known::kNew) return known;
-  }
-  // The index may have lost a chunk that is damaged: its name stays taken, but by its own bytes.
-  const bool taken = damage.Find(name.Prefix64(), tag) == DamageList::Match::kOther;
-  return taken ? Known::kCollision : Known::kNew;
-}
-
-ChunkStore::Parts::Known ChunkStore::Parts::ConfirmAt(const Location& location,
-                                                      const ChunkName& name, ChunkTag tag) {
-  if (damage.Contains(location.segment, location.ordinal)) return ConfirmDamaged(location);
-  // The same chunk in a condemned segment is stored again; another one of this name may live on.
-  const Known same = condemned.Contains(location.segment) ? Known::kNew : Known::kDuplicate;
-  auto chunk = windows.At(location.segment, location.ordinal);
-  if (!chunk) {
-    reader->LoadWindow(location.segment, location.ordinal);
-    chunk = windows.At(location.segment, location.ordinal);
-  }
-  if (chunk && chunk->name_prefix == name.Prefix64() && chunk->tag == tag) return same;
-  auto record = reader->RecordAt(location);
-  if (!record.ok()) {  // it is known now if it is damage
-    const bool damaged = damage.Contains(location.segment, location.ordinal);
-    return damaged ? ConfirmDamaged(location) : Known::kTaken;
-  }
-  if (!*record || (*record)->name != name) return Known::kNew;
-  return (*record)->tag == tag ? same : Known::kCollision;
-}
-
-Status ChunkStore::Parts::Look(Candidate& candidate) {
-  const ChunkName& name = candidate.record.name;
-  candidate.looked_at = pipeline->Now();
-  candidate.known = LookInMemory(name, candidate.record.tag);
-  if (candidate.known != Known::kNew) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(std::optional<Location> location, index.Get(name));
-  candidate.known = Confirm(location, name, candidate.record.tag);
-  return Status::Ok();
-}
-
-// As long as the first unknown one turns out to be a duplicate, it has brought in a window that
-// may know the next ones, too; what is unknown then is looked up at once.
-Status ChunkStore::Parts::LookAll(std::span<Candidate> candidates) {
-  std::vector<Candidate*> unknown;
-  for (Candidate& candidate : candidates) unknown.push_back(&candidate);
-  auto keep_unknown = [&] {
-    const uint64_t now = pipeline->Now();
-    std::erase_if(unknown, [&](Candidate* candidate) {
-      candidate->looked_at = now;
-      candidate->known = LookInMemory(candidate->record.name, candidate->record.tag);
-      return candidate->known != Known::kNew;
-    });
-  };
-  keep_unknown();
-  while (unknown.size() > 1) {
-    Candidate& first = *unknown.front();
-    SILTFS_RETURN_IF_ERROR(Look(first));
-    unknown.erase(unknown.begin());
-    if (first.known != Known::kDuplicate) break;
-    keep_unknown();
-  }
-  std::vector<ChunkName> names;
-  for (const Candidate* candidate : unknown) names.push_back(candidate->record.name);
-  std::vector<std::optional<Location>> locations(unknown.size());
-  SILTFS_RETURN_IF_ERROR(index.Get(names, locations));
-  for (size_t i = 0; i < unknown.size(); ++i) {
-    const ChunkRecord& record = unknown[i]->record;
-    unknown[i]->known = Confirm(locations[i], record.name, record.tag);
-  }
-  return Status::Ok();
-}
-
-Result<bool> ChunkStore::Parts::Add(SegmentKind kind, Candidate& candidate) {
-  while (candidate.known == Known::kNew) {
-    SILTFS_ASSIGN_OR_RETURN(
-        BlockPipeline::Outcome outcome,
-        pipeline->Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
-    switch (outcome) {
-      case BlockPipeline::Outcome::kAdded:
-        return true;
-      case BlockPipeline::Outcome::kDuplicate:
-        candidate.known = Known::kDuplicate;
-        break;
-      case BlockPipeline::Outcome::kCollision:
-        candidate.known = Known::kCollision;
-        break;
-      case BlockPipeline::Outcome::kLookAgain:
-        SILTFS_RETURN_IF_ERROR(Look(candidate));
-        break;
-    }
-  }
-  return false;
-}
-
-// Stores the chunk under its name, or the first salted one that is free or already its own.
-Status ChunkStore::Parts::PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer) {
-  bool collided = false;
-  for (int salt = 0; salt <= kMaxSalt; ++salt) {
-    if (salt > 0) {
-      candidate.record.salt = static_cast<uint8_t>(salt);
-      candidate.record.name = namer.SaltedNameOf(candidate.bytes, candidate.record.salt);
-      SILTFS_RETURN_IF_ERROR(Look(candidate));
-    }
-    SILTFS_ASSIGN_OR_RETURN(const bool added, Add(kind, candidate));
-    if (added && collided) ++collisions;
-    if (added || candidate.known == Known::kDuplicate) return Status::Ok();
-    if (candidate.known == Known::kCollision) collided = true;
-  }
-  return Status(StatusCode::kIoError, "a chunk collides under every salt").At(options.store);
-}
-
 Status ChunkStore::Parts::CheckWritable() const {
   if (!pipeline) return Status(StatusCode::kReadOnly, "is mounted read-only").At(options.store);
   return log->failure();
@@ -518,8 +343,8 @@ void ChunkStore::Parts::TrimHeap(uint64_t bytes_put) {
   idle_heap.Trim();
 }
 
-Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
-                                 std::span<ChunkName> names, ChunkNamer& namer) {
+Status ChunkStore::Parts::Put(SegmentKind kind, std::span<const ByteView> chunks,
+                              std::span<ChunkName> names) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(CheckLengths(kind, chunks));
   uint64_t total = 0;
@@ -527,31 +352,13 @@ Status ChunkStore::Parts::PutAll(SegmentKind kind, std::span<const ByteView> chu
   if (options.check_room) SILTFS_RETURN_IF_ERROR(options.check_room(total));
   TrimHeap(total);
 
-  std::vector<ChunkName> plain_names(chunks.size());
-  namer.NamesOf(chunks, plain_names);
-  std::vector<Candidate> candidates(chunks.size());
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    candidates[i].bytes = chunks[i];
-    candidates[i].record = {plain_names[i], tag_key.TagOf(chunks[i]),
-                            static_cast<uint32_t>(chunks[i].size()), 0};
-  }
-  SILTFS_RETURN_IF_ERROR(LookAll(candidates));
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    if (candidates[i].known != Known::kDuplicate) {
-      SILTFS_RETURN_IF_ERROR(PutNew(kind, candidates[i], namer));
-    }
-    names[i] = candidates[i].record.name;
-  }
-  return Status::Ok();
+  return deduplicator->Put(kind, chunks, names);
 }
 
 Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> names) {
   Parts& p = *parts_;
-  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
   if (p.recompressor) p.recompressor->NoteUse();
-  Status status = p.PutAll(SegmentKind::kData, chunks, names, namer);
-  p.namers.Return(std::move(namer));
-  return status;
+  return p.Put(SegmentKind::kData, chunks, names);
 }
 
 Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
@@ -593,12 +400,8 @@ ChunkStore::ReadStats ChunkStore::read_stats() const {
 void ChunkStore::WaitForReadahead() { parts_->readahead->WaitUntilIdle(); }
 
 Result<ChunkName> ChunkStore::PutNode(ByteView node) {
-  Parts& p = *parts_;
-  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, p.namers.Take());
   ChunkName name;
-  Status status = p.PutAll(SegmentKind::kRecipeNodes, {&node, 1}, {&name, 1}, namer);
-  p.namers.Return(std::move(namer));
-  SILTFS_RETURN_IF_ERROR(status);
+  SILTFS_RETURN_IF_ERROR(parts_->Put(SegmentKind::kRecipeNodes, {&node, 1}, {&name, 1}));
   return name;
 }
 
@@ -620,7 +423,8 @@ Status ChunkStore::PrepareCommit(uint64_t, std::vector<Mutation>& extra) {
   SILTFS_RETURN_IF_ERROR(p.log->SyncAll(changed));
   for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
   p.damage.TellChanges(extra);
-  extra.push_back({std::string(kCollisionsKey), Encoder().U64(p.collisions).Take()});
+  extra.push_back(
+      {std::string(kCollisionsKey), Encoder().U64(p.deduplicator->sha1_collisions()).Take()});
   extra.push_back({std::string(kGarbageKey), p.collector->known().Encode()});
   return Status::Ok();
 }
@@ -633,7 +437,8 @@ void ChunkStore::CommitDone(uint64_t number) {
 ChunkStoreTotals ChunkStore::totals() const {
   const Parts& p = *parts_;
   ChunkStoreTotals totals = p.base;
-  totals.sha1_collisions = p.collisions;
+  totals.sha1_collisions =
+      p.deduplicator ? p.deduplicator->sha1_collisions() : p.options.sha1_collisions;
   const DamageList::Totals damaged = p.damage.totals();
   totals.damaged_blocks = damaged.blocks;
   totals.damaged_chunks = damaged.chunks;

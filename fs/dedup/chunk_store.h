@@ -1,11 +1,9 @@
 // Puts and gets chunks: the write path from plain bytes to segments with inline deduplication, and
 // the read path back.
 //
-// Put names each chunk (SHA-1) and tags it (keyed XXH3), and calls it a duplicate only where a
-// stored chunk, a chunk on its way, or a footer window agrees in name *and* tag; what agrees in
-// name alone is a SHA-1 collision and is stored under a salted name. New chunks gather in a block;
-// full blocks are compressed on worker threads and appended to the open segment in the order in
-// which they filled, then entered into the index. Memory on the way is bounded; Put waits for room.
+// Put stores what is not there yet (deduplicator.h). New chunks gather in a block; full blocks are
+// compressed on worker threads and appended to the open segment in the order in which they filled,
+// then entered into the index (block_pipeline.h). Memory on the way is bounded; Put waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
 // Errors: kNoSpace before anything is accepted when `check_room` says so; kInvalidArgument for a
@@ -16,8 +14,7 @@
 // go on. Get: kCorruption for exactly the chunk that is damaged or missing, never wrong bytes; once
 // it is known to be damaged, whoever puts it again stores it anew under its name.
 // Durability: none by Put; what was put before PrepareCommit is durable when that returns OK (it is
-// the participant of fs/meta's commits). Source: DESIGN of the write and read paths in
-// docs/architecture.md; locality windows after DDFS (FAST '08) section 4.2.
+// the participant of fs/meta's commits). Source: the write and read paths of docs/architecture.md.
 #pragma once
 
 #include <atomic>

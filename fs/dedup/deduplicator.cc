@@ -1,0 +1,194 @@
+#include "fs/dedup/deduplicator.h"
+
+#include <utility>
+
+namespace siltfs {
+namespace {
+
+constexpr int kMaxSalt = 255;
+
+}  // namespace
+
+Deduplicator::Deduplicator(const Store& store, Options options)
+    : store_(store),
+      options_(std::move(options)),
+      tag_key_(options_.tag_secret),
+      collisions_(options_.sha1_collisions) {}
+
+Result<ChunkNamer> Deduplicator::TakeNamer() {
+  {
+    MutexLock lock(mutex_);
+    if (!free_namers_.empty()) {
+      ChunkNamer namer = std::move(free_namers_.back());
+      free_namers_.pop_back();
+      return namer;
+    }
+  }
+  return ChunkNamer::Create(options_.uuid.bytes);
+}
+
+void Deduplicator::ReturnNamer(ChunkNamer namer) {
+  MutexLock lock(mutex_);
+  free_namers_.push_back(std::move(namer));
+}
+
+Status Deduplicator::Put(SegmentKind kind, std::span<const ByteView> chunks,
+                         std::span<ChunkName> names) {
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, TakeNamer());
+  Status status = PutAll(kind, chunks, names, namer);
+  ReturnNamer(std::move(namer));
+  return status;
+}
+
+Status Deduplicator::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
+                            std::span<ChunkName> names, ChunkNamer& namer) {
+  std::vector<ChunkName> plain_names(chunks.size());
+  namer.NamesOf(chunks, plain_names);
+  std::vector<Candidate> candidates(chunks.size());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    candidates[i].bytes = chunks[i];
+    candidates[i].record = {plain_names[i], tag_key_.TagOf(chunks[i]),
+                            static_cast<uint32_t>(chunks[i].size()), 0};
+  }
+  SILTFS_RETURN_IF_ERROR(LookAll(candidates));
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    if (candidates[i].known != Known::kDuplicate) {
+      SILTFS_RETURN_IF_ERROR(PutNew(kind, candidates[i], namer));
+    }
+    names[i] = candidates[i].record.name;
+  }
+  return Status::Ok();
+}
+
+Status Deduplicator::PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer) {
+  bool collided = false;
+  for (int salt = 0; salt <= kMaxSalt; ++salt) {
+    if (salt > 0) {
+      candidate.record.salt = static_cast<uint8_t>(salt);
+      candidate.record.name = namer.SaltedNameOf(candidate.bytes, candidate.record.salt);
+      SILTFS_RETURN_IF_ERROR(Look(candidate));
+    }
+    SILTFS_ASSIGN_OR_RETURN(const bool added, Add(kind, candidate));
+    if (added && collided) ++collisions_;
+    if (added || candidate.known == Known::kDuplicate) return Status::Ok();
+    if (candidate.known == Known::kCollision) collided = true;
+  }
+  return Status(StatusCode::kIoError, "a chunk collides under every salt").At(options_.store);
+}
+
+Result<bool> Deduplicator::Add(SegmentKind kind, Candidate& candidate) {
+  while (candidate.known == Known::kNew) {
+    SILTFS_ASSIGN_OR_RETURN(
+        const BlockPipeline::Outcome outcome,
+        store_.pipeline.Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
+    switch (outcome) {
+      case BlockPipeline::Outcome::kAdded:
+        return true;
+      case BlockPipeline::Outcome::kDuplicate:
+        candidate.known = Known::kDuplicate;
+        break;
+      case BlockPipeline::Outcome::kCollision:
+        candidate.known = Known::kCollision;
+        break;
+      case BlockPipeline::Outcome::kLookAgain:
+        SILTFS_RETURN_IF_ERROR(Look(candidate));
+        break;
+    }
+  }
+  return false;
+}
+
+Status Deduplicator::Look(Candidate& candidate) {
+  candidate.looked_at = store_.pipeline.Now();
+  candidate.known = LookInMemory(candidate.record);
+  if (candidate.known != Known::kNew) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> location,
+                          store_.index.Get(candidate.record.name));
+  candidate.known = Confirm(location, candidate.record);
+  return Status::Ok();
+}
+
+// As long as the first unknown one turns out to be a duplicate, it has brought in a window that
+// may know the next ones, too; what is unknown then is looked up at once.
+Status Deduplicator::LookAll(std::span<Candidate> candidates) {
+  std::vector<Candidate*> unknown;
+  for (Candidate& candidate : candidates) unknown.push_back(&candidate);
+  auto keep_unknown = [&] {
+    const uint64_t now = store_.pipeline.Now();
+    std::erase_if(unknown, [&](Candidate* candidate) {
+      candidate->looked_at = now;
+      candidate->known = LookInMemory(candidate->record);
+      return candidate->known != Known::kNew;
+    });
+  };
+  keep_unknown();
+  while (unknown.size() > 1) {
+    Candidate& first = *unknown.front();
+    SILTFS_RETURN_IF_ERROR(Look(first));
+    unknown.erase(unknown.begin());
+    if (first.known != Known::kDuplicate) break;
+    keep_unknown();
+  }
+  std::vector<ChunkName> names;
+  for (const Candidate* candidate : unknown) names.push_back(candidate->record.name);
+  std::vector<std::optional<Location>> locations(unknown.size());
+  SILTFS_RETURN_IF_ERROR(store_.index.Get(names, locations));
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    unknown[i]->known = Confirm(locations[i], unknown[i]->record);
+  }
+  return Status::Ok();
+}
+
+Deduplicator::Known Deduplicator::LookInMemory(const ChunkRecord& record) {
+  if (const auto pending = store_.pipeline.FindPending(record.name))
+    return *pending == record.tag ? Known::kDuplicate : Known::kCollision;
+  const auto hit = store_.windows.Find(record.name, record.tag);
+  if (!hit) return Known::kNew;
+  // It may soon be no more, or can be read no more.
+  const bool going =
+      store_.condemned.Contains(hit->segment) || store_.segments.IsRemoved(hit->segment);
+  if (going || store_.damage.Contains(hit->segment, hit->ordinal)) return Known::kNew;
+  return Known::kDuplicate;
+}
+
+Deduplicator::Known Deduplicator::Confirm(const std::optional<Location>& location,
+                                          const ChunkRecord& record) {
+  if (location && !store_.segments.IsRemoved(location->segment)) {
+    const Known known = ConfirmAt(*location, record);
+    if (known != Known::kNew) return known;
+  }
+  // The index may have lost a chunk that is damaged: its name stays taken, but by its own bytes.
+  const auto match = store_.damage.Find(record.name.Prefix64(), record.tag);
+  return match == DamageList::Match::kOther ? Known::kCollision : Known::kNew;
+}
+
+// Where the footer (or the open segment) has this name and tag, that is proof enough; anything else
+// it says may be damage, and the chunk table is asked.
+Deduplicator::Known Deduplicator::ConfirmAt(const Location& location, const ChunkRecord& record) {
+  const auto [segment, ordinal] = std::pair(location.segment, location.ordinal);
+  if (store_.damage.Contains(segment, ordinal)) return ConfirmDamaged(location);
+  // The same chunk in a condemned segment is stored again; another one of this name may live on.
+  const Known same = store_.condemned.Contains(segment) ? Known::kNew : Known::kDuplicate;
+  auto chunk = store_.windows.At(segment, ordinal);
+  if (!chunk) {
+    store_.reader.LoadWindow(segment, ordinal);
+    chunk = store_.windows.At(segment, ordinal);
+  }
+  if (chunk && chunk->name_prefix == record.name.Prefix64() && chunk->tag == record.tag)
+    return same;
+  auto there = store_.reader.RecordAt(location);
+  if (!there.ok()) {  // it is known now if it is damage
+    return store_.damage.Contains(segment, ordinal) ? ConfirmDamaged(location) : Known::kTaken;
+  }
+  if (!*there || (*there)->name != record.name) return Known::kNew;
+  return (*there)->tag == record.tag ? same : Known::kCollision;
+}
+
+// New, whatever lay there: Confirm sees to it that only its own bytes take its name. Where nobody
+// knows what lay there, nobody's do.
+Deduplicator::Known Deduplicator::ConfirmDamaged(const Location& location) const {
+  const auto chunk = store_.damage.ChunkAt(location.segment, location.ordinal);
+  return chunk && !chunk->known() ? Known::kTaken : Known::kNew;
+}
+
+}  // namespace siltfs
