@@ -4,6 +4,7 @@
 
 #include "fs/core/store_layout.h"
 #include "index/open_index.h"
+#include "store/env/files.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -56,13 +57,9 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) 
 
 Status EmptyIndexDirectory(Env& env, const std::string& store) {
   const std::string directory = IndexPath(store);
-  auto entries = env.ListDirectory(directory);
-  if (entries.status().Is(StatusCode::kNotADirectory)) {
-    SILTFS_RETURN_IF_ERROR(env.RemoveFile(directory));
-    entries = env.ListDirectory(directory);
-  }
+  const auto entries = ListOrClear(env, directory);
   if (!entries.ok()) {
-    if (!entries.status().Is(StatusCode::kNotFound)) return std::move(entries).status();
+    if (!entries.status().Is(StatusCode::kNotFound)) return entries.status();
     SILTFS_RETURN_IF_ERROR(env.CreateDirectory(directory));
     return env.SyncDirectory(store);
   }

@@ -33,7 +33,7 @@ size_t FanIn(size_t memory_bytes) {
 }  // namespace
 
 Status ReferenceSorter::RemoveLeftovers(Env& env, const std::string& directory) {
-  auto entries = env.ListDirectory(directory);
+  auto entries = ListOrClear(env, directory);
   if (!entries.ok()) {
     return entries.status().Is(StatusCode::kNotFound) ? Status::Ok() : std::move(entries).status();
   }

@@ -13,7 +13,10 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
-constexpr size_t kOpeningThreads = 16;        // each waits for the device most of the time
+// What a crash leaves behind a log's last page was written since it was last synced. So much more
+// somebody has made, and it is not written over.
+constexpr uint64_t kMostTornBytes = uint64_t{4} << 30;
+constexpr size_t kOpeningThreads = 16;  // each waits for the device most of the time
 
 // How far page number `a` is behind `b`; page numbers wrap.
 int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
@@ -317,6 +320,12 @@ Status Recovery::Settle(const FoundLog& found) {
 // it would then follow. So it is made worthless first. A full disk may refuse that.
 Status Recovery::CutTail(File& file, uint64_t end) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  if (size - end > kMostTornBytes) {
+    return Status(
+               StatusCode::kCorruption,
+               fmt::format("is {} bytes long, and no log has so much behind its last page", size))
+        .At(file.path(), end);
+  }
   const auto blank = [&]() -> Status {
     const Bytes zeros(std::min<uint64_t>(kRewriteBytes, size - end));
     for (uint64_t at = end; at < size; at += zeros.size()) {

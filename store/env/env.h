@@ -70,7 +70,7 @@ struct OpenOptions {
   bool direct = false;
 };
 
-enum class FileType : uint8_t { kRegular, kDirectory, kOther };
+enum class FileType : uint8_t { kRegular, kDirectory, kLink, kOther };  // kLink: a symbolic one
 
 struct DirectoryEntry {
   std::string name;
@@ -93,6 +93,7 @@ class Env {
  public:
   virtual ~Env() = default;
 
+  // kCorruption if it is neither a file nor a directory.
   virtual Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) = 0;
   // Not durable until the parent is synced. kAlreadyExists if there is anything of that name. Mode
   // 0700.
@@ -104,12 +105,12 @@ class Env {
   // Replaces `to` if it is a file; atomic for whoever looks, before and after a crash.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status SyncDirectory(const std::string& path) = 0;
-  // Follows symbolic links. kNotFound if there is nothing.
+  // kNotFound if there is nothing.
   virtual Result<FileInfo> GetFileInfo(const std::string& path) = 0;
   // Of the disk `path` lies on.
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
   // Creates the file if need be and locks it against every other holder, in this process or
-  // another; kInUse if held.
+  // another; kInUse if held, kCorruption if it is no file.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 
   // For reads of files of this Env, up to `depth` (1 to ReadQueue::kMaxDepth) of them at the same

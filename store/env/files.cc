@@ -27,6 +27,15 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
   return contents;
 }
 
+Result<std::vector<DirectoryEntry>> ListOrClear(Env& env, const std::string& directory) {
+  auto entries = env.ListDirectory(directory);
+  const bool is_other = entries.status().Is(StatusCode::kNotADirectory) ||
+                        entries.status().Is(StatusCode::kCorruption);
+  if (!is_other) return entries;
+  SILTFS_RETURN_IF_ERROR(env.RemoveFile(directory));
+  return env.ListDirectory(directory);
+}
+
 Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
   SILTFS_ASSIGN_OR_RETURN(size_t got, file.Read(offset, out));
   if (got == out.size()) return Status::Ok();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "store/env/env.h"
 
@@ -13,6 +14,10 @@ std::string JoinPath(std::string_view directory, std::string_view name);
 // Everything in the file; kCorruption-free, for small files only. kFileTooLarge if it is beyond
 // `limit` bytes.
 Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit);
+
+// Of a directory in which nothing is worth keeping: what stands in its place and is none, a file or
+// a link, is removed. kNotFound if it is not there, or is no more.
+Result<std::vector<DirectoryEntry>> ListOrClear(Env& env, const std::string& directory);
 
 // Exactly out.size() bytes; kCorruption if the file ends before.
 Status ReadExactly(const File& file, uint64_t offset, MutableByteView out);

@@ -120,6 +120,11 @@ Result<std::unique_ptr<LocalStream>> LocalStream::Connect(
     std::optional<std::chrono::milliseconds> timeout) {
   const std::string path = JoinPath(directory, name);
   SILTFS_ASSIGN_OR_RETURN(Descriptor directory_fd, OpenDirectory(directory, path));
+  struct stat info;
+  if (fstatat(directory_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return ErrorAt("connect", path);
+  // A link may lead to somebody else's.
+  if (!S_ISSOCK(info.st_mode)) return Status(StatusCode::kIoError, "is no socket").At(path);
   SILTFS_ASSIGN_OR_RETURN(sockaddr_un address, AddressOf(path, name, directory_fd));
   SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
   if (timeout) SILTFS_RETURN_IF_ERROR(SetTimeoutOf(fd, *timeout, path));

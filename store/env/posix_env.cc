@@ -17,6 +17,7 @@
 #include "store/env/posix_descriptor.h"
 #include "store/env/posix_error.h"
 #include "store/env/posix_file.h"
+#include "store/env/posix_paths.h"
 #include "store/env/read_request.h"
 #include "store/env/thread_read_queue.h"
 #include "store/env/uring_read_queue.h"
@@ -27,8 +28,10 @@ namespace {
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 
+// Only where symbolic links are refused has one that can be followed this error number.
 Status ErrorAt(std::string_view action, std::string_view path) {
-  return PosixError(action, errno).At(path);
+  if (errno != ELOOP) return PosixError(action, errno).At(path);
+  return Status(StatusCode::kCorruption, "is a symbolic link, or lies behind one").At(path);
 }
 
 class PosixFileLock : public FileLock {
@@ -42,30 +45,32 @@ class PosixFileLock : public FileLock {
 FileType TypeOfMode(mode_t mode) {
   if (S_ISREG(mode)) return FileType::kRegular;
   if (S_ISDIR(mode)) return FileType::kDirectory;
+  if (S_ISLNK(mode)) return FileType::kLink;
   return FileType::kOther;
 }
 
 class PosixEnv : public Env {
  public:
-  explicit PosixEnv(PosixEnvOptions options) : options_(options) {}
+  explicit PosixEnv(PosixEnvOptions options) : options_(options), paths_(options.links) {}
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
     // A pipe in a file's place must not be waited for; of files the flag says nothing.
-    int flags = O_CLOEXEC | O_NONBLOCK | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
+    int flags = O_NONBLOCK | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
     if (options.mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
-    Descriptor fd(RetryInterrupted([&] { return open(path.c_str(), flags, kFileMode); }));
+    Descriptor fd = paths_.Open(path, flags, kFileMode);
     if (!fd.valid()) {
       return ErrorAt(options.mode == OpenMode::kCreate ? "create" : "open", path);
     }
     struct stat info;
     if (fstat(fd.get(), &info) != 0) return ErrorAt("open", path);
     if (S_ISDIR(info.st_mode)) return PosixError("open as a file", EISDIR).At(path);
-    if (S_ISFIFO(info.st_mode)) return Status(StatusCode::kCorruption, "is a pipe").At(path);
+    if (!S_ISREG(info.st_mode)) return Status(StatusCode::kCorruption, "is not a file").At(path);
     if (options.direct) {
       // Not as an open flag: a refusal would then leave a newly created file behind.
       if (fcntl(fd.get(), F_SETFL, O_DIRECT) != 0) {
         int error = errno;
-        if (options.mode == OpenMode::kCreate) unlink(path.c_str());
+        if (options.mode == OpenMode::kCreate)
+          RemoveFile(path).IgnoreError("it stays behind, empty");
         if (error == EINVAL) error = EOPNOTSUPP;
         return PosixError("open for direct access", error).At(path);
       }
@@ -74,13 +79,14 @@ class PosixEnv : public Env {
   }
 
   Status CreateDirectory(const std::string& path) override {
-    if (mkdir(path.c_str(), kDirectoryMode) != 0) return ErrorAt("create the directory", path);
+    const PosixPaths::Name name(paths_, path);
+    if (!name.valid() || mkdirat(name.directory(), name.name(), kDirectoryMode) != 0)
+      return ErrorAt("create the directory", path);
     return Status::Ok();
   }
 
   Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) override {
-    Descriptor fd(
-        RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    Descriptor fd = paths_.Open(path, O_RDONLY | O_DIRECTORY);
     if (!fd.valid()) return ErrorAt("list", path);
     struct CloseDirectory {
       void operator()(DIR* directory) const { closedir(directory); }
@@ -113,24 +119,31 @@ class PosixEnv : public Env {
   }
 
   Status RemoveFile(const std::string& path) override {
-    if (unlink(path.c_str()) != 0) return ErrorAt("remove", path);
+    const PosixPaths::Name name(paths_, path);
+    if (!name.valid() || unlinkat(name.directory(), name.name(), 0) != 0)
+      return ErrorAt("remove", path);
     return Status::Ok();
   }
 
   Status RemoveDirectory(const std::string& path) override {
-    if (rmdir(path.c_str()) != 0) return ErrorAt("remove the directory", path);
+    const PosixPaths::Name name(paths_, path);
+    if (!name.valid() || unlinkat(name.directory(), name.name(), AT_REMOVEDIR) != 0)
+      return ErrorAt("remove the directory", path);
     return Status::Ok();
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
-    if (rename(from.c_str(), to.c_str()) != 0)
+    const PosixPaths::Name old_name(paths_, from);
+    if (!old_name.valid()) return ErrorAt(fmt::format("rename to {}", to), from);
+    const PosixPaths::Name new_name(paths_, to);
+    if (!new_name.valid()) return ErrorAt(fmt::format("have {} renamed to it", from), to);
+    if (renameat(old_name.directory(), old_name.name(), new_name.directory(), new_name.name()) != 0)
       return ErrorAt(fmt::format("rename to {}", to), from);
     return Status::Ok();
   }
 
   Status SyncDirectory(const std::string& path) override {
-    Descriptor fd(
-        RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    Descriptor fd = paths_.Open(path, O_RDONLY | O_DIRECTORY);
     if (!fd.valid()) return ErrorAt("sync the directory", path);
     if (RetryInterrupted([&] { return fsync(fd.get()); }) != 0) {
       return ErrorAt("sync the directory", path);
@@ -140,7 +153,7 @@ class PosixEnv : public Env {
 
   Result<FileInfo> GetFileInfo(const std::string& path) override {
     struct stat info;
-    if (stat(path.c_str(), &info) != 0) return ErrorAt("look at", path);
+    if (!LookAt(path, info)) return ErrorAt("look at", path);
     return FileInfo{TypeOfMode(info.st_mode), static_cast<uint64_t>(info.st_size),
                     static_cast<uint64_t>(info.st_blocks) * 512};
   }
@@ -156,12 +169,14 @@ class PosixEnv : public Env {
 
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override {
     auto open_with = [&](int access) {
-      return RetryInterrupted(
-          [&] { return open(path.c_str(), access | O_CREAT | O_CLOEXEC, kFileMode); });
+      return paths_.Open(path, access | O_CREAT | O_NONBLOCK, kFileMode);
     };
-    Descriptor fd(open_with(O_RDWR));  // NFS grants exclusive locks only to writers
-    if (!fd.valid() && (errno == EROFS || errno == EACCES)) fd = Descriptor(open_with(O_RDONLY));
+    Descriptor fd = open_with(O_RDWR);  // NFS grants exclusive locks only to writers
+    if (!fd.valid() && (errno == EROFS || errno == EACCES)) fd = open_with(O_RDONLY);
     if (!fd.valid()) return ErrorAt("open the lock file", path);
+    struct stat info;
+    if (fstat(fd.get(), &info) != 0) return ErrorAt("open the lock file", path);
+    if (!S_ISREG(info.st_mode)) return Status(StatusCode::kCorruption, "is not a file").At(path);
     // flock belongs to the open file, so it also excludes a second holder in this process.
     if (RetryInterrupted([&] { return flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK)
@@ -197,6 +212,12 @@ class PosixEnv : public Env {
   }
 
  private:
+  bool LookAt(const std::string& path, struct stat& info) const {
+    if (options_.links == SymbolicLinks::kFollow) return stat(path.c_str(), &info) == 0;
+    const Descriptor fd = paths_.Open(path, O_PATH | O_NOFOLLOW);
+    return fd.valid() && fstat(fd.get(), &info) == 0;
+  }
+
   static int64_t Clock(clockid_t clock) {
     timespec now{};
     clock_gettime(clock, &now);  // cannot fail for these two clocks
@@ -204,6 +225,7 @@ class PosixEnv : public Env {
   }
 
   const PosixEnvOptions options_;
+  const PosixPaths paths_;
 };
 
 }  // namespace

@@ -14,8 +14,17 @@ enum class ReadMechanism : uint8_t {
   kThreads,  // a pool of threads that each wait for a read
 };
 
+// What of a path may be a symbolic link.
+enum class SymbolicLinks : uint8_t {
+  kFollow,  // all of it
+  // Nothing: kCorruption. A store that somebody else has made is not to lead anywhere else. Of
+  // Linux before 5.6 only the last name is looked at.
+  kRefuse,
+};
+
 struct PosixEnvOptions {
   ReadMechanism reads = ReadMechanism::kBest;
+  SymbolicLinks links = SymbolicLinks::kFollow;
 };
 
 std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options = {});

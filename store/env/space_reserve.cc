@@ -60,7 +60,7 @@ SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
 
 Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options options) {
   std::unique_ptr<SpaceReserve> reserve(new SpaceReserve(env, std::move(options)));
-  auto entries = env.ListDirectory(reserve->options_.directory);
+  auto entries = ListOrClear(env, reserve->options_.directory);
   if (entries.status().Is(StatusCode::kNotFound)) return reserve;
   if (!entries.ok()) return std::move(entries).status();
   MutexLock lock(reserve->mutex_);

@@ -400,6 +400,25 @@ TEST_CASE("an index that was closed is opened without a write or a sync of its l
   CheckNumbers(*index, 0, 1000);
 }
 
+TEST_CASE("a log that is a terabyte long is damaged, and not written over to its end") {
+  SiltFixture fixture;
+  {
+    auto index = fixture.Open();
+    PutNumbers(*index, 0, 1000, 1);
+    REQUIRE_OK(index->Close());
+  }
+  const auto logs = fixture.Files(StoreKind::kLog);
+  REQUIRE(logs.size() == 1);
+  {
+    auto file = fixture.env.OpenFile(fixture.PathOf(logs[0]), {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Truncate(uint64_t{1} << 40));
+  }
+  fixture.env.FailCall(
+      {.calls = SimCall::kWrite | SimCall::kTruncate, .sticky = true, .path_part = ".log"});
+  REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
+}
+
 TEST_CASE("stores without a manifest are refused, not removed") {
   ThreeLogs fixture;
   REQUIRE_OK(fixture.env.RemoveFile(JoinPath(SiltFixture::kDirectory, "manifest")));

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Who may do what: nobody but its owner looks into a store or talks to its daemon, and others get on a mount only where it
-# was asked for, by the modes of the files on it.
+# Who may do what: nobody but its owner looks into a store or talks to its daemon, others get on a mount only where it was
+# asked for, by the modes of the files on it, and a store leads its user nowhere else.
 #
 #   access_test.sh SILTFS
 set -euo pipefail
@@ -73,3 +73,32 @@ for at in [80, *range(128, 128 + 192 - 7)]:
         sys.exit(1)
 PYTHON
 done
+
+step "a link in a store leads nowhere, whoever has made it"
+theirs=$work/theirs
+mkdir "$theirs"
+echo precious >"$theirs/file"
+mv "$store/segments" "$work/segments"
+ln -s "$theirs" "$store/segments"
+code=0
+"$siltfs" mount "$store" "$mnt" >"$work/out" 2>&1 || code=$?
+((code == 13)) || fail "a store whose segments are a link is mounted, or refused with $code"
+grep -q "$store/segments: is a symbolic link" "$work/out" || fail "refused otherwise: $(cat "$work/out")"
+code=0
+"$siltfs" fsck -y "$store" >"$work/out" 2>&1 || code=$?
+((code == 4)) || fail "fsck -y ends with $code: $(cat "$work/out")"
+rm "$store/segments"
+mv "$work/segments" "$store/segments"
+rm -r "$store/index"
+ln -s "$theirs" "$store/index"
+mount_it
+[[ $(cat "$mnt/file") == some ]] || fail "the file is not what it was"
+unmount_and_check
+[[ ! -L $store/index && $(ls "$theirs") == file && $(cat "$theirs/file") == precious ]] || fail "something was done elsewhere: $(ls "$theirs")"
+
+step "but the store may be called by one"
+ln -s "$store" "$work/link"
+store=$work/link
+mount_it
+[[ $(cat "$mnt/file") == some ]] || fail "the file is not what it was"
+unmount_and_check

@@ -5,7 +5,8 @@
 #include "tools/siltfs/run_siltfs.h"
 
 int main(int argc, char** argv) {
-  const auto env = siltfs::NewPosixEnv();
+  // The paths that are given to it are resolved before they are used.
+  const auto env = siltfs::NewPosixEnv({.links = siltfs::SymbolicLinks::kRefuse});
   siltfs::Surroundings surroundings{.env = *env,
                                     .out = std::cout,
                                     .err = std::cerr,

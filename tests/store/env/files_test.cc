@@ -22,6 +22,19 @@ TEST_CASE("a whole file beyond the limit is not read") {
   REQUIRE(refused.status().path() == "/f");
 }
 
+TEST_CASE("what stands in the place of a directory of no worth makes way") {
+  SimEnv env;
+  REQUIRE(ListOrClear(env, "/d").status().Is(StatusCode::kNotFound));
+  REQUIRE_OK(env.OpenFile("/d", {.mode = OpenMode::kCreate}));
+  REQUIRE(ListOrClear(env, "/d").status().Is(StatusCode::kNotFound));
+  REQUIRE(env.GetFileInfo("/d").status().Is(StatusCode::kNotFound));
+  REQUIRE_OK(env.CreateDirectory("/d"));
+  REQUIRE_OK(env.OpenFile("/d/f", {.mode = OpenMode::kCreate}));
+  const auto entries = ListOrClear(env, "/d");
+  REQUIRE_OK(entries);
+  REQUIRE(entries->size() == 1);
+}
+
 TEST_CASE("a file that ends before what was to be read is damaged") {
   SimEnv env;
   REQUIRE_OK(ReplaceFile(env, "/f", AsBytes("12345")));

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "store/env/posix_error.h"
@@ -88,15 +90,60 @@ TEST_CASE("a listing shows what is neither file nor directory as such") {
   auto entries = NewPosixEnv()->ListDirectory(directory.path());
   REQUIRE_OK(entries);
   REQUIRE(entries->size() == 1);
-  REQUIRE((*entries)[0].type == FileType::kOther);
+  REQUIRE((*entries)[0].type == FileType::kLink);
 }
 
-TEST_CASE("a pipe in a file's place is not waited for") {
+TEST_CASE("what is in a file's place is not waited for, nor written to") {
   testing::TemporaryDirectory directory;
   auto env = NewPosixEnv();
   REQUIRE(mkfifo((directory / "pipe").c_str(), 0600) == 0);
-  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite})
+  // As /dev/zero is one.
+  REQUIRE(mknod((directory / "device").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0);
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
     REQUIRE_CODE(env->OpenFile(directory / "pipe", {.mode = mode}), kCorruption);
+    REQUIRE_CODE(env->OpenFile(directory / "device", {.mode = mode}), kCorruption);
+  }
+  REQUIRE_CODE(env->LockFile(directory / "pipe"), kCorruption);
+}
+
+TEST_CASE("where links are refused, none is followed, whatever is done") {
+  testing::TemporaryDirectory directory;
+  const std::string root = std::filesystem::canonical(directory.path());
+  const auto path = [&root](std::string_view name) { return root + "/" + std::string(name); };
+  auto follows = NewPosixEnv();
+  auto refuses = NewPosixEnv({.links = SymbolicLinks::kRefuse});
+  REQUIRE_OK(refuses->CreateDirectory(path("d")));
+  REQUIRE_OK(refuses->OpenFile(path("d/f"), {.mode = OpenMode::kCreate}));
+  REQUIRE(symlink("d", path("to-d").c_str()) == 0);
+  REQUIRE(symlink("d/f", path("to-f").c_str()) == 0);
+  REQUIRE(symlink("d/new", path("to-new").c_str()) == 0);
+  REQUIRE_OK(follows->OpenFile(path("to-f"), {}));
+  REQUIRE_OK(follows->OpenFile(path("to-d/f"), {}));
+  REQUIRE(follows->GetFileInfo(path("to-d"))->type == FileType::kDirectory);
+  for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
+    for (const std::string_view name : {"to-f", "to-new", "to-d/f"})
+      REQUIRE_CODE(refuses->OpenFile(path(name), {.mode = mode}), kCorruption);
+  }
+  REQUIRE_CODE(refuses->OpenFile(path("to-new"), {.mode = OpenMode::kCreate}), kAlreadyExists);
+  REQUIRE_CODE(refuses->OpenFile(path("to-d/new"), {.mode = OpenMode::kCreate}), kCorruption);
+  REQUIRE_CODE(refuses->CreateDirectory(path("to-d/new")), kCorruption);
+  REQUIRE_CODE(refuses->CreateDirectory(path("to-new")), kAlreadyExists);
+  REQUIRE_CODE(refuses->ListDirectory(path("to-d")), kCorruption);
+  REQUIRE_CODE(refuses->RemoveFile(path("to-d/f")), kCorruption);
+  REQUIRE_CODE(refuses->RemoveDirectory(path("to-d/e")), kCorruption);
+  REQUIRE_CODE(refuses->Rename(path("to-d/f"), path("f")), kCorruption);
+  REQUIRE_CODE(refuses->Rename(path("d/f"), path("to-d/g")), kCorruption);
+  REQUIRE_CODE(refuses->SyncDirectory(path("to-d")), kCorruption);
+  REQUIRE_CODE(refuses->LockFile(path("to-new")), kCorruption);
+  REQUIRE_CODE(refuses->GetFileInfo(path("to-d/f")), kCorruption);
+  CHECK(refuses->GetFileInfo(path("to-f"))->type == FileType::kLink);
+  const auto entries = refuses->ListDirectory(path("d"));
+  REQUIRE_OK(entries);
+  CHECK(entries->size() == 1);
+  // A link itself may be removed and renamed, and goes as what it is.
+  REQUIRE_OK(refuses->Rename(path("to-f"), path("d/link")));
+  REQUIRE_OK(refuses->RemoveFile(path("d/link")));
+  REQUIRE_OK(refuses->OpenFile(path("d/f"), {}));
 }
 
 TEST_CASE("a write cut short by a limit carries on, and its failure says where") {
