@@ -1,5 +1,7 @@
 #include "fs/meta/log_check.h"
 
+#include <fmt/format.h>
+
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -10,6 +12,14 @@ constexpr size_t kHeaderBytes = 7;
 bool IsRecycled(uint8_t type) { return (type >= 5 && type <= 8) || type == 11; }
 
 }  // namespace
+
+Status CheckLogSize(const File& file) {
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  if (size <= kMostLogBytes) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                fmt::format("is {} bytes long, and no log is longer than {}", size, kMostLogBytes))
+      .At(file.path());
+}
 
 size_t BytesBeforeRecycled(ByteView block) {
   size_t at = 0;

@@ -9,12 +9,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "store/base/bytes.h"
+#include "store/base/status.h"
+#include "store/env/env.h"
 
 namespace siltfs {
 
 inline constexpr size_t kLogBlockBytes = 32768;
+
+// No log and no MANIFEST gets near it: each is begun anew after some megabytes.
+inline constexpr uint64_t kMostLogBytes = uint64_t{256} << 20;
+
+// kCorruption for a file that is longer, which somebody has made to keep its reader busy.
+Status CheckLogSize(const File& file);
 
 // How many bytes of a block, or of the beginning of one, stand before the first such record.
 size_t BytesBeforeRecycled(ByteView block);

@@ -138,7 +138,7 @@ std::optional<std::string> ReadText(Decoder& in) {
 Result<LogSalvage> SalvageLog(const File& file, uint64_t end, uint64_t synced,
                               const std::function<bool(ByteView record)>& visit) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
-  return LogReader(file, std::min(end, size), synced, visit).Run();
+  return LogReader(file, std::min({end, size, kMostLogBytes}), synced, visit).Run();
 }
 
 bool ReadLoggedChanges(ByteView record, const std::function<void(StoredChange change)>& visit) {

@@ -274,6 +274,21 @@ class Salvage {
 
 }  // namespace
 
+Result<bool> HasMetadataFiles(Env& env, const std::string& directory) {
+  const auto entries = env.ListDirectory(directory);
+  if (entries.status().Is(StatusCode::kNotFound) || entries.status().Is(StatusCode::kNotADirectory))
+    return false;
+  if (!entries.ok()) return entries.status();
+  for (const DirectoryEntry& entry : *entries) {
+    const bool is_ours = NumberOf(entry.name, ".sst") || NumberOf(entry.name, ".log") ||
+                         entry.name.starts_with(kManifest) || entry.name == "CURRENT";
+    if (!is_ours || entry.type != FileType::kRegular) continue;
+    SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env.GetFileInfo(JoinPath(directory, entry.name)));
+    if (info.size > 0) return true;
+  }
+  return false;
+}
+
 Result<MetadataSalvage> SalvageMetadata(
     Env& env, const std::string& directory, const std::string& ledger_path,
     const std::function<Status(std::string_view key, std::string_view value)>& visit) {

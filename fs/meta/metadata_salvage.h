@@ -33,6 +33,10 @@ struct SalvageLoss {
   std::optional<uint64_t> expected = {};  // changes; nothing if nobody knows
 };
 
+// Whether the directory has files of a key-value store, of which at least one is not empty. Any
+// thread.
+Result<bool> HasMetadataFiles(Env& env, const std::string& directory);
+
 struct MetadataSalvage {
   uint64_t entries = 0;             // that were visited
   uint64_t tables = 0;              // that were read

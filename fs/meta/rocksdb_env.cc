@@ -239,6 +239,8 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                              IODebugContext* /*debug*/) override {
     auto file = env_.OpenFile(path, {OpenMode::kRead});
     if (!file.ok()) return ToRocksDb(file.status());
+    const Status size = CheckLogSize(**file);
+    if (!size.ok()) return ToRocksDb(size);
     const auto known = manifest_lengths_.find(path.substr(path.rfind('/') + 1));
     const uint64_t end = known == manifest_lengths_.end() ? UINT64_MAX : known->second;
     *result =
@@ -280,7 +282,11 @@ class EnvFileSystem final : public rocksdb::FileSystem {
 
   IOStatus FileExists(const std::string& path, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
-    return ToRocksDbLookup(env_.GetFileInfo(path).status());
+    const auto info = env_.GetFileInfo(path);
+    // RocksDB takes no answer but these two when it asks for its IDENTITY, and makes that anew.
+    if (info.ok() && info->type != FileType::kRegular && path.ends_with("/IDENTITY"))
+      return IOStatus::NotFound(path);
+    return ToRocksDbLookup(info.status());
   }
 
   IOStatus GetChildren(const std::string& path, const IOOptions& /*options*/,
@@ -349,6 +355,11 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
                     IODebugContext* /*debug*/) override {
     auto held = env_.LockFile(path);
+    if (held.status().Is(StatusCode::kCorruption)) {  // what is in its place holds nothing
+      const Status removed = env_.RemoveFile(path);
+      if (!removed.ok()) return ToRocksDb(removed);
+      held = env_.LockFile(path);
+    }
     *lock = held.ok() ? new HeldLock(std::move(held).value()) : nullptr;
     return ToRocksDb(held.status());
   }

@@ -499,9 +499,8 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
     return result;
   if (options.mode != RocksDbOptions::Mode::kCreate &&
       env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
-    // There is one, and something else is wrong.
-    if (status.IsInvalidArgument()) return result;
-    result.IgnoreError("a file that is not there: said as what it is");
+    // There is one, and a file of it is not there, or says what cannot be.
+    result.IgnoreError("said as what it is");
     return Status(StatusCode::kCorruption, "the metadata store says: " + status.ToString())
         .At(options.path);
   }
@@ -544,6 +543,13 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions
     for (const SyncLedgerEntry& entry : state.entries) {
       if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
     }
+  }
+  // RocksDB, and the ledger, would begin anew.
+  const std::string current = JoinPath(options.path, "CURRENT");
+  if (options.mode != RocksDbOptions::Mode::kCreate &&
+      env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
+    return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
+        .At(options.path);
   }
   // A MANIFEST that is whole is read to its end, whatever the ledger says, which may have rotted.
   auto opened = OpenOnce(env, options, {});

@@ -8,6 +8,10 @@
 namespace siltfs {
 namespace {
 
+// No table gets near it (rocksdb_store.cc: each is begun after some megabytes), so what is longer
+// somebody has made to keep its reader busy.
+constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
+
 constexpr size_t kBufferBytes = 1u << 20;
 constexpr size_t kPageBytes = 4096;
 // A block that follows damage, and has more bytes, is not found; only one with a value of 64 KiB,
@@ -34,7 +38,8 @@ void ReadWhatCan(const File& file, uint64_t offset, MutableByteView out) {
 Result<std::unique_ptr<TableSalvage>> TableSalvage::Open(Env& env, const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path, {.mode = OpenMode::kRead}));
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-  std::unique_ptr<TableSalvage> table(new TableSalvage(std::move(file), size));
+  std::unique_ptr<TableSalvage> table(
+      new TableSalvage(std::move(file), std::min(size, kMostTableBytes)));
   table->ReadBlock();
   return table;
 }
