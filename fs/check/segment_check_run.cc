@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fs/check/segment_walk.h"
+#include "fs/core/segment_check.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
 
@@ -26,6 +27,12 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
   if (!listing.ok()) {
     if (!IsDamage(listing.status())) return std::move(listing).status();
     context.Report("segments-missing", listing.status());
+    return std::vector<SegmentId>();
+  }
+  const Status place =
+      CheckPlaceOfSegments(context.store(), *listing, HoldAnything(context.segments));
+  if (!place.ok()) {
+    context.Report("segments-missing", place);
     return std::vector<SegmentId>();
   }
   // Nobody needs them, and that they were removed may be lost in a crash: no findings.

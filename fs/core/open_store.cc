@@ -105,7 +105,9 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
   index_options.memory_limit = options.index_memory.value_or(superblock.index_memory);
   auto index = OpenIndex(env, index_options);
   const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
-                                    index.status().Is(StatusCode::kNotFound));
+                                    index.status().Is(StatusCode::kNotFound) ||
+                                    index.status().Is(StatusCode::kNotADirectory) ||
+                                    index.status().Is(StatusCode::kIsADirectory));
   if (!lost) return index;
   if (options.read_only) {
     report(fmt::format("the segments are read instead of the chunk index, which cannot be used: {}",
@@ -144,9 +146,7 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   return aside;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
+Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
   const bool read_only = options.read_only;
   const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(disk, options.store, access));
@@ -247,6 +247,17 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(file_system->Start());
   return std::unique_ptr<FileSystem>(std::move(file_system));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
+  auto opened = OpenParts(disk, std::move(options));
+  const Status& status = opened.status();
+  // A file of the store where a directory should be, or the other way round.
+  if (!status.Is(StatusCode::kNotADirectory) && !status.Is(StatusCode::kIsADirectory))
+    return opened;
+  return Status(StatusCode::kCorruption, std::string(status.cause())).At(status.path());
 }
 
 }  // namespace siltfs

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {
@@ -34,11 +33,31 @@ uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, Segment
 
 }  // namespace
 
+Status CheckPlaceOfSegments(const std::string& store, const SegmentListing& listing,
+                            bool metadata_knows_some) {
+  if (!listing.links.empty()) {
+    return Status(StatusCode::kCorruption,
+                  "is a symbolic link, behind which there may be segments, and not followed")
+        .At(listing.links.front());
+  }
+  if (!metadata_knows_some || !listing.directories.empty()) return Status::Ok();
+  return Status(StatusCode::kCorruption,
+                "none of the store's segments is there: is a file system not mounted?")
+      .At(SegmentsDirectory(store));
+}
+
 Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& ids,
                      const SegmentRecords& records) {
-  SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env, identity.store));
+  auto listing = ListSegments(env, identity.store);
+  if (!listing.ok()) {
+    // There is metadata, so there were segments.
+    if (!listing.status().Is(StatusCode::kNotFound)) return std::move(listing).status();
+    return Status(StatusCode::kCorruption, "the store's segments are missing")
+        .At(SegmentsDirectory(identity.store));
+  }
+  SILTFS_RETURN_IF_ERROR(CheckPlaceOfSegments(identity.store, *listing, HoldAnything(records)));
   const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
-  for (SegmentId id : listing.ids) {
+  for (SegmentId id : listing->ids) {
     if (id >= ids.segment_limit) return MetadataLost(identity, id, "has a number never given away");
     auto record = known.find(id);
     if (record != known.end() && record->second.sealed) continue;

@@ -65,10 +65,16 @@ class Rebuild {
       : env_(env), options_(options), store_(options.store) {}
 
   Result<RebuiltMetadata> Run() {
-    SILTFS_ASSIGN_OR_RETURN(const bool there, IsThere(env_, MetadataPath(store_)));
+    SILTFS_ASSIGN_OR_RETURN(const bool there, HasMetadataFiles(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
     // With metadata in its place the store may have been mounted and changed since.
     rebuilt_.resumed = salvaged && !there;
+    if (!there && !salvaged) {
+      return Status(StatusCode::kCorruption,
+                    "holds no metadata, and no empty store is made of that: is a file system not "
+                    "mounted?")
+          .At(MetadataPath(store_));
+    }
     if (!rebuilt_.resumed) {
       SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
       const Status made = Make();
@@ -125,6 +131,7 @@ class Rebuild {
       SILTFS_RETURN_IF_ERROR(SyncNames(env_, store_));
       SILTFS_RETURN_IF_ERROR(Move(MetadataPath(store_), DamagedMetadataPath(store_)));
     }
+    if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));  // it holds nothing
     SILTFS_ASSIGN_OR_RETURN(const bool ledger, IsThere(env_, NewLedgerPath(store_)));
     if (ledger) SILTFS_RETURN_IF_ERROR(Move(NewLedgerPath(store_), LedgerPath(store_)));
     return Move(SalvagedMetadataPath(store_), MetadataPath(store_));

@@ -12,7 +12,7 @@
 // The damaged files are kept: somebody may get more out of them.
 //
 // The caller holds the store's lock. Errors: Env's and the key-value store's; kNoSpace leaves all
-// as it was.
+// as it was, and so does kCorruption where there is no metadata at all.
 #pragma once
 
 #include <functional>

@@ -11,6 +11,7 @@
 
 #include "fs/core/file_system.h"
 #include "fs/core/rebuild_index.h"
+#include "fs/core/segment_check.h"
 #include "fs/core/store_layout.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/meta/path_finder.h"
@@ -135,9 +136,12 @@ class Repair {
   // Of metadata that cannot be read.
   Result<bool> SalvageUnreadable();
   void Tell(Finding finding);
+  void Remark(std::string sentence) { report_.remarks.push_back(std::move(sentence)); }
   Result<bool> RepairInside(const Found& found);
   Status OpenSession();
   Status CloseSession();
+  // Whether metadata knows of segments that hold anything.
+  Result<bool> HasSegments();
   Result<bool> RepairMetadataOf(const Found& found);
   Result<bool> RepairContentsOf(const Found& found);
   // As a mount and an unmount would do it. False where the store cannot be opened.
@@ -261,10 +265,17 @@ Result<bool> Repair::RepairSuperblock(const Found& found) {
   return true;
 }
 
-// An empty directory in the lock's place goes; what else lies there is somebody's.
+// What lies in the lock's place goes, but for a directory that is not empty, which is somebody's.
 Result<bool> Repair::RepairLock(const Found& found) {
   if (!found.Has("lock")) return false;
-  if (!env_.RemoveDirectory(LockPath(store_)).ok()) return false;
+  const std::string path = LockPath(store_);
+  SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env_.GetFileInfo(path));
+  const bool is_directory = info.type == FileType::kDirectory;
+  const Status removed = is_directory ? env_.RemoveDirectory(path) : env_.RemoveFile(path);
+  if (!removed.ok()) {
+    removed.IgnoreError("it is found again");
+    return false;
+  }
   SILTFS_RETURN_IF_ERROR(Lock());
   return true;
 }
@@ -272,7 +283,7 @@ Result<bool> Repair::RepairLock(const Found& found) {
 Result<bool> Repair::SalvageUnreadable() {
   if (std::exchange(salvaged_, true)) return false;
   if (!all()) {
-    report_.remarks.emplace_back(
+    Remark(
         "metadata that cannot be read is left as it is: siltfs fsck -y salvages what can be read "
         "of it");
     return false;
@@ -285,11 +296,16 @@ Result<bool> Repair::SalvageUnreadable() {
     if (!check.interrupted || !check.interrupted()) return Status::Ok();
     return Status(StatusCode::kInterrupted, "the repair was interrupted").At(store_);
   };
-  SILTFS_ASSIGN_OR_RETURN(const RebuiltMetadata rebuilt, RebuildMetadata(env_, options));
-  for (Finding& finding : FindingsOf(rebuilt, MetadataPath(store_))) Tell(std::move(finding));
-  if (rebuilt.kept) {
-    report_.remarks.push_back("the damaged metadata is kept in " + DamagedMetadataPath(store_) +
-                              ": it may be removed");
+  const auto rebuilt = RebuildMetadata(env_, options);
+  if (rebuilt.status().Is(StatusCode::kCorruption)) {
+    Remark(rebuilt.status().ToString());
+    return false;
+  }
+  if (!rebuilt.ok()) return rebuilt.status();
+  for (Finding& finding : FindingsOf(*rebuilt, MetadataPath(store_))) Tell(std::move(finding));
+  if (rebuilt->kept) {
+    Remark("the damaged metadata is kept in " + DamagedMetadataPath(store_) +
+           ": it may be removed");
   }
   return true;
 }
@@ -329,10 +345,29 @@ Status Repair::CloseSession() {
   return closed;
 }
 
+Result<bool> Repair::HasSegments() {
+  RocksDbOptions kv_options;
+  kv_options.path = MetadataPath(store_);
+  kv_options.ledger_path = LedgerPath(store_);
+  kv_options.mode = RocksDbOptions::Mode::kReadOnly;
+  SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenRocksDbStore(env_, kv_options));
+  SILTFS_ASSIGN_OR_RETURN(const StoreRecords records, ReadStoreRecords(*kv));
+  return HoldAnything(records.segments);
+}
+
 Result<bool> Repair::RepairInside(const Found& found) {
   SegmentFindings segments = SegmentFindingsOf(found);
   const bool no_segments = found.Has("segments-missing");
-  if (no_segments) SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env_, store_));
+  if (no_segments) {
+    SILTFS_ASSIGN_OR_RETURN(const bool has_segments, HasSegments());
+    if (has_segments) {
+      Remark(SegmentsDirectory(store_) +
+             ": files would keep nothing of what lies in segments that are elsewhere, so nothing "
+             "is repaired: is a file system not mounted?");
+      return false;
+    }
+    SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env_, store_));
+  }
   SILTFS_RETURN_IF_ERROR(OpenSession());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t rewritten, RepairSegments(*session_, segments));
   SILTFS_ASSIGN_OR_RETURN(const bool metadata, RepairMetadataOf(found));

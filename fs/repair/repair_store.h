@@ -8,10 +8,11 @@
 // cannot becomes holes, which are told of one by one.
 //
 // Metadata that RocksDB cannot open or read kAll makes anew from what can be read of it
-// (metadata_rebuild.h), and repairs the rest by that; kSafe leaves it. Left as it is in either
-// mode: all of a store whose metadata is whole and older than the rest of it (docs/crash-model.md,
-// I5). In the end a store that was not unmounted, or is as such because of what was repaired, is
-// recovered as a mount and an unmount would.
+// (metadata_rebuild.h), and repairs the rest by that; kSafe leaves it. Left as they are in either
+// mode: a store whose metadata is whole and older than the rest of it (docs/crash-model.md, I5),
+// and one without any segments or any metadata, which may be on a disk that is not mounted. In the
+// end a store that was not unmounted, or is as such because of what was repaired, is recovered as a
+// mount and an unmount would.
 //
 // Interrupted at any write, it leaves a store that another repair goes on with, and loses nothing
 // that could be read: each step is durable before one that relies on it.

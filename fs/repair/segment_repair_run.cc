@@ -51,28 +51,37 @@ class SegmentRun {
       return true;
     }
     const Status& failure = prepared.status();
-    SILTFS_ASSIGN_OR_RETURN(const bool other, IsSomethingElse(id));
-    const bool gone = other || failure.Is(StatusCode::kNotFound);
+    SILTFS_ASSIGN_OR_RETURN(const auto stray, StrayInPlaceOf(id));
+    const bool gone = stray || failure.Is(StatusCode::kNotFound);
     if (!gone && !failure.Is(StatusCode::kCorruption)) return failure;
     if (!filler_) return false;
-    if (other) SILTFS_RETURN_IF_ERROR(MoveAside(id));
+    if (stray) SILTFS_RETURN_IF_ERROR(MoveAside(*stray));
     return Forget(id);
   }
 
  private:
-  // Whether what stands in the file's place is none.
-  Result<bool> IsSomethingElse(SegmentId id) {
-    const auto info = session_.env.GetFileInfo(SegmentPath(session_.store, id));
-    if (info.status().Is(StatusCode::kNotFound)) return false;
-    if (!info.ok()) return info.status();
-    return info->type != FileType::kRegular;
+  // What stands in the place of the file, or of its directory, and is none.
+  Result<std::optional<std::string>> StrayInPlaceOf(SegmentId id) {
+    const std::pair<std::string, FileType> wanted[] = {
+        {SegmentDirectory(session_.store, id), FileType::kDirectory},
+        {SegmentPath(session_.store, id), FileType::kRegular}};
+    for (const auto& [path, type] : wanted) {
+      const auto info = session_.env.GetFileInfo(path);
+      if (info.status().Is(StatusCode::kNotFound)) break;
+      if (!info.ok()) return info.status();
+      if (info->type != type) return std::optional(path);
+    }
+    return std::optional<std::string>();
   }
 
-  // It is somebody's.
-  Status MoveAside(SegmentId id) {
-    const std::string path = SegmentPath(session_.store, id);
-    SILTFS_RETURN_IF_ERROR(session_.env.Rename(path, path + ".stray"));
-    return session_.env.SyncDirectory(SegmentDirectory(session_.store, id));
+  // It is somebody's, as is what was moved aside before.
+  Status MoveAside(const std::string& path) {
+    std::string aside = path + ".stray";
+    auto there = session_.env.GetFileInfo(aside);
+    for (; there.ok(); there = session_.env.GetFileInfo(aside)) aside += "+";
+    if (!there.status().Is(StatusCode::kNotFound)) return there.status();
+    SILTFS_RETURN_IF_ERROR(session_.env.Rename(path, aside));
+    return session_.env.SyncDirectory(path.substr(0, path.rfind('/')));
   }
 
   // Where the record alone may be wrong: what the footer says.

@@ -48,7 +48,10 @@ void ClassifyFile(const std::string& directory_name, const std::string& director
     temporary = true;
   }
   std::string path = JoinPath(directory, entry.name);
-  if (!id || entry.type != FileType::kRegular || DirectoryName(*id) != directory_name) {
+  const bool is_place = id && DirectoryName(*id) == directory_name;
+  if (is_place && !temporary && entry.type == FileType::kLink) {
+    listing.links.push_back(std::move(path));
+  } else if (!is_place || entry.type != FileType::kRegular) {
     listing.strays.push_back(std::move(path));
   } else if (temporary) {
     listing.temporaries.push_back(std::move(path));
@@ -91,8 +94,12 @@ Result<SegmentListing> ListSegments(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(auto directories, env.ListDirectory(segments));
   for (const DirectoryEntry& directory : directories) {
     const std::string path = JoinPath(segments, directory.name);
-    if (directory.type != FileType::kDirectory || directory.name.size() != kDirectoryDigits ||
-        !ParseHex(directory.name)) {
+    const bool is_place = directory.name.size() == kDirectoryDigits && ParseHex(directory.name);
+    if (is_place && directory.type == FileType::kLink) {
+      listing.links.push_back(path);
+      continue;
+    }
+    if (!is_place || directory.type != FileType::kDirectory) {
       listing.strays.push_back(path);
       continue;
     }
@@ -104,6 +111,7 @@ Result<SegmentListing> ListSegments(Env& env, const std::string& store) {
   std::sort(listing.directories.begin(), listing.directories.end());
   std::sort(listing.temporaries.begin(), listing.temporaries.end());
   std::sort(listing.strays.begin(), listing.strays.end());
+  std::sort(listing.links.begin(), listing.links.end());
   return listing;
 }
 

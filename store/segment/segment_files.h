@@ -36,6 +36,9 @@ struct SegmentListing {
   std::vector<std::string>
       temporaries;  // paths of TemporarySegmentPath's form: left by a crash, of no use to anyone
   std::vector<std::string> strays;  // paths of all that no siltfs has put there; left alone
+  // Paths of symbolic links in the places of segments and their directories, which may lead to
+  // some; not among the strays.
+  std::vector<std::string> links;
 };
 
 // kNotFound if there is no STORE/segments.

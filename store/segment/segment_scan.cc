@@ -133,6 +133,8 @@ Result<uint64_t> BlockScan::SkipDamage(uint64_t offset, const BlockHead* intact_
 
 Result<ScanResult> BlockScan::Run() {
   SILTFS_ASSIGN_OR_RETURN(end_, file_.Size());
+  // No block begins beyond, however long somebody has made the file.
+  end_ = std::min<uint64_t>(end_, kMaxSegmentTargetSize + kMaxBlockHeadSize + kMaxBlockPlainBytes);
   if (options_.end != 0) end_ = std::min(end_, options_.end);
   if (options_.from == kSegmentHeaderSize) next_ordinal_ = 0;
   result_.valid_end = options_.from;

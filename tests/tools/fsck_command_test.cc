@@ -239,23 +239,26 @@ TEST_CASE("fsck -y salvages metadata that cannot be opened, and says where the d
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
+// "/file", of 5,000 bytes.
+void WriteFileTo(const Store& store) {
+  const auto env = NewPosixEnv();
+  FileSystemOptions options;
+  options.store = store.path();
+  auto fs = FileSystem::Open(*env, options);
+  REQUIRE_OK(fs);
+  auto file = (*fs)->CreateFile(kRootInode, "file", 0644, {});
+  REQUIRE_OK(file);
+  const Bytes content(5000, 'x');
+  REQUIRE_OK((*fs)->Write(file->inode, 0, content));
+  (*fs)->ReleaseFile(file->inode);
+  (*fs)->Forget(file->inode, 1);
+  REQUIRE_OK((*fs)->Close());
+}
+
 TEST_CASE("fsck -y tells what is lost") {
   const Store store;
-  const auto env = NewPosixEnv();
-  {
-    FileSystemOptions options;
-    options.store = store.path();
-    auto fs = FileSystem::Open(*env, options);
-    REQUIRE_OK(fs);
-    auto file = (*fs)->CreateFile(kRootInode, "file", 0644, {});
-    REQUIRE_OK(file);
-    const Bytes content(5000, 'x');
-    REQUIRE_OK((*fs)->Write(file->inode, 0, content));
-    (*fs)->ReleaseFile(file->inode);
-    (*fs)->Forget(file->inode, 1);
-    REQUIRE_OK((*fs)->Close());
-  }
-  std::filesystem::remove_all(store.path() + "/segments/000000");
+  WriteFileTo(store);
+  REQUIRE(std::filesystem::remove(store.path() + "/segments/000000/00000001.seg"));
   const bool json = GENERATE(false, true);
   std::vector<std::string> arguments = {"siltfs", "fsck", "-y", store.path()};
   if (json) arguments.emplace_back("--json");
@@ -273,6 +276,21 @@ TEST_CASE("fsck -y tells what is lost") {
     CHECK(Has(outcome.out, "\nlost: /file, inode "));
     CHECK(Has(outcome.out, "5000 bytes"));
   }
+  CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
+}
+
+TEST_CASE("fsck -y leaves a store whose segments may be on a disk that is not mounted") {
+  const Store store;
+  WriteFileTo(store);
+  const std::string aside = store.path() + "/../aside";
+  std::filesystem::rename(store.path() + "/segments/000000", aside);
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = Run({"siltfs", "fsck", "-y", store.path()});
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 4);
+    CHECK(Has(outcome.out + outcome.err, "is a file system not mounted?"));
+  }
+  std::filesystem::rename(aside, store.path() + "/segments/000000");
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 

@@ -301,7 +301,9 @@ TEST_CASE(
     REQUIRE(outcome.codes() == Codes{"metadata-lost"});
   }
   SECTION("all of them are gone") {
+    const bool with_directory = GENERATE(true, false);
     std::filesystem::remove_all(SegmentsDirectory(store.path()));
+    if (!with_directory) std::filesystem::create_directory(SegmentsDirectory(store.path()));
     const CheckOutcome outcome = store.Check();
     INFO(outcome.ToString());
     REQUIRE(outcome.codes() == Codes{"segments-missing", "chunk-missing", "recipe-node"});

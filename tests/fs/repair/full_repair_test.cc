@@ -424,8 +424,10 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
   SECTION("a directory in a segment's place, which is somebody's") {
     std::filesystem::remove(path);
     std::filesystem::create_directories(path + "/theirs");
+    std::filesystem::create_directories(path + ".stray/theirs, too");
     RequireRepaired(store, RepairMode::kAll, {"segment-missing", "chunk-damaged"});
-    CHECK(std::filesystem::exists(path + ".stray/theirs"));
+    CHECK(std::filesystem::exists(path + ".stray/theirs, too"));
+    CHECK(std::filesystem::exists(path + ".stray+/theirs"));
   }
   // And it goes on working.
   store.fixture().Open();
@@ -498,7 +500,11 @@ TEST_CASE("what was taken out of a segment is no longer on the list of damage") 
 TEST_CASE("all segments may be gone, and files are as long as they were") {
   CheckedStore store;
   store.FillAndClose();
-  std::filesystem::remove_all(SegmentsDirectory(store.path()));
+  for (const auto& directory :
+       std::filesystem::directory_iterator(SegmentsDirectory(store.path()))) {
+    for (const auto& file : std::filesystem::directory_iterator(directory))
+      std::filesystem::remove(file);
+  }
   const RepairReport report = Repair(store, RepairMode::kAll, true);
   INFO(Describe(report));
   CHECK(report.left == 0);

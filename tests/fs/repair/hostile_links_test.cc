@@ -1,0 +1,208 @@
+// A store that somebody else has made, with links in it that lead out of it: whatever is done with
+// the store, nothing outside is written, made or removed.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "fs/core/store_layout.h"
+#include "fs/repair/repair_store.h"
+#include "store/env/posix_env.h"
+#include "store/segment/segment_files.h"
+#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs::testing {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+// Paths and contents.
+std::map<std::string, std::string> FilesBelow(const stdfs::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : stdfs::recursive_directory_iterator(directory)) {
+    std::stringstream content;
+    if (entry.is_regular_file()) content << std::ifstream(entry.path()).rdbuf();
+    files[entry.path()] = content.str();
+  }
+  return files;
+}
+
+struct HostileStore {
+  HostileStore()
+      : env(NewPosixEnv({.links = SymbolicLinks::kRefuse})),
+        root(stdfs::canonical(directory.path())),
+        store(*env, root / "store") {
+    stdfs::create_directory(theirs());
+    std::ofstream(theirs() / "precious") << std::string(5000, 'p');
+    auto fs = store.Open(*env);
+    REQUIRE_OK(fs);
+    store.WriteFiles(**fs, 1, 6);
+    REQUIRE_OK((*fs)->SyncAll());
+    fs->reset();  // as a process leaves it that dies: segments are open, and logs are replayed
+  }
+
+  stdfs::path theirs() const { return root / "theirs"; }
+  // A link in the place of what is there, if it is, to a file of theirs or to all of them.
+  void Replace(const stdfs::path& path, bool with_file) const {
+    stdfs::remove_all(path);
+    stdfs::create_symlink(with_file ? theirs() / "precious" : theirs(), path);
+  }
+
+  RepairReport Repair() const {
+    RepairOptions options;
+    options.check.store = store.path;
+    options.check.data = true;
+    options.mode = RepairMode::kAll;
+    auto report = RepairStore(*env, options);
+    REQUIRE_OK(report);
+    return std::move(report).value();
+  }
+
+  // Does what a user may do. Whether the store can be mounted.
+  bool Use() const {
+    auto fs = store.Open(*env);
+    if (!fs.ok()) {
+      CHECK(fs.status().Is(StatusCode::kCorruption));
+      return false;
+    }
+    WriteLargeFile(**fs, "new", RandomBytes(9, 200'000));
+    (*fs)->SyncAll().IgnoreError("it may not be possible");
+    (*fs)->CollectGarbage(false).status().IgnoreError("it may not be possible");
+    (*fs)->Close().IgnoreError("it may not be possible");
+    return true;
+  }
+
+  TemporaryDirectory directory;
+  const std::unique_ptr<Env> env;
+  const stdfs::path root;
+  SettleStore store;
+};
+
+TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") {
+  HostileStore hostile;
+  const stdfs::path store = hostile.store.path;
+  bool mends = true;
+  bool loses = false;
+  SECTION("the index") { hostile.Replace(IndexPath(store), false); }
+  SECTION("a file of the index") {
+    for (const auto& entry : stdfs::directory_iterator(IndexPath(store)))
+      hostile.Replace(entry.path(), true);
+  }
+  SECTION("a segment") {
+    hostile.Replace(SegmentPath(store, 1), true);
+    mends = false;
+  }
+  SECTION("segments to come") {
+    stdfs::create_directory(SegmentDirectory(store, 4096));
+    for (SegmentId id = 4096; id < 4110; ++id) hostile.Replace(SegmentPath(store, id), true);
+    mends = false;
+  }
+  SECTION("a directory of segments") {
+    hostile.Replace(SegmentDirectory(store, 1), false);
+    mends = false;
+  }
+  SECTION("no link but a file in the place of a directory of segments") {
+    stdfs::create_directory(SegmentDirectory(store, 4096));
+    stdfs::remove_all(SegmentDirectory(store, 1));
+    std::ofstream(SegmentDirectory(store, 1)) << "a file";
+    loses = true;
+  }
+  SECTION("all segments") {
+    hostile.Replace(SegmentsDirectory(store), false);
+    mends = false;
+  }
+  SECTION("metadata") {
+    hostile.Replace(MetadataPath(store), false);
+    mends = false;
+  }
+  SECTION("single files of metadata") {
+    const stdfs::path path = MetadataPath(store);
+    SECTION("CURRENT") { hostile.Replace(path / "CURRENT", true); }
+    SECTION("IDENTITY") { hostile.Replace(path / "IDENTITY", true); }
+    SECTION("LOCK") { hostile.Replace(path / "LOCK", true); }
+  }
+  SECTION("metadata's next files") {
+    for (int i = 1; i < 60; ++i) {
+      for (const std::string_view form : {"MANIFEST-", "OPTIONS-", ""}) {
+        const std::string name = fmt::format("{}{:06}{}", form, i, form.empty() ? ".log" : "");
+        const stdfs::path path = stdfs::path(MetadataPath(store)) / name;
+        if (!stdfs::exists(path)) hostile.Replace(path, true);
+      }
+    }
+  }
+  SECTION("the ledger") { hostile.Replace(LedgerPath(store), true); }
+  SECTION("files of a terabyte") {
+    const std::string extension = GENERATE(".log", ".sst");
+    const bool of_index = GENERATE(true, false);
+    const std::string directory = of_index ? IndexPath(store) : MetadataPath(store);
+    for (const auto& entry : stdfs::directory_iterator(directory)) {
+      if (entry.path().extension() != extension) continue;
+      stdfs::resize_file(entry, uint64_t{1} << 40);
+      break;
+    }
+  }
+  SECTION("a superblock") { hostile.Replace(store / "superblock.1", true); }
+  SECTION("the lock") { hostile.Replace(LockPath(store), true); }
+  SECTION("what collects garbage") { hostile.Replace(SpillPath(store), false); }
+  SECTION("the reserve") { hostile.Replace(ReservePath(store), false); }
+  SECTION("what a repair makes") {
+    for (const std::string& path : {NewMetadataPath(store), NewLedgerPath(store),
+                                    SalvagedMetadataPath(store), DamagedMetadataPath(store)})
+      hostile.Replace(path, false);
+    stdfs::resize_file(stdfs::path(MetadataPath(store)) / "CURRENT", 1);
+  }
+  const auto theirs = FilesBelow(hostile.theirs());
+
+  hostile.Use();
+  CHECK(FilesBelow(hostile.theirs()) == theirs);
+  const RepairReport report = hostile.Repair();
+  CHECK(FilesBelow(hostile.theirs()) == theirs);
+  CHECK((report.left == 0) == mends);
+  CHECK(report.lost.empty() == !loses);
+  CHECK(hostile.Use() == mends);
+  CHECK(FilesBelow(hostile.theirs()) == theirs);
+  if (mends && !loses) {
+    auto fs = hostile.store.Open(*hostile.env);
+    REQUIRE_OK(fs);
+    hostile.store.RequireFiles(**fs);
+  }
+}
+
+// Of one on a disk that is not mounted nothing is made up.
+TEST_CASE("a store without any of its segments or its metadata is left as it is") {
+  HostileStore hostile;
+  const stdfs::path aside = hostile.root / "aside";
+  const bool of_segments = GENERATE(true, false);
+  const stdfs::path part =
+      of_segments ? SegmentsDirectory(hostile.store.path) : MetadataPath(hostile.store.path);
+  stdfs::rename(part, aside);
+  SECTION("nothing in its place") {}
+  SECTION("an empty directory") { stdfs::create_directory(part); }
+  SECTION("a directory that is another file system's, or is called like a log") {
+    stdfs::create_directories(part / (of_segments ? "lost+found" : "000001.log"));
+  }
+  auto before = FilesBelow(hostile.store.path);
+  CHECK_FALSE(hostile.Use());
+  // A mount opens metadata before it looks for segments.
+  if (of_segments) before = FilesBelow(hostile.store.path);
+  const RepairReport report = hostile.Repair();
+  CHECK(FilesBelow(hostile.store.path) == before);
+  CHECK(report.left > 0);
+  CHECK(report.lost.empty());
+  REQUIRE(report.remarks.size() == 1);
+  CHECK(report.remarks.front().find("not mounted?") != std::string::npos);
+  stdfs::remove_all(part);
+  stdfs::rename(aside, part);
+  hostile.store.RequireSound(*hostile.env);
+  auto fs = hostile.store.Open(*hostile.env);
+  REQUIRE_OK(fs);
+  hostile.store.RequireFiles(**fs);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
