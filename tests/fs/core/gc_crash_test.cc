@@ -155,8 +155,9 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
                      sticky ? ", and all after it" : ""));
     auto fs = collecting.store.Open(*device);
     REQUIRE_OK(fs);
-    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
+    // In this order: other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
+    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
     const auto report = (*fs)->CollectGarbage(false);
     const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
     device->ClearFaults();

@@ -127,8 +127,9 @@ TEST_CASE("a device that fails at any step of settling costs no file") {
                      sticky ? ", and all after it" : ""));
     auto fs = settling.store.Open(*device);
     REQUIRE_OK(fs);
-    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
+    // In this order: other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
+    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
     const auto report = (*fs)->Settle();
     const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
     device->ClearFaults();
