@@ -325,9 +325,13 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
     REQUIRE_OK((*file)->Sync());
   }
   FileSystem& fs = store.Begin();
-  const uint64_t stored = store.Stats().stored_bytes;
+  // Files are counted, not their bytes: one that was left unsealed may get its footer at any time.
+  const auto before = ListSegments(store.env, store.path);
+  REQUIRE_OK(before);
   REQUIRE_CODE(fs.CollectGarbage(false), kCorruption);
-  CHECK(store.Stats().stored_bytes == stored);
+  const auto after = ListSegments(store.env, store.path);
+  REQUIRE_OK(after);
+  CHECK(after->ids == before->ids);
   store.End();
 }
 
