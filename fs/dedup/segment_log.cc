@@ -172,13 +172,15 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
 }
 
 Status SegmentLog::WaitToSeal(size_t most) {
+  // What is to be sealed by then; who writes on meanwhile keeps nobody waiting.
+  const uint64_t enough = sealed_count_ + sealing_.size() - std::min(most, sealing_.size());
   // What was tried before the call may have been tried on a disk that has room by now.
   const uint64_t before = seals_begun_;
   if (!seal_delay_.ok()) {
     seal_now_ = true;
     changed_.NotifyAll();
   }
-  while (sealing_.size() > most && failure_.ok() && !stopping_) {
+  while (sealed_count_ < enough && failure_.ok() && !stopping_) {
     if (!seal_delay_.ok() && delayed_seal_ > before) return seal_delay_;
     changed_.Wait(mutex_);
   }
@@ -278,6 +280,7 @@ void SegmentLog::SealLoop() {
       changed_.NotifyAll();
       if (full) continue;
       sealing_.erase(sealing_.begin());
+      ++sealed_count_;
     }
     sealed_(writer->id());
   }

@@ -105,7 +105,7 @@ class SegmentLog {
   // when nothing is appended any more.
   Status RemoveEmpty();
 
-  // Returns when no segment is being sealed, or none can be for now.
+  // Returns when the segments that are being sealed now are, or none can be for now.
   void WaitUntilSealed();
 
   // The writer of a segment that is open or not yet sealed; null for all others.
@@ -136,8 +136,8 @@ class SegmentLog {
   };
 
   void SealLoop();
-  // Returns when no more than `most` are being sealed. kNoSpace where that failed when it was tried
-  // again.
+  // Returns when all but `most` of those that are being sealed now are. kNoSpace where that failed
+  // when it was tried again.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
@@ -160,6 +160,7 @@ class SegmentLog {
   Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // what resumed segments held before
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // why the first of sealing_ still is: kNoSpace
   uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // of seals_begun_, that it is about
   bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // without waiting any longer

@@ -2,6 +2,10 @@
 // of them than one, and such as can't be gone on with.
 #include "fs/dedup/segment_log.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/dedup/store_under_test.h"
@@ -115,6 +119,50 @@ TEST_CASE(
     readable += store.chunks().Get(all.names[i], 2000).ok() ? 1 : 0;
   }
   REQUIRE(readable == all.chunks.size() - lost);
+}
+
+TEST_CASE("who waits for segments to be sealed waits for no more than there were") {
+  // Enough that whoever waits for the last of them waits long, each of one block.
+  constexpr SegmentId kMostSegments = 10'000;
+  SimEnv env;
+  REQUIRE_OK(env.CreateDirectory("/store"));
+  REQUIRE_OK(CreateSegmentsDirectory(env, "/store"));
+  PlainBlock plain;
+  plain.plain = RandomChunk(1, 5000);
+  ChunkRecord record;
+  record.length = 5000;
+  plain.records.push_back(record);
+  const auto block = BlockCodec().Encode(plain, {});
+  REQUIRE_OK(block);
+  SegmentLog* running = nullptr;
+  std::atomic<bool> steady = false;
+  std::atomic<bool> done = false;
+  SegmentLog::Options options;
+  options.store = "/store";
+  options.segment_bytes = kMinSegmentTargetSize;  // full with one block
+  options.segment_limit = kMostSegments + 10;
+  // The next to be sealed is there before the one before it is done with, as where a device is
+  // slow and somebody writes all the time.
+  SegmentLog log(env, options, [&](SegmentId sealed) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    while (!done && running->next_segment() <= sealed + 3) std::this_thread::yield();
+    steady = true;
+  });
+  running = &log;
+  bool all_written = false;
+  std::thread writer([&] {
+    while (!done && log.next_segment() <= kMostSegments) {
+      if (!log.Append(LogStream::kData, *block).ok()) break;
+    }
+    all_written = !done;
+    done = true;
+  });
+  while (!steady && !done) std::this_thread::yield();
+  log.WaitUntilSealed();
+  done = true;
+  writer.join();
+  REQUIRE_OK(log.failure());
+  CHECK_FALSE(all_written);
 }
 
 TEST_CASE("segment ids are claimed before they are used, and used once") {
