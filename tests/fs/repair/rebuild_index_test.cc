@@ -127,7 +127,7 @@ TEST_CASE("after an index was made anew a mount reads no more of the segments th
   store.FillAndClose();
   const uint64_t usual = SegmentReadsOfAMount(store);
   REQUIRE_OK(Rebuild(store.fixture().env(), store.path()));
-  CHECK(SegmentReadsOfAMount(store) == usual);
+  CHECK(SegmentReadsOfAMount(store) <= usual);
   std::filesystem::remove_all(IndexPath(store.path()));
   CHECK(SegmentReadsOfAMount(store) > usual + 10);
 }
