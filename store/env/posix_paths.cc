@@ -18,20 +18,20 @@ int OpenAsSaid(const char* path, int flags, mode_t mode) {
   return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
-int OpenWithoutLinks(const char* path, int flags, mode_t mode) {
-  static const bool is_known = Descriptor(OpenAsSaid("/", O_PATH | O_CLOEXEC, 0)).valid();
-  if (is_known) return OpenAsSaid(path, flags, mode);
-  // Linux before 5.6, and containers whose rules are older: at least the last name is no link.
-  return open(path, flags | O_NOFOLLOW, mode);
-}
+bool HasOpenat2() { return Descriptor(OpenAsSaid("/", O_PATH | O_CLOEXEC, 0)).valid(); }
 
 }  // namespace
 
+PosixPaths::PosixPaths(SymbolicLinks links)
+    : refuses_links_(links == SymbolicLinks::kRefuse),
+      sees_whole_path_(refuses_links_ && HasOpenat2()) {}
+
 Descriptor PosixPaths::Open(const std::string& path, int flags, mode_t mode) const {
   flags |= O_CLOEXEC;
+  if (refuses_links_ && !sees_whole_path_) flags |= O_NOFOLLOW;
   return Descriptor(RetryInterrupted([&] {
-    return refuses_links_ ? OpenWithoutLinks(path.c_str(), flags, mode)
-                          : open(path.c_str(), flags, mode);
+    return sees_whole_path_ ? OpenAsSaid(path.c_str(), flags, mode)
+                            : open(path.c_str(), flags, mode);
   }));
 }
 

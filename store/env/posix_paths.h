@@ -1,7 +1,9 @@
 // From paths to descriptors, and what is done to names: with symbolic links on the way, or none.
 //
 // Thread-safety: every call from any thread. Errors: as open(2) has them, in errno; where links are
-// refused and one is met, ELOOP, wherever on the path it stands.
+// refused and one is met, ELOOP, wherever on the path it stands. Where the system knows no
+// openat2(2), or refuses it (Linux before 5.6, containers with older rules), only a link in the
+// last name's place is seen.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +17,7 @@ namespace siltfs {
 
 class PosixPaths {
  public:
-  explicit PosixPaths(SymbolicLinks links) : refuses_links_(links == SymbolicLinks::kRefuse) {}
+  explicit PosixPaths(SymbolicLinks links);
 
   // O_CLOEXEC is added to the flags of open(2). Not valid where it fails.
   Descriptor Open(const std::string& path, int flags, mode_t mode = 0) const;
@@ -37,6 +39,7 @@ class PosixPaths {
 
  private:
   const bool refuses_links_;
+  const bool sees_whole_path_;
 };
 
 }  // namespace siltfs

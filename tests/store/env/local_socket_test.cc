@@ -121,6 +121,18 @@ TEST_CASE("no socket and nobody listening are told apart") {
   }
 }
 
+TEST_CASE("nobody is spoken to but at a socket of that name") {
+  Pair pair;
+  const std::string elsewhere = pair.directory / "elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  std::filesystem::create_symlink(pair.directory / "control", elsewhere + "/control");
+  auto link = LocalStream::Connect(elsewhere, "control");
+  REQUIRE_CODE(link, kIoError);
+  CHECK(link.status().ToString() == elsewhere + "/control: is no socket");
+  std::ofstream(elsewhere + "/file") << "precious";
+  REQUIRE_CODE(LocalStream::Connect(elsewhere, "file"), kIoError);
+}
+
 TEST_CASE("a living listener is not displaced, nor is anything that is no socket") {
   Pair pair;
   REQUIRE_CODE(LocalListener::Listen(pair.directory.path(), "control"), kInUse);

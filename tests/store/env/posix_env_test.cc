@@ -4,16 +4,20 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "store/env/posix_error.h"
 #include "tests/support/catch.h"
+#include "tests/support/refused_call.h"
 #include "tests/support/temporary_directory.h"
 
 namespace siltfs {
@@ -144,6 +148,26 @@ TEST_CASE("where links are refused, none is followed, whatever is done") {
   REQUIRE_OK(refuses->Rename(path("to-f"), path("d/link")));
   REQUIRE_OK(refuses->RemoveFile(path("d/link")));
   REQUIRE_OK(refuses->OpenFile(path("d/f"), {}));
+}
+
+TEST_CASE("where openat2 is refused, a link in the last name's place is still not followed") {
+  for (const unsigned error : {EPERM, ENOSYS}) {
+    testing::TemporaryDirectory directory;
+    REQUIRE_OK(NewPosixEnv()->OpenFile(directory / "f", {.mode = OpenMode::kCreate}));
+    REQUIRE(symlink("f", (directory / "to-f").c_str()) == 0);
+    bool filtered = false;
+    Status file;
+    Status link;
+    std::thread([&] {
+      filtered = testing::RefuseCall(SYS_openat2, error);
+      const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse});
+      file = env->OpenFile(directory / "f", {}).status();
+      link = env->OpenFile(directory / "to-f", {}).status();
+    }).join();
+    if (!filtered) return;  // nothing to test with
+    REQUIRE_OK(file);
+    REQUIRE_CODE(link, kCorruption);
+  }
 }
 
 TEST_CASE("a write cut short by a limit carries on, and its failure says where") {

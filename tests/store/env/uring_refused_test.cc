@@ -1,37 +1,18 @@
-// io_uring that is refused, from the beginning or halfway, as containers do: by a system call
-// filter. A filter holds for the thread that sets it and for those it starts, and goes with them.
+// io_uring that is refused, from the beginning or halfway, as containers do.
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <vector>
 
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/refused_call.h"
 #include "tests/support/temporary_directory.h"
 
 namespace siltfs {
 namespace {
-
-// From now on the system call fails with this error in this thread. False: filters are refused,
-// too.
-bool Refuse(unsigned system_call, unsigned error) {
-  std::array<sock_filter, 4> program = {{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 struct Reads {
   testing::TemporaryDirectory directory;
@@ -72,7 +53,7 @@ TEST_CASE("where io_uring is refused, threads read") {
     bool filtered = false, right = false, uring_alone = true;
     std::string mechanism;
     std::thread([&] {
-      filtered = Refuse(SYS_io_uring_setup, error);
+      filtered = testing::RefuseCall(SYS_io_uring_setup, error);
       auto queue = reads.env->NewReadQueue(8);
       if (!queue.ok()) return;
       mechanism = (*queue)->mechanism();
@@ -97,7 +78,7 @@ TEST_CASE("a ring that is refused after it was made loses no read, then and late
     (*queue)->ReadAll(reads.requests);
     REQUIRE(reads.AllRight());
     std::thread([&] {
-      filtered = Refuse(SYS_io_uring_enter, error);
+      filtered = testing::RefuseCall(SYS_io_uring_enter, error);
       reads.Again();
       (*queue)->ReadAll(reads.requests);
       first = reads.AllRight();
