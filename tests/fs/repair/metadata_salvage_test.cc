@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "fs/core/store_layout.h"
 #include "fs/meta/schema.h"
@@ -237,6 +239,15 @@ const Filled& TheStore() {
   return filled;
 }
 
+// What a repair that mends all does, step by step.
+SimTrace TraceOfRepair(SimEnv& env) {
+  env.StartTrace();
+  const auto report = RunRepair(env, RepairMode::kAll);
+  REQUIRE_OK(report);
+  REQUIRE(report->left == 0);
+  return env.TakeTrace();
+}
+
 }  // namespace
 
 TEST_CASE("a damaged block of a table costs the files whose records it held") {
@@ -387,16 +398,31 @@ TEST_CASE("an interrupted salvage goes on though its place is not free") {
   REQUIRE_OK((*fs)->Close());
 }
 
+TEST_CASE("each step of a salvage is durable before the next") {
+  const auto env = TheStore().env.Fork();
+  Remove(*env, JoinPath(MetadataPath(kPath), "CURRENT"));
+  const std::set<std::string> ours = {MetadataPath(kPath), NewMetadataPath(kPath),
+                                      NewLedgerPath(kPath), SalvagedMetadataPath(kPath)};
+  int renames = 0;
+  bool durable = true;
+  for (const SimRecord& record : TraceOfRepair(*env)) {
+    if (record.kind == SimRecord::Kind::kSyncDirectory && record.path == kPath) durable = true;
+    if (record.kind != SimRecord::Kind::kRename || !ours.contains(record.path)) continue;
+    INFO(Describe(record));
+    REQUIRE(durable);
+    durable = false;
+    ++renames;
+  }
+  CHECK(durable);
+  CHECK(renames == 4);
+}
+
 TEST_CASE("a power cut at any step of a salvage costs nothing that could be read") {
   const Filled& filled = TheStore();
   const auto damaged = filled.env.Fork();
   Remove(*damaged, JoinPath(MetadataPath(kPath), "CURRENT"));
   const auto before = damaged->Fork();
-  damaged->StartTrace();
-  const auto report = RunRepair(*damaged, RepairMode::kAll);
-  REQUIRE_OK(report);
-  REQUIRE(report->left == 0);
-  const SimTrace trace = damaged->TakeTrace();
+  const SimTrace trace = TraceOfRepair(*damaged);
   // Where one thing takes another's place, names survive in many ways.
   size_t renamed = 0;
   const auto is_near_rename = [&trace, &renamed](size_t cut) {
