@@ -57,9 +57,12 @@ TEST_CASE("settle recompresses a store that is not mounted, and says what it did
   const auto after = Figures(store);
   CHECK(json.at("awaiting_recompression_bytes") == after.at("awaiting_recompression_bytes"));
   CHECK(after.at("awaiting_recompression_bytes") < 200'000);
-  CHECK(after.at("stored_bytes").get<uint64_t>() == before.at("stored_bytes").get<uint64_t>() -
-                                                        json.at("bytes_before").get<uint64_t>() +
-                                                        json.at("bytes_after").get<uint64_t>());
+  const uint64_t expected = before.at("stored_bytes").get<uint64_t>() -
+                            json.at("bytes_before").get<uint64_t>() +
+                            json.at("bytes_after").get<uint64_t>();
+  // And the footers of segments that FillStore left unsealed.
+  CHECK(after.at("stored_bytes") >= expected);
+  CHECK(after.at("stored_bytes") < expected + 4096);
   CHECK(Run({"siltfs", "fsck", "--data", "--quiet", store}).code == 0);
 
   const Outcome again = Run({"siltfs", "settle", store});
