@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "fs/core/file_system.h"
@@ -16,6 +15,7 @@
 #include "fs/dedup/segment_replacement.h"
 #include "fs/meta/path_finder.h"
 #include "fs/meta/rocksdb_store.h"
+#include "fs/repair/check_findings.h"
 #include "fs/repair/content_repair.h"
 #include "fs/repair/metadata_rebuild.h"
 #include "fs/repair/metadata_repair.h"
@@ -31,87 +31,6 @@ namespace {
 // Mending one thing may bring another to light; more often than that it does not help.
 constexpr int kMostRounds = 6;
 
-// A finding again in a later check: what was said about it may differ.
-using Place =
-    std::tuple<std::string, std::string, std::optional<uint64_t>, std::optional<uint64_t>>;
-
-Place PlaceOf(const Finding& finding) {
-  return {finding.code, finding.path, finding.offset, finding.inode};
-}
-
-// Stretches that were told of in any order: neighbours become one.
-class LostRanges {
- public:
-  void Add(const LostRange& range) {
-    ranges_.push_back(range);
-    if (ranges_.size() >= limit_) Merge();
-  }
-  std::vector<LostRange> Take() {
-    Merge();
-    return std::move(ranges_);
-  }
-
- private:
-  static constexpr size_t kLeastLimit = size_t{1} << 16;
-
-  void Merge() {
-    std::sort(ranges_.begin(), ranges_.end());
-    std::vector<LostRange> merged;
-    for (const LostRange& range : ranges_) {
-      LostRange* last = merged.empty() ? nullptr : &merged.back();
-      if (last != nullptr && last->inode == range.inode &&
-          range.offset <= last->offset + last->length) {
-        last->length =
-            std::max(last->offset + last->length, range.offset + range.length) - last->offset;
-      } else {
-        merged.push_back(range);
-      }
-    }
-    ranges_ = std::move(merged);
-    limit_ = std::max(kLeastLimit, 2 * ranges_.size());
-  }
-
-  std::vector<LostRange> ranges_;
-  size_t limit_ = kLeastLimit;
-};
-
-// What a check has found.
-struct Found {
-  CheckReport report;
-  std::vector<Finding> findings;
-  std::vector<LostRange> lost;
-
-  bool Has(std::string_view code) const {
-    return std::any_of(findings.begin(), findings.end(),
-                       [code](const Finding& finding) { return finding.code == code; });
-  }
-  bool HasAnyOf(std::initializer_list<std::string_view> codes) const {
-    return std::any_of(codes.begin(), codes.end(),
-                       [this](std::string_view code) { return Has(code); });
-  }
-  bool HasAnyWith(std::string_view prefix) const {
-    return std::any_of(findings.begin(), findings.end(), [prefix](const Finding& finding) {
-      return finding.code.starts_with(prefix);
-    });
-  }
-};
-
-std::set<Place> PlacesOf(const Found& found) {
-  std::set<Place> places;
-  for (const Finding& finding : found.findings) places.insert(PlaceOf(finding));
-  return places;
-}
-
-SegmentFindings SegmentFindingsOf(const Found& found) {
-  SegmentFindings by_segment;
-  for (const Finding& finding : found.findings) {
-    const auto id =
-        ParseSegmentFileName(std::string_view(finding.path).substr(finding.path.rfind('/') + 1));
-    if (id) by_segment[*id].insert(finding.code);
-  }
-  return by_segment;
-}
-
 class Repair {
  public:
   Repair(Env& env, const RepairOptions& options)
@@ -122,14 +41,14 @@ class Repair {
  private:
   bool all() const { return options_.mode == RepairMode::kAll; }
   Status Lock();
-  Result<Found> Check();
+  Result<CheckFindings> Check();
   // Whether anything was changed.
-  Result<bool> Round(const Found& found);
-  Result<bool> RepairSuperblock(const Found& found);
-  Result<bool> RepairLock(const Found& found);
+  Result<bool> Round(const CheckFindings& found);
+  Result<bool> RepairSuperblock(const CheckFindings& found);
+  Result<bool> RepairLock(const CheckFindings& found);
   // Whether metadata says nothing, or not all; what lies beside it does not keep a safe repair from
   // the rest.
-  bool IsUnreadable(const Found& found) const {
+  bool IsUnreadable(const CheckFindings& found) const {
     return found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"}) ||
            (all() && found.Has("metadata-checksum"));
   }
@@ -137,19 +56,19 @@ class Repair {
   Result<bool> SalvageUnreadable();
   void Tell(Finding finding);
   void Remark(std::string sentence) { report_.remarks.push_back(std::move(sentence)); }
-  Result<bool> RepairInside(const Found& found);
+  Result<bool> RepairInside(const CheckFindings& found);
   Status OpenSession();
   Status CloseSession();
   // Whether metadata knows of segments that hold anything.
   Result<bool> HasSegments();
-  Result<bool> RepairMetadataOf(const Found& found);
-  Result<bool> RepairContentsOf(const Found& found);
+  Result<bool> RepairMetadataOf(const CheckFindings& found);
+  Result<bool> RepairContentsOf(const CheckFindings& found);
   // As a mount and an unmount would do it. False where the store cannot be opened.
   Result<bool> Recover();
   Result<bool> RepairIndex();
   Status NoteLost(std::vector<LostRange> lost);
-  void Note(const Found& found);
-  RepairReport Report(const Found& last);
+  void Note(const CheckFindings& found);
+  RepairReport Report(const CheckFindings& last);
 
   Env& env_;
   const RepairOptions& options_;
@@ -157,7 +76,7 @@ class Repair {
   std::unique_ptr<FileLock> lock_;
   std::optional<RepairSession> session_;
   RepairReport report_;
-  std::set<Place> known_;
+  std::set<FindingPlace> known_;
   bool salvaged_ = false;
 };
 
@@ -169,23 +88,20 @@ Status Repair::Lock() {
   return Status::Ok();
 }
 
-Result<Found> Repair::Check() {
-  Found found;
+Result<CheckFindings> Repair::Check() {
   CheckOptions options = options_.check;
-  options.on_finding = [&](const Finding& finding) {
-    if (found.findings.size() < kMostFindingsKept) found.findings.push_back(finding);
-    if (options_.check.on_finding && !known_.contains(PlaceOf(finding)))
-      options_.check.on_finding(finding);
-  };
-  LostRanges lost;
-  options.on_lost = [&lost](const LostRange& range) { lost.Add(range); };
-  SILTFS_ASSIGN_OR_RETURN(found.report, CheckLockedStore(env_, options));
-  found.lost = lost.Take();
+  if (options.on_finding) {
+    options.on_finding = [this](const Finding& finding) {
+      if (!known_.contains(PlaceOf(finding))) options_.check.on_finding(finding);
+    };
+  }
+  SILTFS_ASSIGN_OR_RETURN(CheckFindings found,
+                          CheckAndKeep(env_, std::move(options), kMostFindingsKept));
   Note(found);
   return found;
 }
 
-void Repair::Note(const Found& found) {
+void Repair::Note(const CheckFindings& found) {
   uint64_t fresh = 0;
   for (const Finding& finding : found.findings) {
     if (!known_.insert(PlaceOf(finding)).second) continue;
@@ -203,12 +119,12 @@ Result<RepairReport> Repair::Run() {
     any_copy |= !ReadSuperblockCopy(env_, store_, copy).status().Is(StatusCode::kNotFound);
   if (!any_copy) return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store_);
   SILTFS_RETURN_IF_ERROR(Lock());
-  SILTFS_ASSIGN_OR_RETURN(Found found, Check());
+  SILTFS_ASSIGN_OR_RETURN(CheckFindings found, Check());
   // Of metadata that is whole nobody needs a copy.
   if (all() && !IsUnreadable(found)) SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
-  std::set<Place> before;
+  std::set<FindingPlace> before;
   for (int round = 0; round < kMostRounds && !found.findings.empty(); ++round) {
-    std::set<Place> places = PlacesOf(found);
+    std::set<FindingPlace> places = found.Places();
     if (places == before) break;  // it does not help
     before = std::move(places);
     SILTFS_ASSIGN_OR_RETURN(const bool changed, Round(found));
@@ -225,8 +141,8 @@ Result<RepairReport> Repair::Run() {
   return Report(found);
 }
 
-RepairReport Repair::Report(const Found& last) {
-  const std::set<Place> left = PlacesOf(last);
+RepairReport Repair::Report(const CheckFindings& last) {
+  const std::set<FindingPlace> left = last.Places();
   for (RepairedFinding& finding : report_.findings)
     finding.repaired = !left.contains(PlaceOf(finding.finding));
   report_.checked = last.report;
@@ -235,7 +151,7 @@ RepairReport Repair::Report(const Found& last) {
   return std::move(report_);
 }
 
-Result<bool> Repair::Round(const Found& found) {
+Result<bool> Repair::Round(const CheckFindings& found) {
   // What else was found was judged by a superblock that may be another store's.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
   if (found.Has("superblock")) return false;
@@ -253,7 +169,7 @@ Result<bool> Repair::Round(const Found& found) {
   return changed | inside;
 }
 
-Result<bool> Repair::RepairSuperblock(const Found& found) {
+Result<bool> Repair::RepairSuperblock(const CheckFindings& found) {
   if (!found.Has("superblock-copy")) return false;
   for (int copy = 0; copy < 2; ++copy) {
     // A directory in the copy's place is in the way of the file.
@@ -266,7 +182,7 @@ Result<bool> Repair::RepairSuperblock(const Found& found) {
 }
 
 // What lies in the lock's place goes, but for a directory that is not empty, which is somebody's.
-Result<bool> Repair::RepairLock(const Found& found) {
+Result<bool> Repair::RepairLock(const CheckFindings& found) {
   if (!found.Has("lock")) return false;
   const std::string path = LockPath(store_);
   SILTFS_ASSIGN_OR_RETURN(const FileInfo info, env_.GetFileInfo(path));
@@ -355,8 +271,8 @@ Result<bool> Repair::HasSegments() {
   return HoldAnything(records.segments);
 }
 
-Result<bool> Repair::RepairInside(const Found& found) {
-  SegmentFindings segments = SegmentFindingsOf(found);
+Result<bool> Repair::RepairInside(const CheckFindings& found) {
+  SegmentFindings segments = found.BySegment();
   const bool no_segments = found.Has("segments-missing");
   if (no_segments) {
     SILTFS_ASSIGN_OR_RETURN(const bool has_segments, HasSegments());
@@ -394,7 +310,7 @@ Result<bool> Repair::RepairInside(const Found& found) {
   return changed;
 }
 
-Result<bool> Repair::RepairMetadataOf(const Found& found) {
+Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
   constexpr std::array<std::string_view, 25> kCodes = {"counter",
                                                        "root",
                                                        "inode-record",
@@ -437,7 +353,7 @@ Result<bool> Repair::RepairMetadataOf(const Found& found) {
   return result.changes > 0;
 }
 
-Result<bool> Repair::RepairContentsOf(const Found& found) {
+Result<bool> Repair::RepairContentsOf(const CheckFindings& found) {
   if (!all() || found.lost.empty()) return false;
   SILTFS_ASSIGN_OR_RETURN(auto lost, RepairContents(*session_, options_.check, found.lost));
   // What the inodes say of themselves follows from their recipes.
