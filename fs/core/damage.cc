@@ -39,6 +39,7 @@ void FileSystemImpl::TellDamage(InodeNumber inode, uint64_t offset, uint64_t len
 Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   const int64_t begun = env_.MonotonicNanoseconds();
+  const ChunkStore::ScrubCall call(*chunks_);
   // What is stored by now, and known to metadata, is what is verified.
   chunks_->WaitUntilSealed();
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());

@@ -335,6 +335,7 @@ void FileSystemImpl::FoldLeftovers() {
       in_use = inode->open_count > 0;
     }
     if (!in_use) FoldAndLog(*found);
+    if (UnderPressure()) RelievePressure();
     next = RangeOf(Table::kOverlay, *found).end;
     MutexLock lock(housekeeping_mutex_);
     if (stopping_) return;

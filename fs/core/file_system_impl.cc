@@ -32,8 +32,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 FileSystemImpl::~FileSystemImpl() {
   StopHousekeeping();
   chunks_->StopScrubbing();  // these write metadata
-  chunks_->StopCollecting();
   chunks_->StopSettling();
+  chunks_->StopCollecting();
   metadata_->EndCommits();  // they call this object and chunks_
   metadata_.reset();
 }
@@ -139,8 +139,8 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
 Status FileSystemImpl::Close() {
   StopHousekeeping();
   chunks_->StopScrubbing();
+  chunks_->StopSettling();  // which a collection may wait for
   chunks_->StopCollecting();
-  chunks_->StopSettling();
   if (options_.read_only) return metadata_->Close();
   for (const InodePtr& inode : inodes_.Snapshot()) {
     bool fold;

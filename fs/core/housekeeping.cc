@@ -38,6 +38,7 @@ void FileSystemImpl::FoldIdle() {
           inode->loaded && NeedsFold(inode->record) && now - inode->last_write > kIdleNanoseconds;
     }
     if (idle) FoldAndLog(inode->number);
+    if (UnderPressure()) RelievePressure();
     MutexLock lock(housekeeping_mutex_);
     if (stopping_) return;
   }

@@ -507,6 +507,14 @@ void ChunkStore::StopCollecting() {
   if (parts_->collector) parts_->collector->Stop();
 }
 
+ChunkStore::ScrubCall::ScrubCall(ChunkStore& store) : store_(store) {
+  if (store_.parts_->scrubber) store_.parts_->scrubber->Enter();
+}
+
+ChunkStore::ScrubCall::~ScrubCall() {
+  if (store_.parts_->scrubber) store_.parts_->scrubber->Leave();
+}
+
 Result<ScrubOutcome> ChunkStore::Scrub(ScrubPace pace) {
   SILTFS_RETURN_IF_ERROR(parts_->CheckWritable());
   return parts_->scrubber->Scrub(pace);
@@ -532,8 +540,8 @@ Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
   p.readahead.reset();
   p.scrubber->Stop();
+  p.recompressor->Stop();  // which the collector may wait for
   p.collector->Stop();
-  p.recompressor->Stop();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());
   p.pipeline.reset();

@@ -177,11 +177,22 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Ends it for good, as StopSettling.
   void StopCollecting();
 
-  // Verifies all segments that are sealed as of the last commit (scrubber.h).
+  // Somebody scrubs: from before what comes before Scrub to the end of what is made of its outcome.
+  class ScrubCall {
+   public:
+    explicit ScrubCall(ChunkStore& store);
+    ~ScrubCall();
+    ScrubCall(const ScrubCall&) = delete;
+    ScrubCall& operator=(const ScrubCall&) = delete;
+
+   private:
+    ChunkStore& store_;
+  };
+  // Verifies all segments that are sealed as of the last commit (scrubber.h). Within a ScrubCall.
   Result<ScrubOutcome> Scrub(ScrubPace pace);
-  // Ends the one under way, which the next one goes on with.
+  // Ends the calls there are; the next scrub goes on where theirs was.
   void InterruptScrub();
-  // kInterrupted after that, until the next one begins.
+  // kInterrupted to these.
   Status CheckScrubbing() const;
   // Ends it for good, as StopSettling.
   void StopScrubbing();

@@ -64,7 +64,7 @@ void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
 }
 
 Result<SegmentRecords> Recompressor::SetAside(std::span<const SegmentId> segments) {
-  CountCallers(1);  // so that the background ends what it is about
+  CountSettingAside(1);
   SegmentRecords unsettled;
   Status paid;
   {
@@ -72,7 +72,7 @@ Result<SegmentRecords> Recompressor::SetAside(std::span<const SegmentId> segment
     paid = PayOwed();
     if (paid.ok()) unsettled = TakeCandidates(segments);
   }
-  CountCallers(-1);
+  CountSettingAside(-1);
   SILTFS_RETURN_IF_ERROR(paid);
   return unsettled;
 }
@@ -119,14 +119,34 @@ void Recompressor::CountCallers(int difference) {
   wakes_.NotifyAll();
 }
 
+void Recompressor::CountSettingAside(int difference) {
+  MutexLock lock(mutex_);
+  setting_aside_ += difference;
+  wakes_.NotifyAll();
+}
+
+SegmentId Recompressor::LastCandidate() {
+  MutexLock lock(mutex_);
+  return candidates_.empty() ? kNoSegment : candidates_.rbegin()->first;
+}
+
+// A mutex would not see to it: who has just released it is the first to take it again.
+void Recompressor::MakeWay() {
+  MutexLock lock(mutex_);
+  while (setting_aside_ > 0) wakes_.Wait(mutex_);
+}
+
 Status Recompressor::Pass(const Prepare& prepare, SettleOutcome& outcome) {
+  // Who writes all the time brings new ones as fast as these are settled.
+  const SegmentId end = LastCandidate();
   for (SegmentId last = kNoSegment;;) {
+    MakeWay();
     MutexLock run(run_mutex_);
     SILTFS_RETURN_IF_ERROR(CheckRunning());
     SILTFS_RETURN_IF_ERROR(log_.failure());
     SILTFS_RETURN_IF_ERROR(PayOwed());
     const Candidate candidate = NextAfter(last);
-    if (candidate.id == kNoSegment) return Status::Ok();
+    if (candidate.id == kNoSegment || candidate.id > end) return Status::Ok();
     last = candidate.id;
     SILTFS_RETURN_IF_ERROR(SettleOne(candidate, prepare, outcome));
   }

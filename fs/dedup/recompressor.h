@@ -93,8 +93,9 @@ class Recompressor {
   // The store is at work: the background makes way.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
-  // Settles all that can be by now. kInterrupted after Stop, kNoSpace; what was settled before such
-  // a failure is. kReadOnly after a failure of the device, here or earlier.
+  // Settles all that can be by now, what was added before the call. kInterrupted after Stop,
+  // kNoSpace; what was settled before such a failure is. kReadOnly after a failure of the device,
+  // here or earlier.
   Result<SettleOutcome> Settle();
 
   // From now on a thread does so whenever nothing is being put or read.
@@ -119,6 +120,8 @@ class Recompressor {
 
   bool enabled() const { return options_.compression.codec != BlockCodecId::kNone; }
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
+  // kNoSegment if there is none.
+  SegmentId LastCandidate() SILTFS_EXCLUDES(mutex_);
   // The first behind `id`; its id is kNoSegment if there is none.
   Candidate NextAfter(SegmentId id) SILTFS_EXCLUDES(mutex_);
   void Drop(SegmentId id) SILTFS_EXCLUDES(mutex_);
@@ -143,8 +146,13 @@ class Recompressor {
 
   void Work();
   // Whether the background ends what it is about: with its pauses it must not keep Settle waiting.
-  bool Unwanted() const SILTFS_REQUIRES(mutex_) { return stopping_ || callers_ > 0; }
+  bool Unwanted() const SILTFS_REQUIRES(mutex_) {
+    return stopping_ || callers_ > 0 || setting_aside_ > 0;
+  }
   void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
+  void CountSettingAside(int difference) SILTFS_EXCLUDES(mutex_);
+  // Returns when nobody waits to set segments aside.
+  void MakeWay() SILTFS_EXCLUDES(mutex_);
   // Rests from having read so much, then for as long as the store is at work.
   Status PaceInBackground(uint64_t plain_bytes) SILTFS_EXCLUDES(mutex_);
   void WaitAtMost(std::chrono::nanoseconds time) SILTFS_REQUIRES(mutex_);
@@ -166,7 +174,8 @@ class Recompressor {
   Mutex mutex_;
   CondVar wakes_;
   std::map<SegmentId, SegmentRecord> candidates_ SILTFS_GUARDED_BY(mutex_);
-  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;  // of Settle
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;        // of Settle
+  int setting_aside_ SILTFS_GUARDED_BY(mutex_) = 0;  // callers of SetAside
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);
 };

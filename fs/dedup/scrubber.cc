@@ -28,8 +28,19 @@ Scrubber::Scrubber(const Store& store, Options options)
 
 Scrubber::~Scrubber() { Stop(); }
 
+void Scrubber::Enter() {
+  MutexLock lock(mutex_);
+  if (callers_++ == 0) interrupted_ = false;
+}
+
+void Scrubber::Leave() {
+  MutexLock lock(mutex_);
+  --callers_;
+}
+
 void Scrubber::Interrupt() {
   MutexLock lock(mutex_);
+  if (callers_ == 0) return;
   interrupted_ = true;
   wakes_.NotifyAll();
 }
@@ -62,10 +73,6 @@ Status Scrubber::Pace(ScrubPace pace, uint64_t bytes) {
 
 Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
   MutexLock run(run_mutex_);
-  {
-    MutexLock lock(mutex_);
-    interrupted_ = false;
-  }
   told_ = 0;
   ScrubOutcome outcome;
   outcome.resumed = figures_.reached != kNoSegment;
@@ -96,6 +103,8 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
 Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
   for (;;) {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
+    // Where it could not be replaced, nobody knows any more which file is in place.
+    SILTFS_RETURN_IF_ERROR(store_.log.failure());
     const auto opened = store_.segments.Open(id);
     if (store_.segments.IsRemoved(id)) {
       if (!opened.ok()) opened.status().IgnoreError("it was removed");

@@ -56,10 +56,14 @@ class Scrubber {
   Scrubber(const Store& store, Options options);
   ~Scrubber();  // stops
 
+  // Somebody is about to scrub, and is done with it and with what came of it.
+  void Enter() SILTFS_EXCLUDES(mutex_);
+  void Leave() SILTFS_EXCLUDES(mutex_);
+  // By who has entered; one after another.
   Result<ScrubOutcome> Scrub(ScrubPace pace) SILTFS_EXCLUDES(run_mutex_, mutex_);
-  // The one under way ends soon; it is not complete.
+  // Those who have entered are done soon; their scrubs are not complete.
   void Interrupt() SILTFS_EXCLUDES(mutex_);
-  // kInterrupted if there was one of these since the last Scrub began.
+  // kInterrupted to those, and after Stop.
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   // So it does, and no other begins.
   void Stop() SILTFS_EXCLUDES(run_mutex_, mutex_);
@@ -91,7 +95,8 @@ class Scrubber {
 
   Mutex mutex_;
   CondVar wakes_;
-  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;           // who have entered
+  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;  // all of them
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 

@@ -190,8 +190,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   // In this order: nobody asks a closed store, nobody finds the old socket in an unlocked one, and
   // who waits for the end learns of it when the store is free.
   file_system->StopScrubbing();  // so that requests for these are answered soon
-  file_system->StopCollecting();
   file_system->StopSettling();
+  file_system->StopCollecting();
   if (control.ok()) (*control)->Stop();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
   file_system.reset();

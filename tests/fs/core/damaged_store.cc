@@ -26,13 +26,19 @@ void WatchedEnv::Watch(std::function<void(const std::string& path)> on_read) {
   on_read_ = std::move(on_read);
 }
 
+void WatchedEnv::WatchSyncs(std::function<void(const std::string& path)> on_sync) {
+  MutexLock lock(watch_mutex_);
+  on_sync_ = std::move(on_sync);
+}
+
 Status WatchedEnv::Note(Call call, const std::string& path) const {
-  std::function<void(const std::string&)> on_read;
+  std::function<void(const std::string&)> watcher;
   {
     MutexLock lock(watch_mutex_);
-    if (call == Call::kRead) on_read = on_read_;
+    if (call == Call::kRead) watcher = on_read_;
+    if (call == Call::kSync) watcher = on_sync_;
   }
-  if (on_read) on_read(path);
+  if (watcher) watcher(path);
   return FaultEnv::Note(call, path);
 }
 

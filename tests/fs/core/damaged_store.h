@@ -31,16 +31,19 @@ struct StoredBlock {
 
 enum class Rot : uint8_t { kPayload, kHead };
 
-// Calls a function at each read of a file.
+// Calls a function at each read of a file, and another at each sync of one.
 class WatchedEnv : public FaultEnv {
  public:
   using FaultEnv::FaultEnv;
   void Watch(std::function<void(const std::string& path)> on_read) SILTFS_EXCLUDES(watch_mutex_);
+  void WatchSyncs(std::function<void(const std::string& path)> on_sync)
+      SILTFS_EXCLUDES(watch_mutex_);
   Status Note(Call call, const std::string& path) const override;
 
  private:
   mutable Mutex watch_mutex_;
   std::function<void(const std::string&)> on_read_ SILTFS_GUARDED_BY(watch_mutex_);
+  std::function<void(const std::string&)> on_sync_ SILTFS_GUARDED_BY(watch_mutex_);
 };
 
 class DamagedStore {

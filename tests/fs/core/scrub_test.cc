@@ -294,6 +294,47 @@ TEST_CASE("a scrub that is interrupted goes on where it was, in this mount and t
   CHECK(whole.damaged_blocks == 2);
 }
 
+TEST_CASE("a scrub may be interrupted before it has begun to read") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  bool asked = false;
+  store.watched().WatchSyncs([&](const std::string&) {
+    if (!std::exchange(asked, true)) store.fs().InterruptScrub();
+  });
+  const ScrubReport report = Scrub(store);
+  store.watched().WatchSyncs({});
+  REQUIRE(asked);
+  CHECK_FALSE(report.complete);
+  CHECK(report.segments == 0);
+  CHECK(Scrub(store).complete);
+}
+
+TEST_CASE("a scrub ends when a segment that it reads can't be replaced, and nobody knows by what") {
+  DamagedStore store;
+  store.Open();
+  for (uint64_t seed = 1; seed <= 4; ++seed)
+    store.Write(fmt::format("file {}", seed), RepetitiveBytes(seed, 60'000));
+  store.WaitUntilSealed();
+  constexpr int kMostReads = 10'000;
+  const auto here = std::this_thread::get_id();
+  int reads = 0;
+  Status settled;
+  store.watched().Watch([&](const std::string& path) {
+    if (std::this_thread::get_id() != here || !path.ends_with(".seg")) return;
+    if (++reads == kMostReads) store.fs().InterruptScrub();
+    if (reads > 1) return;
+    store.env().FailCall(
+        {.calls = SimCall::kRename, .code = StatusCode::kIoError, .path_part = ".seg.new"});
+    std::thread([&] { settled = store.fs().Settle().status(); }).join();
+  });
+  const auto report = store.fs().Scrub(ScrubMode::kFull);
+  store.watched().Watch({});
+  REQUIRE_CODE(settled, kReadOnly);
+  REQUIRE_CODE(report, kReadOnly);
+  CHECK(reads < kMostReads);
+}
+
 TEST_CASE("a scrub ends soon when the store is to be closed") {
   DamagedStore store;
   store.Open();

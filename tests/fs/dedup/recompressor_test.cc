@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -215,7 +217,10 @@ struct Settling {
     options.block_plain_bytes = kSettledKiB << 10;
     options.quiet = kQuiet;
     options.bytes_per_second = bytes_per_second;
-    options.write_through = [this](const std::vector<Mutation>& m) { return hand.WriteThrough(m); };
+    options.write_through = [this](const std::vector<Mutation>& m) {
+      if (on_write) on_write();
+      return hand.WriteThrough(m);
+    };
     options.report = [this](const std::string&) { hand.NoteLeft(); };
     options.wait = [this](CondVar& wakes, Mutex& mutex, nanoseconds at_most) {
       hand.Wait(wakes, mutex, at_most);
@@ -245,6 +250,13 @@ struct Settling {
     records[id] = SealedRecord((*writer)->totals());
   }
 
+  // Another one that awaits recompression.
+  void AddSegment() {
+    const SegmentId id = records.rbegin()->first + 1;
+    MakeSegment(id);
+    REQUIRE_OK(index->Put({}, sequence + 1));
+    recompressor->Add(id, records[id]);
+  }
   // In the background, until it rests for the first time, from the first block.
   void BeginSegment() {
     recompressor->StartInBackground();
@@ -287,6 +299,7 @@ struct Settling {
   std::unique_ptr<SegmentLog> log;
   SegmentCache cache{env, kStore, kUuid, codec, nullptr, 16};
   std::unique_ptr<Recompressor> recompressor;
+  std::function<void()> on_write;  // called before metadata is written to
 };
 
 nanoseconds RestAfter(uint32_t kib) {
@@ -383,6 +396,50 @@ TEST_CASE("who settles on demand waits for no quiet, and does not rest") {
   CHECK(outcome->segments == kSegments);
   CHECK(store.hand.waits() == 0);
   store.RequireAllSettledHere();
+}
+
+TEST_CASE("who settles on demand is done with what there was, whatever comes meanwhile") {
+  constexpr size_t kMostSegments = 20;
+  Settling store;
+  store.hand.LetTimeFly();
+  store.on_write = [&store] {
+    if (store.records.size() < kMostSegments) store.AddSegment();
+  };
+  const auto outcome = store.recompressor->Settle();
+  REQUIRE_OK(outcome);
+  CHECK(outcome->segments == kSegments);
+  store.on_write = nullptr;
+  const auto rest = store.recompressor->Settle();
+  REQUIRE_OK(rest);
+  CHECK(rest->segments == store.records.size() - kSegments);
+}
+
+TEST_CASE("who sets segments aside waits for one that is being settled, not for all") {
+  constexpr size_t kManySegments = 40;
+  Settling store;
+  store.hand.LetTimeFly();
+  while (store.records.size() < kManySegments) store.AddSegment();
+  const SegmentId last = store.records.rbegin()->first;
+  std::atomic<bool> waits = false;
+  std::thread collector;
+  Status aside;
+  size_t settled_before = 0;
+  store.on_write = [&] {
+    if (collector.joinable()) return;
+    collector = std::thread([&] {
+      waits = true;
+      aside = store.recompressor->SetAside(std::vector<SegmentId>{last}).status();
+      settled_before = store.hand.settled().size();
+    });
+    while (!waits) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits for this segment
+  };
+  const auto outcome = store.recompressor->Settle();
+  collector.join();
+  REQUIRE_OK(outcome);
+  REQUIRE_OK(aside);
+  CHECK(outcome->segments == kManySegments - 1);
+  CHECK(settled_before < kManySegments / 2);
 }
 
 TEST_CASE("the background makes way for who settles on demand, in the middle of a segment") {
