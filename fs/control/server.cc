@@ -22,6 +22,8 @@ Status CheckCaller(const LocalStream& stream, uint32_t own_uid) {
           "only the superuser and the owner of the mount may control it"};
 }
 
+Status TooMany() { return {StatusCode::kInUse, "too many requests at once"}; }
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
@@ -79,8 +81,7 @@ void Server::Admit(std::unique_ptr<LocalStream> stream) {
   const MutexLock lock(mutex_);
   while (Sweep() >= kMaxConnections) {
     if (!CutOffSlowest()) {
-      const Status busy(StatusCode::kInUse, "too many requests at once");
-      stream->WriteAll(EncodeResponse(busy)).IgnoreError("the client has left");
+      stream->WriteAll(EncodeResponse(TooMany())).IgnoreError("the client has left");
       return;
     }
     phase_changed_.Wait(mutex_);
@@ -120,7 +121,20 @@ Result<Json> Server::Respond(Connection& connection) {
                   fmt::format("there is no command \"{}\"", request.command));
   }
   Enter(connection, Phase::kRunning);
+  if (options_.long_commands.contains(request.command)) return RunLong(handler->second);
   return handler->second();
+}
+
+Result<Json> Server::RunLong(const Handler& handler) {
+  {
+    const MutexLock lock(mutex_);
+    if (long_commands_ == kMaxLongCommands) return TooMany();
+    ++long_commands_;
+  }
+  Result<Json> result = handler();
+  const MutexLock lock(mutex_);
+  --long_commands_;
+  return result;
 }
 
 void Server::BecomeWaiter(Connection& connection) {

@@ -3,7 +3,8 @@
 // Each connection is served by a thread of its own, of which there are at most kMaxConnections. A
 // client that sends nothing, too slowly or too much keeps neither others nor the shutdown waiting:
 // when all places are taken, the one that has been read from for longest is cut off in favour of
-// the newcomer.
+// the newcomer. What takes long may have kMaxLongCommands of the places: whoever asks for it goes
+// on taking one when he has left, and the others must still be served.
 //
 // Thread-safety: all of it from any thread. Ownership: borrows what the handlers borrow; no handler
 // is called after Stop returned.
@@ -15,6 +16,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,11 +37,13 @@ struct ServerOptions {
   uint32_t own_uid = 0;                     // this user is served, besides the superuser
   nlohmann::json identity;                  // the first answer to "wait"
   std::map<std::string, Handler> handlers;  // by command; "wait" is the server's own
+  std::set<std::string> long_commands = {};
 };
 
 class Server {
  public:
   static constexpr size_t kMaxConnections = 16;
+  static constexpr size_t kMaxLongCommands = 8;
   static constexpr size_t kMaxWaiters = 64;
   static constexpr std::chrono::milliseconds kPatience{2000};  // with a client that stalls
 
@@ -72,6 +76,8 @@ class Server {
   // On the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
+  // kInUse while as many as may are under way.
+  Result<nlohmann::json> RunLong(const Handler& handler);
   void BecomeWaiter(Connection& connection);
   void Enter(Connection& connection, Phase phase);
   // Joins the threads that are done; how many are left.
@@ -87,6 +93,7 @@ class Server {
   Mutex mutex_;
   CondVar phase_changed_;
   std::list<Connection> connections_ SILTFS_GUARDED_BY(mutex_);  // oldest first
+  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;           // under way
   std::list<std::unique_ptr<LocalStream>> waiters_ SILTFS_GUARDED_BY(mutex_);
 };
 

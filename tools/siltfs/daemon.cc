@@ -109,7 +109,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"gc dry run", collect(/*dry_run=*/true)},
                                               {"scrub", scrub},
                                               {"scrub stop", stop_scrub},
-                                              {"sync", sync}}});
+                                              {"sync", sync}},
+                                 .long_commands = {"settle", "gc", "gc dry run", "scrub"}});
 }
 
 // Turns signals into unmounting while it lives.

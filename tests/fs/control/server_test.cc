@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <set>
 
 #include "fs/control/client.h"
 #include "fs/control/protocol.h"
@@ -20,12 +21,14 @@ struct Fixture {
   testing::TemporaryDirectory directory;
   const std::string& store = directory.path();
 
-  std::unique_ptr<Server> Start(std::map<std::string, Handler> handlers = {}) {
+  std::unique_ptr<Server> Start(std::map<std::string, Handler> handlers = {},
+                                std::set<std::string> long_commands = {}) {
     handlers.emplace("stat", [] { return Json{{"files", 3}}; });
     auto server = Server::Start({.store = store,
                                  .own_uid = getuid(),
                                  .identity = {{"pid", int64_t{1} << 40}, {"mountpoint", "/mnt"}},
-                                 .handlers = std::move(handlers)});
+                                 .handlers = std::move(handlers),
+                                 .long_commands = std::move(long_commands)});
     REQUIRE_OK(server);
     return std::move(*server);
   }
@@ -140,6 +143,33 @@ TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told
     REQUIRE_OK(DecodeResponse(**line));
   }
   REQUIRE_OK(Ask(store, "stat"));
+}
+
+TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoever has left") {
+  std::promise<void> finish;
+  const std::shared_future<void> finished = finish.get_future().share();
+  std::atomic<size_t> running = 0;
+  std::promise<void> full;
+  const auto server = Start({{"gc",
+                              [&]() -> Result<Json> {
+                                if (++running == Server::kMaxLongCommands) full.set_value();
+                                finished.wait();
+                                return Json();
+                              }}},
+                            {"gc"});
+  for (size_t i = 0; i < Server::kMaxLongCommands; ++i)
+    REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // and leaves
+  full.get_future().wait();
+  for (size_t i = 0; i < Server::kMaxConnections; ++i) REQUIRE_CODE(Ask(store, "gc"), kInUse);
+  REQUIRE_OK(Ask(store, "stat"));
+  CHECK(running == Server::kMaxLongCommands);
+  finish.set_value();
+  // There is room again as soon as one of them has ended.
+  Result<Json> again = Ask(store, "gc");
+  while (!again.ok()) {
+    REQUIRE_CODE(again, kInUse);
+    again = Ask(store, "gc");
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers who has") {
