@@ -186,7 +186,7 @@ TEST_CASE("filters are loaded side by side") {
   };
   loading = true;
   REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
-  while (index->stats().load_backlog > 0) std::this_thread::yield();
+  while (index->stats().load_backlog > 0) Rest();
   CHECK(gathering.complete());
   loading = false;
   CheckNumbers(*index, 0, Closed::kNames);
@@ -199,7 +199,7 @@ TEST_CASE("of filters loaded side by side one that is damaged is left out, and c
   FlipByte(fixture.env, fixture.PathOf(damaged), size - 80 - 5);  // before the footer
   auto index = fixture.OpenHooked();
   REQUIRE_OK(index->WaitUntilOpen());
-  while (index->stats().load_backlog > 0) std::this_thread::yield();
+  while (index->stats().load_backlog > 0) Rest();
   CHECK(index->stats().damaged_pages == 1);
   const IndexStats stats = index->stats();
   CHECK(std::count_if(stats.stores.begin(), stats.stores.end(), [](const auto& store) {

@@ -1,8 +1,10 @@
 // A SILT index on a simulated device, for tests that look into its files.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "index/silt/silt_index.h"
@@ -68,6 +70,10 @@ struct SiltFixture {
   SimEnv env;
   SiltIndexOptions options;
 };
+
+// Between two looks at an index whose threads are waited for: who looks all the time takes its locks
+// all the time, and they get them as luck has it.
+inline void Rest() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 inline void PutNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint64_t sequence,
                        uint32_t version = 0) {

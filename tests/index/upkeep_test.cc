@@ -55,7 +55,7 @@ struct MergeWaits : SiltFixture {
   }
   // Until the merge has begun a file.
   void WaitForMerge() {
-    while (Files(StoreKind::kSorted) == sorted_before) std::this_thread::yield();
+    while (Files(StoreKind::kSorted) == sorted_before) Rest();
   }
   const uint64_t numbers;
   std::vector<StoreFileId> sorted_before;
@@ -96,14 +96,14 @@ TEST_CASE("Put waits while upkeep is behind: its backlog never exceeds its bound
     over = true;
   });
   // The clock stands still, so nothing is converted: Put stops at the third frozen log.
-  while (check() < 3 && !over) std::this_thread::yield();
+  while (check() < 3 && !over) Rest();
   CHECK_FALSE(over);
   CHECK(index->stats().conversions == 0);
   CHECK(put <= (3 + 2) * kLogEntries);
   while (!over) {
     check();
     fixture.env.AdvanceClock(kMillisecond);
-    std::this_thread::yield();
+    Rest();
   }
   writer.join();
   CHECK(wrong == 0);
@@ -199,12 +199,12 @@ TEST_CASE("LogStores are converted in the middle of a merge") {
   CHECK(index->stats().conversions == 0);
   while (index->stats().conversions == 0) {
     fixture.env.AdvanceClock(kMillisecond);
-    std::this_thread::yield();
+    Rest();
   }
   CHECK(index->stats().merges == 0);
   while (index->stats().merges == 0) {
     fixture.env.AdvanceClock(kMillisecond);
-    std::this_thread::yield();
+    Rest();
   }
   CheckNumbers(*index, 0, 1000);
   CheckNumbers(*index, 100'000, 1100);
