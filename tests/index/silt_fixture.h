@@ -71,8 +71,8 @@ struct SiltFixture {
   SiltIndexOptions options;
 };
 
-// Between two looks at an index whose threads are waited for: who looks all the time takes its locks
-// all the time, and they get them as luck has it.
+// Between two looks at an index whose threads are waited for: who looks all the time takes its
+// locks all the time, and they get them as luck has it.
 inline void Rest() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 inline void PutNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint64_t sequence,
