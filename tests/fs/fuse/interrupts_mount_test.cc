@@ -1,4 +1,5 @@
 // Callers that are signalled or killed while their request is being answered.
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include <sys/statvfs.h>
