@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_system_headers.sh SOURCE-ROOT
 #
-# The doors to the outside are few: libfuse is included only in fs/fuse (and the tests of it), RocksDB only in fs/meta,
+# The doors to the outside are few: libfuse is included only in fs/fuse, in its tests and in the block device of tests/crash/block, RocksDB only in fs/meta,
 # and the operating system's files, processes and sockets only in store/env. (fs/fuse needs constants of the kernel's.)
 set -u
 cd "$1" || exit 1
@@ -31,7 +31,7 @@ only_in() { # WHAT PATTERN ALLOWED-PREFIXES FOLDER...
 }
 
 product=(store chunker index fs tools)
-only_in libfuse '(fuse3/)?(cuse|fuse)(_[a-z]+)?\.h' 'fs/fuse|tests/fs/fuse' "${product[@]}" tests
+only_in libfuse '(fuse3/)?(cuse|fuse)(_[a-z]+)?\.h' 'fs/fuse|tests/fs/fuse|tests/crash/block' "${product[@]}" tests
 only_in RocksDB 'rocksdb/[^>"]*' 'fs/meta|tests/fs/meta' "${product[@]}" tests
 only_in 'the operating system' \
   'unistd\.h|fcntl\.h|dirent\.h|poll\.h|spawn\.h|mntent\.h|liburing[^>"]*|sys/(file|mount|socket|un|wait|mman|random|resource|statvfs|eventfd)\.h|filesystem|fstream' \

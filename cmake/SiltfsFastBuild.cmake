@@ -1,0 +1,87 @@
+# What makes a build of everything from nothing faster; both options change no program's behaviour. tools/run-tests turns
+# them on; without them each source is compiled by itself, so that it is seen whether it includes what it uses.
+option(SILTFS_UNITY "Compile several sources of a target at once, so that headers are read once for all of them" OFF)
+option(SILTFS_PRECOMPILED_HEADERS "Precompile the headers of other projects" OFF)
+
+# --- Unity builds
+
+# siltfs_unite(<target>): its sources may be compiled together.
+function(siltfs_unite target)
+  if(SILTFS_UNITY)
+    set_property(GLOBAL APPEND PROPERTY SILTFS_UNITED_TARGETS ${target})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  endif()
+endfunction()
+
+# Puts into groups what may be compiled together; to be called when all targets and their sources are known.
+function(siltfs_make_unity_groups)
+  if(NOT SILTFS_UNITY)
+    return()
+  endif()
+  get_property(targets GLOBAL PROPERTY SILTFS_UNITED_TARGETS)
+  set(list)
+  foreach(target IN LISTS targets)
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(folder ${target} SOURCE_DIR)
+    foreach(source IN LISTS sources)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder} NORMALIZE)
+      get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+      if(source MATCHES "\\.cc$" AND NOT options)
+        string(APPEND list "${target};${source}\n")
+        # What is defined by then decides on the groups.
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+      endif()
+    endforeach()
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/unity-sources "${list}")
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/unity_groups.py ${CMAKE_SOURCE_DIR} 2500
+    INPUT_FILE ${CMAKE_BINARY_DIR}/unity-sources
+    OUTPUT_VARIABLE groups
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]+" groups "${groups}")
+  # Each line is a list of three, and so what was a list of lines is one of all their parts.
+  while(groups)
+    list(POP_FRONT groups target group source)
+    get_target_property(folder ${target} SOURCE_DIR)
+    set_property(SOURCE ${source} DIRECTORY ${folder} PROPERTY UNITY_GROUP ${group})
+  endwhile()
+endfunction()
+
+# --- Precompiled headers
+
+set(siltfs_common_headers
+  <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
+  <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+
+# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind, "library", "command_line" or
+# "test"; those of a kind are made once, with the options that all targets of the kind have in common.
+function(siltfs_precompile kind target)
+  if(NOT SILTFS_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  set(maker siltfs_precompiled_for_${kind})
+  if(NOT TARGET ${maker})
+    set(source ${CMAKE_BINARY_DIR}/${maker}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(${maker} OBJECT ${source})
+    target_link_libraries(${maker} PRIVATE siltfs_options fmt::fmt)
+    if(kind STREQUAL "test")
+      target_link_libraries(${maker} PRIVATE siltfs_cold_code Catch2::Catch2)
+      if(Catch2_VERSION VERSION_LESS 3)
+        target_precompile_headers(${maker} PRIVATE <catch2/catch.hpp>)
+      else()
+        target_precompile_headers(${maker} PRIVATE <catch2/catch_all.hpp>)
+      endif()
+    else()
+      set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+      if(kind STREQUAL "command_line")
+        target_link_libraries(${maker} PRIVATE siltfs_cold_code CLI11::CLI11 nlohmann_json::nlohmann_json)
+        target_precompile_headers(${maker} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp>)
+      endif()
+    endif()
+    target_precompile_headers(${maker} PRIVATE ${siltfs_common_headers})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${maker})
+endfunction()
