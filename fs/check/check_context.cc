@@ -50,6 +50,7 @@ void CheckContext::ReportHeldBack(bool knows) {
     findings.swap(held_back_);
   }
   if (knows && !reference_not_indexed_) return;
+  if (records_known && !notes_kept) return;
   for (Finding& finding : findings) Report(std::move(finding));
 }
 

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
+#include "fs/dedup/segment_set.h"
 #include "fs/meta/kv_store.h"
 #include "fs/meta/segment_record.h"
 #include "index/chunk_index.h"
 #include "store/base/chunk_name.h"
 #include "store/base/location.h"
 #include "store/base/thread_annotations.h"
+#include "store/segment/block_head.h"
 #include "store/segment/segment_format.h"
 #include "store/superblock/superblock.h"
 
@@ -37,8 +39,15 @@ class CheckContext {
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
   // That the index does not find chunks of a segment is a fault only where something refers to such
   // ones: of what is stored twice, and dead, it knows one place, and forgets it with its segment.
-  // Held back until that is known.
+  // Held back until that is known. Where segments were never noted for secondary copies, the next
+  // mount makes all entries that are missing (ChunkStore::BeginNotes).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
+  // Whether the next mount makes entries of the index for the block's chunks if it has none: a crash
+  // may have taken them. `index` must be open.
+  bool IsReplayed(const BlockHead& head) const {
+    return !clean() &&
+           (head.sequence > index->durable_sequence() || condemned.Contains(head.segment));
+  }
   void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
   // Reports what was held back, if there is such a reference, or nobody `knows`.
   void ReportHeldBack(bool knows) SILTFS_EXCLUDES(mutex_);
@@ -75,6 +84,9 @@ class CheckContext {
   uint64_t last_commit = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
+  SegmentSet secondary;            // that may hold secondary copies
+  SegmentSet condemned;            // of these, that were being collected
+  bool notes_kept = false;         // of such segments
   std::vector<SegmentId> removed;  // ascending; their files may still be there, and are nothing
 
   std::unique_ptr<ChunkIndex> index;  // null if it cannot be opened

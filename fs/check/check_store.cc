@@ -10,6 +10,7 @@
 #include "fs/check/segment_check_run.h"
 #include "fs/check/superblock_check.h"
 #include "fs/core/store_layout.h"
+#include "store/env/space_reserve.h"
 
 namespace siltfs {
 namespace {
@@ -35,6 +36,16 @@ void CheckLock(CheckContext& context, const std::string& path) {
                   .message = "is no file, and the store cannot be locked for a mount"});
 }
 
+// The same of the reserve, which the next mount makes anew.
+Status CheckReserve(CheckContext& context, const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(const bool usable, SpaceReserve::IsDirectoryOrNothing(context.env, path));
+  if (usable) return Status::Ok();
+  context.Report({.code = "reserve",
+                  .path = path,
+                  .message = "is no directory; the next mount makes it anew"});
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<CheckReport> CheckStore(Env& env, const CheckOptions& options) {
@@ -46,6 +57,7 @@ Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options) {
   CheckContext context(env, options);
   SILTFS_ASSIGN_OR_RETURN(const bool usable, CheckSuperblock(context));
   CheckLock(context, LockPath(options.store));
+  SILTFS_RETURN_IF_ERROR(CheckReserve(context, ReservePath(options.store)));
   if (!usable) return context.report();
   SILTFS_RETURN_IF_ERROR(OpenMetadata(context));
   const auto begin = [&context](std::string_view phase) {

@@ -12,6 +12,8 @@
 #include "fs/check/segment_check_run.h"
 #include "fs/core/store_layout.h"
 #include "fs/dedup/chunk_verifier.h"
+#include "fs/dedup/node_set.h"
+#include "fs/dedup/subtree_set.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_reader.h"
@@ -21,6 +23,9 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kBatch = 4096;
+// Leaves with losses whose entries are named one by one, at all places that lead to them. Behind
+// that a file has a finding for the first, and one for each subtree that is left.
+constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 
 // A file's use of a chunk.
 struct Reference {
@@ -30,12 +35,19 @@ struct Reference {
   uint64_t offset = 0;   // in the file
   uint64_t covers = 0;   // bytes of the file
   bool damaged = false;  // what the index has for it cannot be read
+  // The index does not lead to it. The next mount makes the entry if a block that it replays has
+  // the chunk.
+  bool not_indexed = false;
+  // SubtreeSet::KeyOf the leaf that has it; nothing for an entry of an inode or of an overlay.
+  std::optional<ChunkName> leaf = {};
 };
 
 bool ByChunk(const Reference& a, const Reference& b) {
   return a.name != b.name ? a.name < b.name : a.length < b.length;
 }
 
+// Every node is walked once, whatever the number of places that lead to it. Where something under
+// it is lost, a second walk over all files, which enters those nodes alone, names the places.
 class ContentCheck {
  public:
   ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
@@ -47,10 +59,12 @@ class ContentCheck {
         verifier_(std::move(namer), context.superblock.tag_secret) {}
 
   Status Run() {
-    SILTFS_RETURN_IF_ERROR(Recipes());
+    SILTFS_RETURN_IF_ERROR(ForEachFile(
+        [this](uint64_t inode, const Recipe& recipe) { return WalkFile(inode, recipe); }));
     SILTFS_RETURN_IF_ERROR(Overlays());
     SILTFS_RETURN_IF_ERROR(ResolveBatch());
     SILTFS_RETURN_IF_ERROR(SearchSegments());
+    if (any_lost_) SILTFS_RETURN_IF_ERROR(NameLosses());
     context_.Count([this](CheckReport& report) {
       report.recipe_nodes = node_count_;
       report.chunks_referenced = references_;
@@ -59,9 +73,19 @@ class ContentCheck {
   }
 
  private:
-  Status Recipes();
+  Status ForEachFile(const std::function<Status(uint64_t inode, const Recipe&)>& visit);
   Status Overlays();
+  // Enters the nodes that were not walked yet.
   Status WalkFile(uint64_t inode, const Recipe& recipe);
+  // Enters the nodes that lead to a loss.
+  Status NameLosses();
+  Status NameLossesOf(uint64_t inode, const Recipe& recipe);
+  Result<bool> LeadsToLoss(const RecipeChild& child, uint8_t level);
+  void LoseNode(uint64_t inode, const RecipeChild& node, uint64_t offset, const Status& why) {
+    Lose(LostRange{inode, offset, node.covered_bytes}, "recipe-node",
+         fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
+                     node.covered_bytes, node.name.ToHex(), why.ToString()));
+  }
   Status Add(const Reference& reference);
   // Asks the index for the batch.
   Status ResolveBatch();
@@ -72,6 +96,11 @@ class ContentCheck {
   bool IsWholeAtIndex(const Location& location, const ChunkRecord& record);
   void Lose(const LostRange& range, const char* code, std::string message);
   void Lose(const Reference& reference, const char* code, std::string message) {
+    if (reference.leaf && !naming_) {
+      any_lost_ = true;
+      lossy_.Insert(*reference.leaf);
+      return;
+    }
     Lose(LostRange{reference.inode, reference.offset, reference.covers}, code, std::move(message));
   }
 
@@ -83,13 +112,20 @@ class ContentCheck {
   FileDamages damages_;
   // Of chunks that are damaged somewhere, which are bounded: whether where the index leads is not.
   std::unordered_map<ChunkName, bool> whole_at_index_;
+  SubtreeSet walked_;
+  NodeSet lossy_{NodeSet::kWholeNames};  // by SubtreeSet::KeyOf: nodes that lead to a loss
+  SubtreeSet whole_;                     // nodes above leaves that lead to none
+  bool any_lost_ = false;                // under a node
+  bool naming_ = false;
+  uint64_t named_leaves_ = 0;
   std::vector<Reference> batch_;
   std::vector<Reference> unresolved_;
   uint64_t references_ = 0;
   uint64_t node_count_ = 0;
 };
 
-Status ContentCheck::Recipes() {
+Status ContentCheck::ForEachFile(
+    const std::function<Status(uint64_t inode, const Recipe&)>& visit) {
   uint64_t done = 0;
   const CheckReport report = context_.report();
   TableCursor inodes(snapshot_, Table::kInode);
@@ -97,16 +133,74 @@ Status ContentCheck::Recipes() {
     const auto record = InodeRecord::Decode(inodes.value());
     if (!record.ok() || !record->IsRegular()) continue;  // told already
     context_.Progress({.phase = "contents", .done = ++done, .total = report.files});
-    SILTFS_RETURN_IF_ERROR(WalkFile(inodes.inode(), record->recipe));
+    SILTFS_RETURN_IF_ERROR(visit(inodes.inode(), record->recipe));
     SILTFS_RETURN_IF_ERROR(context_.Continue());
   }
   return inodes.status();
 }
 
 Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
+  std::optional<ChunkName> leaf;
   RecipeVisitor visitor;
-  visitor.node = [this](const RecipeChild&, uint8_t, uint64_t) {
+  visitor.node = [&](const RecipeChild& child, uint8_t level, uint64_t) {
+    const ChunkName key = SubtreeSet::KeyOf(child, level);
+    if (!walked_.Insert(key, level)) {
+      references_ += child.chunk_count;
+      return false;
+    }
     ++node_count_;
+    if (level == 0) leaf = key;
+    return true;
+  };
+  visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
+    if (entry.is_hole()) return Status::Ok();
+    return Add({.name = entry.name,
+                .length = static_cast<uint32_t>(entry.length),
+                .inode = inode,
+                .offset = offset,
+                .covers = entry.length,
+                .leaf = leaf});
+  };
+  visitor.damaged = [&](const RecipeChild& node, uint8_t level, uint64_t, Status why) {
+    if (!IsDamage(why)) return why;
+    why.IgnoreError("the second walk names it");
+    any_lost_ = true;
+    lossy_.Insert(SubtreeSet::KeyOf(node, level));
+    return Status::Ok();
+  };
+  return WalkRecipe(nodes_, recipe, visitor);
+}
+
+Status ContentCheck::NameLosses() {
+  naming_ = true;
+  const uint64_t references = references_;
+  SILTFS_RETURN_IF_ERROR(ForEachFile(
+      [this](uint64_t inode, const Recipe& recipe) { return NameLossesOf(inode, recipe); }));
+  SILTFS_RETURN_IF_ERROR(ResolveBatch());
+  SILTFS_RETURN_IF_ERROR(SearchSegments());
+  references_ = references;  // these were counted by the first walk
+  return Status::Ok();
+}
+
+Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
+  if (recipe.height == 0) return Status::Ok();
+  bool named = false;
+  Status failure;
+  RecipeVisitor visitor;
+  visitor.node = [&](const RecipeChild& child, uint8_t level, uint64_t offset) {
+    if (!failure.ok()) return false;
+    const Result<bool> lossy = LeadsToLoss(child, level);
+    if (!lossy.ok()) failure = lossy.status();
+    if (!lossy.ok() || !*lossy) return false;
+    if (named && named_leaves_ >= kMostNamedLeaves) {
+      Lose(LostRange{inode, offset, child.covered_bytes}, "chunk-missing",
+           fmt::format("chunks in a range of {} bytes are lost", child.covered_bytes));
+      return false;
+    }
+    if (level == 0) {
+      named = true;
+      ++named_leaves_;
+    }
     return true;
   };
   visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
@@ -119,12 +213,30 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, Status why) {
     if (!IsDamage(why)) return why;
-    Lose(LostRange{inode, offset, node.covered_bytes}, "recipe-node",
-         fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
-                     node.covered_bytes, node.name.ToHex(), why.ToString()));
+    named = true;
+    ++named_leaves_;
+    LoseNode(inode, node, offset, why);
     return Status::Ok();
   };
-  return WalkRecipe(nodes_, recipe, visitor);
+  Status walked = WalkRecipe(nodes_, recipe, visitor);
+  if (!failure.ok()) return failure;
+  return walked;
+}
+
+// The recursion is as deep as a recipe, 8 levels.
+Result<bool> ContentCheck::LeadsToLoss(const RecipeChild& child, uint8_t level) {
+  const ChunkName key = SubtreeSet::KeyOf(child, level);
+  if (lossy_.Contains(key)) return true;
+  if (level == 0 || whole_.Contains(child, level)) return false;
+  SILTFS_ASSIGN_OR_RETURN(const RecipeNode node, ReadNode(nodes_, child, level));
+  for (const RecipeChild& below : node.children) {
+    SILTFS_ASSIGN_OR_RETURN(const bool lossy, LeadsToLoss(below, level - 1));
+    if (!lossy) continue;
+    lossy_.Insert(key);
+    return true;
+  }
+  whole_.Insert(key, level);
+  return false;
 }
 
 Status ContentCheck::Overlays() {
@@ -183,7 +295,7 @@ Status ContentCheck::ResolveBatch() {
         continue;
       }
     }
-    context_.NoteReferenceNotIndexed();
+    reference.not_indexed = true;
     unresolved_.push_back(reference);
   }
   batch_.clear();
@@ -208,25 +320,30 @@ Status ContentCheck::SearchSegments() {
   if (unresolved_.empty()) return Status::Ok();
   std::sort(unresolved_.begin(), unresolved_.end(), ByChunk);
   std::vector<bool> found(unresolved_.size());
+  std::vector<bool> replayed(unresolved_.size());
   SILTFS_RETURN_IF_ERROR(
       ForEachBlock(context_, finder_, std::nullopt, [&](const BlockHead& head, uint32_t offset) {
+        const bool is_replayed = context_.index && context_.IsReplayed(head);
         uint32_t ordinal = head.first_ordinal;
         for (const ChunkRecord& chunk : head.records) {
           const Location location{head.segment, ordinal++, offset};
           const Reference wanted{.name = chunk.name, .length = chunk.length};
           auto at = std::lower_bound(unresolved_.begin(), unresolved_.end(), wanted, ByChunk);
           if (at == unresolved_.end() || at->name != chunk.name) continue;
-          if (found[static_cast<size_t>(at - unresolved_.begin())]) continue;
+          const auto first = static_cast<size_t>(at - unresolved_.begin());
+          if (found[first] && (replayed[first] || !is_replayed)) continue;
           if (context_.IsDamaged(chunk.name) && !IsWholeAt(location, chunk)) continue;
           for (; at != unresolved_.end() && at->name == chunk.name && at->length == chunk.length;
                ++at) {
             found[static_cast<size_t>(at - unresolved_.begin())] = true;
+            if (is_replayed) replayed[static_cast<size_t>(at - unresolved_.begin())] = true;
           }
         }
         return Status::Ok();
       }));
   for (size_t i = 0; i < unresolved_.size(); ++i) {
     const Reference& reference = unresolved_[i];
+    if (reference.not_indexed && !replayed[i]) context_.NoteReferenceNotIndexed();
     if (found[i]) continue;
     const bool damaged = context_.IsDamaged(reference.name) || reference.damaged;
     Lose(reference, damaged ? "chunk-damaged" : "chunk-missing",

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
 #include "index/open_index.h"
 
@@ -31,6 +32,14 @@ Status CountEntries(CheckContext& context) {
 }  // namespace
 
 Status OpenCheckedIndex(CheckContext& context) {
+  SILTFS_ASSIGN_OR_RETURN(const bool unfinished, IsRebuildUnfinished(context.env, context.store()));
+  if (unfinished) {
+    context.Report({.code = "index-rebuild",
+                    .path = IndexPath(context.store()),
+                    .message = "the making of the chunk index from the segments was interrupted; "
+                               "the next mount goes on with it"});
+    return Status::Ok();
+  }
   IndexOptions options;
   options.engine = static_cast<IndexEngine>(context.superblock.index_engine);
   options.directory = IndexPath(context.store());

@@ -23,7 +23,8 @@ constexpr std::array kTables = {
     Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
     Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
-    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub};
+    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
+    Table::kSecondary};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -51,10 +52,20 @@ Status CheckLedger(CheckContext& context) {
   const std::string path = LedgerPath(context.store());
   SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
                           CheckSyncLedger(context.env, path, MetadataPath(context.store())));
-  if (state.serial > 0) return Status::Ok();
-  context.Report(
-      "metadata-ledger",
-      Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
+  if (state.serial == 0) {
+    context.Report(
+        "metadata-ledger",
+        Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
+    return Status::Ok();
+  }
+  SILTFS_ASSIGN_OR_RETURN(const auto slots, FindDamagedSlots(context.env, path));
+  for (const uint64_t slot : slots) {
+    context.Report("metadata-ledger",
+                   Status(StatusCode::kCorruption,
+                          "a slot of the sync ledger is damaged: others make up for it, and the "
+                          "next mount writes it anew")
+                       .At(path, slot));
+  }
   return Status::Ok();
 }
 
@@ -85,6 +96,7 @@ class RecordReader {
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
     SILTFS_RETURN_IF_ERROR(ReadRemoved());
+    SILTFS_RETURN_IF_ERROR(ReadSecondaryNotes());
     context_.records_known = usable_;
     return Status::Ok();
   }
@@ -173,6 +185,23 @@ class RecordReader {
         context_.removed.push_back(id);
       }
     }
+    return Status::Ok();
+  }
+
+  // A note of a segment that is not there is harmless: the next mount drops it.
+  Status ReadSecondaryNotes() {
+    SILTFS_ASSIGN_OR_RETURN(const auto kept, kv_.Get(kNotesKey));
+    context_.notes_kept = kept.has_value();
+    const auto snapshot = kv_.Snapshot();
+    const auto noted = ReadSecondary(*snapshot);
+    if (noted.ok()) {
+      for (const SegmentId id : *noted) context_.secondary.Add(id);
+      SILTFS_ASSIGN_OR_RETURN(const auto condemned, ReadCondemned(*snapshot));
+      for (const SegmentId id : condemned) context_.condemned.Add(id);
+      return Status::Ok();
+    }
+    if (!noted.status().Is(StatusCode::kCorruption)) return noted.status();
+    Bad(std::string(noted.status().cause()));
     return Status::Ok();
   }
 

@@ -44,15 +44,18 @@ Result<std::shared_ptr<const Bytes>> NodeFinder::GetNode(const ChunkName& name,
   }
   if (!node.ok()) {
     if (!IsDamage(node.status())) return node;
-    context_.NoteReferenceNotIndexed();
     SILTFS_RETURN_IF_ERROR(ListNodes());
+    bool replayed = false;
     auto place = std::lower_bound(
         places_.begin(), places_.end(), name.Prefix64(),
         [](const Place& candidate, uint64_t prefix) { return candidate.name_prefix < prefix; });
-    for (; !node.ok() && place != places_.end() && place->name_prefix == name.Prefix64(); ++place) {
+    for (; !replayed && place != places_.end() && place->name_prefix == name.Prefix64(); ++place) {
       auto other = ReadAt(place->location, name);
-      if (other.ok()) node = std::move(other);
+      if (!other.ok()) continue;
+      replayed = place->replayed;
+      node = std::move(other);
     }
+    if (!replayed) context_.NoteReferenceNotIndexed();
   }
   if (node.ok()) nodes_.Put(name, *node, (*node)->size());
   return node;
@@ -62,9 +65,10 @@ Status NodeFinder::ListNodes() {
   if (listed_) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(ForEachBlock(
       context_, finder_, SegmentKind::kRecipeNodes, [this](const BlockHead& head, uint32_t offset) {
+        const bool replayed = context_.index && context_.IsReplayed(head);
         uint32_t ordinal = head.first_ordinal;
         for (const ChunkRecord& chunk : head.records)
-          places_.push_back({chunk.name.Prefix64(), {head.segment, ordinal++, offset}});
+          places_.push_back({chunk.name.Prefix64(), {head.segment, ordinal++, offset}, replayed});
         return Status::Ok();
       }));
   std::sort(places_.begin(), places_.end(),

@@ -27,6 +27,7 @@ class NodeFinder final : public NodeStore {
   struct Place {
     uint64_t name_prefix = 0;
     Location location;
+    bool replayed = false;  // CheckContext::IsReplayed
   };
 
   // The node if it is at this place.

@@ -41,7 +41,7 @@ Status SegmentWalk::Check(SegmentId id) {
   end_ordinal_ = 0;
   gathered_.clear();
   places_.clear();
-  not_indexed_ = data_bytes_ = 0;
+  not_indexed_ = not_noted_ = data_bytes_ = 0;
 
   CheckPresence();
   auto opened =
@@ -70,6 +70,12 @@ Status SegmentWalk::Check(SegmentId id) {
                        .offset = not_indexed_offset_,
                        .message = fmt::format("{} chunks of the segment are not found by the index",
                                               not_indexed_)});
+  }
+  if (not_noted_ > 0) {
+    Say("copies-not-noted", not_noted_offset_,
+        fmt::format("the index does not lead to {} chunks of the segment, and the segment is not "
+                    "noted for secondary copies",
+                    not_noted_));
   }
   context_.SetChunksIn(id_, scan_.end_ordinal);
   context_.Count([this](CheckReport& report) {
@@ -234,9 +240,7 @@ void SegmentWalk::CompareWithFooter(const BlockHead& head, uint32_t offset) {
 
 void SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
   if (!context_.index) return;
-  // The next mount puts again what a crash has taken.
-  const bool may_be_absent =
-      !context_.clean() && head.sequence > context_.index->durable_sequence();
+  const bool may_be_absent = context_.IsReplayed(head);
   uint32_t ordinal = head.first_ordinal;
   for (const ChunkRecord& chunk : head.records) {
     gathered_.push_back(chunk.name);
@@ -253,15 +257,25 @@ void SegmentWalk::FindGathered() {
     const Place& place = places_[i];
     if (locations[i]) {
       if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
-      // Stored twice: the index knows one of them.
+      // Stored twice: the index knows one of them. Two copies in one segment go together.
       const auto other = finder_.RecordAt(*locations[i]);
-      if (other.ok() && *other && (*other)->name == gathered_[i]) continue;
+      const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
+      if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);
+      if (leads_to_copy) continue;
     }
     if (place.may_be_absent) continue;
+    if (!locations[i]) NoteSecondary(place);
     if (not_indexed_++ == 0) not_indexed_offset_ = place.offset;
   }
   gathered_.clear();
   places_.clear();
+}
+
+void SegmentWalk::NoteSecondary(const Place& place) {
+  if (!context_.options.copies || !context_.notes_kept || place.may_be_absent ||
+      context_.secondary.Contains(id_))
+    return;
+  if (not_noted_++ == 0) not_noted_offset_ = place.offset;
 }
 
 void SegmentWalk::CheckData(const BlockHead& head, uint32_t offset) {

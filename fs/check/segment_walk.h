@@ -22,6 +22,13 @@ class SegmentWalk {
   Status Check(SegmentId id);
 
  private:
+  // A chunk that the index should find.
+  struct Place {
+    uint32_t ordinal = 0;
+    uint32_t offset = 0;
+    bool may_be_absent = false;
+  };
+
   void Say(const char* code, std::optional<uint64_t> offset, std::string message);
   void Say(const char* code, const Status& failure);
 
@@ -37,6 +44,7 @@ class SegmentWalk {
   // Gathers a block's chunks; FindGathered then asks the index for many at once.
   void CompareWithIndex(const BlockHead& head, uint32_t offset);
   void FindGathered();
+  void NoteSecondary(const Place& place);
   // Decompresses the block and names its chunks anew.
   void CheckData(const BlockHead& head, uint32_t offset);
   void CheckTotals();
@@ -45,13 +53,6 @@ class SegmentWalk {
   CheckContext& context_;
   ChunkFinder& finder_;
   ChunkVerifier verifier_;
-
-  // A chunk that the index should find.
-  struct Place {
-    uint32_t ordinal = 0;
-    uint32_t offset = 0;
-    bool may_be_absent = false;
-  };
 
   // Of the segment that is being checked.
   SegmentId id_ = kNoSegment;
@@ -71,6 +72,8 @@ class SegmentWalk {
   std::vector<ChunkName> gathered_;
   std::vector<Place> places_;  // of the gathered
   uint64_t not_indexed_ = 0;
+  uint64_t not_noted_ = 0;  // to which the index does not lead, in a segment that is not noted
+  uint32_t not_noted_offset_ = 0;
   uint32_t not_indexed_offset_ = 0;
   uint64_t data_bytes_ = 0;
 };

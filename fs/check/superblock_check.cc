@@ -45,7 +45,7 @@ Result<bool> CheckSuperblock(CheckContext& context) {
     return fault.Is(StatusCode::kNotFound) || fault.Is(StatusCode::kNotADirectory);
   };
   if (none && absent(faults[0]) && absent(faults[1])) {
-    return Status(StatusCode::kNotFound, "there is no siltfs store here").At(context.store());
+    return NoStoreAt(context.env, context.store());
   }
   // mkfs was cut off between the two.
   const bool unfinished = copies[0] && copies[0]->generation == 1 && absent(faults[1]);

@@ -29,7 +29,9 @@ inline constexpr InodeNumber kRootInode = 1;
 
 // POSIX limits of this file system.
 inline constexpr size_t kMaxNameBytes = 255;
-inline constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;  // 16 TiB
+// 8 EiB less one byte: as far as offsets reach (off_t). The kernel refuses what lies beyond before
+// it takes data into its cache; a lower limit would be met only when that is written back.
+inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 63) - 1;
 inline constexpr size_t kMaxXattrValueBytes = 65536;
 inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with a zero behind it
 inline constexpr uint32_t kMaxLinks = 1000000;
@@ -127,6 +129,9 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   bool read_only = false;
   std::chrono::milliseconds commit_interval{5000};
+  // Changes that pause for so long are committed before the interval is over, within the limits of
+  // fs/meta/commit_pace.h; 0: never.
+  std::chrono::milliseconds quiet_interval{0};
   // Of metadata that is committed together, about; two of these are in memory. Changes kept back
   // until their commit may come to as much again.
   size_t group_bytes = 3u << 20;
@@ -142,6 +147,9 @@ struct FileSystemOptions {
   // Keeps disk space claimed for a disk that is full (store/env/space_reserve.h); without it a part
   // of the disk is only left free.
   bool keep_reserve = false;
+  // Asked now and then while the store is opened; true ends that with kInterrupted, as a crash
+  // would. May be empty.
+  std::function<bool()> interrupted;
   // Called with a sentence about damage or failures that no caller is told of, and once for each
   // damaged block that Read meets; from any thread. May be empty.
   std::function<void(const std::string& finding)> report;

@@ -18,6 +18,7 @@ constexpr uint64_t kReserveShareAtRest = 128;
 FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
     : reserve_(std::move(parts.reserve)),
       reserve_env_(std::move(parts.env)),
+      metadata_env_(std::move(parts.metadata_env)),
       env_(env),
       options_(std::move(options)),
       lock_(std::move(parts.lock)),
@@ -42,7 +43,7 @@ Status FileSystemImpl::Start() {
   if (options_.read_only) return Status::Ok();
   metadata_->SetLateChanges(this);
   reserve_->Fill().IgnoreError("a full disk is told of to who wants to write");
-  reserve_->KeepForOpening(true);
+  reserve_->Enter(SpaceReserve::Phase::kInUse);
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
   housekeeper_ = std::thread([this] { KeepHouse(); });
   if (options_.settle_in_background) chunks_->StartSettling();
@@ -151,7 +152,7 @@ Status FileSystemImpl::Close() {
     if (fold) FoldAndLog(inode->number);
   }
   SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
-  reserve_->KeepForOpening(false);
+  reserve_->Enter(SpaceReserve::Phase::kClosing);
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
   SILTFS_RETURN_IF_ERROR(index_->Close());

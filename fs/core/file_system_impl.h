@@ -36,7 +36,9 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   // Opened by open_store.cc, in this order; destroyed in the other.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
-    std::unique_ptr<Env> env;               // that draws on it; null when there is none
+    // That draw on it, for data and for metadata; null when there is none.
+    std::unique_ptr<Env> env;
+    std::unique_ptr<Env> metadata_env;
     std::unique_ptr<FileLock> lock;
     Superblock superblock;
     std::unique_ptr<ChunkIndex> index;
@@ -291,6 +293,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
 
   std::unique_ptr<SpaceReserve> reserve_;
   std::unique_ptr<Env> reserve_env_;
+  std::unique_ptr<Env> metadata_env_;
   Env& env_;
   const FileSystemOptions options_;
   std::unique_ptr<FileLock> lock_;

@@ -15,6 +15,10 @@ namespace {
 
 // How much of a changed stretch is read and cut at once, about.
 constexpr uint64_t kReadAheadBytes = 1u << 20;
+// How far behind a change the base is cut anew until cuts fall in step with its chunks. They do
+// after a few chunks where siltfs has cut the base. Behind this a chunk is ended early, where one
+// of the base ends.
+constexpr uint64_t kMostRecutBytes = 16u << 20;
 
 class Folder {
  public:
@@ -160,8 +164,13 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
 }
 
 // Appends to `buffer` what lies at `at`: to the end of the region, or one piece. False, and nothing
-// appended, where there are no bytes: a hole or the end of the file.
+// appended, where there are no bytes, a hole or the end of the file, or where the base is taken
+// over from.
 Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
+  if (at > region_end && at - region_end > kMostRecutBytes) {
+    SILTFS_ASSIGN_OR_RETURN(const bool in_step, InStep(at));
+    if (in_step) return false;
+  }
   const uint64_t wanted = std::max(at + 1, std::min(region_end, at + kReadAheadBytes));
   uint64_t stop = at;
   while (stop < std::min(wanted, end_)) {

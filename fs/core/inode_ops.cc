@@ -46,6 +46,11 @@ Status FileSystemImpl::LoadContent(Inode& inode) {
         } else if (!parts || parts->number < overlay.end()) {
           status = Status(StatusCode::kCorruption,
                           fmt::format("the overlay of inode {} overlaps itself", inode.number));
+        } else if (parts->number > kMaxFileBytes ||
+                   extent->length > kMaxFileBytes - parts->number) {
+          status = Status(StatusCode::kCorruption,
+                          fmt::format("the overlay of inode {} goes beyond what a file may hold",
+                                      inode.number));
         } else {
           overlay.Load(parts->number, std::move(extent).value());
         }

@@ -26,6 +26,12 @@
 namespace siltfs {
 namespace {
 
+// Of what the reserve has for data, a collection may fill so much with copies at least, which is a
+// little more than it wants to begin. The rest is for the index, for copies that wait in blocks, for
+// the footers of the segments that they are written to, and for the next collection. With 1 MiB left
+// to these the last copy met a full disk, and all of them were lost.
+constexpr uint64_t kLeastForCopies = 5u << 20;
+
 // Of segments that garbage collection had taken out of metadata when the store was last open.
 Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& records,
                       std::vector<Mutation>& changes) {
@@ -46,6 +52,17 @@ Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& re
     changes.push_back({RemovedSegmentKey(id), std::nullopt});
   }
   return Status::Ok();
+}
+
+// Notes of secondary copies in segments that are no more, or that a crash kept from being made.
+void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
+  const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
+  std::erase_if(records.secondary, [&](SegmentId id) {
+    if (there.contains(id)) return false;
+    changes.push_back({SecondaryKey(id), std::nullopt});
+    return true;
+  });
+  std::erase_if(records.condemned, [&](SegmentId id) { return !there.contains(id); });
 }
 
 Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
@@ -69,6 +86,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.garbage = records.garbage;
   chunk_options.damage = records.damage;
+  chunk_options.secondary = records.secondary;
   chunk_options.scrub = records.scrub;
   chunk_options.report = options.report;
   chunk_options.settle_after = options.settle_after;
@@ -120,6 +138,11 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
   return OpenIndex(env, index_options);
 }
 
+Status GoOn(const FileSystemOptions& options) {
+  if (!options.interrupted || !options.interrupted()) return Status::Ok();
+  return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(options.store);
+}
+
 // Entries of blocks that the index lost in a crash: put back, or kept aside where nothing may be
 // written. What cannot be read of them goes on the list of damage.
 Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& options,
@@ -127,8 +150,10 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
                                        KvStore& kv, ChunkIndex& index,
                                        const ReportFinding& report) {
   std::vector<IndexEntry> aside;
+  DamageList damage(records.damage);
+  ReplayedEntries replayed(index, records.segments, records.secondary, damage);
   auto put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
-    if (!options.read_only) return index.Put(entries, sequence);
+    if (!options.read_only) return replayed.Put(entries, sequence);
     aside.insert(aside.end(), entries.begin(), entries.end());
     return Status::Ok();
   };
@@ -136,7 +161,7 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   replay.durable_sequence = index.durable_sequence();
   replay.put = put;
   replay.report = report;
-  DamageList damage(records.damage);
+  replay.segment_done = [&options](SegmentId) { return GoOn(options); };
   replay.on_damage = [&](const DamagedBlock& lost) {
     damage.Add(lost);
     return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
@@ -144,6 +169,15 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   SILTFS_RETURN_IF_ERROR(ReplayBlocks(env, identity, records.segments, replay));
   records.damage = damage.All();
   return aside;
+}
+
+// What a failed attempt to open the store has drawn from the reserve, and left free: the next attempt
+// is to have it, not another program. Spare bytes stay free.
+void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
+  const auto lock = disk.LockFile(LockPath(options.store));
+  if (!lock.ok()) return;
+  const auto reserve = OpenReserve(disk, options);
+  if (reserve.ok()) (*reserve)->Fill().IgnoreError("the disk is full, which is why");
 }
 
 Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
@@ -154,11 +188,16 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_ASSIGN_OR_RETURN(parts.lock, disk.LockFile(LockPath(options.store)));
   if (!read_only) {
     SILTFS_ASSIGN_OR_RETURN(parts.reserve, OpenReserve(disk, options));
-    if (options.keep_reserve) parts.env = std::make_unique<ReserveEnv>(disk, *parts.reserve);
+    if (options.keep_reserve) {
+      parts.env = std::make_unique<ReserveEnv>(disk, *parts.reserve);
+      parts.metadata_env =
+          std::make_unique<ReserveEnv>(disk, *parts.reserve, SpaceReserve::Use::kMetadata);
+    }
     ReferenceSorter::RemoveLeftovers(disk, SpillPath(options.store))
         .IgnoreError("the next collection says so");
   }
   Env& env = parts.env ? *parts.env : disk;
+  Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
   // Read again: whoever held the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
   parts.superblock = state.superblock;
@@ -171,7 +210,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   kv_options.path = MetadataPath(options.store);
   kv_options.ledger_path = LedgerPath(options.store);
   kv_options.mode = read_only ? RocksDbOptions::Mode::kReadOnly : RocksDbOptions::Mode::kOpen;
-  auto opened = OpenRocksDbStore(env, kv_options);
+  auto opened = OpenRocksDbStore(metadata_env, kv_options);
   if (!opened.ok()) {
     // There is a superblock, so there was metadata.
     if (!opened.status().Is(StatusCode::kNotFound)) return std::move(opened).status();
@@ -192,9 +231,11 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     if (!records.ids.clean || !records.replacements.empty()) {
       SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
     }
+    ForgetNotesOfGone(records, changes);
     if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));
   }
 
+  SILTFS_RETURN_IF_ERROR(GoOn(options));
   SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
                           Replay(env, options, identity, records, *kv, *parts.index, report));
@@ -226,9 +267,11 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     chunk_options.reserve_bytes = [reserve] { return reserve->bytes_to_give(); };
     chunk_options.spare_bytes = reserve->spare_bytes();
     if (options.keep_reserve) {
+      const uint64_t data = reserve->data_bytes();
       chunk_options.room_for_others =
-          std::min(chunk_options.room_for_others, reserve->whole_bytes() / 2);
+          std::min(chunk_options.room_for_others, data - std::min(data, kLeastForCopies));
     }
+    parts.superblock.ro_compat_features |= kRoCompatSecondaryCopies;
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));
@@ -238,11 +281,28 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
                                      std::move(unindexed)));
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
+  metadata_options.quiet_interval = options.quiet_interval;
+  // A group of changes goes into a write buffer as a whole, and grows beyond this size by what is
+  // being written when it reaches it. What is kept back of contents is bounded by the larger number:
+  // it is saved when the group closes, and less of it by then than if it were saved before.
   metadata_options.group_bytes = options.group_bytes;
+  if (const auto space = disk.GetDiskSpace(options.store); !read_only && space.ok()) {
+    metadata_options.group_bytes = std::min<uint64_t>(
+        options.group_bytes, MetadataBufferBytes(space->total_bytes) / 2);
+  }
   metadata_options.read_only = read_only;
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,
                           MetadataStore::Open(std::move(kv), metadata_options, parts.chunks.get()));
   *metadata_holder = parts.metadata.get();
+  if (!read_only && !records.notes_kept) {
+    SILTFS_RETURN_IF_ERROR(parts.chunks->BeginNotes(records.segments));
+  } else if (!read_only && !records.condemned.empty()) {
+    SILTFS_RETURN_IF_ERROR(
+        parts.chunks->CompareCondemned(records.condemned, /*crashed=*/!records.ids.clean));
+  }
+
+  // What the index lacks if this process dies now is entered again by the next mount.
+  if (!read_only) SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
 
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(file_system->Start());
@@ -252,8 +312,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
 }  // namespace
 
 Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
-  auto opened = OpenParts(disk, std::move(options));
+  auto opened = OpenParts(disk, options);
   const Status& status = opened.status();
+  if (status.Is(StatusCode::kNoSpace) && !options.read_only && options.keep_reserve)
+    FillReserveAgain(disk, options);
   // A file of the store where a directory should be, or the other way round.
   if (!status.Is(StatusCode::kNotADirectory) && !status.Is(StatusCode::kIsADirectory))
     return opened;

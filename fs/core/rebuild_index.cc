@@ -24,6 +24,7 @@ struct Known {
   StoreIdentity identity;
   SegmentRecords segments;
   std::vector<DamagedBlock> damage;
+  std::vector<SegmentId> secondary;
 };
 
 Result<Known> ReadStore(Env& env, const std::string& store) {
@@ -50,6 +51,7 @@ Result<Known> ReadStore(Env& env, const std::string& store) {
   known.identity = {store, state.superblock.uuid, records->last_commit};
   known.segments = std::move(records->segments);
   known.damage = std::move(records->damage);
+  known.secondary = std::move(records->secondary);
   std::vector<Mutation> changes;  // which the next mount writes
   ResolveReplacements(env, known.identity, records->replacements, known.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, known.identity, records->ids, known.segments));
@@ -72,11 +74,12 @@ class Rebuild {
 
   Result<RebuiltIndex> Run() {
     SILTFS_ASSIGN_OR_RETURN(const auto index, OpenEmptyIndex(env_, known_));
+    ReplayedEntries replayed(*index, known_.segments, known_.secondary, damage_);
     ReplayOptions replay;
     replay.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
       rebuilt_.chunks += entries.size();
       SILTFS_RETURN_IF_ERROR(Continue());
-      return index->Put(entries, sequence);
+      return replayed.Put(entries, sequence);
     };
     replay.report = [this](const std::string& sentence) {
       ++rebuilt_.damages;
@@ -93,6 +96,7 @@ class Rebuild {
     SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, known_.identity, known_.segments, replay));
     if (kv_) SILTFS_RETURN_IF_ERROR(kv_->CloseCleanly());
     SILTFS_RETURN_IF_ERROR(index->Close());
+    SILTFS_RETURN_IF_ERROR(FinishRebuild(env_, known_.identity.store));
     const IndexStats stats = index->stats();
     rebuilt_.engine = stats.engine;
     rebuilt_.entries = stats.entries;

@@ -2,7 +2,8 @@
 // repair. The same replay of blocks as at a mount whose index is missing.
 //
 // The old index goes first, so that the new one needs no room beside it. Whatever cuts this short
-// leaves an index that is whole up to some block and says so: the next mount goes on from there.
+// leaves an index that is whole up to some block and says so: the next mount goes on from there. A
+// mark beside it (IndexRebuildPath) tells so too, for commands that only look at the index.
 // Metadata and superblock are not written to; a store that was unmounted stays so.
 //
 // Thread-safety: any thread. Memory: the index's, and ReplayBlocks's. Errors: kNotFound if there is

@@ -30,7 +30,15 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   options.directory = IndexPath(store);
   options.read_only = read_only;
   if (!read_only) options.memory_limit = state.superblock.index_memory;
+  SILTFS_ASSIGN_OR_RETURN(opened.rebuild_interrupted, IsRebuildUnfinished(env, store));
   auto index = OpenIndex(env, options);
+  // A rebuild that has just begun leaves nothing that could be opened.
+  if (!index.ok() && opened.rebuild_interrupted &&
+      (index.status().Is(StatusCode::kCorruption) || index.status().Is(StatusCode::kNotFound))) {
+    return Status(StatusCode::kCorruption,
+                  "siltfs index rebuild was interrupted: run it again, or mount the store")
+        .At(options.directory);
+  }
   if (!index.ok() && index.status().Is(StatusCode::kNotFound)) {
     return Status(StatusCode::kCorruption, "the store's chunk index is missing")
         .At(options.directory);
@@ -48,6 +56,8 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
 
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(StoreIndex opened, Open(env, store, StoreAccess::kReadWrite));
+  if (opened.rebuild_interrupted)
+    return NeedsMount("the making of the store's chunk index was interrupted", IndexPath(store));
   // What was durable and is no more would count as durable again.
   if (opened.index->stats().damaged_pages > 0) {
     return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
@@ -55,7 +65,22 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) 
   return opened;
 }
 
+Result<bool> IsRebuildUnfinished(Env& env, const std::string& store) {
+  const auto mark = env.GetFileInfo(IndexRebuildPath(store));
+  if (mark.status().Is(StatusCode::kNotFound)) return false;
+  if (!mark.ok()) return mark.status();
+  return mark->type == FileType::kDirectory;
+}
+
+Status FinishRebuild(Env& env, const std::string& store) {
+  SILTFS_ASSIGN_OR_RETURN(const bool unfinished, IsRebuildUnfinished(env, store));
+  if (!unfinished) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(env.RemoveDirectory(IndexRebuildPath(store)));
+  return env.SyncDirectory(store);
+}
+
 Status EmptyIndexDirectory(Env& env, const std::string& store) {
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, store, IndexRebuildPath(store)));
   const std::string directory = IndexPath(store);
   const auto entries = ListOrClear(env, directory);
   if (!entries.ok()) {

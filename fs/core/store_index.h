@@ -15,6 +15,7 @@ namespace siltfs {
 struct StoreIndex {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ChunkIndex> index;
+  bool rebuild_interrupted = false;  // IsRebuildUnfinished
 };
 
 // Nothing is written. Without what the segments alone know after a crash.
@@ -30,7 +31,15 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 
 // Leaves the index's directory empty, and makes it if it is missing: an index that has nothing, and
-// that the next mount fills from the segments. The caller holds the store's lock.
+// that is to be filled from the segments. Until FinishRebuild a mark tells so, which is durable
+// before anything goes. The caller holds the store's lock.
 Status EmptyIndexDirectory(Env& env, const std::string& store);
+
+// Removes the mark, durably, if it is there: the index has all that the segments have, or metadata
+// says that the store is mounted. The caller holds the store's lock.
+Status FinishRebuild(Env& env, const std::string& store);
+
+// Whether the index was being made anew and may lack entries.
+Result<bool> IsRebuildUnfinished(Env& env, const std::string& store);
 
 }  // namespace siltfs

@@ -29,6 +29,10 @@ inline std::string DamagedMetadataPath(const std::string& store) {
 }
 // The chunk index.
 inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
+// There while the chunk index is being made anew: a directory with nothing in it.
+inline std::string IndexRebuildPath(const std::string& store) {
+  return JoinPath(store, "index.rebuild");
+}
 // What garbage collection sorts and cannot keep in memory; of no use to anyone afterwards.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 

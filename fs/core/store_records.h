@@ -29,6 +29,9 @@ struct StoreRecords {
   SegmentRecords segments;
   SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
   std::vector<SegmentId> removed;  // whose files may still be there
+  std::vector<SegmentId> secondary;  // that may hold secondary copies
+  std::vector<SegmentId> condemned;  // of these, that were being collected
+  bool notes_kept = false;           // of such segments, ever since
 };
 
 Result<StoreRecords> ReadStoreRecords(const KvStore& kv);

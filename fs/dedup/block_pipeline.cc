@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace siltfs {
+namespace {
+
+bool LeadsTo(const Location& entry, const Location& place) {
+  return entry.segment == place.segment && entry.ordinal == place.ordinal;
+}
+
+}  // namespace
 
 BlockPipeline::BlockPipeline(SegmentLog& log, ChunkIndex& index, const BlockCodec& codec,
                              const Options& options)
@@ -283,10 +290,11 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
     SILTFS_RETURN_IF_ERROR(index_.Get(names, places));
     std::vector<IndexEntry> entries;
     for (size_t i = 0; i < moves.size(); ++i) {
-      const auto& [name, from, to] = moves[i];
-      const bool unmoved =
-          places[i] && places[i]->segment == from.segment && places[i]->ordinal == from.ordinal;
-      if (unmoved || !places[i] || gone(places[i]->segment)) entries.push_back({name, to});
+      const Move& move = moves[i];
+      const bool leads = places[i] && !LeadsTo(*places[i], move.from) &&
+                         !(move.misled && LeadsTo(*places[i], *move.misled)) &&
+                         !gone(places[i]->segment);
+      if (!leads) entries.push_back({move.name, move.to});
     }
     if (entries.empty()) return Status::Ok();
     const uint64_t sequence = log_.TakeSequence();

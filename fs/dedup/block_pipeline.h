@@ -92,9 +92,12 @@ class BlockPipeline {
     ChunkName name;
     Location from;
     Location to;
+    // A place to which the index led and that does not hold the chunk, or not whole.
+    std::optional<Location> misled = {};
   };
   // Has the index say `to` for each name for which it still says `from` (segment and ordinal), or
-  // nothing, or a place in a segment of which `gone` says that it is, or soon will be, no more.
+  // nothing, or its misleading place, or a place in a segment of which `gone` says that it is, or
+  // soon will be, no more.
   Status MoveEntries(std::span<const Move> moves, const std::function<bool(SegmentId)>& gone);
   // The sequence up to which the index must be durable for all that was moved so far to be so
   // there.

@@ -276,6 +276,45 @@ class Merge {
 
 }  // namespace
 
+ReplayedEntries::ReplayedEntries(ChunkIndex& index, const SegmentRecords& records,
+                                 const std::vector<SegmentId>& secondary,
+                                 const DamageList& damage)
+    : index_(index), secondary_(secondary), damage_(damage) {
+  if (secondary.empty()) return;
+  for (const auto& [id, record] : records) chunks_in_[id] = record.chunks;
+}
+
+bool ReplayedEntries::LeadsElsewhere(const std::optional<Location>& place,
+                                     SegmentId segment) const {
+  if (!place || place->segment == segment) return false;
+  const auto chunks = chunks_in_.find(place->segment);
+  return chunks != chunks_in_.end() && place->ordinal < chunks->second &&
+         !damage_.Contains(place->segment, place->ordinal);
+}
+
+Status ReplayedEntries::Put(std::span<const IndexEntry> entries, uint64_t sequence) {
+  std::vector<IndexEntry> first;
+  std::vector<IndexEntry> noted;
+  std::vector<ChunkName> names;
+  for (const IndexEntry& entry : entries) {
+    if (!secondary_.Contains(entry.location.segment)) {
+      first.push_back(entry);
+    } else {
+      noted.push_back(entry);
+      names.push_back(entry.name);
+    }
+  }
+  if (noted.empty()) return index_.Put(entries, sequence);
+  if (!first.empty()) SILTFS_RETURN_IF_ERROR(index_.Put(first, sequence));
+  std::vector<std::optional<Location>> places(names.size());
+  SILTFS_RETURN_IF_ERROR(index_.Get(names, places));
+  std::vector<IndexEntry> wanted;
+  for (size_t i = 0; i < noted.size(); ++i) {
+    if (!LeadsElsewhere(places[i], noted[i].location.segment)) wanted.push_back(noted[i]);
+  }
+  return index_.Put(wanted, sequence);
+}
+
 Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecords& records,
                     const ReplayOptions& options) {
   SegmentRecords wanted;

@@ -12,9 +12,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
+#include "fs/dedup/damage_list.h"
 #include "fs/dedup/segment_recovery.h"
+#include "fs/dedup/segment_set.h"
 #include "fs/meta/damage_record.h"
 #include "index/chunk_index.h"
 
@@ -38,6 +43,27 @@ struct ReplayOptions {
   unsigned threads = 4;  // that wait for the device, most of the time
   // Passed on together, at least: what a call costs the index by itself is then nothing.
   size_t batch_entries = 4096;
+};
+
+// Puts replayed entries into an index so that it leads to a copy outside the segments with
+// secondary copies (secondary_copies.h) where there is one: an entry of a noted segment is put only
+// where the index leads to no other copy.
+class ReplayedEntries {
+ public:
+  // Index and damage must outlive it. `records`: the store's segments. An entry that leads beyond
+  // them, or to a chunk that is damaged, leads to no copy.
+  ReplayedEntries(ChunkIndex& index, const SegmentRecords& records,
+                  const std::vector<SegmentId>& secondary, const DamageList& damage);
+
+  Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
+
+ private:
+  bool LeadsElsewhere(const std::optional<Location>& place, SegmentId segment) const;
+
+  ChunkIndex& index_;
+  std::unordered_map<SegmentId, uint64_t> chunks_in_;
+  const SegmentSet secondary_;
+  const DamageList& damage_;
 };
 
 // Of the segments that have these records, and no others.

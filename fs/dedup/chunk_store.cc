@@ -9,9 +9,12 @@
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/chunk_verifier.h"
 #include "fs/dedup/deduplicator.h"
+#include "fs/dedup/entry_check.h"
 #include "fs/dedup/footer_windows.h"
+#include "fs/dedup/gone_segments.h"
 #include "fs/dedup/readahead.h"
 #include "fs/dedup/scrubber.h"
+#include "fs/dedup/secondary_copies.h"
 #include "fs/dedup/segment_cache.h"
 #include "fs/dedup/segment_log.h"
 #include "fs/dedup/segment_recovery.h"
@@ -21,6 +24,9 @@
 
 namespace siltfs {
 namespace {
+
+// Chunks that are compared with the index before a mount answers, some seconds at most.
+constexpr uint64_t kMostComparedAtOpen = 1u << 20;
 
 constexpr size_t kOpenSegmentFiles = 256;
 constexpr size_t kNodeCacheBytes = 1u << 20;
@@ -44,6 +50,13 @@ Compression IngestCompression(Compression settled) {
   return settled;
 }
 
+std::shared_ptr<const SegmentSet> SetOf(
+    const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
+  std::vector<SegmentId> ids;
+  for (const auto& [id, record] : records) ids.push_back(id);
+  return std::make_shared<const SegmentSet>(std::move(ids));
+}
+
 }  // namespace
 
 struct ChunkStore::Parts {
@@ -52,6 +65,7 @@ struct ChunkStore::Parts {
         index(index_in),
         options(std::move(options_in)),
         damage(options.damage),
+        secondary(options.secondary, options.write_through),
         windows(options.window_cache_bytes),
         nodes(kNodeCacheBytes) {}
 
@@ -67,9 +81,9 @@ struct ChunkStore::Parts {
     if (pipeline) pipeline->ForgetAppended();
   }
   bool IsRight(const ChunkRecord& record, ByteView bytes);
-  // Has the index forget what leads into segments that are no more: those that were used before
-  // this mount and are not among `records`, and those that are removed now.
-  void TellIndexWhatIsGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
+  // Makes entries for chunks of these segments to which the index leads nowhere. Returns the
+  // segments to whose chunks it does not lead, durably.
+  Result<std::vector<SegmentId>> CompareWithIndex(const std::vector<SegmentId>& ids);
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
@@ -81,10 +95,12 @@ struct ChunkStore::Parts {
   const ChunkStoreOptions options;
   const BlockCodec codec;
   DamageList damage;
+  SecondaryCopies secondary;
   FooterWindows windows;
   LruCache<ChunkName, const Bytes> nodes;
   std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
   std::unique_ptr<SegmentCache> segments;
+  std::unique_ptr<const GoneSegments> gone;
   std::unique_ptr<ChunkReader> reader;
   std::unique_ptr<BlockPipeline> pipeline;
   std::unique_ptr<Deduplicator> deduplicator;  // null when read-only
@@ -144,6 +160,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   }
   p.segments = std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec,
                                               p.log.get(), kOpenSegmentFiles, std::move(settled));
+  p.gone = std::make_unique<const GoneSegments>(p.segments->removed(), SetOf(records),
+                                                p.options.first_segment);
   ChunkReader::Options reader_options{
       p.options.store, p.options.block_cache_bytes, std::move(unindexed),
       [&p] { p.ForgetWhatWasPut(); },
@@ -176,7 +194,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     store->parts_->ForgetDamageOfGone(records);
     store->parts_->OpenCollector(*store);
     store->parts_->OpenScrubber();
-    store->parts_->TellIndexWhatIsGone(records);
+    // The index forgets what leads into segments that are no more.
+    index.SetGone([gone = *store->parts_->gone](SegmentId id) { return gone.Contains(id); });
   }
   return store;
 }
@@ -191,6 +210,7 @@ void ChunkStore::Parts::OpenLog() {
   log_options.claim_segments = options.claim_segments;
   log_options.first_sequence = options.first_sequence;
   log_options.last_commit = options.last_commit;
+  log_options.before_moved = [this](SegmentId id) { return secondary.Note(id); };
   log_options.retired = [this](SegmentId id, const SegmentRecord& record) {
     if (record.settled) segments->SetSettled(id);
     if (recompressor) recompressor->Add(id, record);
@@ -210,7 +230,7 @@ void ChunkStore::Parts::OpenDeduplicator() {
   dedup.tag_secret = options.superblock.tag_secret;
   dedup.sha1_collisions = options.sha1_collisions;
   deduplicator = std::make_unique<Deduplicator>(
-      Deduplicator::Store{index, *pipeline, *segments, windows, *reader, condemned, damage},
+      Deduplicator::Store{index, *pipeline, *gone, windows, *reader, condemned, damage, secondary},
       std::move(dedup));
 }
 
@@ -225,7 +245,7 @@ void ChunkStore::Parts::OpenRecompressor() {
   settle.write_through = options.write_through;
   settle.report = options.report;
   settle.is_condemned = [this](SegmentId id) {
-    return condemned.Contains(id) || segments->IsRemoved(id);
+    return condemned.Contains(id) || gone->Contains(id);
   };
   settle.is_damaged = [this](SegmentId id) { return damage.HasAnyOf(id); };
   settle.quiet = options.settle_after;
@@ -250,7 +270,8 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   if (options.check_room) collect.is_full = [this] { return !options.check_room(0).ok(); };
   collector = std::make_unique<GarbageCollector>(
       GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
-                              *recompressor, codec, nodes_in, uses, condemned, damage},
+                              *recompressor, codec, nodes_in, uses, condemned, damage, *gone,
+                              secondary},
       std::move(collect));
 }
 
@@ -268,13 +289,29 @@ void ChunkStore::Parts::OpenScrubber() {
       Scrubber::Store{env, *log, *segments, *recompressor, damage}, std::move(scrub));
 }
 
+Result<std::vector<SegmentId>> ChunkStore::Parts::CompareWithIndex(
+    const std::vector<SegmentId>& ids) {
+  EntryCheck check(
+      index, *segments, *reader, *pipeline, [this](SegmentId id) { return gone->Contains(id); },
+      [](uint64_t) { return Status::Ok(); });
+  std::vector<SegmentId> others;
+  for (const SegmentId id : ids) {
+    SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
+    if (!leads_here || damage.HasAnyOf(id)) others.push_back(id);
+  }
+  // What was made must be durable before the notes say that the rest is right.
+  if (check.made() > 0) {
+    SILTFS_RETURN_IF_ERROR(pipeline->EndSequence().status());
+    SILTFS_RETURN_IF_ERROR(index.Flush());
+  }
+  return others;
+}
+
 void ChunkStore::Parts::ForgetDamageOfGone(
     const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
-  std::vector<SegmentId> ids;
-  for (const auto& [id, record] : records) ids.push_back(id);
-  const SegmentSet known(std::move(ids));
+  const auto known = SetOf(records);
   for (const DamagedBlock& block : damage.All()) {
-    if (!known.Contains(block.segment)) damage.Forget(block.segment);
+    if (!known->Contains(block.segment)) damage.Forget(block.segment);
   }
 }
 
@@ -286,16 +323,6 @@ bool ChunkStore::Parts::IsRight(const ChunkRecord& record, ByteView bytes) {
   }
   ChunkVerifier verifier(std::move(namer).value(), options.superblock.tag_secret);
   return verifier.Verify(record, bytes) == ChunkVerifier::Verdict::kRight;
-}
-
-void ChunkStore::Parts::TellIndexWhatIsGone(
-    const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
-  std::vector<SegmentId> ids;
-  for (const auto& [id, record] : records) ids.push_back(id);
-  index.SetGone([known = std::make_shared<const SegmentSet>(std::move(ids)),
-                 removed = segments->removed(), first_new = options.first_segment](SegmentId id) {
-    return removed->Contains(id) || (id < first_new && !known->Contains(id));
-  });
 }
 
 Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
@@ -481,6 +508,27 @@ void ChunkStore::StartSettling() {
 
 void ChunkStore::StopSettling() {
   if (parts_->recompressor) parts_->recompressor->Stop();
+}
+
+Status ChunkStore::BeginNotes(const std::vector<std::pair<SegmentId, SegmentRecord>>& records) {
+  Parts& p = *parts_;
+  std::vector<SegmentId> ids;
+  uint64_t chunks = 0;
+  for (const auto& [id, record] : records) {
+    if (record.chunks == 0) continue;
+    ids.push_back(id);
+    chunks += record.chunks;
+  }
+  if (chunks <= kMostComparedAtOpen) {
+    SILTFS_ASSIGN_OR_RETURN(ids, p.CompareWithIndex(ids));
+  }
+  SILTFS_RETURN_IF_ERROR(p.secondary.Note(ids));
+  return p.options.write_through({{std::string(kNotesKey), std::string()}});
+}
+
+Status ChunkStore::CompareCondemned(const std::vector<SegmentId>& condemned, bool crashed) {
+  if (crashed) SILTFS_RETURN_IF_ERROR(parts_->CompareWithIndex(condemned).status());
+  return parts_->secondary.Compared(condemned);
 }
 
 ChunkStore::Use::Use(ChunkStore& store) : Pin(store.parts_->uses) {}

@@ -64,6 +64,7 @@ struct ChunkStoreOptions {
   uint64_t sha1_collisions = 0;                       // met so far
   GarbageRecord garbage;                              // as of the last commit
   std::vector<DamagedBlock> damage;                   // that is known
+  std::vector<SegmentId> secondary;                   // that may hold secondary copies
   std::optional<ScrubRecord> scrub;                   // that has not ended
   size_t worker_threads = 2;                          // that compress and append
   size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
@@ -110,6 +111,15 @@ class ChunkStore : public CommitParticipant, public NodeStore {
       const std::vector<std::pair<SegmentId, SegmentRecord>>& records,
       std::vector<IndexEntry> unindexed);
   ~ChunkStore() override;
+
+  // For a store whose segments were never noted for secondary copies (secondary_copies.h), before
+  // anything is put: compares them all with the index, has it lead to chunks that it does not know,
+  // and notes, durably, those segments to whose chunks it does not lead. Of a store of more than a
+  // million chunks it notes all segments; collections compare them.
+  Status BeginNotes(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
+  // For segments that were condemned when the last mount ended, before anything is put. If it
+  // crashed, the index may lead nowhere for their chunks, and is made to lead to them again.
+  Status CompareCondemned(const std::vector<SegmentId>& condemned, bool crashed);
 
   // Whoever puts or reads chunks holds one of these from before it has their names until metadata
   // has them, or it needs them no more. May be held over other calls, but Collect's.

@@ -42,6 +42,20 @@ DamageList::Match DamageList::Find(uint64_t name_prefix, ChunkTag tag) const {
   return tags_.contains({name_prefix, tag}) ? Match::kSame : Match::kOther;
 }
 
+std::vector<SegmentId> DamageList::SegmentsWith(uint64_t name_prefix, ChunkTag tag) const {
+  std::vector<SegmentId> segments;
+  if (Find(name_prefix, tag) != Match::kSame) return segments;
+  MutexLock lock(mutex_);
+  for (const auto& [place, chunks] : blocks_) {
+    if (!segments.empty() && segments.back() == place.first) continue;
+    const bool there = std::any_of(chunks.begin(), chunks.end(), [&](const DamagedChunk& chunk) {
+      return chunk.name_prefix == name_prefix && chunk.tag == tag;
+    });
+    if (there) segments.push_back(place.first);
+  }
+  return segments;
+}
+
 std::optional<DamagedChunk> DamageList::ChunkAt(SegmentId segment, uint32_t ordinal) const {
   if (empty()) return std::nullopt;
   MutexLock lock(mutex_);

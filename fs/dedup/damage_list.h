@@ -46,6 +46,9 @@ class DamageList {
     kOther,  // there is another one: SHA-1 collides
   };
   Match Find(uint64_t name_prefix, ChunkTag tag) const SILTFS_EXCLUDES(mutex_);
+  // The segments in which a chunk is damaged whose name begins so and which has this tag.
+  std::vector<SegmentId> SegmentsWith(uint64_t name_prefix, ChunkTag tag) const
+      SILTFS_EXCLUDES(mutex_);
   // What lay at a place, as far as is known; empty if it is not on the list.
   std::optional<DamagedChunk> ChunkAt(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);

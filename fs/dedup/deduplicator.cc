@@ -104,7 +104,7 @@ Status Deduplicator::Look(Candidate& candidate) {
   if (candidate.known != Known::kNew) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> location,
                           store_.index.Get(candidate.record.name));
-  candidate.known = Confirm(location, candidate.record);
+  SILTFS_ASSIGN_OR_RETURN(candidate.known, Confirm(location, candidate.record));
   return Status::Ok();
 }
 
@@ -134,7 +134,7 @@ Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<std::optional<Location>> locations(unknown.size());
   SILTFS_RETURN_IF_ERROR(store_.index.Get(names, locations));
   for (size_t i = 0; i < unknown.size(); ++i) {
-    unknown[i]->known = Confirm(locations[i], unknown[i]->record);
+    SILTFS_ASSIGN_OR_RETURN(unknown[i]->known, Confirm(locations[i], unknown[i]->record));
   }
   return Status::Ok();
 }
@@ -143,28 +143,38 @@ Deduplicator::Known Deduplicator::LookInMemory(const ChunkRecord& record) {
   if (const auto pending = store_.pipeline.FindPending(record.name))
     return *pending == record.tag ? Known::kDuplicate : Known::kCollision;
   const auto hit = store_.windows.Find(record.name, record.tag);
-  if (!hit) return Known::kNew;
-  // It may soon be no more, or can be read no more.
-  const bool going =
-      store_.condemned.Contains(hit->segment) || store_.segments.IsRemoved(hit->segment);
-  if (going || store_.damage.Contains(hit->segment, hit->ordinal)) return Known::kNew;
-  return Known::kDuplicate;
+  // The index may lead to another copy than the one in the window, or to none; a segment may hold a
+  // chunk twice and be damaged at the copy to which the index leads.
+  const bool decides = hit && !store_.secondary.Contains(hit->segment) &&
+                       !store_.condemned.Contains(hit->segment) &&
+                       !store_.gone.Contains(hit->segment) && !store_.damage.HasAnyOf(hit->segment);
+  return decides ? Known::kDuplicate : Known::kNew;
 }
 
-Deduplicator::Known Deduplicator::Confirm(const std::optional<Location>& location,
-                                          const ChunkRecord& record) {
-  if (location && !store_.segments.IsRemoved(location->segment)) {
-    const Known known = ConfirmAt(*location, record);
+Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>& location,
+                                                  const ChunkRecord& record) {
+  if (location && !store_.gone.Contains(location->segment)) {
+    SILTFS_ASSIGN_OR_RETURN(const Known known, ConfirmAt(*location, record));
     if (known != Known::kNew) return known;
   }
   // The index may have lost a chunk that is damaged: its name stays taken, but by its own bytes.
-  const auto match = store_.damage.Find(record.name.Prefix64(), record.tag);
-  return match == DamageList::Match::kOther ? Known::kCollision : Known::kNew;
+  switch (store_.damage.Find(record.name.Prefix64(), record.tag)) {
+    case DamageList::Match::kNone:
+      return Known::kNew;
+    case DamageList::Match::kOther:
+      return Known::kCollision;
+    case DamageList::Match::kSame:
+      break;
+  }
+  SILTFS_RETURN_IF_ERROR(
+      store_.secondary.Note(store_.damage.SegmentsWith(record.name.Prefix64(), record.tag)));
+  return Known::kNew;
 }
 
 // Where the footer (or the open segment) has this name and tag, that is proof enough; anything else
 // it says may be damage, and the chunk table is asked.
-Deduplicator::Known Deduplicator::ConfirmAt(const Location& location, const ChunkRecord& record) {
+Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
+                                                    const ChunkRecord& record) {
   const auto [segment, ordinal] = std::pair(location.segment, location.ordinal);
   if (store_.damage.Contains(segment, ordinal)) return ConfirmDamaged(location);
   // The same chunk in a condemned segment is stored again; another one of this name may live on.
@@ -178,17 +188,21 @@ Deduplicator::Known Deduplicator::ConfirmAt(const Location& location, const Chun
     return same;
   auto there = store_.reader.RecordAt(location);
   if (!there.ok()) {  // it is known now if it is damage
-    return store_.damage.Contains(segment, ordinal) ? ConfirmDamaged(location) : Known::kTaken;
+    there.status().IgnoreError("what cannot be read keeps its name");
+    if (!store_.damage.Contains(segment, ordinal)) return Known::kTaken;
+    return ConfirmDamaged(location);
   }
   if (!*there || (*there)->name != record.name) return Known::kNew;
   return (*there)->tag == record.tag ? same : Known::kCollision;
 }
 
-// New, whatever lay there: Confirm sees to it that only its own bytes take its name. Where nobody
-// knows what lay there, nobody's do.
-Deduplicator::Known Deduplicator::ConfirmDamaged(const Location& location) const {
+// New, whatever lay there: Confirm sees to it that only its own bytes take its name. Where it is
+// not known what lay there, no bytes take it.
+Result<Deduplicator::Known> Deduplicator::ConfirmDamaged(const Location& location) const {
   const auto chunk = store_.damage.ChunkAt(location.segment, location.ordinal);
-  return chunk && !chunk->known() ? Known::kTaken : Known::kNew;
+  if (chunk && !chunk->known()) return Known::kTaken;
+  SILTFS_RETURN_IF_ERROR(store_.secondary.Note(location.segment));
+  return Known::kNew;
 }
 
 }  // namespace siltfs

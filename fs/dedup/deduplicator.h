@@ -4,6 +4,8 @@
 // A chunk is a duplicate only where one of these agrees in name *and* tag. What agrees in name
 // alone is a SHA-1 collision, and is stored under a salted name. An index entry is a hint: what
 // stands at its place decides, and nothing that is damaged, or soon to be removed, has duplicates.
+// A footer window decides only for segments without secondary copies (secondary_copies.h), so every
+// duplicate has an index entry that leads to a copy of it.
 //
 // Thread-safety: every call from any thread. Memory: for each thread that puts, a namer, and for
 // each chunk of a call some 100 bytes. Errors: those of the index and the pipeline; kIoError where
@@ -23,7 +25,8 @@
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/damage_list.h"
 #include "fs/dedup/footer_windows.h"
-#include "fs/dedup/segment_cache.h"
+#include "fs/dedup/gone_segments.h"
+#include "fs/dedup/secondary_copies.h"
 #include "fs/dedup/segment_set.h"
 #include "index/chunk_index.h"
 #include "store/base/chunk_name.h"
@@ -39,11 +42,12 @@ class Deduplicator {
   struct Store {
     ChunkIndex& index;
     BlockPipeline& pipeline;
-    const SegmentCache& segments;
+    const GoneSegments& gone;
     FooterWindows& windows;
     ChunkReader& reader;
     const SegmentSet& condemned;  // about to be removed
     const DamageList& damage;
+    SecondaryCopies& secondary;
   };
   struct Options {
     std::string store;  // path
@@ -89,9 +93,9 @@ class Deduplicator {
   Status Look(Candidate& candidate);
   Status LookAll(std::span<Candidate> candidates);
   Known LookInMemory(const ChunkRecord& record);
-  Known Confirm(const std::optional<Location>& location, const ChunkRecord& record);
-  Known ConfirmAt(const Location& location, const ChunkRecord& record);
-  Known ConfirmDamaged(const Location& location) const;
+  Result<Known> Confirm(const std::optional<Location>& location, const ChunkRecord& record);
+  Result<Known> ConfirmAt(const Location& location, const ChunkRecord& record);
+  Result<Known> ConfirmDamaged(const Location& location) const;
 
   const Store store_;
   const Options options_;

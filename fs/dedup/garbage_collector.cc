@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "fs/dedup/entry_check.h"
+#include "fs/dedup/reference_restorer.h"
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/schema.h"
 #include "store/env/process.h"
@@ -26,6 +28,12 @@ constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
 // So many entries are moved with one commit, at most.
 constexpr size_t kMovesPerCommit = 32u << 10;
+// So many noted segments are compared with the index by one collection, at most.
+constexpr size_t kMostChecked = 512;
+// The index is rewritten when it has more entries than so many for each chunk there is, and some: so
+// a rewrite drops more than half, which has cost as much to enter.
+constexpr uint64_t kEntriesPerChunk = 2;
+constexpr uint64_t kEntriesToSpare = 8192;
 // In the background: as much must have been released as so many segments hold, and this share of
 // all that is stored.
 constexpr uint64_t kSegmentsReleased = 4;
@@ -114,7 +122,7 @@ bool GarbageCollector::IsNearlyFull() const {
 bool GarbageCollector::IsFull() const { return options_.is_full && options_.is_full(); }
 
 bool GarbageCollector::Gone(SegmentId id) const {
-  return store_.condemned.Contains(id) || store_.segments.IsRemoved(id);
+  return store_.condemned.Contains(id) || store_.gone.Contains(id);
 }
 
 GarbageCollector::Totals GarbageCollector::totals() const {
@@ -174,6 +182,7 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   const uint64_t released = released_;
   SILTFS_ASSIGN_OR_RETURN(const Candidates all, Count(outcome));
+  SILTFS_RETURN_IF_ERROR(RestoreReferences());
   Candidates worth = WorthCollecting(all);
   while (!worth.empty()) {
     Candidates some = FirstOf(worth);
@@ -190,8 +199,97 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
       return collected;
     }
   }
+  const Status checked = CheckNoted();
+  if (!checked.ok() && !checked.Is(StatusCode::kInterrupted)) return checked;
+  checked.IgnoreError("the next collection goes on");
+  SILTFS_RETURN_IF_ERROR(DropStaleEntries());
   MutexLock lock(mutex_);
   collected_ = released;
+  return Status::Ok();
+}
+
+Status GarbageCollector::DropStaleEntries() {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*options_.snapshot()));
+  uint64_t chunks = 0;
+  for (const auto& [id, record] : records) chunks += record.chunks;
+  if (store_.index.stats().entries <= kEntriesPerChunk * chunks + kEntriesToSpare)
+    return Status::Ok();
+  const Status dropped = store_.index.DropGone([this] { return Pace(0); });
+  // The entries are stale, not wrong: another collection may drop them.
+  if (dropped.ok() || dropped.Is(StatusCode::kNoSpace) || dropped.Is(StatusCode::kInterrupted))
+    return Status::Ok();
+  return store_.log.Fail(dropped);
+}
+
+Status GarbageCollector::RestoreReferences() {
+  if (not_indexed_.empty() || not_indexed_ == lost_) return Status::Ok();
+  const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
+  std::vector<SegmentId> ids;
+  for (const auto& [id, record] : records) ids.push_back(id);
+  ReferenceRestorer restorer(
+      {store_.index, store_.segments, store_.pipeline, store_.nodes, store_.secondary},
+      {[this](SegmentId id) { return Gone(id); },
+       [this](SegmentId id, uint32_t ordinal) { return store_.damage.Contains(id, ordinal); },
+       PaceOfMark()});
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t restored, restorer.Restore(*metadata, not_indexed_, ids));
+  lost_ = std::move(not_indexed_);
+  if (restored == 0) return Status::Ok();
+  lost_.clear();  // some of them are not
+  if (options_.report) {
+    options_.report(fmt::format(
+        "the index did not know {} chunks that are in use; it leads to them again", restored));
+  }
+  return Status::Ok();
+}
+
+Status GarbageCollector::CheckNoted() {
+  std::vector<SegmentId> noted = store_.secondary.All();
+  if (noted.empty()) return Status::Ok();
+  const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
+  const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
+  // Another collection begins where this one ends.
+  std::rotate(noted.begin(), std::lower_bound(noted.begin(), noted.end(), next_checked_),
+              noted.end());
+  if (noted.size() > kMostChecked) noted.resize(kMostChecked);
+  const uint64_t begun = store_.secondary.Now();
+  std::vector<SegmentId> candidates;
+  for (const SegmentId id : noted) {
+    next_checked_ = id + 1;
+    const auto record = record_of.find(id);
+    if (record == record_of.end() || !record->second.sealed || store_.log.WriterOf(id) != nullptr)
+      continue;
+    if (!store_.damage.HasAnyOf(id)) candidates.push_back(id);
+  }
+  uint64_t made = 0;
+  SILTFS_RETURN_IF_ERROR(KeepConfirmed(candidates, made));
+  if (candidates.empty()) return Status::Ok();
+  // A caller of Put may have found no entry for a chunk of these segments, so its copy may still be
+  // on the way. When it has arrived, the index leads there instead.
+  store_.uses.WaitForOthers();
+  SILTFS_RETURN_IF_ERROR(options_.commit());
+  std::vector<SegmentId> confirmed = candidates;
+  made = 0;
+  SILTFS_RETURN_IF_ERROR(KeepConfirmed(confirmed, made));
+  if (confirmed.empty() || made > 0) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(FlushIndex());
+  const Status forgot = store_.secondary.Forget(confirmed, begun);
+  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or another time
+  return store_.log.Fail(forgot);
+}
+
+Status GarbageCollector::KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made) {
+  EntryCheck check(
+      store_.index, store_.segments, store_.reader, store_.pipeline,
+      [this](SegmentId id) { return Gone(id); }, [this](uint64_t bytes) { return Pace(bytes); });
+  std::vector<SegmentId> confirmed;
+  for (const SegmentId id : segments) {
+    SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
+    if (leads_here) confirmed.push_back(id);
+  }
+  segments.swap(confirmed);
+  made += check.made();
   return Status::Ok();
 }
 
@@ -213,8 +311,10 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   MarkOptions mark_options;
   mark_options.spill_directory = options_.spill_directory;
   mark_options.pace = PaceOfMark();
-  SILTFS_ASSIGN_OR_RETURN(const LiveCounts counts, CountLive(store_.env, *metadata, store_.nodes,
-                                                             store_.index, mark_options));
+  mark_options.gone = [this](SegmentId id) { return Gone(id); };
+  SILTFS_ASSIGN_OR_RETURN(LiveCounts counts, CountLive(store_.env, *metadata, store_.nodes,
+                                                       store_.index, mark_options));
+  not_indexed_ = std::move(counts.not_indexed);
   Candidates candidates;
   GarbageRecord counted;
   for (const auto& [id, record] : records) {
@@ -269,6 +369,9 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
+  // Before: what is condemned may be stored again at once.
+  const Status noted = store_.secondary.Condemn(ids);
+  if (!noted.ok()) return noted.Is(StatusCode::kNoSpace) ? noted : store_.log.Fail(noted);
   // First: what is condemned is not settled, whenever the recompressor comes to know of it.
   for (const SegmentId id : ids) store_.condemned.Add(id);
   Status collected;
@@ -319,6 +422,7 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
   relocation.compression = options_.compression;
   relocation.block_plain_bytes = options_.block_plain_bytes;
   relocation.gone = [this](SegmentId id) { return Gone(id); };
+  relocation.leave_copy = [this](SegmentId id) { return store_.secondary.Note(id); };
   relocation.is_damaged = [this](SegmentId id, uint32_t ordinal) {
     return store_.damage.Contains(id, ordinal);
   };
@@ -401,12 +505,16 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   // that must be durable before the index says so for good. From now on they are duplicates.
   store_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(options_.commit());
+  // Otherwise the copies are there and the old segments stay: nothing is lost but the work.
+  return FlushIndex();
+}
+
+Status GarbageCollector::FlushIndex() {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
   const Status flushed = store_.index.Flush();
   if (flushed.Is(StatusCode::kNoSpace)) return flushed;
   if (!flushed.ok()) return store_.log.Fail(flushed);
   if (store_.index.durable_sequence() >= sequence) return Status::Ok();
-  // The copies are there and the old segments stay: nothing is lost but the work.
   return Status(StatusCode::kInterrupted, "the index does not become durable").At(options_.store);
 }
 
@@ -416,6 +524,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
   for (const Candidate& candidate : some) {
     noted.push_back({SegmentKey(candidate.id), std::nullopt});
     noted.push_back({RemovedSegmentKey(candidate.id), std::string()});
+    noted.push_back({SecondaryKey(candidate.id), std::nullopt});
   }
   const Status written = options_.write_through(noted);
   if (written.Is(StatusCode::kNoSpace)) return written;
@@ -428,6 +537,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
     store_.segments.Remove(candidate.id);
     store_.windows.EraseSegment(candidate.id);
     store_.damage.Forget(candidate.id);
+    store_.secondary.Removed(candidate.id);
     CountRemoved(candidate);
     ++outcome.segments_removed;
     outcome.bytes_removed += candidate.record.length;

@@ -4,7 +4,8 @@
 // A collection counts which chunks of each segment committed metadata refers to (mark.h), picks
 // segments of which enough is dead, and for some of them at a time:
 //
-//   1. condemns them: what would be a duplicate of a chunk in them is from now on stored again;
+//   1. notes durably that they may come to hold secondary copies (secondary_copies.h), and condemns
+//      them: what would be a duplicate of a chunk in them is from now on stored again;
 //   2. waits until all who may have taken one for a duplicate before are done, and commits;
 //   3. marks exactly what that commit refers to in them;
 //   4. copies that into new segments (relocator.h), commits, and moves the index's entries;
@@ -15,6 +16,10 @@
 // one that 3 has seen; what 3 has seen is durable elsewhere before 5. A crash before 5 leaves all
 // as it was, and copies that the next collection finds dead; one after it leaves a note, by which
 // the next mount removes the files. The index is never believed to say that a chunk is dead.
+//
+// In the end it compares noted segments with the index, and drops the notes of those to which the
+// index leads for every chunk. References that the index does not know are restored before segments
+// are picked (reference_restorer.h).
 //
 // Thread-safety: every call from any thread; one collection at a time. Memory: mark.h, some 16
 // bytes a chunk of the segments that are condemned together (kMostChunksAtOnce), and relocator.h.
@@ -36,10 +41,12 @@
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/damage_list.h"
 #include "fs/dedup/epoch_gate.h"
+#include "fs/dedup/gone_segments.h"
 #include "fs/dedup/lost_chunks.h"
 #include "fs/dedup/mark.h"
 #include "fs/dedup/recompressor.h"
 #include "fs/dedup/relocator.h"
+#include "fs/dedup/secondary_copies.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/garbage_record.h"
 #include "fs/meta/recipe_node.h"
@@ -77,6 +84,8 @@ class GarbageCollector {
     EpochGate& uses;        // whoever holds names of chunks that metadata may not have is inside
     SegmentSet& condemned;  // a chunk in one of these is no duplicate
     DamageList& damage;
+    const GoneSegments& gone;
+    SecondaryCopies& secondary;
   };
   struct Options {
     std::string store;
@@ -147,6 +156,17 @@ class GarbageCollector {
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   MarkPace PaceOfMark();
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
+  // Has the index lead to the chunks of references that the last count did not find there.
+  Status RestoreReferences() SILTFS_REQUIRES(run_mutex_);
+  // Drops the notes of segments to which the index leads for every chunk.
+  Status CheckNoted() SILTFS_REQUIRES(run_mutex_);
+  // Leaves of the segments those to which the index leads for every chunk; adds how many entries had
+  // to be made.
+  Status KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made);
+  // Has the index rewritten without the entries of removed segments, if most of it is those.
+  Status DropStaleEntries();
+  // All entries made so far: durable in the index. kInterrupted where it cannot be now.
+  Status FlushIndex();
   Candidates WorthCollecting(const Candidates& all) const;
   // As many as are condemned together.
   static Candidates FirstOf(const Candidates& worth);
@@ -181,6 +201,10 @@ class GarbageCollector {
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a collection
   std::atomic<bool> background_{false};             // the collection is the thread's
+  // By the last count (LiveCounts), and those of them that could not be restored.
+  std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(run_mutex_);
+  std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(run_mutex_);
+  SegmentId next_checked_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // by CheckNoted
 
   mutable Mutex mutex_;
   CondVar wakes_;

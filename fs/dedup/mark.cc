@@ -31,8 +31,12 @@ class LiveCounter {
     SILTFS_ASSIGN_OR_RETURN(const auto sorter, SortReferences());
     if (sorter != nullptr) {
       counts_.spilled_bytes = sorter->spilled_bytes();
-      SortedReferences references(*sorter);
+      SortedReferences references(*sorter, [this](uint64_t order) {
+        if (counts_.not_indexed.size() < LiveCounts::kMostNotIndexed)
+          counts_.not_indexed.push_back(order);
+      });
       SILTFS_RETURN_IF_ERROR(MergeWithIndex(references));
+      SILTFS_RETURN_IF_ERROR(references.Finish());
     } else {
       RangedReferences references([this](const auto& add) { return WalkForRange(add); },
                                   options_.memory_bytes);
@@ -84,6 +88,7 @@ class LiveCounter {
   Status MergeWithIndex(OrderedReferences& references) {
     return index_.ForEachInOrder([&](uint64_t order, const IndexEntry& entry) -> Status {
       SILTFS_RETURN_IF_ERROR(pacer_.Step());
+      if (options_.gone && options_.gone(entry.location.segment)) return Status::Ok();
       SILTFS_ASSIGN_OR_RETURN(const bool live, references.Contains(order));
       if (live) {
         ++counts_.live;

@@ -55,6 +55,8 @@ struct MarkOptions {
   MarkPace pace;
   // Of the disk; rather than leave it less, the mark does without spilling.
   uint64_t minimum_free_bytes = 64u << 20;
+  // An entry that leads into such a segment is as good as none. May be empty.
+  std::function<bool(SegmentId)> gone = {};
 };
 
 struct LiveCounts {
@@ -65,6 +67,10 @@ struct LiveCounts {
   uint64_t dead_entries = 0;   // index entries nobody refers to
   uint64_t spilled_bytes = 0;  // written
   uint64_t passes = 1;         // over metadata
+  // References without an index entry, by their places in the index's order, ascending: the first
+  // kMostNotIndexed of them. Where references were not spilled it is not known which they are.
+  std::vector<uint64_t> not_indexed = {};
+  static constexpr size_t kMostNotIndexed = 64u << 10;
 };
 
 // How many chunks of each segment are referred to: the sorted references are merged with the

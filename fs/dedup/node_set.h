@@ -29,6 +29,7 @@ class NodeSet {
 
   // False if it was there.
   bool Insert(const ChunkName& name);
+  bool Contains(const ChunkName& name) const;
   size_t size() const { return size_; }
 
  private:
@@ -41,7 +42,7 @@ class NodeSet {
   };
 
   // Where the rest of a name is, or the free slot where it should be.
-  uint8_t* Find(Part& part, const uint8_t* rest) const;
+  const uint8_t* Find(const Part& part, const uint8_t* rest) const;
   void Grow(Part& part) const;
 
   const size_t slot_bytes_;

@@ -11,8 +11,24 @@ constexpr size_t kLeastCapacity = 64;
 }  // namespace
 
 Result<bool> SortedReferences::Contains(uint64_t order) {
-  while (!sorter_.AtEnd() && sorter_.number() < order) SILTFS_RETURN_IF_ERROR(sorter_.Next());
-  return !sorter_.AtEnd() && sorter_.number() == order;
+  while (!sorter_.AtEnd() && sorter_.number() < order) SILTFS_RETURN_IF_ERROR(Skip());
+  const bool found = !sorter_.AtEnd() && sorter_.number() == order;
+  if (found) told_ = order;
+  return found;
+}
+
+Status SortedReferences::Finish() {
+  while (!sorter_.AtEnd()) SILTFS_RETURN_IF_ERROR(Skip());
+  return Status::Ok();
+}
+
+Status SortedReferences::Skip() {
+  const uint64_t order = sorter_.number();
+  if (told_ != order) {
+    told_ = order;
+    if (missed_) missed_(order);
+  }
+  return sorter_.Next();
 }
 
 RangedReferences::RangedReferences(Walk walk, size_t memory_bytes)

@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "fs/dedup/reference_sorter.h"
@@ -26,11 +28,20 @@ class OrderedReferences {
 class SortedReferences final : public OrderedReferences {
  public:
   // `sorter` has been sorted, and must outlive it.
-  explicit SortedReferences(ReferenceSorter& sorter) : sorter_(sorter) {}
+  // `missed` is told of every reference that was not asked for, once; may be empty.
+  explicit SortedReferences(ReferenceSorter& sorter,
+                            std::function<void(uint64_t order)> missed = {})
+      : sorter_(sorter), missed_(std::move(missed)) {}
   Result<bool> Contains(uint64_t order) override;
+  // Nothing else is asked for.
+  Status Finish();
 
  private:
+  Status Skip();
+
   ReferenceSorter& sorter_;
+  const std::function<void(uint64_t order)> missed_;
+  std::optional<uint64_t> told_;  // the last one that was asked for or missed
 };
 
 class RangedReferences final : public OrderedReferences {

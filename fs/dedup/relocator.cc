@@ -41,7 +41,18 @@ Status Relocator::CopyLive(const Source& source) {
   return Status::Ok();
 }
 
-Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const BlockHead& head) {
+bool Relocator::IsThere(const Location& place, const ChunkRecord& record) {
+  if (options_.is_damaged(place.segment, place.ordinal)) return false;
+  const auto there = reader_.RecordAt(place);
+  if (!there.ok()) {
+    there.status().IgnoreError("what cannot be read there is copied");
+    return false;
+  }
+  return *there && (*there)->name == record.name && (*there)->tag == record.tag;
+}
+
+Result<std::vector<Relocator::Wanted>> Relocator::ToCopy(const Source& source,
+                                                         const BlockHead& head) {
   std::vector<uint32_t> live;  // by their place in the block
   std::vector<ChunkName> names;
   for (uint32_t i = 0; i < head.records.size(); ++i) {
@@ -51,28 +62,22 @@ Result<std::vector<uint32_t>> Relocator::ToCopy(const Source& source, const Bloc
   }
   std::vector<std::optional<Location>> places(names.size());
   SILTFS_RETURN_IF_ERROR(index_.Get(names, places));
-  const auto lies_elsewhere = [&](size_t k) {
-    if (!places[k]) return false;
-    // Of two copies in this segment the one is copied to which the index leads.
-    const bool same_segment = places[k]->segment == source.segment;
-    if (same_segment && !IsOtherLiveCopy(source, head.first_ordinal + live[k], places[k]->ordinal))
-      return false;
-    if (!same_segment && options_.gone(places[k]->segment)) return false;
-    if (options_.is_damaged(places[k]->segment, places[k]->ordinal)) return false;
-    const auto record = reader_.RecordAt(*places[k]);
-    if (!record.ok()) {
-      record.status().IgnoreError("what cannot be read there is copied");
-      return false;
-    }
-    const ChunkRecord& here = head.records[live[k]];
-    return *record && (*record)->name == here.name && (*record)->tag == here.tag;
-  };
-  std::vector<uint32_t> wanted;
+  std::vector<Wanted> wanted;
   for (size_t k = 0; k < live.size(); ++k) {
-    if (lies_elsewhere(k)) {
+    const std::optional<Location>& place = places[k];
+    const bool same_segment = place && place->segment == source.segment;
+    // Of two copies in this segment the one is copied to which the index leads.
+    const bool leads_elsewhere =
+        place &&
+        (same_segment ? IsOtherLiveCopy(source, head.first_ordinal + live[k], place->ordinal)
+                      : !options_.gone(place->segment));
+    if (!leads_elsewhere) {
+      wanted.push_back({live[k], std::nullopt});
+    } else if (IsThere(*place, head.records[live[k]])) {
       found_elsewhere_ = true;
     } else {
-      wanted.push_back(live[k]);
+      if (!same_segment) SILTFS_RETURN_IF_ERROR(options_.leave_copy(place->segment));
+      wanted.push_back({live[k], place});
     }
   }
   return wanted;
@@ -91,12 +96,16 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
     return Status(StatusCode::kCorruption, "the block is not the one that the footer has here")
         .At(reader.path(), place.block_offset);
   }
-  SILTFS_ASSIGN_OR_RETURN(const std::vector<uint32_t> wanted, ToCopy(source, head));
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Wanted> wanted, ToCopy(source, head));
   if (wanted.empty()) return Status::Ok();
-  for (const uint32_t i : wanted) {
-    if (!options_.is_damaged(source.segment, head.first_ordinal + i)) continue;
-    return Status(StatusCode::kCorruption, "something that is in use is damaged")
-        .At(reader.path(), place.block_offset);
+  std::vector<Origin> from;
+  for (const Wanted& chunk : wanted) {
+    const uint32_t ordinal = head.first_ordinal + chunk.number;
+    if (options_.is_damaged(source.segment, ordinal)) {
+      return Status(StatusCode::kCorruption, "something that is in use is damaged")
+          .At(reader.path(), place.block_offset);
+    }
+    from.push_back({{source.segment, ordinal, place.block_offset}, chunk.misled});
   }
   SILTFS_RETURN_IF_ERROR(options_.pace(head.plain_bytes));
   const SegmentKind kind = source.footer.trailer.kind;
@@ -106,28 +115,20 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
       (waiting == 0 || waiting >= options_.block_plain_bytes / 2)) {
     SILTFS_RETURN_IF_ERROR(FlushBlock(kind));
     SILTFS_ASSIGN_OR_RETURN(const EncodedBlock block, reader.ReadEncodedBlock(place.block_offset));
-    return CopyVerbatim(kind, source, head, block);
+    return Append(kind, block, from);
   }
   std::optional<Result<DecodedBlockPtr>> block;
   options_.run([&] { block.emplace(reader.ReadBlock(place.block_offset, head.total_bytes())); });
   if (!block->ok()) return std::move(*block).status();
-  for (const uint32_t i : wanted) {
-    SILTFS_RETURN_IF_ERROR(Add(kind, head.records[i], (**block)->chunk(i),
-                               {source.segment, head.first_ordinal + i, place.block_offset}));
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    const uint32_t i = wanted[k].number;
+    SILTFS_RETURN_IF_ERROR(Add(kind, head.records[i], (**block)->chunk(i), from[k]));
   }
   return Status::Ok();
 }
 
-Status Relocator::CopyVerbatim(SegmentKind kind, const Source& source, const BlockHead& head,
-                               const EncodedBlock& block) {
-  std::vector<Location> from;
-  for (uint32_t i = 0; i < head.records.size(); ++i)
-    from.push_back({source.segment, head.first_ordinal + i, 0});
-  return Append(kind, block, from);
-}
-
 Status Relocator::Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes,
-                      const Location& from) {
+                      const Origin& from) {
   OpenBlock* open = &open_[static_cast<size_t>(kind)];
   const size_t size = open->content.plain.size();
   if (size >= options_.block_plain_bytes || size + bytes.size() > kMaxBlockPlainBytes ||
@@ -153,7 +154,7 @@ Status Relocator::FlushBlock(SegmentKind kind) {
 }
 
 Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
-                         const std::vector<Location>& from) {
+                         const std::vector<Origin>& from) {
   SILTFS_RETURN_IF_ERROR(full_);
   auto moved = pipeline_.AppendMoved(kind, block);
   if (moved.status().Is(StatusCode::kNoSpace)) {
@@ -164,8 +165,9 @@ Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
   uint32_t ordinal = appended.place.first_ordinal;
   for (size_t i = 0; i < from.size(); ++i) {
     moves_.push_back({block.records[i].name,
-                      from[i],
-                      {appended.segment, ordinal++, appended.place.block_offset}});
+                      from[i].place,
+                      {appended.segment, ordinal++, appended.place.block_offset},
+                      from[i].misled});
   }
   bytes_copied_ += block.total_bytes();
   return Status::Ok();

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "fs/dedup/block_pipeline.h"
@@ -32,6 +33,9 @@ class Relocator {
     uint32_t block_plain_bytes = 512u << 10;
     // A place in such a segment is as good as none.
     std::function<bool(SegmentId)> gone;
+    // Called before the index is led away from a place in a segment that stays; must make that
+    // known durably (SecondaryCopies::Note).
+    std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
     // A chunk that is known to be damaged: it is nothing to be copied.
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     // Called before each block is read, with its plain bytes; a failure is returned. May wait.
@@ -72,20 +76,29 @@ class Relocator {
   uint64_t bytes_copied() const { return bytes_copied_; }  // as appended
 
  private:
+  // Where a chunk lay, and where the index led instead if that is of no use.
+  struct Origin {
+    Location place;
+    std::optional<Location> misled;
+  };
   struct OpenBlock {
     PlainBlock content;
-    std::vector<Location> from;  // of each chunk
+    std::vector<Origin> from;  // of each chunk
+  };
+  struct Wanted {
+    uint32_t number = 0;  // of the chunk, in its block
+    std::optional<Location> misled;
   };
 
   // Which of the block's live chunks must be copied.
-  Result<std::vector<uint32_t>> ToCopy(const Source& source, const BlockHead& head);
+  Result<std::vector<Wanted>> ToCopy(const Source& source, const BlockHead& head);
+  // Whether the chunk can be had at the place.
+  bool IsThere(const Location& place, const ChunkRecord& record);
   Status CopyBlock(const Source& source, const BlockPlace& place, uint32_t end_ordinal,
                    const SegmentReader& reader);
-  Status CopyVerbatim(SegmentKind kind, const Source& source, const BlockHead& head,
-                      const EncodedBlock& block);
-  Status Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes, const Location& from);
+  Status Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes, const Origin& from);
   Status FlushBlock(SegmentKind kind);
-  Status Append(SegmentKind kind, const EncodedBlock& block, const std::vector<Location>& from);
+  Status Append(SegmentKind kind, const EncodedBlock& block, const std::vector<Origin>& from);
 
   ChunkIndex& index_;
   SegmentCache& segments_;

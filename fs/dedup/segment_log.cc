@@ -123,6 +123,8 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
     if (id >= limit)
       return Status(StatusCode::kFileTooLarge, "the store has used up its segment ids");
   }
+  const bool moved = stream == LogStream::kMovedData || stream == LogStream::kMovedNodes;
+  if (moved && options_.before_moved) SILTFS_RETURN_IF_ERROR(options_.before_moved(id));
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
   auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
                                        last_commit, writer_options);

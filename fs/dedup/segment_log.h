@@ -63,6 +63,9 @@ class SegmentLog {
         claim_segments;  // claims more ids, durably; returns the new limit
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
+    // Called before a segment is created for moved chunks, with its id, and without a lock; a
+    // failure keeps it from being created. May be empty.
+    std::function<Status(SegmentId)> before_moved = {};
     // Told of every sealed segment whose record was committed: nothing is done to it here any more.
     // May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};

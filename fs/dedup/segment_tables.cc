@@ -15,6 +15,7 @@ Status ForEachSegmentKey(const KvSnapshot& metadata, Table table,
   const KeyRange range = RangeOf(table);
   const auto iterator = metadata.NewIteratorBelow(range.end);
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    if (iterator->key() == kNotesKey) continue;
     const auto id = parse(iterator->key());
     if (!id) return Status(StatusCode::kCorruption, "metadata holds a malformed segment key");
     SILTFS_RETURN_IF_ERROR(visit(*id, iterator->value()));
@@ -35,6 +36,18 @@ Result<SegmentRecords> ReadRecords(
   return records;
 }
 
+Result<std::vector<SegmentId>> ReadIds(
+    const KvSnapshot& metadata, Table table,
+    const std::function<std::optional<SegmentId>(std::string_view)>& parse) {
+  std::vector<SegmentId> ids;
+  SILTFS_RETURN_IF_ERROR(
+      ForEachSegmentKey(metadata, table, parse, [&ids](SegmentId id, std::string_view) {
+        ids.push_back(id);
+        return Status::Ok();
+      }));
+  return ids;
+}
+
 }  // namespace
 
 Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata) {
@@ -46,13 +59,21 @@ Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata) {
 }
 
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata) {
-  std::vector<SegmentId> removed;
-  SILTFS_RETURN_IF_ERROR(ForEachSegmentKey(metadata, Table::kRemovedSegment, ParseRemovedSegmentKey,
-                                           [&removed](SegmentId id, std::string_view) {
-                                             removed.push_back(id);
+  return ReadIds(metadata, Table::kRemovedSegment, ParseRemovedSegmentKey);
+}
+
+Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata) {
+  return ReadIds(metadata, Table::kSecondary, ParseSecondaryKey);
+}
+
+Result<std::vector<SegmentId>> ReadCondemned(const KvSnapshot& metadata) {
+  std::vector<SegmentId> ids;
+  SILTFS_RETURN_IF_ERROR(ForEachSegmentKey(metadata, Table::kSecondary, ParseSecondaryKey,
+                                           [&ids](SegmentId id, std::string_view value) {
+                                             if (value == kCondemnedNote) ids.push_back(id);
                                              return Status::Ok();
                                            }));
-  return removed;
+  return ids;
 }
 
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata) {

@@ -15,6 +15,10 @@ Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
 Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 // Segments that are to be removed: nothing refers to them any more.
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
+// Segments that may hold secondary copies (secondary_copies.h).
+Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata);
+// Of these, the ones that were condemned when they were noted.
+Result<std::vector<SegmentId>> ReadCondemned(const KvSnapshot& metadata);
 // What is known to be damaged.
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata);
 

@@ -65,6 +65,10 @@ std::string RemovedSegmentKey(SegmentId segment) {
   return StartKey(Table::kRemovedSegment).BigU32(segment).Take();
 }
 
+std::string SecondaryKey(SegmentId segment) {
+  return StartKey(Table::kSecondary).BigU32(segment).Take();
+}
+
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal) {
   return StartKey(Table::kDamage).BigU32(segment).BigU32(first_ordinal).Take();
 }
@@ -106,6 +110,10 @@ std::optional<SegmentId> ParseReplacementKey(std::string_view key) {
 
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key) {
   return ParseSegmentId(Table::kRemovedSegment, key);
+}
+
+std::optional<SegmentId> ParseSecondaryKey(std::string_view key) {
+  return ParseSegmentId(Table::kSecondary, key);
 }
 
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key) {

@@ -21,6 +21,7 @@ enum class Table : char {
   kDirectoryEntry = 'd',   // inode of the directory, name
   kDirectoryCookie = 'k',  // inode of the directory, cookie
   kCollisions = 'h',       // how many SHA-1 collisions were met, ever
+  kSecondary = 'e',        // segment id: it may hold copies to which the index does not lead; kNotesKey
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // id_ranges.h
@@ -42,6 +43,10 @@ std::string XattrKey(uint64_t inode, std::string_view name);
 std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
+std::string SecondaryKey(SegmentId segment);
+// The values of that key: of a segment that is being collected, and of any other.
+inline constexpr std::string_view kCondemnedNote = "c";
+inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
 
 // The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
@@ -63,6 +68,7 @@ std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kI
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
+std::optional<SegmentId> ParseSecondaryKey(std::string_view key);
 // Segment and ordinal.
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
@@ -70,6 +76,9 @@ std::optional<std::string_view> ParseXattrName(std::string_view key);
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
+// Without a value: segments have been noted in kSecondary ever since all were compared with the
+// index.
+inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 
 // Positions in Counters (metadata_store.h). On disk; append only.

@@ -27,10 +27,12 @@ inline constexpr uint32_t kMinChunkSize = 64;
 inline constexpr uint32_t kMaxChunkSize = kMaxBlockPlainBytes;  // a chunk must fit a block
 inline constexpr uint32_t kMinBlockPlainBytes = 16U << 10;
 
-// Features of a store, one bit each, of which this code knows none yet. What an unknown bit does
-// depends on the word: compat nothing, ro_compat refuses to open for writing, incompat refuses to
-// open.
-inline constexpr uint64_t kKnownRoCompatFeatures = 0;
+// Features of a store, one bit each. What an unknown bit does depends on the word: compat nothing,
+// ro_compat refuses to open for writing, incompat refuses to open.
+//
+// Segments are noted for secondary copies. Code that does not write the notes may read the store.
+inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
+inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
 inline constexpr uint64_t kKnownIncompatFeatures = 0;
 
 struct Superblock {
@@ -80,6 +82,11 @@ struct SuperblockState {
 };
 
 std::string SuperblockPath(const std::string& store, int copy);  // copy is 0 or 1
+
+// A directory that is there while mkfs makes the store, and remains if it does not get to its end.
+std::string UnfinishedStorePath(const std::string& store);
+// Why neither copy of the superblock is there: kNotFound, with a sentence for people.
+Status NoStoreAt(Env& env, const std::string& store);
 
 // One copy by itself. kNotFound if the file is not there, kCorruption if it is not valid,
 // kNeedsNewer if it is whole but of another version; features are not looked at.

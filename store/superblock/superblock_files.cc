@@ -19,6 +19,18 @@ std::string SuperblockPath(const std::string& store, int copy) {
   return JoinPath(store, copy == 0 ? "superblock.0" : "superblock.1");
 }
 
+std::string UnfinishedStorePath(const std::string& store) {
+  return JoinPath(store, "mkfs.unfinished");
+}
+
+Status NoStoreAt(Env& env, const std::string& store) {
+  const auto mark = env.GetFileInfo(UnfinishedStorePath(store));
+  const bool unfinished = mark.ok() && mark->type == FileType::kDirectory;
+  return Status(StatusCode::kNotFound, unfinished ? "siltfs mkfs did not finish here: run it again"
+                                                  : "there is no siltfs store here")
+      .At(store);
+}
+
 Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy) {
   const std::string path = SuperblockPath(store, copy);
   auto contents = ReadWholeFile(env, path, kSuperblockSize);
@@ -55,7 +67,7 @@ Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, Store
   if (newer != nullptr) return *newer;
   if (!state.copies_valid[0] && !state.copies_valid[1]) {
     if (fault != nullptr) return *fault;
-    return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store);
+    return NoStoreAt(env, store);
   }
   SILTFS_RETURN_IF_ERROR(CheckFeatures(state.superblock, access).At(store));
   return state;

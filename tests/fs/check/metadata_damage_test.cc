@@ -407,6 +407,38 @@ TEST_CASE("damage in metadata's files is found, with the data also where nothing
   REQUIRE(outcome.codes().contains("metadata-checksum"));
 }
 
+TEST_CASE("a byte that flips in any slot of the sync ledger is found, until the next mount") {
+  CheckedStore store;
+  store.FillAndClose();
+  const uint64_t offset = GENERATE(0u, 20u, 4095, 4096, 8191, 8192, 12287, 12288, 16383);
+  CAPTURE(offset);
+  const std::string path = LedgerPath(store.path());
+  store.Flip(path, offset);
+  const CheckOutcome outcome = store.Check();
+  RequireOne(outcome, "metadata-ledger");
+  CHECK(outcome.findings[0].path == path);
+  CHECK(outcome.findings[0].offset == offset / 4096 * 4096);
+  // The next mount writes it anew.
+  store.fixture().Open();
+  store.fixture().Close();
+  RequireCodes(store.Check(), {});
+}
+
+TEST_CASE("a sync ledger that is cut short is found") {
+  CheckedStore store;
+  store.FillAndClose();
+  std::filesystem::resize_file(LedgerPath(store.path()), GENERATE(4096u, 10000u, 16383u));
+  RequireCodes(store.Check(), {"metadata-ledger"});
+}
+
+TEST_CASE("a slot that is not whole after a crash is no finding: a power cut may have torn it") {
+  CheckedStore store;
+  store.Fill();
+  store.fixture().Crash();
+  store.Flip(LedgerPath(store.path()), GENERATE(20, 4096 + 20, 8192 + 20, 12288 + 20));
+  RequireCodes(store.Check(), {});
+}
+
 TEST_CASE("a sync ledger of which nothing is left is found") {
   CheckedStore store;
   store.FillAndClose();

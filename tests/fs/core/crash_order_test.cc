@@ -3,6 +3,7 @@
 // was synced.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -12,6 +13,7 @@
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -404,14 +406,17 @@ void Round(uint64_t seed, bool faults) {
   RecountStore(store.path());
 }
 
+// Of a campaign, and no fewer than tell one order from another.
+uint64_t Seeds() { return std::max<uint64_t>(3, Share(15)); }
+
 }  // namespace
 
 TEST_CASE("a crash among several threads' operations leaves none without all before it") {
-  for (uint64_t seed = 1; seed <= 15; ++seed) Round(seed, false);
+  for (uint64_t seed = 1; seed <= Seeds(); ++seed) Round(seed, false);
 }
 
 TEST_CASE("a disk that is full now and then takes nothing that was accepted") {
-  for (uint64_t seed = 1; seed <= 15; ++seed) Round(seed, true);
+  for (uint64_t seed = 1; seed <= Seeds(); ++seed) Round(seed, true);
 }
 
 TEST_CASE("a store may go while it commits") {

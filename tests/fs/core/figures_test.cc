@@ -169,6 +169,19 @@ TEST_CASE("mkfs takes an empty directory or makes one, and nothing else") {
   }
 }
 
+TEST_CASE("the root directory belongs to the owner that mkfs was given") {
+  MakeStoreOptions options;
+  options.index_memory = 4u << 20;
+  options.root_owner = {.uid = 1000, .gid = 2000};
+  StoreFixture store(options);
+  store.Open();
+  const auto root = store.fs().GetAttributes(kRootInode);
+  REQUIRE_OK(root);
+  CHECK(root->uid == 1000);
+  CHECK(root->gid == 2000);
+  CHECK(root->mode == 0040755);
+}
+
 TEST_CASE("mkfs refuses a store, the more so one in use") {
   StoreFixture store;
   MakeStoreOptions options;

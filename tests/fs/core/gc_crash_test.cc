@@ -109,7 +109,7 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
-      if (cut % kCallStep == first || cut == trace.size()) {
+      if (cut % CallStep() == first || cut == trace.size()) {
         const auto left = device->Fork();
         left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
         RequireWhole(collecting, *left);
@@ -118,7 +118,7 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
       if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
-  CHECK(cuts > 300 / kCallStep);
+  CHECK(cuts > 300 / CallStep());
 }
 
 TEST_CASE(
@@ -130,7 +130,7 @@ TEST_CASE(
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
     INFO(fmt::format("death before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
-    if (cut % kCallStep == 0 || cut == trace.size()) {
+    if (cut % CallStep() == 0 || cut == trace.size()) {
       const auto left = device->Fork();
       {
         auto next = collecting.store.Open(*left);
@@ -149,7 +149,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
   uint64_t struck = 0;
-  for (uint64_t nth = FirstCall(sticky ? 2 : 0);; nth += kCallStep) {
+  for (uint64_t nth = FirstCall(sticky ? 2 : 0);; nth += CallStep()) {
     const auto device = collecting.env.Fork();
     INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
                      sticky ? ", and all after it" : ""));
@@ -176,7 +176,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
     }
     ++struck;
   }
-  CHECK(struck > 30 / kCallStep);
+  CHECK(struck > 30 / CallStep());
 }
 
 }  // namespace siltfs::testing

@@ -31,7 +31,7 @@ class WatchedEnv : public FaultEnv {
   std::function<void()> before_removal;
   // In any thread, again and again: a segment's file is read.
   std::function<void()> reading_segment;
-  // In any thread, once it is armed: a log of metadata is synced, the segments before it were.
+  // In any thread, once it is armed: a log of metadata is synced in a commit, after the segments.
   std::function<void()> syncing_metadata;
   mutable std::atomic<bool> armed = false;
 
@@ -49,8 +49,9 @@ class WatchedEnv : public FaultEnv {
   }
   Status Note(Call call, const std::string& path) const override {
     if (reading_segment && call == Call::kRead && path.ends_with(".seg")) reading_segment();
-    if (call == Call::kSync && path.ends_with(".log") && syncing_metadata && armed.exchange(false))
-      syncing_metadata();
+    if (call == Call::kSync && path.ends_with(".seg") && armed) segments_synced_ = true;
+    const bool commits = call == Call::kSync && path.ends_with(".log") && segments_synced_;
+    if (commits && syncing_metadata && armed.exchange(false)) syncing_metadata();
     return FaultEnv::Note(call, path);
   }
 
@@ -65,6 +66,7 @@ class WatchedEnv : public FaultEnv {
 
   SimEnv& device_;
   std::atomic<std::thread::id> collector_;
+  mutable std::atomic<bool> segments_synced_ = false;  // since it was armed
 };
 
 constexpr uint32_t kSegmentBytes = 4u << 20;

@@ -2,14 +2,20 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "fs/check/check_store.h"
 #include "fs/core/store_layout.h"
 #include "fs/core/store_stats.h"
+#include "fs/dedup/segment_tables.h"
 #include "fs/meta/garbage_record.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
+#include "index/open_index.h"
+#include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/core/settle_store.h"
@@ -19,10 +25,40 @@
 namespace siltfs::testing {
 namespace {
 
+// Has something done before a file is read for the first time. Draws the same random bytes in each
+// run, so that files are cut at the same places.
+class HookedEnv final : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+
+  Status FillRandom(MutableByteView out) override {
+    MutexLock lock(mutex_);
+    random_.Fill(out);
+    return Status::Ok();
+  }
+
+  void BeforeRead(std::string part, std::function<void()> hook) {
+    part_ = std::move(part);
+    hook_ = std::move(hook);
+  }
+  Status Note(Call call, const std::string& file) const override {
+    if (call == Call::kRead && hook_ && file.find(part_) != std::string::npos)
+      std::exchange(hook_, nullptr)();
+    return FaultEnv::Note(call, file);
+  }
+
+ private:
+  Mutex mutex_;
+  Random random_ SILTFS_GUARDED_BY(mutex_){1};
+  std::string part_;
+  mutable std::function<void()> hook_;
+};
+
 struct GarbageStore : TemporaryDirectory, SettleStore {
   using SettleStore::path;
 
-  GarbageStore() : GarbageStore(std::make_unique<FaultEnv>(NewPosixEnv())) {}
+  explicit GarbageStore(uint32_t segment_bytes = 64u << 10)
+      : GarbageStore(std::make_unique<HookedEnv>(NewPosixEnv()), segment_bytes) {}
 
   FileSystem& Begin() {
     auto opened = Open(env);
@@ -78,6 +114,107 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(record);
     return *record;
   }
+  // Notes a segment of a store that is closed.
+  void NoteSegment(SegmentId segment) const {
+    RocksDbOptions options;
+    options.path = MetadataPath(path);
+    options.ledger_path = LedgerPath(path);
+    auto kv = OpenRocksDbStore(env, options);
+    REQUIRE_OK(kv);
+    REQUIRE_OK((*kv)->Write({{SecondaryKey(segment), std::string(kPlainNote)}}));
+    REQUIRE_OK((*kv)->CloseCleanly());
+  }
+  // The segments that are noted for secondary copies, of a store that is closed.
+  std::vector<SegmentId> Noted() const {
+    RocksDbOptions options;
+    options.path = MetadataPath(path);
+    options.ledger_path = LedgerPath(path);
+    options.mode = RocksDbOptions::Mode::kReadOnly;
+    auto kv = OpenRocksDbStore(env, options);
+    REQUIRE_OK(kv);
+    const auto noted = ReadSecondary(*(*kv)->Snapshot());
+    REQUIRE_OK(noted);
+    return *noted;
+  }
+  std::unique_ptr<ChunkIndex> OpenItsIndex() const {
+    auto index = OpenIndex(env, {.engine = IndexEngine::kSilt,
+                                 .directory = IndexPath(path),
+                                 .memory_limit = uint64_t{64} << 20});
+    REQUIRE_OK(index);
+    return std::move(index).value();
+  }
+  // The names in the index, of a store that is closed.
+  std::set<ChunkName> Indexed() const {
+    std::set<ChunkName> names;
+    const auto index = OpenItsIndex();
+    REQUIRE_OK(index->ForEach([&](const IndexEntry& entry) {
+      names.insert(entry.name);
+      return Status::Ok();
+    }));
+    REQUIRE_OK(index->Close());
+    return names;
+  }
+  // Takes the entries from it whose names `chosen` is true for; returns how many.
+  uint64_t Forget(const std::function<bool(const ChunkName&)>& chosen) const {
+    std::set<ChunkName> names = Indexed();
+    std::erase_if(names, [&](const ChunkName& name) { return !chosen(name); });
+    const auto index = OpenItsIndex();
+    for (const ChunkName& name : names) REQUIRE_OK(index->Delete(name));
+    REQUIRE_OK(index->Close());
+    return names.size();
+  }
+  // What fsck finds, but for damaged payloads.
+  std::set<std::string> Findings(bool copies = true) const {
+    std::set<std::string> codes;
+    CheckOptions options;
+    options.store = path;
+    options.copies = copies;
+    options.on_finding = [&codes](const Finding& finding) { codes.insert(finding.code); };
+    REQUIRE_OK(CheckStore(env, options));
+    return codes;
+  }
+  static constexpr uint32_t kLargeSegment = 256u << 10;
+  struct LeftBehind {
+    Bytes kept;
+    Bytes spoilt;
+    Bytes others;
+  };
+  // With kLargeSegment. Writes files "kept" and "spoilt" and has a collection copy the chunks of "kept" and then meet
+  // the damage of "spoilt", so that both copies stay, each in a sealed segment.
+  LeftBehind LeaveCopyBehind() {
+    Begin();
+    // More than a block, so that the collection appends some of "kept" before it meets the damage.
+    LeftBehind content{RandomBytes(1, 40'000), RandomBytes(3, 40'000),
+                       RandomBytes(4, 2 * kLargeSegment)};
+    WriteLargeFile(*fs, "kept", content.kept);
+    // More than the largest block, so that no block has parts of both others.
+    WriteLargeFile(*fs, "dead", RandomBytes(2, 100'000));
+    WriteLargeFile(*fs, "spoilt", content.spoilt);
+    WriteLargeFile(*fs, "others", content.others);
+    End();
+    Spoil(1, ByteView(content.spoilt).subspan(15'000, 40));
+    Begin();
+    REQUIRE_OK(fs->Unlink(kRootInode, "dead"));
+    CHECK(Collect().segments_left == 1);
+    REQUIRE_OK(fs->SyncAll());
+    fs.reset();  // the next mount seals the segment with the copies
+    Begin();
+    return content;
+  }
+  // Changes a byte of `content`, of which this segment holds a part as it is.
+  void Spoil(SegmentId segment, ByteView content) {
+    auto file = env.OpenFile(SegmentPath(path, segment), {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    const auto size = (*file)->Size();
+    REQUIRE_OK(size);
+    Bytes all(*size);
+    REQUIRE((*file)->Read(0, all).ok());
+    const size_t place = AsText(all).find(AsText(content));
+    REQUIRE(place != std::string_view::npos);
+    all[place] ^= 1;
+    REQUIRE_OK((*file)->Write(place, ByteView(all).subspan(place, 1)));
+    REQUIRE_OK((*file)->Sync());
+  }
   uint64_t StoredWhenNew() const {
     GarbageStore fresh;
     fresh.Begin();
@@ -87,12 +224,12 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
   }
 
  private:
-  explicit GarbageStore(std::unique_ptr<FaultEnv> made)
-      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store"),
+  GarbageStore(std::unique_ptr<HookedEnv> made, uint32_t segment_bytes)
+      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes),
         fault_env(std::move(made)) {}
 
  public:
-  std::unique_ptr<FaultEnv> fault_env;
+  std::unique_ptr<HookedEnv> fault_env;
   std::unique_ptr<FileSystem> fs;
 };
 
@@ -333,6 +470,119 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   REQUIRE_OK(after);
   CHECK(after->ids == before->ids);
   store.End();
+}
+
+// The index leads to the copy that a collection has made. When that one goes, with nothing that
+// refers to it, the first copy is known to a footer window only.
+TEST_CASE("a copy that a collection left behind is no duplicate of what the index has forgotten") {
+  GarbageStore store(GarbageStore::kLargeSegment);
+  const auto [kept, spoilt, others] = store.LeaveCopyBehind();
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "kept"));
+  store.Collect();
+  // Has a window of the first segment read.
+  WriteLargeFile(*store.fs, "again", ByteView(others).first(60'000));
+  WriteLargeFile(*store.fs, "kept again", kept);
+  store.End();
+  CHECK(store.Findings() == std::set<std::string>{});
+
+  store.Begin();
+  const auto again = Resolve(*store.fs, "kept again");
+  REQUIRE_OK(again);
+  CHECK(ReadFile(*store.fs, *again).value() == kept);
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "spoilt"));
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "again"));
+  store.Collect();
+  CHECK(ReadFile(*store.fs, *again).value() == kept);
+  store.End();
+  CHECK(store.Findings() == std::set<std::string>{});
+}
+
+// Two things that the index may lack without harm: chunks that nothing refers to, and entries that
+// the next mount makes for the blocks written last.
+TEST_CASE("after a crash fsck takes dead chunks and entries to be replayed for no finding") {
+  GarbageStore store;
+  store.Begin();
+  store.WriteRandom(1, 50'000);
+  store.End();
+  const std::set<ChunkName> others = store.Indexed();
+  store.Begin();
+  WriteLargeFile(*store.fs, "dead", RandomBytes(2, 50'000));
+  store.End();
+  REQUIRE(store.Forget([&](const ChunkName& name) { return !others.contains(name); }) > 0);
+  CHECK(store.Findings(/*copies=*/false) == std::set<std::string>{"not-indexed"});
+  store.Begin();
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "dead"));
+  WriteLargeFile(*store.fs, "new", RandomBytes(5, 15'000));
+  REQUIRE_OK(store.fs->SyncAll());
+  store.fs.reset();
+  CHECK(store.Findings(/*copies=*/false) == std::set<std::string>{});
+  store.Begin();
+  store.RequireFiles(*store.fs);
+  store.End();
+  CHECK(store.Findings(/*copies=*/false) == std::set<std::string>{});
+}
+
+TEST_CASE("a collection restores entries of chunks in use that the index does not know") {
+  GarbageStore store;
+  store.Begin();
+  for (uint64_t i = 0; i < 10; ++i) store.WriteRandom(i, 50'000);
+  store.End();
+  const uint64_t forgotten =
+      store.Forget([](const ChunkName& name) { return name.bytes[0] % 4 == 0; });
+  REQUIRE(forgotten > 5);
+  CHECK(store.Findings() == std::set<std::string>{"copies-not-noted", "not-indexed"});
+  store.Begin();
+  store.Collect(/*dry_run=*/true);
+  store.End();
+  CHECK(store.Findings() == std::set<std::string>{"copies-not-noted", "not-indexed"});
+  store.Begin();
+  store.Collect();
+  store.RequireAll();
+}
+
+// The caller of Put has found no entry for the chunk, and its copy is not appended yet, when the
+// collection makes an entry for the first copy.
+TEST_CASE("a note stays while a second copy of one of its chunks is on the way") {
+  constexpr uint32_t kSegment = 256u << 10;
+  GarbageStore store(kSegment);
+  store.Begin();
+  const Bytes dead = RandomBytes(1, 3'000);
+  WriteLargeFile(*store.fs, "dead", dead);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.End();
+  const std::set<ChunkName> first = store.Indexed();
+  store.Begin();
+  WriteLargeFile(*store.fs, "others", RandomBytes(4, 2 * kSegment));
+  store.End();
+  REQUIRE(store.Forget([&](const ChunkName& name) { return first.contains(name); }) > 0);
+  store.NoteSegment(1);
+  store.Begin();
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "dead"));
+  REQUIRE_OK(store.fs->SyncAll());
+  bool wrote = false;
+  store.fault_env->BeforeRead("00000001.seg", [&] {
+    WriteLargeFile(*store.fs, "again", dead);
+    wrote = true;
+  });
+  CHECK(store.Collect().segments_removed == 0);
+  CHECK(wrote);
+  store.End();
+  CHECK(store.Findings() == std::set<std::string>{});
+}
+
+TEST_CASE("the notes of a collection go when the index leads to every copy") {
+  GarbageStore store;
+  store.Begin();
+  for (uint64_t i = 0; i < 40; ++i) store.WriteRandom(i, 50'000);
+  for (uint64_t i = 0; i < 40; ++i) {
+    if (i % 2 != 0) store.Delete(fmt::format("random {}", i));
+  }
+  CHECK(store.Collect().segments_removed > 10);
+  store.End();
+  // Of the segments with copies at most those are noted that are not sealed yet, one of each kind.
+  CHECK(store.Noted().size() <= 2);
+  store.Begin();
+  store.RequireAll();
 }
 
 TEST_CASE("a segment that is recorded as there is not removed, whatever else metadata says") {

@@ -258,7 +258,7 @@ TEST_CASE("a store that may only be read by this version is opened read-only alo
     const std::string path = SuperblockPath(store.path(), copy);
     auto superblock = DecodeSuperblock(AsBytes(ReadText(path)));
     REQUIRE_OK(superblock);
-    superblock->ro_compat_features = 1;
+    superblock->ro_compat_features = 2;
     WriteText(path, EncodeSuperblock(*superblock));
   }
   REQUIRE_CODE(store.TryOpen(), kNeedsNewer);

@@ -114,6 +114,7 @@ void Recount::Add(const std::string& key, const std::string& value) {
     case Table::kGarbage:
     case Table::kIdRanges:
     case Table::kScrub:
+    case Table::kSecondary:
     case Table::kSegment:
       break;
     default:

@@ -78,7 +78,7 @@ TEST_CASE("a power cut at any step of settling loses nothing") {
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
-      if (cut % kCallStep == first || cut == trace.size()) {
+      if (cut % CallStep() == first || cut == trace.size()) {
         const auto left = device->Fork();
         left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
         RequireWhole(settling.store, *left);
@@ -101,7 +101,7 @@ TEST_CASE("a process that dies at any step of settling loses nothing, nor does a
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
     INFO(fmt::format("death before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
-    if (cut % kCallStep == 0 || cut == trace.size()) {
+    if (cut % CallStep() == 0 || cut == trace.size()) {
       const auto left = device->Fork();
       {
         auto next = settling.store.Open(*left);
@@ -121,7 +121,7 @@ TEST_CASE("a device that fails at any step of settling costs no file") {
   const bool sticky = GENERATE(false, true);
   int struck = 0;
   const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
-  for (uint64_t nth = FirstCall(variant);; nth += kCallStep) {
+  for (uint64_t nth = FirstCall(variant);; nth += CallStep()) {
     const auto device = settling.env.Fork();
     INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
                      sticky ? ", and all after it" : ""));
@@ -149,7 +149,7 @@ TEST_CASE("a device that fails at any step of settling costs no file") {
     }
     ++struck;
   }
-  CHECK(struck > 30 / static_cast<int>(kCallStep));
+  CHECK(struck > 30 / static_cast<int>(CallStep()));
 }
 
 }  // namespace siltfs::testing

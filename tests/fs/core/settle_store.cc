@@ -80,6 +80,7 @@ void SettleStore::RequireSound(Env& on) const {
   CheckOptions options;
   options.store = path;
   options.data = true;
+  options.copies = true;
   options.on_finding = [&found](const Finding& finding) {
     found += finding.code + " " + finding.path + ": " + finding.message + "\n";
   };

@@ -61,8 +61,9 @@ TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place 
   const auto known = at.Add(1), lost = at.Add(2);
   REQUIRE_OK(at.pipeline->Flush());
   const Location from = **at.index->Get(known), to{50, 5, 0}, elsewhere{60, 6, 0};
-  const auto move = [&](const ChunkName& name, SegmentId gone) {
-    const BlockPipeline::Move one{name, from, to};
+  const auto move = [&](const ChunkName& name, SegmentId gone,
+                        std::optional<Location> misled = std::nullopt) {
+    const BlockPipeline::Move one{name, from, to, misled};
     REQUIRE_OK(
         at.pipeline->MoveEntries({&one, 1}, [gone](SegmentId segment) { return segment == gone; }));
     return *at.index->Get(name);
@@ -70,6 +71,9 @@ TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place 
   const IndexEntry written_again{known, elsewhere};
   REQUIRE_OK(at.index->Put({&written_again, 1}, at.log->TakeSequence()));
   CHECK(move(known, kNoSegment) == elsewhere);
+  CHECK(move(known, kNoSegment, Location{60, 7, 0}) == elsewhere);
+  CHECK(move(known, kNoSegment, elsewhere) == to);
+  REQUIRE_OK(at.index->Put({&written_again, 1}, at.log->TakeSequence()));
   CHECK(move(known, elsewhere.segment) == to);
   REQUIRE_OK(at.index->Delete(lost));
   CHECK(move(lost, kNoSegment) == to);

@@ -50,6 +50,10 @@ class HintIndex : public ChunkIndex {
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     inner_->SetGone(std::move(gone));
   }
+  Result<bool> DropGoneImpl(size_t, uint64_t) override {
+    SILTFS_RETURN_IF_ERROR(inner_->DropGone());
+    return false;
+  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
     return inner_->Verify(report);
   }

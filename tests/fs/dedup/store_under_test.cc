@@ -52,6 +52,11 @@ void CommittedState::Apply(const std::vector<Mutation>& mutations) {
       auto chunks = DamagedBlock::DecodeChunks(*mutation.value);
       REQUIRE_OK(chunks);
       damage[*damaged] = {damaged->first, damaged->second, *chunks};
+    } else if (auto noted = ParseSecondaryKey(mutation.key)) {
+      secondary.erase(*noted);
+      condemned.erase(*noted);
+      if (mutation.value) secondary.insert(*noted);
+      if (mutation.value == kCondemnedNote) condemned.insert(*noted);
     } else if (mutation.key == kCollisionsKey) {
       collisions = Decoder(AsBytes(*mutation.value)).U64();
     } else if (mutation.key == kGarbageKey) {
@@ -117,10 +122,15 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   if (!opened.ok()) return std::move(opened).status();
   auto index = std::make_unique<HintIndex>(std::move(opened).value());
   std::vector<IndexEntry> aside;
+  const std::vector<SegmentId> noted(committed_.secondary.begin(), committed_.secondary.end());
+  std::vector<DamagedBlock> known_damage;
+  for (const auto& [place, block] : committed_.damage) known_damage.push_back(block);
+  const DamageList damage(known_damage);
+  ReplayedEntries replayed(*index, records, noted, damage);
   ReplayOptions replay;
   replay.durable_sequence = index->durable_sequence();
   replay.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
-    if (!read_only) return index->Put(entries, sequence);
+    if (!read_only) return replayed.Put(entries, sequence);
     aside.insert(aside.end(), entries.begin(), entries.end());
     return Status::Ok();
   };
@@ -134,6 +144,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.last_commit = committed_.last_commit;
   options.sha1_collisions = committed_.collisions;
   for (const auto& [place, block] : committed_.damage) options.damage.push_back(block);
+  options.secondary = noted;
   options.worker_threads = settings_.worker_threads;
   options.pipeline_bytes = settings_.pipeline_bytes;
   options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;
@@ -146,6 +157,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
             env_, {.store = path_, .directory = {}, .spare_bytes = settings_.minimum_free_bytes}));
     options.check_room = [this](uint64_t bytes) { return reserve_->CheckRoom(bytes); };
   }
+  const bool crashed = !committed_.ids.clean;
   if (!read_only) {
     ids_ = std::make_unique<IdAllocator>(committed_.ids, [this](const std::vector<Mutation>& m) {
       committed_.Apply(m);
@@ -165,6 +177,8 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   if (!chunks.ok()) return std::move(chunks).status();
   index_ = std::move(index);
   chunks_ = std::move(chunks).value();
+  const std::vector<SegmentId> condemned(committed_.condemned.begin(), committed_.condemned.end());
+  if (!read_only) SILTFS_RETURN_IF_ERROR(chunks_->CompareCondemned(condemned, crashed));
   return Status::Ok();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct CommittedState {
   std::map<SegmentId, SegmentRecord> segments;
   std::map<SegmentId, SegmentRecord> replacements;
   std::map<std::pair<SegmentId, uint32_t>, DamagedBlock> damage;
+  std::set<SegmentId> secondary;
+  std::set<SegmentId> condemned;  // of these
 
   void Apply(const std::vector<Mutation>& mutations);
 };

@@ -138,7 +138,7 @@ TEST_CASE("A copy of another version asks for another siltfs though the other co
 TEST_CASE("Unknown features refuse the access that they forbid") {
   Store store;
   Superblock superblock = MakeSuperblock();
-  superblock.ro_compat_features = 1;
+  superblock.ro_compat_features = 2;
   store.SetCopy(0, superblock);
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kNeedsNewer);
   REQUIRE_OK(ReadSuperblock(store.env, store.path, StoreAccess::kReadOnly));

@@ -1,0 +1,69 @@
+// Compares a segment with the index: whether the index leads to every chunk in it, so that
+// its footer windows may decide about duplicates again (secondary_copies.h).
+//
+// A segment that is not sealed is compared as far as it goes now. Entries that are missing, that
+// lead into a segment that is no more, or to a place that does not hold the chunk, are made anew.
+// Entries that lead to another copy stay as they are.
+//
+// Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
+// those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
+// Durability: entries are durable when the index says so (BlockPipeline::EndSequence).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "fs/dedup/block_pipeline.h"
+#include "fs/dedup/chunk_reader.h"
+#include "fs/dedup/segment_cache.h"
+#include "index/chunk_index.h"
+#include "store/segment/block.h"
+
+namespace siltfs {
+
+class EntryCheck {
+ public:
+  // Called before each part is read, with its bytes; a failure is returned. May wait.
+  using Pace = std::function<Status(uint64_t bytes)>;
+
+  // All must outlive it. `gone`: a place in such a segment is as good as none.
+  EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
+             BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
+
+  // True if the index leads to every chunk of the segment.
+  Result<bool> Check(SegmentId segment);
+  // Entries made anew so far.
+  uint64_t made() const { return made_; }
+
+ private:
+  // What the segment holds, by ordinal.
+  struct Content {
+    std::vector<BlockPlace> blocks;
+    std::vector<ChunkName> names;
+
+    Location PlaceOf(SegmentId segment, uint32_t ordinal) const;
+  };
+  Status Read(SegmentId segment, Content& content);
+  // A chunk to no copy of which the index leads, and where it leads instead, if anywhere.
+  struct Missing {
+    uint32_t ordinal = 0;
+    std::optional<Location> misled;
+  };
+  // Of the ordinals in [begin, end). False if the index leads to other copies of some.
+  Result<bool> FindMissing(SegmentId segment, const Content& content, uint32_t begin, uint32_t end,
+                           std::vector<Missing>& missing);
+  // True where that cannot be read.
+  bool MayHold(const Location& place, const ChunkName& name);
+
+  ChunkIndex& index_;
+  SegmentCache& segments_;
+  ChunkReader& reader_;
+  BlockPipeline& pipeline_;
+  const std::function<bool(SegmentId)> gone_;
+  const Pace pace_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace siltfs

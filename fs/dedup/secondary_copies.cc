@@ -1,0 +1,87 @@
+#include "fs/dedup/secondary_copies.h"
+
+#include <utility>
+
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+
+SecondaryCopies::SecondaryCopies(std::vector<SegmentId> noted, Write write)
+    : write_(std::move(write)), set_(noted) {
+  MutexLock lock(mutex_);
+  for (const SegmentId segment : noted) noted_.emplace(segment, Noted());
+}
+
+std::vector<SegmentId> SecondaryCopies::All() const {
+  MutexLock lock(mutex_);
+  std::vector<SegmentId> segments;
+  for (const auto& [segment, when] : noted_) segments.push_back(segment);
+  return segments;
+}
+
+uint64_t SecondaryCopies::Now() const {
+  MutexLock lock(mutex_);
+  return now_;
+}
+
+Status SecondaryCopies::Note(std::span<const SegmentId> segments) {
+  return Enter(segments, /*condemned=*/false);
+}
+
+Status SecondaryCopies::Condemn(std::span<const SegmentId> segments) {
+  return Enter(segments, /*condemned=*/true);
+}
+
+Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool condemned) {
+  MutexLock lock(mutex_);
+  std::vector<Mutation> news;
+  for (const SegmentId segment : segments) {
+    const auto noted = noted_.find(segment);
+    if (noted != noted_.end() && (noted->second.condemned || !condemned)) continue;
+    news.push_back({SecondaryKey(segment), std::string(condemned ? kCondemnedNote : kPlainNote)});
+  }
+  if (write_ && !news.empty()) SILTFS_RETURN_IF_ERROR(write_(news));
+  ++now_;
+  for (const SegmentId segment : segments) {
+    Noted& noted = noted_[segment];
+    noted.when = now_;
+    noted.condemned |= condemned;
+    set_.Add(segment);
+  }
+  return Status::Ok();
+}
+
+Status SecondaryCopies::Compared(std::span<const SegmentId> segments) {
+  MutexLock lock(mutex_);
+  std::vector<Mutation> plain;
+  for (const SegmentId segment : segments)
+    plain.push_back({SecondaryKey(segment), std::string(kPlainNote)});
+  return write_ && !plain.empty() ? write_(plain) : Status::Ok();
+}
+
+Status SecondaryCopies::Forget(std::span<const SegmentId> segments, uint64_t checked) {
+  MutexLock lock(mutex_);
+  std::vector<Mutation> gone;
+  std::vector<SegmentId> forgotten;
+  for (const SegmentId segment : segments) {
+    const auto noted = noted_.find(segment);
+    if (noted == noted_.end() || noted->second.when > checked) continue;
+    gone.push_back({SecondaryKey(segment), std::nullopt});
+    forgotten.push_back(segment);
+  }
+  if (gone.empty()) return Status::Ok();
+  if (write_) SILTFS_RETURN_IF_ERROR(write_(gone));
+  for (const SegmentId segment : forgotten) {
+    noted_.erase(segment);
+    set_.Remove(segment);
+  }
+  return Status::Ok();
+}
+
+void SecondaryCopies::Removed(SegmentId segment) {
+  MutexLock lock(mutex_);
+  noted_.erase(segment);
+  set_.Remove(segment);
+}
+
+}  // namespace siltfs

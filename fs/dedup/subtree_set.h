@@ -1,0 +1,36 @@
+// References to recipe nodes that a walk has met, so that a subtree that many places share is
+// walked once. A few nodes that share their subtrees can stand for 2^44 entries: a walk without
+// such a set would not end.
+//
+// A reference is known by all it says (name, level, length and sums), as one name may be given
+// wrong sums elsewhere. Not thread-safe. Memory: some 25 bytes a node of level 1 or above, 4 MiB in
+// a store of 10 TB; of leaves the same, but only the first kMostLeaves are kept. A leaf that is not
+// kept counts as new each time, which at most multiplies the work by the items of a node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fs/dedup/node_set.h"
+#include "fs/meta/recipe_entry.h"
+
+namespace siltfs {
+
+class SubtreeSet {
+ public:
+  static constexpr size_t kMostLeaves = size_t{1} << 20;
+
+  // `level` is the node's own.
+  static ChunkName KeyOf(const RecipeChild& node, uint8_t level);
+
+  // False if it was there.
+  bool Insert(const RecipeChild& node, uint8_t level) { return Insert(KeyOf(node, level), level); }
+  bool Insert(const ChunkName& key, uint8_t level);
+  bool Contains(const RecipeChild& node, uint8_t level) const;
+
+ private:
+  NodeSet leaves_{NodeSet::kWholeNames};
+  NodeSet inner_{NodeSet::kWholeNames};
+};
+
+}  // namespace siltfs
