@@ -130,6 +130,22 @@ Status ChunkIndex::Flush() {
   return FlushImpl(last_sequence_ == 0 ? DurableSequenceImpl() : CompleteUpTo(last_sequence_ - 1));
 }
 
+Status ChunkIndex::DropGone(const std::function<Status()>& pace) {
+  for (size_t part = 0;; ++part) {
+    {
+      MutexLock lock(write_mutex_);
+      SILTFS_RETURN_IF_ERROR(CheckWritable());
+      SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
+      SILTFS_ASSIGN_OR_RETURN(
+          const bool more,
+          DropGoneImpl(part, last_sequence_ == 0 ? DurableSequenceImpl()
+                                                 : CompleteUpTo(last_sequence_ - 1)));
+      if (!more) return Status::Ok();
+    }
+    if (pace) SILTFS_RETURN_IF_ERROR(pace());
+  }
+}
+
 Status ChunkIndex::WaitUntilOpen() {
   MutexLock lock(write_mutex_);
   SILTFS_RETURN_IF_ERROR(CheckOpen());

@@ -161,6 +161,14 @@ class ChunkIndex {
   // be called until the index is closed or destroyed. Empty at first, and may be.
   void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
 
+  // Leaves out, now, what leads into segments that are gone (SetGone), where the engine keeps such
+  // entries until it rewrites what holds them: it rewrites all, one part after the other. Other
+  // calls go on between two parts; `pace`, which may be empty, is called there, and its failure ends
+  // the call. Takes as much room on the device as one part does twice. What has been done when it
+  // fails stays done; after kNoSpace it may be called again. Changes no answer but to names whose
+  // entries lead into gone segments, and nothing of what is durable.
+  Status DropGone(const std::function<Status()>& pace = {});
+
   // Reads everything and checks order, ranks, filters and counts; calls `report` with each thing
   // that is wrong. Fails only where it can't go on. Slow; other calls go on meanwhile.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
@@ -195,6 +203,9 @@ class ChunkIndex {
   virtual Status ForEachInOrderImpl(
       const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
   virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
+  // Does one of the parts, which count from 0, and says whether there is another; called like
+  // FlushImpl.
+  virtual Result<bool> DropGoneImpl(size_t /*part*/, uint64_t /*complete*/) { return false; }
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
   // Without lookups and entry_bytes_put.
   virtual IndexStats StatsImpl() const = 0;

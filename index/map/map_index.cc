@@ -79,6 +79,19 @@ class MapIndex final : public ChunkIndex {
     });
   }
 
+  void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
+    WriterLock lock(mutex_);
+    gone_ = std::move(gone);
+  }
+  Result<bool> DropGoneImpl(size_t, uint64_t) override {
+    WriterLock lock(mutex_);
+    if (!gone_) return false;
+    const size_t dropped =
+        std::erase_if(entries_, [this](const auto& entry) { return gone_(entry.second.segment); });
+    if (dropped > 0) changed_ = true;
+    return false;
+  }
+
   // The snapshot on flash is proven when it is read; in memory there is nothing to find.
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();
@@ -113,6 +126,7 @@ class MapIndex final : public ChunkIndex {
   uint64_t durable_ SILTFS_GUARDED_BY(mutex_);
   uint64_t flash_bytes_ SILTFS_GUARDED_BY(mutex_);
   uint64_t flash_bytes_written_ SILTFS_GUARDED_BY(mutex_) = 0;
+  std::function<bool(SegmentId)> gone_ SILTFS_GUARDED_BY(mutex_);  // may be empty
 };
 
 }  // namespace

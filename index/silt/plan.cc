@@ -6,13 +6,15 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
+
+#include "store/base/size_text.h"
 
 namespace siltfs {
 namespace {
 
 constexpr double kWays = 4;
 constexpr double kBitsPerByte = 8;
-constexpr double kMiB = 1 << 20;
 // Beyond it an entry of the model would be less than one of anything.
 constexpr unsigned kMaxBits = 48;
 
@@ -193,6 +195,16 @@ void Search::Try(const SiltParameters& parameters) {
   if (Better(plan)) best = plan;
 }
 
+// "3.1 GiB, more than the 3.0 GiB", with as many decimals as tell the two apart.
+std::string MoreThan(double needed, double limit) {
+  constexpr int kMostDecimals = 9;
+  int decimals = 1;
+  while (decimals < kMostDecimals && FormatSize(needed, decimals) == FormatSize(limit, decimals))
+    ++decimals;
+  return fmt::format("{}, more than the {}", FormatSize(needed, decimals),
+                     FormatSize(limit, decimals));
+}
+
 Status Search::WhyNot() const {
   if (least_reads > limits.read_amplification) {
     return Impossible(
@@ -201,16 +213,15 @@ Status Search::WhyNot() const {
                     limits.read_amplification, limits.write_amplification, least_reads));
   }
   if (least_flash > limits.flash_bytes) {
-    return Impossible(
-        fmt::format("{:.0f} entries need at least {:.2f} MiB of flash, more than {:.2f} MiB",
-                    workload.entries, least_flash / kMiB, limits.flash_bytes / kMiB));
+    return Impossible(fmt::format("{:.0f} entries need at least {} of flash", workload.entries,
+                                  MoreThan(least_flash, limits.flash_bytes)));
   }
   return Impossible(fmt::format(
-      "{:.0f} entries need at least {:.2f} MiB of memory for a write amplification of "
-      "{:.6g} and a read amplification of {:.6g} on {:.2f} MiB of flash, more than "
-      "{:.2f} MiB",
-      workload.entries, least_memory / kMiB, limits.write_amplification, limits.read_amplification,
-      limits.flash_bytes / kMiB, limits.memory_bytes / kMiB));
+      "with a write amplification of {:.6g}, a read amplification of {:.6g} and {} of flash, "
+      "{:.0f} "
+      "entries need at least {} of memory",
+      limits.write_amplification, limits.read_amplification, FormatSize(limits.flash_bytes, 1),
+      workload.entries, MoreThan(least_memory, limits.memory_bytes)));
 }
 
 }  // namespace

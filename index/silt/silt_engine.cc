@@ -338,6 +338,16 @@ Status SiltEngine::Flush(uint64_t complete) {
   return MakeDurable();
 }
 
+Result<bool> SiltEngine::DropGone(size_t partition, uint64_t complete) {
+  SILTFS_RETURN_IF_ERROR(CheckWriting());
+  complete_ = complete;
+  const auto p = static_cast<uint32_t>(partition);
+  // A merge takes what is in HashStores; so the log becomes one first.
+  if (!Active(p).Empty()) SILTFS_RETURN_IF_ERROR(Freeze(p));
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.Rewrite(p)));
+  return partition + 1 < stores_.partition_count();
+}
+
 Status SiltEngine::Close(uint64_t complete) {
   Status flushed = Flush(complete);
   upkeep_.Stop();

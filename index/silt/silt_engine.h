@@ -62,6 +62,8 @@ class SiltEngine {
   Status EndPut(size_t entries);
   Status Delete(const ChunkName& name);
   Status Flush(uint64_t complete);
+  // Rewrites a partition without the entries of gone segments; whether there is another one.
+  Result<bool> DropGone(size_t partition, uint64_t complete);
   Status SetMemoryLimit(uint64_t bytes);
   Status Close(uint64_t complete);
 

@@ -39,6 +39,9 @@ class SiltIndex final : public ChunkIndex {
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     engine_->SetGone(std::move(gone));
   }
+  Result<bool> DropGoneImpl(size_t part, uint64_t complete) override {
+    return engine_->DropGone(part, complete);
+  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override {
     return engine_->Verify(report);
   }

@@ -116,6 +116,41 @@ Status Upkeep::WaitForRoom() {
   return Status::Ok();
 }
 
+Status Upkeep::Rewrite(uint32_t partition) {
+  uint64_t before = 0;  // a step that fails from now on may have been this one
+  {
+    MutexLock lock(mutex_);
+    rewrite_ = RewriteRequest{partition, ++rewrites_};
+    before = steps_;
+    ++wakes_;
+    changed_.NotifyAll();
+  }
+  Status rewritten = WaitUntilRewritten(before);
+  MutexLock lock(mutex_);
+  rewrite_.reset();  // a caller that meets a full disk asks again
+  return rewritten;
+}
+
+Status Upkeep::WaitUntilRewritten(uint64_t before) {
+  if (!stores_.options().background) {
+    while (to_rewrite()) SILTFS_RETURN_IF_ERROR(Step().status());
+    return Status::Ok();
+  }
+  MutexLock lock(mutex_);
+  while (rewrite_) {
+    const bool tried = steps_ > before;
+    if (!last_.ok() && (tried || !last_.Is(StatusCode::kNoSpace))) return Copy(last_);
+    if (stopping_) return {StatusCode::kIoError, "the index is being closed"};
+    changed_.Wait(mutex_);
+  }
+  return Status::Ok();
+}
+
+std::optional<Upkeep::RewriteRequest> Upkeep::to_rewrite() const {
+  MutexLock lock(mutex_);
+  return rewrite_;
+}
+
 bool Upkeep::HasRoom() const {
   const SiltIndexOptions& options = stores_.options();
   if (stores_.frozen_logs() >= stores_.memory_plan().max_frozen_logs) return false;
@@ -153,6 +188,13 @@ Result<bool> Upkeep::Step() {
 Result<bool> Upkeep::ConvertOrMerge() {
   SILTFS_ASSIGN_OR_RETURN(const bool converted, Convert());
   if (converted) return true;
+  if (const auto rewrite = to_rewrite()) {
+    SILTFS_RETURN_IF_ERROR(MergeIfAny(rewrite->partition));
+    MutexLock lock(mutex_);
+    // Not a later request: its caller may have given this one up, as an earlier step met a full disk.
+    if (rewrite_ && rewrite_->number == rewrite->number) rewrite_.reset();
+    return true;
+  }
   const StoreSet::Sizes sizes = stores_.GetSizes();
   if (!WantsMerge(sizes)) return false;
   const bool too_long = sizes.most_stores > stores_.options().max_hash_stores;
@@ -231,6 +273,12 @@ Status Upkeep::Merge(uint32_t partition) {
   SILTFS_RETURN_IF_ERROR(installed);
   ++merges_;
   return Status::Ok();
+}
+
+Status Upkeep::MergeIfAny(uint32_t partition) {
+  const auto version = stores_.partition(partition).Get().version;
+  if (version->hashes.empty() && version->sorted == nullptr) return Status::Ok();
+  return Merge(partition);
 }
 
 Result<StoreSet::Merge> Upkeep::WriteSorted(uint32_t partition, const PartitionVersion& version) {

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "index/silt/entry_merge.h"
@@ -48,6 +49,9 @@ class Upkeep {
   // Merges that begin from now on leave out entries of segments for which this is true. Entries in
   // LogStores and HashStores stay until they are merged.
   void SetGone(std::function<bool(SegmentId)> gone);
+  // Returns when the partition's frozen LogStores are converted and merged with all else it holds.
+  // One call at a time. kNoSpace may be tried again, any other failure is for good.
+  Status Rewrite(uint32_t partition);
   // What has failed for good.
   Status failure() const;
   // Ends the thread, at the latest after the block being written. For good.
@@ -65,6 +69,13 @@ class Upkeep {
   Result<bool> ConvertOrMerge();
   Result<bool> Convert();
   Status Merge(uint32_t partition);
+  Status MergeIfAny(uint32_t partition);
+  Status WaitUntilRewritten(uint64_t before);
+  struct RewriteRequest {
+    uint32_t partition;
+    uint64_t number;  // of all requests
+  };
+  std::optional<RewriteRequest> to_rewrite() const;
   Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);
   bool WantsMerge(const StoreSet::Sizes& sizes) const;
   bool HasRoom() const;
@@ -86,6 +97,8 @@ class Upkeep {
   uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;                   // that ended, well or not
   Status last_ SILTFS_GUARDED_BY(mutex_);                          // how the last step ended
   std::function<bool(SegmentId)> gone_ SILTFS_GUARDED_BY(mutex_);  // may be empty
+  std::optional<RewriteRequest> rewrite_ SILTFS_GUARDED_BY(mutex_);  // empty when done
+  uint64_t rewrites_ SILTFS_GUARDED_BY(mutex_) = 0;                  // that were asked for
   std::thread thread_;
 };
 

@@ -268,6 +268,41 @@ TEST_CASE("what leads into segments that are gone may go, and nothing else does"
   }
 }
 
+TEST_CASE("what leads into segments that are gone is dropped when asked for") {
+  const Engine& engine = GENERATE(from_range(AllEngines()));
+  INFO(engine.name);
+  Fixture fixture(engine);
+  auto index = fixture.Open();
+  std::map<ChunkName, Location> put;
+  Random random(7);
+  for (uint64_t sequence = 1; sequence <= 30; ++sequence) {
+    std::vector<IndexEntry> entries;
+    for (int i = 0; i < 20; ++i) {
+      entries.push_back({NameOf(random.Below(900)), RandomLocation(random)});
+      put[entries.back().name] = entries.back().location;
+    }
+    REQUIRE_OK(index->Put(entries, sequence));
+  }
+  index->SetGone([](SegmentId segment) { return segment % 3 == 0; });
+  REQUIRE_OK(index->DropGone());
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      REQUIRE_OK(index->Close());
+      index = fixture.Open();
+    }
+    for (const auto& [name, location] : put) {
+      const auto answer = index->Get(name);
+      REQUIRE_OK(answer);
+      if (location.segment % 3 == 0) {
+        REQUIRE_FALSE(*answer);
+      } else {
+        REQUIRE(*answer == location);
+      }
+    }
+    REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+  }
+}
+
 TEST_CASE("statistics count lookups, bytes and entries") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);

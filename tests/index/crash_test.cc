@@ -60,7 +60,7 @@ TEST_CASE("a power cut in any call loses nothing that was durable and brings up 
     INFO(engine.name << ", seed " << seed << ", power cut in call " << cut << ", policy "
                      << static_cast<int>(unsynced));
     if (!CutAt(engine, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut})) break;
-    cut += kCallStep;
+    cut += CallStep();
   }
   CHECK(cut > 10);
 }

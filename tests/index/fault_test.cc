@@ -71,7 +71,7 @@ TEST_CASE("a failing call comes up as an error and takes nothing durable along")
   const uint64_t calls = MutatingCallsOfALife(engine, seed);
   REQUIRE(calls > 10);
   const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
-  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += kCallStep) {
+  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += CallStep()) {
     INFO(engine.name << ", call " << nth << " of " << calls << " fails with "
                      << StatusCodeName(code) << (sticky ? ", and all after it" : ""));
     LiveWithFault(engine, seed,

@@ -118,6 +118,116 @@ TEST_CASE("of a name the newest entry counts, gone or not") {
   CheckNumbers(*index, 30'000, 4000);
 }
 
+TEST_CASE("entries of gone segments are dropped when asked for, and no others") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 8;
+  fixture.options.partition_bits = GENERATE(0U, 3U);
+  fixture.options.background = GENERATE(false, true);
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 20'000, 1);
+  index->SetGone([](SegmentId segment) { return segment > 1000 && IsEvenNumber(segment); });
+  const auto before = index->stats();
+  const uint64_t durable = index->durable_sequence();
+  uint64_t paces = 0;
+  REQUIRE_OK(index->DropGone([&paces] {
+    ++paces;
+    return Status::Ok();
+  }));
+  CHECK(paces == (uint64_t{1} << fixture.options.partition_bits) - 1);
+  CHECK(index->durable_sequence() == durable);
+  const auto there = [](uint64_t i) { return i < 1000 || i % 2 == 1; };
+  const auto check = [&there](ChunkIndex& at) {
+    const auto numbers = Listed(at);
+    CHECK(numbers.size() == 1000 + 19'000 / 2);
+    for (uint64_t i = 0; i < 20'000; ++i) {
+      REQUIRE(numbers.contains(i) == there(i));
+      REQUIRE(GetNumber(at, i).has_value() == there(i));
+    }
+    RequireVerifies(at);
+  };
+  check(*index);
+  CHECK(index->stats().entries == 1000 + 19'000 / 2);
+  CHECK(index->stats().flash_bytes < before.flash_bytes * 2 / 3);
+  PutNumbers(*index, 30'000, 100, 2);  // it goes on as before
+  REQUIRE_OK(index->Flush());
+  CHECK(index->durable_sequence() >= 1);
+  // A merge is durable when it is done.
+  index.reset();
+  fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kDrop, .seed = 1});
+  index = fixture.Open();
+  CHECK(index->durable_sequence() >= 1);
+  for (uint64_t i = 0; i < 20'000; ++i) REQUIRE(GetNumber(*index, i).has_value() == there(i));
+  RequireVerifies(*index);
+}
+
+TEST_CASE("an empty index has nothing to drop, and one without gone segments drops nothing") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 2;
+  auto index = fixture.Open();
+  REQUIRE_OK(index->DropGone());
+  PutNumbers(*index, 0, 1000, 1);
+  REQUIRE_OK(index->DropGone());
+  REQUIRE_OK(index->DropGone());
+  CheckNumbers(*index, 0, 1000);
+  index->SetGone([](SegmentId) { return true; });
+  REQUIRE_OK(index->DropGone());
+  CHECK(Listed(*index).empty());
+  CHECK(index->stats().entries == 0);
+  RequireVerifies(*index);
+}
+
+TEST_CASE("a full disk ends the dropping of entries, which may be asked for again") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 2;
+  fixture.options.background = GENERATE(false, true);
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 4000, 1);
+  index->SetGone(IsEvenNumber);
+  for (uint64_t call = 1;; ++call) {
+    CAPTURE(call);
+    REQUIRE(call < 1000);
+    fixture.env.FailCall({.calls = SimCall::kCreate | SimCall::kWrite,
+                          .nth = call,
+                          .code = StatusCode::kNoSpace});
+    const Status dropped = index->DropGone();
+    fixture.env.ClearFaults();
+    for (uint64_t i = 1; i < 4000; i += 2) REQUIRE(GetNumber(*index, i).has_value());
+    if (dropped.ok()) break;
+    REQUIRE_CODE(dropped, kNoSpace);
+  }
+  CHECK(Listed(*index).size() == 2000);
+  PutNumbers(*index, 30'000, 100, 2);
+  CheckNumbers(*index, 30'000, 100);
+  RequireVerifies(*index);
+}
+
+TEST_CASE("a power cut at any step of dropping entries loses no other") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 1;
+  auto index = fixture.Open();
+  PutNumbers(*index, 0, 3000, 1);
+  PutNumbers(*index, 3000, 1, 2);  // ends sequence 1
+  REQUIRE_OK(index->Flush());
+  REQUIRE(index->durable_sequence() == 1);
+  index->SetGone(IsEvenNumber);
+  const auto device = fixture.env.Fork();
+  fixture.env.StartTrace();
+  REQUIRE_OK(index->DropGone());
+  const SimTrace trace = fixture.env.TakeTrace();
+  REQUIRE(trace.size() > 10);
+  for (size_t cut = 0; cut <= trace.size(); ++cut) {
+    CAPTURE(cut);
+    const auto left = device->Fork();
+    left->PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
+    auto opened = OpenSiltIndex(*left, fixture.options);
+    REQUIRE_OK(opened);
+    CHECK((*opened)->durable_sequence() >= 1);
+    for (uint64_t i = 1; i < 3000; i += 2) REQUIRE(GetNumber(**opened, i).has_value());
+    RequireVerifies(**opened);
+    if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+  }
+}
+
 TEST_CASE("segments may go while the index merges in the background") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;

@@ -116,7 +116,7 @@ TEST_CASE("a power cut in any call while limits change loses nothing that was du
     INFO("bucket bits " << shape.bucket_bits << ", seed " << seed << ", cut " << cut << ", policy "
                         << static_cast<int>(unsynced) << ", twice " << twice);
     if (!CutAt(shape, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut}, twice)) break;
-    cut += kCallStep;
+    cut += CallStep();
   }
   CHECK(cut > 10);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a failing call while limits change comes up and takes nothing durable
   const bool sticky = GENERATE(false, true);
   const uint64_t seed = 11;
   const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
-  for (uint64_t nth = FirstCall(variant); nth <= 400; nth += kCallStep) {
+  for (uint64_t nth = FirstCall(variant); nth <= 400; nth += CallStep()) {
     INFO("bucket bits " << shape.bucket_bits << ", call " << nth << " " << StatusCodeName(code)
                         << " sticky " << sticky);
     SimEnv env(seed);
@@ -173,7 +173,7 @@ TEST_CASE("a killed process, a recovery that says what is durable, then a power 
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kSubset);
   const bool fault = GENERATE(false, true);
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    for (uint64_t cut = FirstCall(seed); cut <= 40; cut += kCallStep) {
+    for (uint64_t cut = FirstCall(seed); cut <= 40; cut += CallStep()) {
       INFO("bucket bits " << shape.bucket_bits << ", seed " << seed << ", cut " << cut << ", fault "
                           << fault);
       SimEnv env(seed);

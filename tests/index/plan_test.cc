@@ -237,10 +237,10 @@ TEST_CASE("what cannot be had is refused by name") {
   says(Choose(30e6, limits), "no parameters reach a read amplification of 1.0001");
   limits = easy;
   limits.flash_bytes = 500 * kMiB;
-  says(Choose(30e6, limits), "of flash, more than 500.00 MiB");
+  says(Choose(30e6, limits), "GiB, more than the 500.0 MiB of flash");
   limits = easy;
   limits.memory_bytes = 1 * kMiB;
-  says(Choose(30e6, limits), "of memory");
+  says(Choose(30e6, limits), "MiB, more than the 1.0 MiB of memory");
 }
 
 TEST_CASE("what makes no sense is refused") {

@@ -86,7 +86,7 @@ TEST_CASE("a power cut in any call of a key-value store loses nothing that was f
     INFO("slots of " << shape.slot_size << ", seed " << seed << ", cut " << cut << ", policy "
                      << static_cast<int>(unsynced) << ", twice " << twice);
     if (!CutAt(shape, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut}, twice)) break;
-    cut += kCallStep;
+    cut += CallStep();
   }
   CHECK(cut > 50);
 }
@@ -122,7 +122,7 @@ TEST_CASE("a failing call of a key-value store is told and takes nothing flushed
   }
   REQUIRE(calls > 50);
   const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
-  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += kCallStep) {
+  for (uint64_t nth = FirstCall(variant); nth <= calls; nth += CallStep()) {
     INFO("slots of " << shape.slot_size << ", call " << nth << " of " << calls << " fails with "
                      << StatusCodeName(code) << (sticky ? ", and all after it" : ""));
     SimEnv env(seed);
