@@ -125,6 +125,9 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   const WriteTurn turn(inode->write_turns, offset, data.size());
   const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
+  // The writes before this one may have filled the disk while it waited for its turn. What is
+  // accepted then cannot become chunks, and takes metadata's part of the reserve as plain bytes.
+  SILTFS_RETURN_IF_ERROR(CheckRoom(0));
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
   SILTFS_RETURN_IF_ERROR(CheckRegular(inode->record));

@@ -10,6 +10,7 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fs/meta/rocksdb_env.h"
@@ -21,7 +22,14 @@ namespace siltfs {
 
 namespace {
 
-constexpr size_t kWriteBufferBytes = 4u << 20;
+constexpr uint64_t kLeastWriteBufferBytes = 512u << 10;
+constexpr uint64_t kMostWriteBufferBytes = 4u << 20;
+constexpr uint64_t kWriteBufferShare = 128;  // of the disk
+// Sizes of tables, and of the first level that holds more than what was flushed.
+constexpr uint64_t kBuffersPerTable = 2;
+constexpr int kTablesToCompact = 4;  // of those that were flushed
+constexpr int kTablesToCompactOnSmallDisk = 2;
+constexpr uint64_t kBuffersPerLevel = 8;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all others; nobody writes it
 
@@ -39,7 +47,10 @@ Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   } else if (status.IsAborted() || status.IsShutdownInProgress()) {
     code = StatusCode::kAborted;
   }
-  return Status(code, "the metadata store says: " + status.ToString()).At(path);
+  std::string cause = "the metadata store says: " + status.ToString();
+  if (code == StatusCode::kNoSpace)
+    cause += "; free space on the disk that holds it, then mount again";
+  return Status(code, std::move(cause)).At(path);
 }
 
 // RocksDB's own log would otherwise lie in the store.
@@ -119,6 +130,7 @@ struct Database {
   Env& env;
   const std::string path;
   bool read_only = false;
+  uint64_t write_buffer_bytes = kMostWriteBufferBytes;
   const std::unique_ptr<SyncLedger> ledger;  // null: none is kept
   const std::unique_ptr<rocksdb::Env> rocksdb_env;
   std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
@@ -322,7 +334,7 @@ Status RocksDbStore::ResumeIfFull() {
   if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
   // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has
   // begun.
-  if (SpaceIsShort(kWriteBufferBytes)) return StatusFrom(known, database_->path);
+  if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes what is in memory and starts a new log, so that nothing follows the torn end of the old
   // one.
@@ -418,7 +430,7 @@ Status RocksDbStore::CloseCleanly() {
     SILTFS_RETURN_IF_ERROR(flushed);
   }
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
-  if (database_->ledger != nullptr) database_->ledger->Settle();
+  if (database_->ledger != nullptr) database_->ledger->Close();
   // RocksDB does not make it durable that the old logs are gone.
   return database_->read_only ? Status::Ok() : database_->env.SyncDirectory(database_->path);
 }
@@ -464,7 +476,7 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
   db.max_bgerror_resume_count = 0;  // a failed sync is never tried again behind our back
 
   // Memory.
-  db.write_buffer_size = kWriteBufferBytes;
+  db.write_buffer_size = database.write_buffer_bytes;
   db.max_write_buffer_number = 2;
   db.max_open_files = 128;
   db.max_file_opening_threads = 1;
@@ -478,10 +490,13 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
 
   // Shape on disk. Small files keep a compaction's need of free space small.
   db.max_manifest_file_size = 1u << 20;
-  db.level0_file_num_compaction_trigger = 4;
+  // On a small disk what was overwritten goes early.
+  db.level0_file_num_compaction_trigger =
+      database.write_buffer_bytes < kMostWriteBufferBytes ? kTablesToCompactOnSmallDisk
+                                                          : kTablesToCompact;
   db.level_compaction_dynamic_level_bytes = true;
-  db.max_bytes_for_level_base = 32u << 20;
-  db.target_file_size_base = 8u << 20;
+  db.max_bytes_for_level_base = kBuffersPerLevel * database.write_buffer_bytes;
+  db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;
   db.compression = rocksdb::kLZ4Compression;
   db.bottommost_compression = rocksdb::kZSTD;
   db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions()));
@@ -523,6 +538,8 @@ Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& option
   auto database =
       std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
   database->read_only = read_only;
+  const auto disk = env.GetDiskSpace(options.path);
+  if (disk.ok()) database->write_buffer_bytes = MetadataBufferBytes(disk->total_bytes);
   const rocksdb::Options db_options = DatabaseOptions(options, *database);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = read_only
@@ -534,6 +551,10 @@ Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& option
 }
 
 }  // namespace
+
+uint64_t MetadataBufferBytes(uint64_t disk_bytes) {
+  return std::clamp(disk_bytes / kWriteBufferShare, kLeastWriteBufferBytes, kMostWriteBufferBytes);
+}
 
 Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
   ManifestLengths lengths;

@@ -1,7 +1,7 @@
 // The key-value store on RocksDB, in a directory of its own.
 //
 // Memory: about 16 MiB whatever the size of the store (DESIGN section 3): two write buffers of 4
-// MiB, 6 MiB of block cache with the index and filter blocks in it, a bounded table cache, one
+// MiB, or less on a small disk (MetadataBufferBytes), 6 MiB of block cache with the index and filter blocks in it, a bounded table cache, one
 // thread each for flushes and compactions. The cache's limit is not strict: under a strict one
 // RocksDB answers a read with an error when all blocks are in use, compactions included. Recovery:
 // opening after a crash replays the log up to the first record that is not whole. RocksDB takes a
@@ -22,6 +22,11 @@
 #include "store/env/env.h"
 
 namespace siltfs {
+
+// The size of a write buffer for a disk of this size. After a crash the logs of two are written as
+// tables before anything can be deleted, and a flush or compaction writes before it removes: of a
+// small disk that takes a small part.
+uint64_t MetadataBufferBytes(uint64_t disk_bytes);
 
 struct RocksDbOptions {
   enum class Mode : uint8_t {

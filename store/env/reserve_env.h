@@ -2,6 +2,11 @@
 // fail for want of space. What the reserve is for is thereby everything that is written through it;
 // what may not draw on it asks SpaceReserve::CheckRoom first.
 //
+// A file that is removed fills the reserve's parts again (SpaceReserve::Restore).
+//
+// For metadata (SpaceReserve::Use) GetDiskSpace counts as available what the reserve would give:
+// metadata asks before it tries again what has met a full disk.
+//
 // A call that failed with kNoSpace is made again from its beginning: writes say where they write
 // to, and whatever makes a name leaves none behind when it fails. A failed Sync is not: what it
 // left behind is not known.
@@ -21,7 +26,8 @@ namespace siltfs {
 
 class ReserveEnv : public Env {
  public:
-  ReserveEnv(Env& base, SpaceReserve& reserve) : base_(base), reserve_(reserve) {}
+  ReserveEnv(Env& base, SpaceReserve& reserve, SpaceReserve::Use use = SpaceReserve::Use::kData)
+      : base_(base), reserve_(reserve), use_(use) {}
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
   Status CreateDirectory(const std::string& path) override;
@@ -41,6 +47,7 @@ class ReserveEnv : public Env {
  private:
   Env& base_;
   SpaceReserve& reserve_;
+  const SpaceReserve::Use use_;
 };
 
 }  // namespace siltfs

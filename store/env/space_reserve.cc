@@ -20,11 +20,16 @@ constexpr uint64_t kMostReserve = 256u << 20;
 // A small disk is there for data.
 constexpr uint64_t kLeastReserve = 32u << 20;
 constexpr uint64_t kLargestShare = 8;
-// Two of metadata's tables as they are in memory, and some for the index and a torn segment. Of a
-// reserve that is small, collecting garbage has the first part.
+constexpr uint64_t kLeastOfSmallDisk = 16u << 20;
+// Two of metadata's tables as they are in memory, and some for the index and a torn segment.
 constexpr uint64_t kBytesToOpenAfterCrash = 10u << 20;
-constexpr uint64_t kBytesToCollect = 12u << 20;
+// The same again while the store is in use, for flushes and compactions; but at most half of what
+// opening leaves, as accepted blocks and the index take the other half.
+constexpr uint64_t kBytesForMetadata = 10u << 20;
 constexpr uint64_t kMostSpare = 64u << 20;
+// What is accepted between two looks at the disk, and what was accepted and is still on its way.
+constexpr uint64_t kLeastSpare = 2u << 20;
+constexpr uint64_t kLargestSpareShare = 16;
 constexpr uint64_t kMostNearlyFull = 1u << 30;
 constexpr uint64_t kPieces = 64;
 constexpr uint64_t kPageBytes = 4096;
@@ -48,13 +53,17 @@ std::optional<uint64_t> NumberOf(std::string_view name) {
 SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
   Options options;
   const uint64_t wanted = std::clamp(disk_bytes / kReserveShare, kLeastReserve, kMostReserve);
-  const uint64_t whole = std::min(wanted, disk_bytes / kLargestShare);
+  const uint64_t to_collect = std::min(kLeastOfSmallDisk, disk_bytes / 5 * 2);
+  const uint64_t whole = std::min(wanted, std::max(disk_bytes / kLargestShare, to_collect));
   options.piece_bytes = std::max(whole / kPieces / kPageBytes * kPageBytes, kPageBytes);
   options.pieces = whole / options.piece_bytes;
-  options.spare_bytes = std::min(disk_bytes / kSpareShare, kMostSpare);
+  options.spare_bytes =
+      std::max(std::min(disk_bytes / kSpareShare, kMostSpare),
+               std::min(disk_bytes / kLargestSpareShare, kLeastSpare));
   options.nearly_full_bytes = std::min(disk_bytes / kNearlyFullShare, kMostNearlyFull);
   options.opening_bytes =
-      std::min(kBytesToOpenAfterCrash, whole - std::min(whole, kBytesToCollect));
+      std::min(kBytesToOpenAfterCrash, whole - std::min(whole, kLeastOfSmallDisk));
+  options.metadata_bytes = std::min(kBytesForMetadata, (whole - options.opening_bytes) / 2);
   return options;
 }
 
@@ -151,17 +160,36 @@ Result<std::unique_ptr<File>> SpaceReserve::CreateFile() {
   }
 }
 
-bool SpaceReserve::GiveUpPiece() {
+uint64_t SpaceReserve::KeptFrom(Use use) const {
+  const uint64_t of_metadata = use == Use::kData ? options_.metadata_bytes : 0;
+  return phase_ == Phase::kInUse ? options_.opening_bytes + of_metadata : of_metadata / 2;
+}
+
+bool SpaceReserve::GiveUpPiece(Use use) {
   MutexLock lock(mutex_);
   accepted_ = kLookNextTime;
   nearly_full_ = true;
-  while (!pieces_.empty() && ClaimedBytes() >= kept_for_opening_ + pieces_.back().bytes) {
+  const uint64_t kept = KeptFrom(use);
+  while (!pieces_.empty() && ClaimedBytes() >= kept + pieces_.back().bytes) {
     const Status removed = env_.RemoveFile(PathOf(pieces_.back().number));
     pieces_.pop_back();
     if (removed.ok()) return true;
     removed.IgnoreError("the next one may go");
   }
   return false;
+}
+
+void SpaceReserve::Restore() {
+  MutexLock lock(mutex_);
+  const uint64_t wanted = std::min(options_.opening_bytes + options_.metadata_bytes,
+                                   options_.pieces * options_.piece_bytes);
+  while (!unsupported_ && nearly_full_ && ClaimedBytes() < wanted) {
+    const Status made = MakePiece(std::min(options_.piece_bytes, MissingBytes()));
+    unsupported_ = made.Is(StatusCode::kUnsupported);
+    if (made.ok()) continue;
+    made.IgnoreError("Fill says so, if it is not for want of space");
+    return;
+  }
 }
 
 void SpaceReserve::KeepOnly(uint64_t bytes) {
@@ -183,10 +211,10 @@ uint64_t SpaceReserve::bytes() const {
   return ClaimedBytes();
 }
 
-uint64_t SpaceReserve::bytes_to_give() const {
+uint64_t SpaceReserve::bytes_to_give(Use use) const {
   MutexLock lock(mutex_);
   const uint64_t claimed = ClaimedBytes();
-  return claimed - std::min(claimed, kept_for_opening_.load());
+  return claimed - std::min(claimed, KeptFrom(use));
 }
 
 uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {
@@ -194,12 +222,24 @@ uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {
   return available_bytes - std::min(available_bytes, options_.spare_bytes + MissingBytes());
 }
 
+Result<bool> SpaceReserve::IsDirectoryOrNothing(Env& env, const std::string& directory) {
+  const auto info = env.GetFileInfo(directory);
+  if (info.status().Is(StatusCode::kNotFound)) return true;
+  // Where links are refused, one is met as damage.
+  if (info.status().Is(StatusCode::kCorruption)) return false;
+  if (!info.ok()) return info.status();
+  return info->type == FileType::kDirectory;
+}
+
 Result<uint64_t> SpaceReserve::BytesIn(Env& env, const std::string& directory) {
+  SILTFS_ASSIGN_OR_RETURN(const bool whole, IsDirectoryOrNothing(env, directory));
+  if (!whole) return uint64_t{0};
   auto entries = env.ListDirectory(directory);
   if (entries.status().Is(StatusCode::kNotFound)) return uint64_t{0};
   if (!entries.ok()) return std::move(entries).status();
   uint64_t bytes = 0;
   for (const DirectoryEntry& entry : *entries) {
+    if (!NumberOf(entry.name) || entry.type != FileType::kRegular) continue;
     const auto info = env.GetFileInfo(JoinPath(directory, entry.name));
     if (info.status().Is(StatusCode::kNotFound)) continue;  // given up meanwhile
     if (!info.ok()) return info.status();

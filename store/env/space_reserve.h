@@ -7,6 +7,12 @@
 // (ReserveEnv does so for every write); so no more is given up than is needed, and others get hold
 // of as little as possible. It is filled up again before anything new is accepted.
 //
+// It has parts, so that what is written in bulk does not take what the store cannot do without. Data
+// (blocks, copies, the index) leaves a part to metadata, without which nothing can be deleted: a
+// flush, and the replay of its logs after a crash, write tables before the logs can go. As that
+// gives back what it takes, each file that is removed fills this part again at once (Restore). Both
+// leave a part for the next opening, should others fill the disk meanwhile.
+//
 // Where the disk cannot claim space for a file, the reserve is a number after all: so much is left
 // free.
 //
@@ -38,11 +44,24 @@ class SpaceReserve {
     uint64_t spare_bytes = 0;
     // With less than this free beside those, the disk is nearly full.
     uint64_t nearly_full_bytes = 0;
-    // Of the reserve, what is for nobody but who opens the store (KeepForOpening).
+    // Of the reserve, what is for opening the store alone, and what for metadata besides.
     uint64_t opening_bytes = 0;
+    uint64_t metadata_bytes = 0;
   };
-  // For a disk of this size: a sixteenth of it, 32 to 256 MiB, but at most an eighth.
+  // What a write is for.
+  enum class Use : uint8_t { kData, kMetadata };
+  // What the store is doing. While it is in use both leave opening_bytes, and data leaves
+  // metadata_bytes, too. While it is opened, and closed, which in good order leaves no log to read
+  // back, metadata may have all, and data leaves half of metadata_bytes: there is one table to be
+  // written, and what the index still holds in memory is not to keep the store from being closed.
+  enum class Phase : uint8_t { kOpening, kInUse, kClosing };
+  // For a disk of this size: a sixteenth of it, 32 to 256 MiB, but at most an eighth; 16 MiB at
+  // least, which opening, metadata and collecting take, but at most two fifths.
   static Options For(uint64_t disk_bytes);
+  // Of a disk below this size the reserve takes more than a quarter.
+  static constexpr uint64_t kLeastUsefulDisk = 64u << 20;
+  // Below this size the reserve is less than 12 MiB, and its parts may not do to empty a full store.
+  static constexpr uint64_t kLeastDisk = 32u << 20;
 
   // Takes over the pieces that are there. `env` must outlive it.
   static Result<std::unique_ptr<SpaceReserve>> Open(Env& env, Options options);
@@ -54,22 +73,27 @@ class SpaceReserve {
   // The same, and always looks; for whoever has nothing to accept.
   Status Fill() SILTFS_EXCLUDES(mutex_);
 
-  // Gives up a piece to whoever has found the disk full. False if there is none.
-  bool GiveUpPiece() SILTFS_EXCLUDES(mutex_);
-  // From now on GiveUpPiece leaves what opening the store takes after a crash: metadata's log is
-  // read back then and written as a table, before anything can be deleted. Or no longer, as at
-  // first: while the store is opened, and closed in good order, which leaves no log.
-  void KeepForOpening(bool keep) { kept_for_opening_ = keep ? options_.opening_bytes : 0; }
+  // Gives up a piece to a write that has found the disk full. False if there is none for this use.
+  bool GiveUpPiece(Use use = Use::kData) SILTFS_EXCLUDES(mutex_);
+  // After something was removed: makes the parts of metadata and of opening whole again, as far as
+  // the disk has room, also with less than spare_bytes free.
+  void Restore() SILTFS_EXCLUDES(mutex_);
+  // At first the store is being opened.
+  void Enter(Phase phase) { phase_ = phase; }
   // For a store that is closed: keeps so much, and what opening it takes at least, or all on a disk
   // that is nearly full.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
   // What a whole reserve claims.
   uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
+  // Of that, what data may take while the store is in use.
+  uint64_t data_bytes() const {
+    return whole_bytes() - options_.opening_bytes - options_.metadata_bytes;
+  }
   // What is claimed now.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
   // Of that, what GiveUpPiece may give.
-  uint64_t bytes_to_give() const SILTFS_EXCLUDES(mutex_);
+  uint64_t bytes_to_give(Use use = Use::kData) const SILTFS_EXCLUDES(mutex_);
   // Of a disk that has so much available, what may be used for what is new.
   uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
   // Whether the disk was nearly full when it was last looked at, or a piece given up since.
@@ -77,6 +101,8 @@ class SpaceReserve {
   // What CheckRoom and Fill want left free.
   uint64_t spare_bytes() const { return options_.spare_bytes; }
 
+  // False if something else stands in the directory's place; Open removes that.
+  static Result<bool> IsDirectoryOrNothing(Env& env, const std::string& directory);
   // What pieces in this directory claim; 0 if there is none.
   static Result<uint64_t> BytesIn(Env& env, const std::string& directory);
 
@@ -95,6 +121,8 @@ class SpaceReserve {
   uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
   std::string PathOf(uint64_t number) const;
+  // What GiveUpPiece leaves.
+  uint64_t KeptFrom(Use use) const;
 
   Env& env_;
   const Options options_;
@@ -106,7 +134,7 @@ class SpaceReserve {
   // looked at the next time.
   std::atomic<uint64_t> accepted_{UINT64_MAX / 2};
   std::atomic<bool> nearly_full_{false};
-  std::atomic<uint64_t> kept_for_opening_{0};
+  std::atomic<Phase> phase_{Phase::kOpening};
 };
 
 }  // namespace siltfs

@@ -15,13 +15,17 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPiece = 4 * kPage;
 constexpr uint64_t kOpening = kPiece * 5 / 2;
+constexpr uint64_t kMetadata = kPiece * 2;
+using Use = SpaceReserve::Use;
+using Phase = SpaceReserve::Phase;
 
 // A disk of 100 pages, of which 8 pieces of 4 pages are kept, and 10 pages left free.
 struct ReservedDisk {
   SimEnv disk;
   std::unique_ptr<SpaceReserve> reserve;
+  uint64_t metadata_bytes = 0;
 
-  ReservedDisk() {
+  explicit ReservedDisk(uint64_t for_metadata = 0) : metadata_bytes(for_metadata) {
     disk.SetCapacity(100 * kPage);
     Open();
   }
@@ -32,7 +36,8 @@ struct ReservedDisk {
                                             .pieces = 8,
                                             .spare_bytes = 10 * kPage,
                                             .nearly_full_bytes = 5 * kPage,
-                                            .opening_bytes = kOpening});
+                                            .opening_bytes = kOpening,
+                                            .metadata_bytes = metadata_bytes});
     REQUIRE_OK(opened);
     reserve = std::move(*opened);
   }
@@ -104,15 +109,59 @@ TEST_CASE("what opening the store takes is given to nobody else") {
   REQUIRE_OK(at.reserve->Fill());
   at.FillAllBut(0);
   REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece);
-  at.reserve->KeepForOpening(true);
+  at.reserve->Enter(Phase::kInUse);
   REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece - kOpening);
   for (int i = 0; i < 5; ++i) REQUIRE(at.reserve->GiveUpPiece());
   REQUIRE_FALSE(at.reserve->GiveUpPiece());  // half a piece is over, and stays
   REQUIRE(at.reserve->bytes() == 3 * kPiece);
   REQUIRE(at.reserve->bytes_to_give() == 3 * kPiece - kOpening);
-  at.reserve->KeepForOpening(false);
+  at.reserve->Enter(Phase::kClosing);
   for (int i = 0; i < 3; ++i) REQUIRE(at.reserve->GiveUpPiece());
   REQUIRE(at.reserve->bytes_to_give() == 0);
+}
+
+TEST_CASE("data leaves a part of the reserve to metadata") {
+  ReservedDisk at(kMetadata);
+  REQUIRE_OK(at.reserve->Fill());
+  at.FillAllBut(0);
+  const auto give_all = [&at](Use use) {
+    while (at.reserve->GiveUpPiece(use)) continue;
+    return at.reserve->bytes();
+  };
+  SECTION("while the store is opened, half of it") {
+    CHECK(give_all(Use::kData) == kMetadata / 2);
+    CHECK(give_all(Use::kMetadata) == 0);
+  }
+  SECTION("while it is in use, beside what opening takes") {
+    at.reserve->Enter(Phase::kInUse);
+    CHECK(at.reserve->bytes_to_give(Use::kData) == 8 * kPiece - kOpening - kMetadata);
+    CHECK(at.reserve->bytes_to_give(Use::kMetadata) == 8 * kPiece - kOpening);
+    CHECK(give_all(Use::kData) == 5 * kPiece);
+    CHECK(give_all(Use::kMetadata) == 3 * kPiece);
+  }
+  SECTION("while it is closed, half of it") {
+    at.reserve->Enter(Phase::kClosing);
+    CHECK(give_all(Use::kData) == kMetadata / 2);
+    CHECK(give_all(Use::kMetadata) == 0);
+  }
+}
+
+TEST_CASE("what is removed fills metadata's part of the reserve before anything else gets it") {
+  ReservedDisk at(kMetadata);
+  ReserveEnv data(at.disk, *at.reserve);
+  ReserveEnv metadata(at.disk, *at.reserve, Use::kMetadata);
+  REQUIRE_OK(at.reserve->Fill());
+  at.FillAllBut(0);
+  auto table = metadata.OpenFile("/table", {.mode = OpenMode::kCreate});
+  REQUIRE_OK(table);
+  CHECK(metadata.GetDiskSpace("/")->available_bytes == 8 * kPiece);
+  CHECK(data.GetDiskSpace("/")->available_bytes == 0);
+  REQUIRE_OK((*table)->Write(0, Bytes(8 * kPiece, 1)));
+  CHECK(at.reserve->bytes() == 0);
+  REQUIRE_OK((*table)->Close());
+  REQUIRE_OK(metadata.RemoveFile("/table"));
+  CHECK(at.reserve->bytes() == 5 * kPiece);  // the part of opening, too, in whole pieces
+  CHECK(at.AvailablePages() * kPage == 3 * kPiece);
 }
 
 TEST_CASE("a write that meets a full disk gets of the reserve what it needs, piece by piece") {
@@ -246,12 +295,19 @@ TEST_CASE("the reserve is a part of the disk, and at most so much") {
   REQUIRE(large.pieces * large.piece_bytes == 256u << 20);
   REQUIRE(large.spare_bytes == 64u << 20);
   const auto smaller = SpaceReserve::For(100u << 20);
-  REQUIRE(smaller.pieces * smaller.piece_bytes <= (100u << 20) / 8);
-  REQUIRE(smaller.pieces * smaller.piece_bytes >= (100u << 20) / 9);
-  REQUIRE(smaller.opening_bytes == (100u << 20) / 8 - (12u << 20));
+  REQUIRE(smaller.pieces * smaller.piece_bytes == 16u << 20);
+  REQUIRE(smaller.opening_bytes == 0);
+  const auto least = SpaceReserve::For(40u << 20);
+  REQUIRE(least.pieces * least.piece_bytes == 16u << 20);
+  REQUIRE(least.opening_bytes == 0);
+  REQUIRE(least.metadata_bytes == 8u << 20);
+  const auto share = SpaceReserve::For(24u << 20);
+  REQUIRE(share.pieces * share.piece_bytes <= (24u << 20) / 5 * 2);
+  REQUIRE(share.pieces * share.piece_bytes >= 9u << 20);
   const auto tiny = SpaceReserve::For(1000);
   REQUIRE(tiny.pieces == 0);
   REQUIRE(tiny.opening_bytes == 0);
+  REQUIRE(tiny.metadata_bytes < 1000);
 }
 
 TEST_CASE("what stands in a piece's place does not keep the reserve from being filled") {
