@@ -7,9 +7,13 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <utility>
+
+#include "store/base/result.h"
 
 namespace siltfs::fuse {
 namespace {
@@ -45,6 +49,8 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
+  // What close(2) returns.
+  int Close() { return close(std::exchange(fd_, -1)); }
 
  private:
   int fd_;
@@ -67,12 +73,16 @@ bool KnowsHandles(int root, uint64_t device) {
   return handle == NodeHandle(kRootInode);
 }
 
+int OpenByHandle(const Descriptor& root, InodeNumber inode) {
+  NodeHandle handle(inode);
+  return open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC);
+}
+
 Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return Failed("the mountpoint cannot be opened");
   if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
-  NodeHandle handle(inode);
-  const Descriptor file(open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(OpenByHandle(root, inode));
   if (file.get() < 0) return Failed("the file cannot be opened by its handle");
   // Not fsync: that would wait for the inode's lock.
   constexpr unsigned kWriteAndWait =
@@ -80,6 +90,56 @@ Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber ino
   if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0)
     return Failed("the file cannot be written back");
   return {};
+}
+
+// Closing a file waits until all that the kernel holds of it is written back and answered.
+Status OpenAndClose(const std::string& mountpoint, uint64_t device,
+                    const std::vector<InodeNumber>& inodes) {
+  const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return Failed("the mountpoint cannot be opened");
+  if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
+  for (const InodeNumber inode : inodes) {
+    Descriptor file(OpenByHandle(root, inode));
+    if (file.get() < 0 && (errno == ESTALE || errno == ENOENT)) continue;
+    if (file.get() < 0) return Failed("a file cannot be opened by its handle");
+    if (file.Close() != 0)
+      return {StatusCode::kIoError,
+              std::string("a file could not be written back: ") + std::strerror(errno)};
+  }
+  return {};
+}
+
+// Waiting for the kernel here means waiting for this very process, and no signal ends that wait.
+// Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
+// open, and so wait for ever, and keep the store locked. Hence a thread without the process's
+// descriptors: once all other threads are gone the kernel ends the connection, and with it the
+// wait.
+Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
+  Status outcome;
+  outcome.IgnoreError("no outcome yet");
+  std::thread waiting([&] {
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
+      outcome = Failed("descriptors cannot be kept apart");
+    } else {
+      outcome = wait();
+    }
+  });
+  waiting.join();
+  return outcome;
+}
+
+// How many requests of this connection the kernel has that are not answered.
+Result<uint64_t> CountWaiting(uint64_t device) {
+  const dev_t number = makedev(static_cast<unsigned>(device >> 32), static_cast<uint32_t>(device));
+  const std::string path = "/sys/fs/fuse/connections/" + std::to_string(number) + "/waiting";
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Failed("the kernel does not tell which requests wait");
+  std::array<char, 32> text = {};
+  const ssize_t got = read(file.get(), text.data(), text.size());
+  uint64_t count = 0;
+  if (got <= 0 || std::from_chars(text.data(), text.data() + got, count).ec != std::errc())
+    return Failed("the kernel does not tell which requests wait");
+  return count;
 }
 
 }  // namespace
@@ -91,23 +151,25 @@ uint64_t DeviceOf(const std::string& mountpoint) {
   return DeviceNumber(about.stx_dev_major, about.stx_dev_minor);
 }
 
-// Waiting for the kernel here means waiting for this very process, and no signal ends that wait.
-// Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
-// open, and so wait for ever, and keep the store locked. Hence a thread without the process's
-// descriptors: once all other threads are gone the kernel ends the connection, and with it the
-// wait.
 Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
-  Status outcome;
-  outcome.IgnoreError("no outcome yet");
-  std::thread waiting([&] {
-    if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
-      outcome = Failed("descriptors cannot be kept apart");
-    } else {
-      outcome = SyncRange(mountpoint, device, inode);
-    }
-  });
-  waiting.join();
-  return outcome;
+  return OnThreadOfItsOwn([&] { return SyncRange(mountpoint, device, inode); });
+}
+
+Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
+                      const std::vector<InodeNumber>& inodes) {
+  return OnThreadOfItsOwn([&] { return OpenAndClose(mountpoint, device, inodes); });
+}
+
+Status WaitUntilAnswered(uint64_t device) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause{5};
+  constexpr std::chrono::seconds kPatience{60};
+  for (const auto deadline = Clock::now() + kPatience; Clock::now() < deadline;) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t waiting, CountWaiting(device));
+    if (waiting == 0) return {};
+    std::this_thread::sleep_for(kPause);
+  }
+  return {StatusCode::kInUse, "requests come without a pause, so that their end cannot be seen"};
 }
 
 void FilesOpenForWriting::Add(InodeNumber inode) {
@@ -124,6 +186,14 @@ void FilesOpenForWriting::Remove(InodeNumber inode) {
 bool FilesOpenForWriting::Contains(InodeNumber inode) const {
   const MutexLock lock(mutex_);
   return counts_.contains(inode);
+}
+
+std::vector<InodeNumber> FilesOpenForWriting::All() const {
+  const MutexLock lock(mutex_);
+  std::vector<InodeNumber> all;
+  all.reserve(counts_.size());
+  for (const auto& [inode, count] : counts_) all.push_back(inode);
+  return all;
 }
 
 void BackgroundTasks::Finish() {

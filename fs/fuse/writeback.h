@@ -32,6 +32,18 @@ inline constexpr unsigned kFirstProtocolToAwait = 44;
 // (the superuser); kUnsupported for others.
 Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
 
+// The same for several files, whatever their number and the kernel's version; files that are gone
+// meanwhile do not count. Waits for the files' locks: never on behalf of a request whose caller may
+// hold one. kIoError where data could not be written back.
+Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
+                      const std::vector<InodeNumber>& inodes);
+
+// Returns when the kernel has no request of this mount that is not answered. For a mount whose
+// owner may not open files by handle. Requests of other callers count, too: kInUse if they leave no
+// gap for a while, kUnsupported where the kernel does not tell (the file system fusectl is not
+// mounted).
+Status WaitUntilAnswered(uint64_t device);
+
 // The device of what is mounted there, without asking it; 0 if that cannot be told.
 uint64_t DeviceOf(const std::string& mountpoint);
 
@@ -43,6 +55,7 @@ class FilesOpenForWriting {
   void Add(InodeNumber inode);
   void Remove(InodeNumber inode);
   bool Contains(InodeNumber inode) const;
+  std::vector<InodeNumber> All() const;
 
  private:
   mutable Mutex mutex_;

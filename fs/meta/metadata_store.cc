@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/meta/commit_pace.h"
 #include "fs/meta/group.h"
 #include "fs/meta/view_source.h"
 #include "store/base/coding.h"
@@ -13,7 +14,9 @@ namespace siltfs {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Time = CommitPace::Time;
+
+Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 // An interval beyond this (a deadline must stay representable) comes to the same.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
@@ -75,8 +78,10 @@ struct NumberedGroup {
   const uint64_t number;
   const std::shared_ptr<Group> group = std::make_shared<Group>();
   Counters differences{};
-  bool used = false;             // an Apply joined it
-  Clock::time_point deadline{};  // when it is to be committed unasked; meaningful once used
+  bool used = false;  // an Apply joined it
+  // Meaningful once used.
+  Time first_change{};
+  Time last_change{};
 };
 
 class GroupedStore final : public MetadataStore {
@@ -84,10 +89,12 @@ class GroupedStore final : public MetadataStore {
   GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options,
                CommitParticipant* participant, uint64_t last_commit, const Counters& counters)
       : options_(options),
+        clock_(options.clock ? options.clock : SteadyClock),
         participant_(participant),
         kv_(std::move(kv)),
         snapshot_(kv_->Snapshot()),
         open_(std::make_unique<NumberedGroup>(last_commit + 1)),
+        pace_(options.commit_interval, options.quiet_interval),
         published_(last_commit),
         completed_(last_commit),
         committed_counters_(counters),
@@ -119,6 +126,8 @@ class GroupedStore final : public MetadataStore {
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
+  // When the closed group is to be tried again, or the open one, which is used, committed unasked.
+  Time Deadline() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
   void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences)
@@ -137,6 +146,7 @@ class GroupedStore final : public MetadataStore {
 
   // Constant after construction.
   const MetadataOptions options_;
+  const std::function<Time()> clock_;
   CommitParticipant* const participant_;
   const std::unique_ptr<KvStore> kv_;
 
@@ -150,13 +160,15 @@ class GroupedStore final : public MetadataStore {
   CondVar progress_;  // a try to commit ended, either way
   std::shared_ptr<const KvSnapshot> snapshot_ SILTFS_GUARDED_BY(mutex_);
   std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
+  CommitPace pace_ SILTFS_GUARDED_BY(mutex_);
   // Closed and not yet durable. Only the commit thread takes it away.
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
   // The closed group still takes what joined it.
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
   LateChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  // Somebody wants the closed group tried (again) before its deadline.
+  // The closed group is to be tried now, else at retry_at_.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
+  Time retry_at_ SILTFS_GUARDED_BY(mutex_){};
   uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest number asked for
   uint64_t published_ SILTFS_GUARDED_BY(mutex_);      // the last durable commit
   uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last the participant was told of, too
@@ -250,7 +262,9 @@ void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& 
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
-  if (first) open_->deadline = Clock::now() + options_.commit_interval;
+  // The commit thread is not woken for this: it looks when the pause it waits for would be over.
+  open_->last_change = clock_();
+  if (first) open_->first_change = open_->last_change;
   if (Full(*open_) && !closed_) {
     CloseOpenGroup();
   } else if (first || (!was_full && Full(*open_))) {
@@ -348,11 +362,14 @@ void GroupedStore::EndCommitThread() {
   if (commit_thread_.joinable()) commit_thread_.join();
 }
 
+Time GroupedStore::Deadline() const {
+  return closed_ ? retry_at_ : pace_.Due(open_->first_change, open_->last_change);
+}
+
 bool GroupedStore::CommitDue() const {
   if (!failure_.ok()) return false;
-  if (closed_) return try_closed_ || Clock::now() >= closed_->deadline;
-  return open_->used &&
-         (requested_ >= open_->number || Full(*open_) || Clock::now() >= open_->deadline);
+  if (closed_) return try_closed_ || clock_() >= Deadline();
+  return open_->used && (requested_ >= open_->number || Full(*open_) || clock_() >= Deadline());
 }
 
 void GroupedStore::WaitForWork() {
@@ -360,8 +377,7 @@ void GroupedStore::WaitForWork() {
   if (idle) {
     work_.Wait(mutex_);
   } else {
-    const Clock::time_point deadline = closed_ ? closed_->deadline : open_->deadline;
-    work_.WaitFor(mutex_, std::max(deadline - Clock::now(), Clock::duration::zero()));
+    work_.WaitFor(mutex_, std::max(Deadline() - clock_(), Time::zero()));
   }
 }
 
@@ -372,8 +388,12 @@ void GroupedStore::CommitLoop() {
       WaitForWork();
       continue;
     }
+    const Time began = clock_();
+    const bool early = !closed_ && requested_ < open_->number && !Full(*open_) &&
+                       began < open_->first_change + options_.commit_interval;
     if (!closed_) CloseOpenGroup();
     TryCommit();
+    pace_.Committed(began, clock_(), early);
   }
 }
 
@@ -443,7 +463,7 @@ void GroupedStore::TryCommit() {
     failed_try_ = this_try;
     requested_ = published_;  // who asked before it is told; who asks later starts the next try
     try_closed_ = false;
-    closed.deadline = Clock::now() + options_.commit_interval;
+    retry_at_ = clock_() + options_.commit_interval;
     if (status.Is(StatusCode::kNoSpace)) {
       no_space_ = status;
       no_space_.IgnoreError("a try made unasked has nobody to tell; there will be another");

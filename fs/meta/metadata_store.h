@@ -11,14 +11,15 @@
 //
 // Thread-safety: every call from any thread. Callers that read, decide and Apply hold their own
 // locks in between. Commits happen on a thread of the store's own: when asked, when the group is
-// full, and every commit interval if there is anything to commit. Concurrent Commit calls share
-// one. Memory: a group grows to about `group_bytes`; WaitForRoom blocks until there is room. An
-// operation calls it *before* it takes locks or applies, and never blocks between its Apply and its
-// return. Errors: after a commit failed other than by kNoSpace the store is read-only for good:
-// whoever waited for it is told the failure itself; later, Apply, WaitForRoom and Commit answer
-// kReadOnly with the first failure's cause, and reads go on. After kNoSpace the closed group is
-// kept and the next commit tries again, with the same number; whoever waited for it since before it
-// began is told kNoSpace, whoever began to wait meanwhile has it tried again.
+// full, and, if there is anything to commit, every commit interval and when changes pause
+// (commit_pace.h). A store without changes does nothing. Concurrent Commit calls share one. Memory:
+// a group grows to about `group_bytes`; WaitForRoom blocks until there is room. An operation calls
+// it *before* it takes locks or applies, and never blocks between its Apply and its return. Errors:
+// after a commit failed other than by kNoSpace the store is read-only for good: callers that waited
+// for it are told the failure itself; later, Apply, WaitForRoom and Commit answer kReadOnly with the
+// first failure's cause, and reads go on. After kNoSpace the closed group is kept and the next
+// commit tries again, with the same number; callers that waited for it since before it began are
+// told kNoSpace, and callers that began to wait meanwhile have it tried again.
 #pragma once
 
 #include <array>
@@ -72,6 +73,11 @@ using Counters = std::array<int64_t, kCounterCount>;
 struct MetadataOptions {
   size_t group_bytes = 4u << 20;  // two are in memory at a time
   std::chrono::milliseconds commit_interval{5000};
+  // How long changes have to pause for a commit before the interval is over; 0: never.
+  std::chrono::milliseconds quiet_interval{0};
+  // A clock that never runs backwards, instead of the machine's. What is timed by it is looked at
+  // again whenever its difference to a deadline has passed in real time.
+  std::function<std::chrono::nanoseconds()> clock = {};
   bool read_only = false;  // Apply answers kReadOnly; no commit thread
 };
 

@@ -279,6 +279,58 @@ TEST_CASE("A group is committed when the interval is over, and an idle store wri
   }
 }
 
+// A clock that stands still unless it is moved. The store waits in real time, so a test moves the
+// clock and waits for what comes of it.
+class HandClock {
+ public:
+  explicit HandClock(MetadataOptions& options) {
+    options.clock = [this] { return std::chrono::nanoseconds(now_.load()); };
+  }
+  void Advance(std::chrono::nanoseconds by) { now_ += by.count(); }
+
+ private:
+  std::atomic<int64_t> now_{1'000'000'000};
+};
+
+TEST_CASE("Changes that pause are committed before the interval is over, once") {
+  using std::chrono::milliseconds;
+  MetadataOptions options = Unhurried();
+  options.quiet_interval = milliseconds(20);
+  HandClock clock(options);
+  MemoryDisk disk;
+  FakeParticipant participant;
+  const auto store = OpenOn(disk, options, &participant);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    // More than a pause altogether, but none between two changes.
+    for (int change = 0; change < 10; ++change) {
+      Apply(*store, {Put("k" + std::to_string(change), std::to_string(i))});
+      clock.Advance(milliseconds(19));
+    }
+    REQUIRE(store->last_commit() == i - 1);
+    clock.Advance(milliseconds(1));
+    disk.WaitForWrites(i);
+    REQUIRE_OK(store->CommitAll());  // the commit has ended: how long it took counts
+    // Nothing was applied since, so no time that passes makes another one.
+    clock.Advance(std::chrono::hours(1));
+    REQUIRE_OK(store->CommitAll());
+    REQUIRE(disk.writes() == i);
+  }
+  REQUIRE(participant.done() == std::vector<uint64_t>{1, 2, 3});
+}
+
+TEST_CASE("Without a quiet interval a pause commits nothing") {
+  MetadataOptions options;
+  options.commit_interval = std::chrono::hours(1);
+  HandClock clock(options);
+  MemoryDisk disk;
+  const auto store = OpenOn(disk, options);
+  Apply(*store, {Put("k", "v")});
+  clock.Advance(std::chrono::minutes(59));
+  // The commit thread looks at the clock when it is given something to do.
+  REQUIRE_OK(store->Commit(Apply(*store, {Put("l", "v")})));
+  REQUIRE(disk.writes() == 1);
+}
+
 TEST_CASE("Room is there at once while the other group can take the operations") {
   MemoryDisk disk;
   const auto store = OpenOn(disk, SmallGroups());

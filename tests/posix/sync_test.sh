@@ -1,0 +1,158 @@
+#!/bin/bash
+# What is durable when: after `siltfs sync`, after a pause, and after SIGTERM of the daemon of a mount in use. The daemon
+# is killed, and the next mount shows what was there.
+#
+#   sync_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+figure() { "$siltfs" stat --json "$mnt" | jq -e ".$1"; }
+daemon() { figure pid; }
+# until CONDITION...: waits for it; the deadline only ends a hang.
+until_true() {
+  local deadline=$((SECONDS + 60))
+  until "$@"; do
+    ((SECONDS < deadline)) || fail "never came true: $*"
+    read -rt 0.01 <> <(:) || true
+  done
+}
+gone() { ! kill -0 "$1" 2>/dev/null || [[ $(awk '/^State/ {print $2}' "/proc/$1/status" 2>/dev/null || echo Z) == Z ]]; }
+kill_daemon() {
+  local pid
+  pid=$(daemon)
+  kill -KILL "$pid"
+  until_true gone "$pid"
+  umount --lazy "$mnt"
+}
+# Starts a program that writes file $1 to $mnt/$2 and keeps it open, with its data in the kernel's cache, until let_go.
+hold_open() {
+  coproc holder { python3 -c 'import sys; f = open(sys.argv[2], "wb", 0); f.write(open(sys.argv[1], "rb").read()); print("written", flush=True); sys.stdin.read()' "$1" "$2"; }
+  read -r _ <&"${holder[0]}"
+  holder_pid=$holder_PID
+}
+let_go() {
+  kill "$holder_pid"
+  wait "$holder_pid" 2>/dev/null || true
+}
+head -c 30000000 /dev/urandom >"$work/random"
+find /usr/include -maxdepth 1 -type f | head -200 >"$work/list"
+mkdir "$work/tree"
+xargs -d '\n' cp -t "$work/tree" <"$work/list"
+
+step "siltfs sync: a tree, a file that is open, what a mapping wrote"
+"$siltfs" mkfs "$store"
+mount_it commit=3600
+cp -a "$work/tree" "$mnt/"
+hold_open "$work/random" "$mnt/open"
+python3 - "$mnt/mapped" <<'PYTHON'
+import mmap, sys
+with open(sys.argv[1], "wb+") as file:
+    file.truncate(1 << 20)
+    mapping = mmap.mmap(file.fileno(), 1 << 20)
+    mapping[5000:5004] = b"here"
+PYTHON
+"$siltfs" sync "$mnt" >"$work/out"
+[[ ! -s $work/out ]] || fail "sync says something: $(cat "$work/out")"
+kill_daemon
+let_go
+mount_it commit=3600
+diff -r "$work/tree" "$mnt/tree"
+cmp "$work/random" "$mnt/open"
+[[ $(dd if="$mnt/mapped" bs=1 skip=5000 count=4 status=none) == here ]] || fail "the mapping's data is lost"
+
+step "its document, an idle mount, and what is no mount"
+[[ $("$siltfs" sync --json "$mnt" | jq -c '[.store, .mountpoint, .durable]') == "[\"$store\",\"$mnt\",true]" ]] || fail "the document"
+"$siltfs" sync "$mnt"
+code=0
+"$siltfs" sync "$work/tree" 2>"$work/err" || code=$?
+((code == 10)) || fail "exit code $code for what is no mount"
+[[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
+
+step "a pause alone makes durable, long before the commit interval is over"
+before=$(figure last_commit)
+cp -a "$work/tree" "$mnt/after-a-pause"
+sync -f "$mnt"
+committed() { (($(figure last_commit) > before)); }
+until_true committed
+# The last change may have come after that commit.
+until_true bash -c 'a=$("$0" stat --json "$1" | jq .last_commit); read -rt 1.5 <> <(:); b=$("$0" stat --json "$1" | jq .last_commit); ((a == b))' "$siltfs" "$mnt"
+kill_daemon
+mount_it commit=3600
+diff -r "$work/tree" "$mnt/after-a-pause"
+
+step "SIGTERM while the mount is in use loses nothing that was written"
+hold_open "$work/random" "$mnt/in-use"
+pid=$(daemon)
+kill -TERM "$pid"
+until_true gone "$pid"
+let_go
+umount --lazy "$mnt" 2>/dev/null || true
+mount_it
+cmp "$work/random" "$mnt/in-use"
+unmount_and_check
+
+step "SIGTERM that loses data on a full disk is not called a success"
+mkdir "$work/small"
+mount -t tmpfs -o size=80m siltfs-test "$work/small"
+large=$disk/store
+store=$work/small/store
+"$siltfs" mkfs "$store"
+code=0
+"$siltfs" mount --foreground "$store" "$mnt" -o nogc 2>"$work/foreground" &
+daemon=$!
+until_true mounted
+head -c 150M /dev/urandom >"$work/too-much"
+hold_open "$work/too-much" "$mnt/in-use"
+kill -TERM "$daemon"
+wait "$daemon" || code=$?
+let_go
+((code == 1)) || fail "the daemon ended with $code: $(cat "$work/foreground")"
+grep -q "No space left on device" "$work/foreground" || fail "the daemon says: $(cat "$work/foreground")"
+! grep -q "everything is durable" "$work/foreground" || fail "the daemon says that everything is durable"
+umount --lazy "$mnt" 2>/dev/null || true
+umount --lazy "$work/small"
+rm "$work/too-much"
+store=$large
+
+step "a user's own mount: what is closed is enough; what is open needs the kernel to tell"
+# On some machines only the superuser may open the device; in this mount namespace every user may.
+mkdir "$work/devices" "$work/own" "$disk/own-store"
+mount -t tmpfs -o dev siltfs-test "$work/devices"
+mknod --mode 666 "$work/devices/fuse" c 10 229
+chmod 666 "$work/devices/fuse"
+mount --bind "$work/devices/fuse" /dev/fuse
+mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides what may be mounted there
+chown 65534:65534 "$work/own" "$disk/own-store"
+chmod 755 "$disk"
+chmod 644 "$work/random"
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+mnt=$work/own store=$disk/own-store
+as_nobody "$siltfs" mkfs "$store"
+own_mount() { as_nobody "$siltfs" mount "$store" "$mnt" -o commit=3600; }
+own_mount
+as_nobody mkdir "$mnt/tree"
+as_nobody cp "$work/random" "$mnt/tree/closed"
+as_nobody "$siltfs" sync "$mnt"
+# The descriptor is opened by this shell for the user's program, as root may not look into the mount.
+coproc holder { as_nobody /usr/bin/python3 -c 'import sys; f = open(sys.argv[2], "wb", 0); f.write(open(sys.argv[1], "rb").read()); print("written", flush=True); sys.stdin.read()' "$work/random" "$mnt/tree/open"; }
+read -r _ <&"${holder[0]}"
+holder_pid=$holder_PID
+code=0
+as_nobody "$siltfs" sync "$mnt" 2>"$work/err" || code=$?
+((code == 1)) || fail "exit code $code where nothing tells whether all has arrived"
+grep -q "fsync or close them" "$work/err" || fail "the message is: $(cat "$work/err")"
+umount /sys/fs/fuse/connections
+mountpoint -q /sys/fs/fuse/connections || mount -t fusectl fusectl /sys/fs/fuse/connections
+as_nobody "$siltfs" sync "$mnt"
+pid=$(as_nobody "$siltfs" stat --json "$mnt" | jq .pid)
+kill -KILL "$pid"
+until_true gone "$pid"
+umount --lazy "$mnt"
+let_go
+own_mount
+as_nobody cmp "$work/random" "$mnt/tree/closed"
+as_nobody cmp "$work/random" "$mnt/tree/open"
+as_nobody "$siltfs" umount "$mnt"

@@ -1,0 +1,51 @@
+// siltfs sync
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "fs/control/client.h"
+#include "store/env/mountpoint.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+struct Arguments {
+  std::string mountpoint;
+  bool json = false;
+};
+
+// The kernel first: what it holds has to reach the daemon before that can make it durable. It waits
+// without end for a daemon that does not answer, so that is found out before.
+Result<control::DaemonAddress> Sync(const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
+  if (!mounted)
+    return Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path);
+  SILTFS_RETURN_IF_ERROR(control::Identify(*mounted).status());
+  SILTFS_RETURN_IF_ERROR(SyncMount(mounted->mountpoint));
+  SILTFS_RETURN_IF_ERROR(control::Ask(*mounted, "sync", control::Patience::WhileItRuns()).status());
+  return *mounted;
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<control::DaemonAddress> synced = Sync(arguments.mountpoint);
+  if (!synced.ok()) return Fail(surroundings, synced.status());
+  if (arguments.json) {
+    PrintJson(surroundings,
+              {{"store", synced->store}, {"mountpoint", synced->mountpoint}, {"durable", true}});
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureSync(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("MOUNTPOINT", arguments->mountpoint, "Where the store is mounted")->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
