@@ -7,6 +7,7 @@
 #include "chunker/parameters.h"
 #include "fs/core/file_system.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/unfinished_store.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/metadata_store.h"
@@ -20,24 +21,34 @@
 namespace siltfs {
 namespace {
 
-// Makes the directory, or makes sure that it is empty and nobody's.
-Status ClaimDirectory(Env& env, const std::string& path) {
+// Makes the directory or makes sure that it is empty, but for what a mkfs before has left, and
+// marks it. `made` tells whether it was made.
+Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
   auto entries = env.ListDirectory(path);
-  if (!entries.ok()) {
-    if (!entries.status().Is(StatusCode::kNotFound)) return std::move(entries).status();
-    return env.CreateDirectory(path);
+  if (entries.status().Is(StatusCode::kNotFound)) {
+    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
+    made = true;
+  } else if (!entries.ok()) {
+    return std::move(entries).status();
+  } else if (!entries->empty()) {
+    bool marked = false;
+    for (const DirectoryEntry& entry : *entries) {
+      const std::string inner = JoinPath(path, entry.name);
+      marked |= inner == UnfinishedStorePath(path) && entry.type == FileType::kDirectory;
+      if (inner != LockPath(path)) continue;
+      auto lock = env.LockFile(LockPath(path));
+      if (!lock.ok()) return std::move(lock).status();
+    }
+    if (marked) return Status::Ok();
+    return Status(StatusCode::kNotEmpty, "the directory is not empty; nothing was changed")
+        .At(path);
   }
-  if (entries->empty()) return Status::Ok();
-  for (const DirectoryEntry& entry : *entries) {
-    if (JoinPath(path, entry.name) != LockPath(path)) continue;
-    auto lock = env.LockFile(LockPath(path));
-    if (!lock.ok()) return std::move(lock).status();
-  }
-  return Status(StatusCode::kNotEmpty, "the directory is not empty; nothing was changed").At(path);
+  return MarkUnfinished(env, path);
 }
 
 Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   Superblock superblock;
+  superblock.ro_compat_features = kRoCompatSecondaryCopies;
   superblock.created_ns = env.NowNanoseconds();
   superblock.chunk_min = options.chunk_min;
   superblock.chunk_avg = options.chunk_avg;
@@ -74,7 +85,7 @@ Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
       std::bit_floor(disk.total_bytes / kSegmentsPerDisk), kLeast, kMaxSegmentTargetSize));
 }
 
-Status MakeMetadata(Env& env, const std::string& store) {
+Status MakeMetadata(Env& env, const std::string& store, const FileOwner& root_owner) {
   const std::string path = MetadataPath(store);
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
   RocksDbOptions kv_options;
@@ -85,6 +96,8 @@ Status MakeMetadata(Env& env, const std::string& store) {
   InodeRecord root;
   root.mode = 0040755;
   root.links = 2;
+  root.uid = root_owner.uid;
+  root.gid = root_owner.gid;
   root.parent = kRootInode;
   root.next_cookie = kFirstCookie;
   root.atime = root.mtime = root.ctime = root.btime = env.NowNanoseconds();
@@ -93,9 +106,41 @@ Status MakeMetadata(Env& env, const std::string& store) {
     counters.I64(i == static_cast<size_t>(Counter::kDirectories) ? 1 : 0);
   SILTFS_RETURN_IF_ERROR(kv->Write({{InodeKey(kRootInode), root.Encode()},
                                     {std::string(kCountersKey), counters.Take()},
-                                    {std::string(kIdRangesKey), IdRanges{}.Encode()}}));
+                                    {std::string(kIdRangesKey), IdRanges{}.Encode()},
+                                    {std::string(kNotesKey), std::string()}}));
   SILTFS_RETURN_IF_ERROR(kv->CloseCleanly());
   return env.SyncDirectory(path);
+}
+
+// The directory that a path's last name stands in.
+std::string ParentOf(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string::npos ? std::string::npos : path.rfind('/', end);
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// All but the mark and the superblock's secrets, in a directory that is marked and locked.
+Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& superblock) {
+  // What a mkfs before has left.
+  SILTFS_RETURN_IF_ERROR(RemoveUnfinishedStore(env, options.path));
+  SILTFS_ASSIGN_OR_RETURN(superblock.segment_bytes, SegmentBytesFor(env, options.path));
+  SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
+  SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));
+  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, options.path, options.root_owner));
+  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
+  superblock.clean = true;
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));
+  // The store's own name, if it was made here.
+  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(ParentOf(options.path)));
+  return MarkFinished(env, options.path);
+}
+
+// Removes what was made, as far as the device lets it. What remains is the next mkfs's.
+void Undo(Env& env, const std::string& path, bool made) {
+  if (!RemoveUnfinishedStore(env, path).ok()) return;
+  if (!env.RemoveFile(LockPath(path)).ok()) return;
+  if (!env.RemoveDirectory(UnfinishedStorePath(path)).ok() || !made) return;
+  env.RemoveDirectory(path).IgnoreError("an empty directory is as good");
 }
 
 }  // namespace
@@ -103,22 +148,16 @@ Status MakeMetadata(Env& env, const std::string& store) {
 Status MakeStore(Env& env, const MakeStoreOptions& options) {
   // Everything that can be wrong with the options is found before anything is written.
   SILTFS_ASSIGN_OR_RETURN(Superblock superblock, DrawSuperblock(env, options));
-  SILTFS_RETURN_IF_ERROR(ClaimDirectory(env, options.path));
-  SILTFS_ASSIGN_OR_RETURN(superblock.segment_bytes, SegmentBytesFor(env, options.path));
-  SILTFS_ASSIGN_OR_RETURN(auto lock, env.LockFile(LockPath(options.path)));
-  SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
-  SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));
-  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, options.path));
-  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
-  superblock.clean = true;
-  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));
-  // The store's own name, if it was made here.
-  const size_t slash = options.path.find_last_not_of('/') == std::string::npos
-                           ? std::string::npos
-                           : options.path.rfind('/', options.path.find_last_not_of('/'));
-  return env.SyncDirectory(slash == std::string::npos ? "."
-                           : slash == 0               ? "/"
-                                                      : options.path.substr(0, slash));
+  bool made = false;
+  Status claimed = ClaimDirectory(env, options.path, made);
+  if (!claimed.ok()) {
+    if (made) env.RemoveDirectory(options.path).IgnoreError("an empty directory is as good");
+    return claimed;
+  }
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, env.LockFile(LockPath(options.path)));
+  Status filled = FillDirectory(env, options, superblock);
+  if (!filled.ok() && !filled.Is(StatusCode::kNotEmpty)) Undo(env, options.path, made);
+  return filled;
 }
 
 }  // namespace siltfs

@@ -7,6 +7,7 @@
 #include "index/open_index.h"
 #include "store/base/status.h"
 #include "store/env/env.h"
+#include "store/env/file_owner.h"
 
 namespace siltfs {
 
@@ -18,12 +19,14 @@ struct MakeStoreOptions {
   int compression_level = 3;  // zstd's; 0: none
   IndexEngine index_engine = IndexEngine::kSilt;
   uint64_t index_memory = 44u << 20;  // bytes
+  FileOwner root_owner = {};          // of the file system's root directory
 };
 
-// kNotEmpty if there is anything in the directory, kInUse if a daemon holds the store in it,
-// kInvalidArgument for options that make no sense. Everything is durable on return; a failure or
-// crash in between leaves a directory that no one takes for a store (the superblock is written
-// last).
+// kNotEmpty if there is anything in the directory that a MakeStore before has not left there,
+// kInUse if a daemon holds the store in it, kInvalidArgument for options that make no sense.
+// Everything is durable on return. A failure removes what was made; a crash in between leaves a
+// directory that the next MakeStore goes on with (unfinished_store.h), and that is not taken for a
+// store (the superblock is written last).
 Status MakeStore(Env& env, const MakeStoreOptions& options);
 
 }  // namespace siltfs

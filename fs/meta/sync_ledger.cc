@@ -22,6 +22,9 @@ constexpr std::string_view kManifest = "MANIFEST-";
 constexpr std::string_view kLog = ".log";
 constexpr size_t kEntrySize = kSyncLedgerNameSize + 8 + 8;
 static_assert(24 + kSyncLedgerEntries * kEntrySize <= kChecksumOffset);
+constexpr size_t kMarkOffset = kSlots * kSyncLedgerSlotSize;
+constexpr std::string_view kOpen = "SILTFSLO";
+constexpr std::string_view kClosed = "SILTFSLC";
 constexpr size_t kReadSize = 64u << 10;
 
 Status Damaged(const char* cause) { return Status(StatusCode::kCorruption, cause); }
@@ -60,6 +63,12 @@ Result<ReadSlots> ReadLedger(const File& file) {
     if (slots.newest.serial < state->serial) slots.newest = std::move(*state);
   }
   return slots;
+}
+
+Result<bool> HasMark(const File& file, std::string_view mark) {
+  Bytes bytes(mark.size());
+  SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(kMarkOffset, bytes));
+  return AsText(ByteView(bytes).first(got)) == mark;
 }
 
 // The checksum of a file's first bytes.
@@ -150,6 +159,23 @@ Result<SyncLedgerState> ReadSyncLedger(Env& env, const std::string& path) {
   return std::move(read->newest);
 }
 
+Result<std::vector<uint64_t>> FindDamagedSlots(Env& env, const std::string& path) {
+  std::vector<uint64_t> damaged;
+  auto file = env.OpenFile(path, {OpenMode::kRead});
+  if (file.status().Is(StatusCode::kNotFound)) return damaged;
+  if (!file.ok()) return std::move(file).status();
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  SILTFS_ASSIGN_OR_RETURN(const bool closed, HasMark(**file, kClosed));
+  for (uint64_t at = 0; at < kMarkOffset; at += kSyncLedgerSlotSize) {
+    if (!closed && at + kSyncLedgerSlotSize <= size) continue;
+    Bytes bytes(kSyncLedgerSlotSize);
+    SILTFS_ASSIGN_OR_RETURN(const size_t got, (*file)->Read(at, bytes));
+    const auto state = DecodeSyncLedgerSlot(ByteView(bytes).first(got));
+    if (state.status().Is(StatusCode::kCorruption)) damaged.push_back(at);
+  }
+  return damaged;
+}
+
 Status CheckSynced(Env& env, const std::string& directory, const SyncLedgerEntry& entry) {
   return CheckFile(env, JoinPath(directory, entry.name), entry);
 }
@@ -183,6 +209,7 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
     // What an older slot, or one that was written but not synced, says of files that are gone may
     // not come back: their names may be used again.
     MutexLock lock(ledger->mutex_);
+    SILTFS_RETURN_IF_ERROR(ledger->MarkOpen());
     SILTFS_RETURN_IF_ERROR(ledger->WriteAllSlots());
   }
   if (made) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(std::string(DirectoryOf(path))));
@@ -239,6 +266,21 @@ void SyncLedger::Settle() {
   WriteSettled().IgnoreError("the older state is as true");
 }
 
+void SyncLedger::Close() {
+  MutexLock lock(mutex_);
+  const Status settled = WriteSettled();
+  if (!settled.ok()) return settled.IgnoreError("the older state is as true");
+  file_->Write(kMarkOffset, AsBytes(kClosed))
+      .IgnoreError("a slot that rots is not told from a torn one");
+}
+
+Status SyncLedger::MarkOpen() {
+  SILTFS_ASSIGN_OR_RETURN(const bool open, HasMark(*file_, kOpen));
+  if (!open) SILTFS_RETURN_IF_ERROR(file_->Write(kMarkOffset, AsBytes(kOpen)));
+  // The process that wrote it may have died before it was synced.
+  return Sync();
+}
+
 std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
@@ -272,6 +314,7 @@ Status SyncLedger::ReplaceIfDoubtful() {
   written_.clear();
   std::string slots;
   for (size_t slot = 0; slot < kSlots; ++slot) slots += NextSlot();
+  slots += kOpen;
   SILTFS_RETURN_IF_ERROR(ReplaceFile(env_, path, AsBytes(slots)));
   SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(path, {OpenMode::kReadWrite}));
   doubt_ = StatusCode::kOk;

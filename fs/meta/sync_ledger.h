@@ -14,7 +14,10 @@
 //
 // Four slots: two written in turn and synced, one after the other (of the MANIFESTs' syncs), two
 // written in turn and not synced. However a crash tears them, one of the first two is whole. A
-// ledger that is missing or has no whole slot says nothing. The bytes are in docs/format.md.
+// ledger that is missing or has no whole slot says nothing. Behind the slots a mark tells whether
+// the ledger was closed: then all slots are whole, and one that is not has rotted. The mark is
+// durably "open" before a slot is written, and "closed" only after all slots are durable. The bytes
+// are in docs/format.md.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +55,11 @@ std::string EncodeSyncLedgerSlot(const SyncLedgerState& state);
 // kCorruption unless it is a whole slot; kNeedsNewer for another version's.
 Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes);
 
+// Offsets of the slots that have rotted: that are not whole though the ledger was closed, or that
+// the file is too short for. None if the ledger is not there, or was not closed, as a power cut may
+// tear a slot. Writes nothing.
+Result<std::vector<uint64_t>> FindDamagedSlots(Env& env, const std::string& path);
+
 // Compares the files in `directory` with what the ledger at `path` says of them: kCorruption with
 // the file's path where synced bytes are missing or are not what they were. A file that is gone is
 // not missed. Writes nothing. Returns what the ledger says; nothing, if it is not there or says
@@ -85,8 +93,11 @@ class SyncLedger {
   Status Synced(const std::string& path, uint64_t length, uint64_t checksum);
   // The file is gone, or about to be.
   void Removed(const std::string& path);
-  // Makes durable what it knows, as far as the device lets it: when a log is begun, and at the end.
+  // Makes durable what it knows, as far as the device lets it: when a log is begun.
   void Settle();
+  // The same at the end, when nothing else is called any more; then marks the ledger as closed. A
+  // power cut may take the mark.
+  void Close();
 
  private:
   SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled);
@@ -94,6 +105,8 @@ class SyncLedger {
   // The present state, to be written to some slot.
   std::string NextSlot() SILTFS_REQUIRES(mutex_);
   Status WriteSlot(size_t slot) SILTFS_REQUIRES(mutex_);
+  // Durably.
+  Status MarkOpen() SILTFS_REQUIRES(mutex_);
   Status Sync() SILTFS_REQUIRES(mutex_);
   // Writes the older of the settled slots and syncs it.
   Status WriteSettled() SILTFS_REQUIRES(mutex_);

@@ -317,6 +317,7 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(ToHex(SegmentKey(0x01020304)) == "7301020304");
   CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
   CHECK(ToHex(RemovedSegmentKey(0x01020304)) == "6701020304");
+  CHECK(ToHex(SecondaryKey(0x01020304)) == "6501020304");
   CHECK(kCollisionsKey == "h");
   CHECK(kGarbageKey == "w");
   CHECK(kIdRangesKey == "r");
@@ -330,6 +331,8 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK_FALSE(ParseReplacementKey(SegmentKey(7)));
   CHECK(ParseRemovedSegmentKey(RemovedSegmentKey(7)) == SegmentId{7});
   CHECK_FALSE(ParseRemovedSegmentKey(SegmentKey(7)));
+  CHECK(ParseSecondaryKey(SecondaryKey(7)) == SegmentId{7});
+  CHECK_FALSE(ParseSecondaryKey(SegmentKey(7)));
   CHECK(ParseXattrName(XattrKey(kInode, "user.x")) == "user.x");
   CHECK(ParseXattrName(XattrKey(kInode, "")) == "");
   const auto overlay = ParseNumberedKey(Table::kOverlay, OverlayKey(kInode, 4096));

@@ -164,7 +164,7 @@ TEST_CASE("entries that may not be are refused") {
   REQUIRE_OK(builder.Append(RecipeEntry::Chunk(NameFrom(1), (1 << 24) - 1)));
 }
 
-TEST_CASE("a recipe grows to 16 TiB and not a byte beyond") {
+TEST_CASE("a recipe grows to the largest file and not a byte beyond") {
   MemoryNodeStore nodes;
   RecipeBuilder builder(nodes);
   REQUIRE_OK(builder.Append(RecipeEntry::Hole(kMaxRecipeBytes - 1)));

@@ -16,8 +16,8 @@ namespace siltfs {
 namespace {
 
 using testing::At;
+using testing::CallStep;
 using testing::FirstCall;
-using testing::kCallStep;
 using testing::Put;
 using testing::Read;
 using Mode = RocksDbOptions::Mode;
@@ -386,7 +386,7 @@ TEST_CASE("Wherever the power goes, a prefix is left that is no older than was p
       GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset);
   int cuts = 0;
   int torn = 0;
-  for (uint64_t call = FirstCall(static_cast<uint64_t>(unsynced));; call += kCallStep) {
+  for (uint64_t call = FirstCall(static_cast<uint64_t>(unsynced));; call += CallStep()) {
     CAPTURE(static_cast<int>(unsynced), call);
     SimEnv env;
     env.CutAtCall(call);
@@ -401,13 +401,13 @@ TEST_CASE("Wherever the power goes, a prefix is left that is no older than was p
     env.Reboot({unsynced, call});
     CheckWhatIsLeft(env, run);
   }
-  REQUIRE(cuts > 100 / static_cast<int>(kCallStep));
-  REQUIRE(torn > 25 / static_cast<int>(kCallStep));
+  REQUIRE(cuts > 100 / static_cast<int>(CallStep()));
+  REQUIRE(torn > 25 / static_cast<int>(CallStep()));
 }
 
 TEST_CASE("Whichever call finds the disk full, the store is usable when there is room again") {
   int strikes = 0;
-  for (uint64_t nth = 1;; nth += kCallStep) {
+  for (uint64_t nth = 1;; nth += CallStep()) {
     CAPTURE(nth);
     SimEnv env;
     env.SetCapacity(40u << 20);  // room for all, but not so much that it need not be watched
@@ -431,12 +431,12 @@ TEST_CASE("Whichever call finds the disk full, the store is usable when there is
     if (!struck) break;
     ++strikes;
   }
-  REQUIRE(strikes > 50 / static_cast<int>(kCallStep));
+  REQUIRE(strikes > 50 / static_cast<int>(CallStep()));
 }
 
 TEST_CASE("Whichever call fails, nothing that was promised is lost, and nothing is made up") {
   int strikes = 0;
-  for (uint64_t nth = 1;; ++nth) {
+  for (uint64_t nth = 1;; nth += CallStep()) {
     CAPTURE(nth);
     SimEnv env;
     Run run(env);
@@ -461,7 +461,7 @@ TEST_CASE("Whichever call fails, nothing that was promised is lost, and nothing 
     if (!struck) break;
     ++strikes;
   }
-  REQUIRE(strikes > 100);
+  REQUIRE(strikes > 100 / static_cast<int>(CallStep()));
 }
 
 }  // namespace

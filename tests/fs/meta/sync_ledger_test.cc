@@ -168,7 +168,7 @@ TEST_CASE("The ledger is no longer than its slots, however many logs there were"
   SimEnv env;
   const auto ledger = OpenLedger(env);
   for (int i = 0; i < 200; ++i) TellSynced(*ledger, std::to_string(100000 + i) + ".log", "text");
-  REQUIRE(Contents(env, kLedgerPath).size() == 4 * 4096);
+  REQUIRE(Contents(env, kLedgerPath).size() == 4 * 4096 + 8);
   WriteAndSync(env, "/100199.log", "test");
   REQUIRE_CODE(Check(env), kCorruption);
 }
@@ -209,6 +209,60 @@ TEST_CASE("A clean close leaves the ledger on the device") {
   env.PowerCut();
   Flip(env, kLog, 0);
   REQUIRE_CODE(Check(env), kCorruption);
+}
+
+Result<std::vector<uint64_t>> DamagedSlots(Env& env) { return FindDamagedSlots(env, kLedgerPath); }
+
+TEST_CASE("A slot that rots in a ledger that was closed is damage, until it is opened again") {
+  SimEnv env;
+  WriteAndSync(env, kLog, "text");
+  {
+    const auto ledger = OpenLedger(env);
+    TellSynced(*ledger, kLog, "text");
+    CHECK(DamagedSlots(env)->empty());
+    ledger->Close();
+  }
+  CHECK(Contents(env, kLedgerPath).substr(16384) == "SILTFSLC");
+  CHECK(DamagedSlots(env)->empty());
+  for (const uint64_t slot : {0u, 4096u, 8192u, 12288u}) {
+    Flip(env, kLedgerPath, slot + 3000);
+    CHECK(*DamagedSlots(env) == std::vector<uint64_t>{slot});
+    Flip(env, kLedgerPath, slot + 3000);
+  }
+  Flip(env, kLedgerPath, 9000);
+  const auto ledger = OpenLedger(env);
+  CHECK(Contents(env, kLedgerPath).substr(16384) == "SILTFSLO");
+  ledger->Close();
+  CHECK(DamagedSlots(env)->empty());
+}
+
+TEST_CASE(
+    "A power cut at any call of a ledger that was closed, opened and closed again is no rot") {
+  uint64_t torn = 0;
+  for (const Unsynced unsynced : {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
+                                  Unsynced::kSubset, Unsynced::kGarble}) {
+    for (uint64_t cut = 1;; ++cut) {
+      CAPTURE(static_cast<int>(unsynced), cut);
+      SimEnv env;
+      WriteAndSync(env, kLog, "text");
+      OpenLedger(env)->Close();
+      env.CutAtCall(cut);
+      if (auto opened = SyncLedger::Open(env, kLedgerPath, "/"); opened.ok()) {
+        (*opened)->Synced(kLog, 4, Checksum(AsBytes("text"))).IgnoreError("the power may be gone");
+        (*opened)->Settle();
+        (*opened)->Close();
+      }
+      const bool done = env.PowerIsOn();
+      env.Reboot({unsynced, cut});
+      REQUIRE(DamagedSlots(env)->empty());
+      const std::string ledger = Contents(env, kLedgerPath);
+      for (size_t slot = 0; slot < 4; ++slot) {
+        if (!DecodeSyncLedgerSlot(AsBytes(ledger).subspan(slot * 4096, 4096)).ok()) ++torn;
+      }
+      if (done) break;
+    }
+  }
+  REQUIRE(torn > 0);
 }
 
 TEST_CASE("A name that is used again is never held to what a file of that name was before") {

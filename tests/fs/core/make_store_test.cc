@@ -1,0 +1,232 @@
+// What a mkfs leaves that did not get to its end, and that the next one goes on from there.
+#include "fs/core/make_store.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "fs/check/check_store.h"
+#include "fs/core/file_system.h"
+#include "fs/core/store_layout.h"
+#include "fs/repair/repair_store.h"
+#include "store/env/files.h"
+#include "store/env/sim_env.h"
+#include "store/superblock/superblock.h"
+#include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kStore = "/store";
+constexpr const char* kUnfinished = "/store: siltfs mkfs did not finish here: run it again";
+
+MakeStoreOptions Options() {
+  MakeStoreOptions options;
+  options.path = kStore;
+  options.index_memory = 4u << 20;
+  return options;
+}
+
+Result<CheckReport> Check(SimEnv& env) {
+  CheckOptions options;
+  options.store = kStore;
+  return CheckStore(env, options);
+}
+
+// The store is whole and can be used.
+void RequireUsable(SimEnv& env) {
+  const auto checked = Check(env);
+  REQUIRE_OK(checked);
+  CHECK(checked->findings == 0);
+  CHECK(env.GetFileInfo(UnfinishedStorePath(kStore)).status().Is(StatusCode::kNotFound));
+  FileSystemOptions options;
+  options.store = kStore;
+  auto opened = FileSystem::Open(env, options);
+  REQUIRE_OK(opened);
+  REQUIRE_OK((*opened)->Close());
+}
+
+// What fsck, and a repair, say of a directory in which there is no store.
+void RequireNoStore(SimEnv& env) {
+  const auto mark = env.GetFileInfo(UnfinishedStorePath(kStore));
+  const bool marked = mark.ok() && mark->type == FileType::kDirectory;
+  const std::string sentence = marked ? kUnfinished : "/store: there is no siltfs store here";
+  CHECK(Check(env).status().ToString() == sentence);
+  RepairOptions repair;
+  repair.check.store = kStore;
+  CHECK(RepairStore(env, repair).status().ToString() == sentence);
+  CHECK(ReadSuperblock(env, kStore).status().ToString() == sentence);
+}
+
+// How many calls of mkfs change the device.
+uint64_t CallsOfMkfs(bool made_before) {
+  SimEnv env;
+  if (made_before) REQUIRE_OK(env.CreateDirectory(kStore));
+  const uint64_t before = env.Calls(SimCall::kMutating);
+  REQUIRE_OK(MakeStore(env, Options()));
+  return env.Calls(SimCall::kMutating) - before;
+}
+
+// After the cut: mkfs works, unless it had ended before and the store is complete.
+void RequireMkfsWorks(SimEnv& env) {
+  if (ReadSuperblock(env, kStore).ok()) {
+    const auto checked = Check(env);
+    REQUIRE_OK(checked);
+    CHECK(checked->findings == 0);
+  } else {
+    RequireNoStore(env);
+  }
+  const bool marked = env.GetFileInfo(UnfinishedStorePath(kStore)).ok();
+  const Status made = MakeStore(env, Options());
+  if (!made.ok()) {
+    CHECK(made.Is(StatusCode::kNotEmpty));
+    CHECK_FALSE(marked);
+  }
+  RequireUsable(env);
+}
+
+// A device on which the directory is there, and empty.
+void MakeDirectory(SimEnv& env) {
+  REQUIRE_OK(env.CreateDirectory(kStore));
+  REQUIRE_OK(env.SyncDirectory("/"));
+}
+
+TEST_CASE("the power may go at every step of mkfs, and mkfs works again") {
+  using Unsynced = CrashPolicy::Unsynced;
+  constexpr std::array kPolicies = {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset,
+                                    Unsynced::kGarble};
+  const uint64_t calls = CallsOfMkfs(true);
+  REQUIRE(calls > 20);
+  uint64_t unfinished = 0;
+  for (uint64_t call = FirstCall(0); call <= calls; call += CallStep()) {
+    const uint64_t variant = call % 7;
+    CAPTURE(call);
+    SimEnv env(call);
+    if (variant % 2 == 0) MakeDirectory(env);
+    env.CutAtCall(call);
+    const Status cut = MakeStore(env, Options());
+    REQUIRE(cut.ok() == env.PowerIsOn());
+    env.Reboot(
+        {.unsynced = kPolicies[variant % 4], .seed = call, .names_in_any_order = variant > 3});
+    if (env.GetFileInfo(UnfinishedStorePath(kStore)).ok()) ++unfinished;
+    RequireMkfsWorks(env);
+  }
+  CHECK(unfinished > calls / CallStep() / 3);
+}
+
+TEST_CASE("the power may go again while mkfs removes what the one before has left") {
+  const uint64_t calls = CallsOfMkfs(true);
+  for (uint64_t first = FirstCall(0) + 9; first <= calls; first += 24) {
+    for (uint64_t second = 1; second <= 24; second += 3) {
+      CAPTURE(first, second);
+      SimEnv env(first);
+      MakeDirectory(env);
+      env.CutAtCall(first);
+      const Status begun = MakeStore(env, Options());
+      REQUIRE(begun.ok() == env.PowerIsOn());
+      env.Reboot({.unsynced = CrashPolicy::Unsynced::kKeep});
+      env.CutAtCall(second);
+      const Status cut = MakeStore(env, Options());
+      REQUIRE(cut.ok() == env.PowerIsOn());
+      env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset,
+                  .seed = second,
+                  .names_in_any_order = second % 2 == 0});
+      RequireMkfsWorks(env);
+    }
+  }
+}
+
+TEST_CASE("a mkfs that finds the disk full leaves nothing behind") {
+  const bool made_before = GENERATE(false, true);
+  bool made = false;
+  for (uint64_t kibibytes = 0; !made; kibibytes += 4) {
+    CAPTURE(made_before, kibibytes);
+    REQUIRE(kibibytes < 1024);
+    SimEnv env;
+    env.SetCapacity(kibibytes << 10);
+    if (made_before) REQUIRE_OK(env.CreateDirectory(kStore));
+    const Status status = MakeStore(env, Options());
+    made = status.ok();
+    if (made) break;
+    CHECK(status.Is(StatusCode::kNoSpace));
+    const auto left = env.ListDirectory(kStore);
+    CHECK(left.ok() == made_before);
+    if (left.ok()) CHECK(left->empty());
+    env.SetCapacity(SimEnv::kUnlimited);
+    REQUIRE_OK(MakeStore(env, Options()));
+    RequireUsable(env);
+  }
+}
+
+TEST_CASE("what a full disk keeps mkfs from removing is the next one's to remove") {
+  const uint64_t calls = CallsOfMkfs(true);
+  for (uint64_t call = FirstCall(0); call <= calls; call += 3) {
+    CAPTURE(call);
+    SimEnv env;
+    REQUIRE_OK(env.CreateDirectory(kStore));
+    env.FailCall(
+        {.calls = SimCall::kMutating, .nth = call, .code = StatusCode::kNoSpace, .sticky = true});
+    REQUIRE_FALSE(MakeStore(env, Options()).ok());
+    env.ClearFaults();
+    RequireMkfsWorks(env);
+  }
+}
+
+// A mkfs that was cut when all but the superblock was there.
+void MakeRemains(SimEnv& env) {
+  // The last calls make two copies of the superblock, six each, and remove the mark.
+  env.CutAtCall(CallsOfMkfs(false) - 13);
+  REQUIRE_FALSE(MakeStore(env, Options()).ok());
+  env.Reboot({.unsynced = CrashPolicy::Unsynced::kKeep});
+  REQUIRE(env.GetFileInfo(MetadataPath(kStore)).ok());
+  RequireNoStore(env);
+}
+
+TEST_CASE("mkfs removes nothing from what it left if a foreign file is among it") {
+  for (const std::string name : {"photo", "meta/photo", "index/photo", "segments/photo", "LOG",
+                                 "mkfs.unfinished/photo", "meta/000001.jpg", "superblock.2"}) {
+    CAPTURE(name);
+    SimEnv env;
+    MakeRemains(env);
+    const std::string path = JoinPath(kStore, name);
+    REQUIRE_OK(env.OpenFile(path, {.mode = OpenMode::kCreate}));
+    const uint64_t before = env.Calls(SimCall::kMutating);
+    const Status made = MakeStore(env, Options());
+    CHECK(
+        made.ToString() ==
+        fmt::format("/store: siltfs mkfs did not finish here, and {} is none of its files: remove "
+                    "it and run mkfs again; nothing was changed",
+                    path));
+    CHECK(env.Calls(SimCall::kMutating) == before);
+    REQUIRE_OK(env.RemoveFile(path));
+    REQUIRE_OK(MakeStore(env, Options()));
+    RequireUsable(env);
+  }
+}
+
+TEST_CASE("mkfs touches no complete store, whatever mark is beside it") {
+  SimEnv env;
+  REQUIRE_OK(MakeStore(env, Options()));
+  RequireUsable(env);
+  REQUIRE_OK(env.CreateDirectory(UnfinishedStorePath(kStore)));
+  const uint64_t before = env.Calls(SimCall::kMutating);
+  CHECK(MakeStore(env, Options()).ToString() ==
+        "/store: there is a store in the directory; nothing was changed");
+  CHECK(env.Calls(SimCall::kMutating) == before);
+  const auto checked = Check(env);
+  REQUIRE_OK(checked);
+  CHECK(checked->findings == 0);
+}
+
+TEST_CASE("mkfs takes a file of the mark's name for a file") {
+  SimEnv env;
+  REQUIRE_OK(env.CreateDirectory(kStore));
+  REQUIRE_OK(env.OpenFile(UnfinishedStorePath(kStore), {.mode = OpenMode::kCreate}));
+  CHECK(MakeStore(env, Options()).Is(StatusCode::kNotEmpty));
+  REQUIRE_OK(env.GetFileInfo(UnfinishedStorePath(kStore)));
+  RequireNoStore(env);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
