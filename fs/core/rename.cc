@@ -1,4 +1,6 @@
 // Rename: within a directory and across, over what is there, or by exchange.
+#include <fmt/format.h>
+
 #include "fs/core/file_system_impl.h"
 #include "fs/meta/schema.h"
 
@@ -7,16 +9,25 @@ namespace siltfs {
 // Walks up from `directory`: kInvalidArgument if `ancestor` is on the way. The caller holds
 // rename_mutex_.
 Status FileSystemImpl::CheckNotInside(InodeNumber directory, InodeNumber ancestor) const {
-  while (directory != kRootInode) {
+  // Damaged parents may form a cycle. Brent's algorithm finds it: the walk meets its mark again.
+  InodeNumber mark = directory;
+  for (uint64_t steps = 1, next_mark = 2; directory != kRootInode; ++steps) {
     if (directory == ancestor)
       return Status(StatusCode::kInvalidArgument, "a directory cannot move into itself");
     SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(InodeKey(directory)));
     if (!value) return Status(StatusCode::kStale, "the directory was removed");
     SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));
-    if (!record.IsDirectory() || record.parent == directory) {
-      return Status(StatusCode::kCorruption, "the directories' parents do not lead to the root");
+    if (!record.IsDirectory() || record.parent == mark) {
+      return Status(
+          StatusCode::kCorruption,
+          fmt::format("the parents of directory {} do not lead to the root: run siltfs fsck -y",
+                      directory));
     }
     directory = record.parent;
+    if (steps == next_mark) {
+      mark = directory;
+      next_mark *= 2;
+    }
   }
   return Status::Ok();
 }
@@ -116,6 +127,11 @@ Status FileSystemImpl::Replace(const Place& from, const Place& to, int64_t now, 
     SILTFS_RETURN_IF_ERROR(DropLink(*to.inode, now, change));
     // The name has been there all along, and keeps its place in the directory.
     PutName(to.directory, to.name, source, to.entry->cookie, change);
+  } else if (&from.directory == &to.directory) {
+    // It keeps its place: a listing under way would meet an entry at the end again and again while
+    // it is renamed.
+    PutName(to.directory, to.name, source, from.entry->cookie, change);
+    ++to.directory.record.entries;
   } else {
     AddName(to.directory, to.name, source, change);
   }

@@ -1,5 +1,6 @@
 #include "fs/meta/overlay_extent.h"
 
+#include "fs/meta/recipe_entry.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -60,7 +61,7 @@ Result<OverlayExtent> OverlayExtent::Decode(std::string_view value) {
     default:
       return Malformed();
   }
-  if (!in.Done() || extent.length == 0 || extent.length > (uint64_t{1} << 44)) return Malformed();
+  if (!in.Done() || extent.length == 0 || extent.length > kMaxRecipeBytes) return Malformed();
   return extent;
 }
 

@@ -7,7 +7,7 @@ namespace siltfs {
 namespace {
 
 Status TooLarge() {
-  return Status(StatusCode::kFileTooLarge, "a recipe holds no more than 16 TiB");
+  return Status(StatusCode::kFileTooLarge, "a recipe covers no more than 2^63 - 1 bytes");
 }
 
 template <typename Item>
@@ -97,6 +97,14 @@ Status RecipeBuilder::AppendSubtree(uint8_t level, const RecipeChild& child, boo
   if (!totals_.Add(child)) return TooLarge();
   ended_ = last;
   return AddChild(level, child);
+}
+
+Status RecipeBuilder::Align(uint8_t level) {
+  SILTFS_RETURN_IF_ERROR(EndHole());
+  for (uint8_t below = 0; below < level; ++below) {
+    if (!Empty(below)) SILTFS_RETURN_IF_ERROR(CloseNode(below));
+  }
+  return Status::Ok();
 }
 
 Result<Recipe> RecipeBuilder::Finish() {

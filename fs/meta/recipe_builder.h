@@ -33,6 +33,10 @@ class RecipeBuilder {
   bool MayReuse(uint8_t level, bool last) const;
   Status AppendSubtree(uint8_t level, const RecipeChild& child, bool last);
 
+  // Ends the open nodes below `level`, though nothing that was appended ends them, so that a
+  // subtree of that level may follow. The tree is no longer canonical, but valid.
+  Status Align(uint8_t level);
+
   // Of all that was appended. No call may follow.
   Result<Recipe> Finish();
 

@@ -15,8 +15,8 @@
 
 namespace siltfs {
 
-// The largest file, in bytes.
-inline constexpr uint64_t kMaxRecipeBytes = uint64_t{1} << 44;
+// The largest file, in bytes: as far as signed 64-bit offsets reach.
+inline constexpr uint64_t kMaxRecipeBytes = (uint64_t{1} << 63) - 1;
 
 // A run of a file: the bytes of one chunk, or a hole.
 struct RecipeEntry {

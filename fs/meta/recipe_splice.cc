@@ -45,6 +45,8 @@ Status RecipeSplicer::Copy(Walk& from, uint64_t end, bool finish) {
     const bool last = item_end == cursor.size();
     // A subtree that ends where a change begins may end in a hole that the change lengthens.
     const bool whole = finish ? item_end <= end : item_end < end;
+    if (whole && !builder_.MayReuse(cursor.level(), last) && ++out_of_step_ > kMostOutOfStep)
+      SILTFS_RETURN_IF_ERROR(builder_.Align(cursor.level()));
     if (whole && builder_.MayReuse(cursor.level(), last)) {
       SILTFS_RETURN_IF_ERROR(builder_.AppendSubtree(cursor.level(), cursor.child(), last));
       cursor.Advance();
@@ -72,6 +74,7 @@ Status RecipeSplicer::SkipIn(Walk& walk, uint64_t end) {
 
 Status RecipeSplicer::AppendFrom(const Recipe& other, uint64_t begin, uint64_t end, bool last) {
   Walk walk{RecipeCursor(nodes_, other)};
+  out_of_step_ = 0;
   SILTFS_RETURN_IF_ERROR(SkipIn(walk, begin));
   return Copy(walk, end, last && end == walk.cursor.size());
 }

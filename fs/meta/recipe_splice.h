@@ -3,9 +3,13 @@
 //
 // The result is canonical, the same as if built from its whole list of entries. Nodes are read only
 // around the changes: to either side of one, and from there until the nodes fall in step with the
-// old ones again, a few at each level. Subtrees between are taken over unread. (Where thousands of
-// entries have no name that ends a node, as in one chunk repeated over and over, they fall in step
-// late.)
+// old ones again, a few at each level. Subtrees between are taken over unread.
+//
+// Where thousands of entries have no name that ends a node, as in one chunk repeated over and over,
+// nodes may never fall in step again. So may nodes that someone has made and that end elsewhere
+// than the rule says. After kMostOutOfStep nodes behind a change the splicer ends the open nodes
+// early and takes over the old ones; such a recipe is valid, but not canonical. This bounds the
+// work: a tree of a few nodes that share their subtrees can stand for 2^44 entries.
 //
 // Not thread-safe; the NodeStore must outlive it, the old recipe is copied. Errors: those of
 // RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of order.
@@ -26,6 +30,9 @@ namespace siltfs {
 // bounded memory.
 class RecipeSplicer {
  public:
+  // Nodes of the old tree; honest ones fall in step after some ten.
+  static constexpr size_t kMostOutOfStep = 1024;
+
   RecipeSplicer(NodeStore& nodes, const Recipe& old)
       : nodes_(nodes), old_{RecipeCursor(nodes, old)}, builder_(nodes) {}
 
@@ -35,8 +42,14 @@ class RecipeSplicer {
   // Takes over / leaves out the old bytes from position() to `end`: an entry's boundary, or inside
   // a hole.
   Status Keep(uint64_t end) { return Copy(old_, end, false); }
-  Status Skip(uint64_t end) { return SkipIn(old_, end); }
-  Status Append(const RecipeEntry& entry) { return builder_.Append(entry); }
+  Status Skip(uint64_t end) {
+    out_of_step_ = 0;
+    return SkipIn(old_, end);
+  }
+  Status Append(const RecipeEntry& entry) {
+    out_of_step_ = 0;
+    return builder_.Append(entry);
+  }
   // Appends the bytes [begin, end) of another recipe in the same store (or of this one), both of
   // them an entry's boundary or inside a hole. `last`: nothing follows but Finish, with nothing
   // left of the old recipe.
@@ -63,6 +76,7 @@ class RecipeSplicer {
   NodeStore& nodes_;
   Walk old_;
   RecipeBuilder builder_;
+  size_t out_of_step_ = 0;  // whole subtrees that were read since the last change
 };
 
 // Replaces the bytes [begin, end) of the old recipe by `entries`; begin == end inserts. A

@@ -15,14 +15,15 @@
 #include "fs/check/index_check.h"
 #include "fs/check/node_finder.h"
 #include "fs/check/segment_check_run.h"
+#include "fs/dedup/subtree_set.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/inode_record.h"
-#include "fs/meta/recipe_builder.h"
 #include "fs/meta/recipe_reader.h"
 #include "fs/meta/schema.h"
 #include "fs/repair/metadata_edit.h"
 #include "fs/repair/node_writer.h"
 #include "fs/repair/overlay_repair.h"
+#include "fs/repair/recipe_repair.h"
 
 namespace siltfs {
 namespace {
@@ -72,6 +73,16 @@ class ContentRepair {
     return range != ranges.begin() && std::prev(range)->offset + std::prev(range)->length > offset;
   }
 
+  // Whether one range has all of these bytes.
+  static bool IsInOne(const std::vector<LostRange>& ranges, uint64_t offset, uint64_t length) {
+    auto range = std::upper_bound(
+        ranges.begin(), ranges.end(), offset,
+        [](uint64_t wanted, const LostRange& candidate) { return wanted < candidate.offset; });
+    if (range == ranges.begin()) return false;
+    --range;
+    return range->offset + range->length >= offset + length;
+  }
+
   Status ForEachExtent(
       uint64_t inode,
       const std::function<Status(const PlacedExtent&, const std::string& key)>& visit) {
@@ -92,6 +103,11 @@ class ContentRepair {
     SILTFS_ASSIGN_OR_RETURN(const auto record, ReadInode(inode));
     if (!record) return Status::Ok();
     RecipeVisitor visitor;
+    visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
+      if (!IsFound(ranges, offset, node.covered_bytes)) return false;
+      // A subtree that is in question as a whole is looked at once, wherever it stands.
+      return !IsInOne(ranges, offset, node.covered_bytes) || collected_.Insert(node, level);
+    };
     visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
       if (!entry.is_hole() && IsFound(ranges, offset, entry.length)) unreadable_.insert(entry.name);
       return Status::Ok();
@@ -160,37 +176,18 @@ class ContentRepair {
 
   Status ChangeFiles() {
     SILTFS_ASSIGN_OR_RETURN(const auto writer, BeginWriting());
+    RecipeRepair recipes(*nodes_, *writer,
+                         [this](const ChunkName& name) { return unreadable_.contains(name); });
     for (const auto& [inode, ranges] : found_) {
       SILTFS_ASSIGN_OR_RETURN(auto record, ReadInode(inode));
       if (!record) continue;
-      SILTFS_RETURN_IF_ERROR(ChangeRecipe(*writer, inode, *record));
+      SILTFS_ASSIGN_OR_RETURN(const bool changed, recipes.Repair(inode, record->recipe, lost_));
+      if (changed) edit_.Put(InodeKey(inode), record->Encode());
       SILTFS_RETURN_IF_ERROR(ChangeOverlay(inode));
     }
     SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, writer->Finish());
     for (const auto& [id, segment] : records) edit_.Put(SegmentKey(id), segment.Encode());
     return edit_.Write();
-  }
-
-  Status ChangeRecipe(NodeWriter& writer, uint64_t inode, InodeRecord& record) {
-    RecipeBuilder builder(writer);
-    const size_t lost_before = lost_.size();
-    RecipeVisitor visitor;
-    visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
-      if (entry.is_hole() || !unreadable_.contains(entry.name)) return builder.Append(entry);
-      lost_.push_back({inode, offset, entry.length});
-      return builder.Append(RecipeEntry::Hole(entry.length));
-    };
-    visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, const Status& why) {
-      if (!IsDamage(why)) return why;
-      why.IgnoreError("becomes a hole");
-      lost_.push_back({inode, offset, node.covered_bytes});
-      return builder.Append(RecipeEntry::Hole(node.covered_bytes));
-    };
-    SILTFS_RETURN_IF_ERROR(WalkRecipe(*nodes_, record.recipe, visitor));
-    if (lost_.size() == lost_before) return Status::Ok();
-    SILTFS_ASSIGN_OR_RETURN(record.recipe, builder.Finish());
-    edit_.Put(InodeKey(inode), record.Encode());
-    return Status::Ok();
   }
 
   Status ChangeOverlay(uint64_t inode) {
@@ -214,6 +211,7 @@ class ContentRepair {
   std::unique_ptr<ChunkFinder> finder_;
   std::unique_ptr<NodeFinder> nodes_;
   std::map<uint64_t, std::vector<LostRange>> found_;
+  SubtreeSet collected_;
   std::set<ChunkName> unreadable_;
   bool node_damaged_ = false;
   std::vector<LostRange> lost_;

@@ -50,6 +50,8 @@ Status LostAndFound::Make() {
   edit_.Put(std::string(kIdRangesKey), ids.Encode());
   record_.mode = kDirectoryType | 0700;
   record_.links = 2;
+  record_.uid = root_.uid;
+  record_.gid = root_.gid;
   record_.parent = kRootInode;
   record_.next_cookie = kFirstCookie;
   record_.atime = record_.mtime = record_.ctime = record_.btime = now_;

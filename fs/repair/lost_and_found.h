@@ -1,5 +1,5 @@
 // The directory that takes in inodes without a name: /lost+found, made when it is first needed,
-// for its owner alone. An inode is called #NUMBER there.
+// for its owner alone, which is the root's. An inode is called #NUMBER there.
 //
 // Not thread-safe. The records of the root and of /lost+found are changed by Finish alone; nobody
 // else may change them in the same step.

@@ -24,7 +24,7 @@ Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOpt
   MetadataRepairResult result;
   if (options.all) {
     SILTFS_RETURN_IF_ERROR(Make(kv, result, [&](MetadataEdit& edit) {
-      return RepairRecords(edit, {.now = options.now}, result.lost);
+      return RepairRecords(edit, {.now = options.now, .owner = options.owner}, result.lost);
     }));
     SILTFS_RETURN_IF_ERROR(
         Make(kv, result, [&](MetadataEdit& edit) { return RepairNames(edit, options.detached); }));

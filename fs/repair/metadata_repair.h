@@ -11,13 +11,15 @@
 
 #include "fs/meta/kv_store.h"
 #include "store/base/result.h"
+#include "store/env/file_owner.h"
 
 namespace siltfs {
 
 struct MetadataRepairOptions {
   // Also what loses something, or needs a choice.
   bool all = false;
-  int64_t now = 0;  // nanoseconds since 1970
+  int64_t now = 0;       // nanoseconds since 1970
+  FileOwner owner = {};  // of directories that are made anew
   // Directories that lie in themselves, whose names are taken from them.
   std::set<uint64_t> detached;
 };

@@ -72,6 +72,8 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       if (id && record.ok()) segments_[*id] = *record;
       return false;
     }
+    case Table::kSecondary:
+      return false;  // some may be among what was lost: the next mount takes all anew
     case Table::kDamage:
       return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
     default:

@@ -123,6 +123,8 @@ class RecordRepair {
     InodeRecord record;
     record.mode = kDirectoryType | (number == kRootInode ? 0755 : 0700);
     record.links = 2;
+    record.uid = options_.owner.uid;
+    record.gid = options_.owner.gid;
     record.parent = kRootInode;
     record.next_cookie = kFirstCookie;
     record.atime = record.mtime = record.ctime = record.btime = options_.now;
@@ -149,6 +151,7 @@ class RecordRepair {
         case Table::kOverlay:
         case Table::kReplacement:
         case Table::kRemovedSegment:
+        case Table::kSecondary:
         case Table::kSegment:
         case Table::kOrphan:
         case Table::kXattr:

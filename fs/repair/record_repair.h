@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "fs/repair/metadata_edit.h"
+#include "store/env/file_owner.h"
 
 namespace siltfs {
 
 struct RecordRepairOptions {
-  int64_t now = 0;  // nanoseconds since 1970
+  int64_t now = 0;       // nanoseconds since 1970
+  FileOwner owner = {};  // of directories that are made anew
 };
 
 // Collects the changes. `lost` gets the files whose records were removed.

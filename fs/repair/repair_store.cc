@@ -46,6 +46,7 @@ class Repair {
   Result<bool> Round(const CheckFindings& found);
   Result<bool> RepairSuperblock(const CheckFindings& found);
   Result<bool> RepairLock(const CheckFindings& found);
+  Result<bool> RepairReserve(const CheckFindings& found);
   // Whether metadata says nothing, or not all; what lies beside it does not keep a safe repair from
   // the rest.
   bool IsUnreadable(const CheckFindings& found) const {
@@ -117,7 +118,7 @@ Result<RepairReport> Repair::Run() {
   bool any_copy = false;
   for (int copy = 0; copy < 2; ++copy)
     any_copy |= !ReadSuperblockCopy(env_, store_, copy).status().Is(StatusCode::kNotFound);
-  if (!any_copy) return Status(StatusCode::kNotFound, "there is no siltfs store here").At(store_);
+  if (!any_copy) return NoStoreAt(env_, store_);
   SILTFS_RETURN_IF_ERROR(Lock());
   SILTFS_ASSIGN_OR_RETURN(CheckFindings found, Check());
   // Of metadata that is whole nobody needs a copy.
@@ -159,7 +160,8 @@ Result<bool> Repair::Round(const CheckFindings& found) {
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
-  changed |= lock;
+  SILTFS_ASSIGN_OR_RETURN(const bool reserve, RepairReserve(found));
+  changed |= lock || reserve;
   // Without them nobody knows which segments there are.
   if (IsUnreadable(found)) {
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, SalvageUnreadable());
@@ -193,6 +195,14 @@ Result<bool> Repair::RepairLock(const CheckFindings& found) {
     return false;
   }
   SILTFS_RETURN_IF_ERROR(Lock());
+  return true;
+}
+
+// It holds nothing, whatever it is.
+Result<bool> Repair::RepairReserve(const CheckFindings& found) {
+  if (!found.Has("reserve")) return false;
+  SILTFS_RETURN_IF_ERROR(env_.RemoveFile(ReservePath(store_)));
+  SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(store_));
   return true;
 }
 
@@ -343,6 +353,7 @@ Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
   MetadataRepairOptions options;
   options.all = all();
   options.now = env_.NowNanoseconds();
+  options.owner = options_.owner;
   for (const Finding& finding : found.findings) {
     if (finding.code == "directory-cycle" && finding.inode) options.detached.insert(*finding.inode);
   }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
+#include "store/env/file_owner.h"
 
 namespace siltfs {
 
@@ -38,6 +39,8 @@ struct RepairOptions {
   // else comes to light later.
   CheckOptions check;
   RepairMode mode = RepairMode::kSafe;
+  // Of directories that are made anew because their records are lost.
+  FileOwner owner = {};
 };
 
 // What was found, and what came of it.

@@ -14,13 +14,13 @@ std::string Describe(const SalvageLoss& loss) {
   if (loss.missing) return "is not there, or cannot be opened: all that it held is lost";
   if (loss.expected && *loss.expected > loss.read)
     return fmt::format("{} of its {} changes are lost", *loss.expected - loss.read, *loss.expected);
-  return fmt::format("{} bytes are damaged, and how many changes they held nobody knows",
+  return fmt::format("{} bytes are damaged; the number of changes in them is not known",
                      loss.bytes);
 }
 
 std::string Describe(const RebuiltMetadata& rebuilt) {
   if (rebuilt.resumed)
-    return "was taken from what an interrupted repair had salvaged; what was lost it may have said";
+    return "was taken from what an interrupted repair had salvaged; the earlier report may say what was lost";
   const MetadataSalvage& salvaged = rebuilt.salvaged;
   std::string text = fmt::format("was made anew of {} records that could be read in {} tables",
                                  salvaged.entries, salvaged.tables);

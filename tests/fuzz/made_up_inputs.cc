@@ -1,7 +1,8 @@
 // Runs a fuzz target without a fuzzer:
 //   TARGET COUNT [DIRECTORY]    the inputs in the directory, as a fuzzer has left them, and so many
 //                               made from the numbers 0, 1, ...: changed from those and the
-//                               target's seeds, or made up where there are none
+//                               target's seeds, or made up where there are none; of COUNT as many
+//                               tenths as SILTFS_TEST_SCALE says
 //   TARGET FILE...              these inputs
 //   TARGET --seeds DIRECTORY    writes the target's seeds there, for a fuzzer to begin with
 #include <algorithm>
@@ -18,6 +19,7 @@
 
 #include "store/base/random.h"
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -168,7 +170,7 @@ int Main(int argc, char** argv) {
   uint64_t count = 0;
   const char* const end = argv[1] + std::strlen(argv[1]);
   if (argc <= 3 && std::from_chars(argv[1], end, count).ptr == end)
-    return RunMany(count, argc == 3 ? std::optional<std::string>(argv[2]) : std::nullopt);
+    return RunMany(Share(count), argc == 3 ? std::optional<std::string>(argv[2]) : std::nullopt);
   return RunFiles(std::vector<std::string>(argv + 1, argv + argc));
 }
 

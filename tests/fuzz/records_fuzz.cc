@@ -103,6 +103,8 @@ bool ParseKeys(ByteView bytes) {
     MustHold(ReplacementKey(*id) == key, "a replacement's key");
   if (const auto id = ParseRemovedSegmentKey(key))
     MustHold(RemovedSegmentKey(*id) == key, "a removed segment's key");
+  if (const auto id = ParseSecondaryKey(key))
+    MustHold(SecondaryKey(*id) == key, "a noted segment's key");
   if (const auto place = ParseDamageKey(key))
     MustHold(DamageKey(place->first, place->second) == key, "a damaged block's key");
   ParseXattrName(key);

@@ -111,7 +111,7 @@ TEST_CASE("each change sets the times it should, and no others") {
   REQUIRE(Stat(fs, file).mtime == 400);
 }
 
-TEST_CASE("files grow sparse to 16 TiB and not a byte further") {
+TEST_CASE("files grow sparse as far as offsets reach and not a byte further") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");

@@ -350,7 +350,7 @@ TEST_CASE("an append to a long overlay touches the keys at its end only") {
 
 TEST_CASE("a hole may be as long as the longest file") {
   Overlay overlay;
-  const uint64_t max = uint64_t{1} << 44;
+  const uint64_t max = kMaxRecipeBytes;
   overlay.PutHole(0, max);
   overlay.PutPlain(max / 2, Bytes(10, 'x'));
   REQUIRE(overlay.end() == max);

@@ -85,7 +85,7 @@ std::optional<std::string> WhyUnused(const Damage& damage) {
   const std::string name = NameOf(damage);
   if (name == "lock" || name == "LOCK") return "lock files";
   if (name == "IDENTITY" || name.starts_with("OPTIONS-")) return "RocksDB's notes to itself";
-  if (name == "meta.ledger") return "slots of the sync ledger that are not the newest";
+  if (name == "meta.ledger") return "the closing mark of the sync ledger";
   if (damage.part() == "meta" && name.ends_with(".log"))
     return "RocksDB's log, empty after an unmount";
   return std::nullopt;

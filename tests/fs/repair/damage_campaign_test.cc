@@ -20,7 +20,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/fs/repair/campaign_damage.h"
 #include "tests/support/catch.h"
-#include "tests/support/crash_points.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -334,14 +334,14 @@ Tally Run(uint64_t trials, size_t together) {
 }  // namespace
 
 TEST_CASE("damage anywhere is found or harms nothing, and no file is read wrong") {
-  const Tally tally = Run(100 / kCallStep, 1);
+  const Tally tally = Run(std::max<uint64_t>(20, Share(100)), 1);
   INFO(tally.ToString());
   CHECK(tally.repaired > 0);
   CHECK(tally.found.size() >= 3);
 }
 
 TEST_CASE("damage at many places at once is told of one by one") {
-  const Tally tally = Run(10 / kCallStep, 8);
+  const Tally tally = Run(std::max<uint64_t>(2, Share(10)), 8);
   INFO(tally.ToString());
   CHECK(tally.repairable > 0);
   CHECK(tally.found.size() == 3);

@@ -242,6 +242,10 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
   SECTION("the root") {
     store.Remove(InodeKey(kRootInode));
     RequireRepaired(store, RepairMode::kAll, {"root", "inode-missing", "counter"});
+    store.EditInode(kRootInode, [](InodeRecord& root) {
+      CHECK(FileOwner{.uid = root.uid, .gid = root.gid} == kRepairOwner);
+      CHECK(root.mode == 0040755);
+    });
     CHECK(HasPath(store, "directory/inner/symlink"));
     CHECK(HasPath(store, "small"));
   }

@@ -1,13 +1,18 @@
 // A store that somebody else has made, with links in it that lead out of it: whatever is done with
 // the store, nothing outside is written, made or removed.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
+#include "fs/check/check_store.h"
+#include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_stats.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
@@ -82,6 +87,71 @@ struct HostileStore {
   const stdfs::path root;
   SettleStore store;
 };
+
+// The kinds of what fsck finds.
+std::set<std::string> CodesOf(const HostileStore& hostile) {
+  std::set<std::string> codes;
+  CheckOptions options;
+  options.store = hostile.store.path;
+  options.on_finding = [&codes](const Finding& finding) { codes.insert(finding.code); };
+  REQUIRE_OK(CheckStore(*hostile.env, options));
+  return codes;
+}
+
+TEST_CASE("whatever stands in the reserve's place, figures, fsck and a mount agree") {
+  const bool by_mount = GENERATE(false, true);
+  const std::string what = GENERATE(as<std::string>{}, "a link to a directory", "a link to a file",
+                                    "a link to nothing", "a file", "a pipe");
+  CAPTURE(by_mount, what);
+  HostileStore hostile;
+  REQUIRE(hostile.Use());
+  REQUIRE(CodesOf(hostile).empty());
+  const stdfs::path reserve = ReservePath(hostile.store.path);
+  stdfs::remove_all(reserve);
+  if (what == "a link to a directory") hostile.Replace(reserve, false);
+  if (what == "a link to a file") hostile.Replace(reserve, true);
+  if (what == "a link to nothing") stdfs::create_symlink("nothing", reserve);
+  if (what == "a file") std::ofstream(reserve) << "text";
+  if (what == "a pipe") REQUIRE(mkfifo(reserve.c_str(), 0600) == 0);
+  const auto theirs = FilesBelow(hostile.theirs());
+
+  const auto stats = ReadStoreStats(*hostile.env, hostile.store.path);
+  REQUIRE_OK(stats);
+  CHECK(stats->reserve_bytes == 0);
+  CHECK(CodesOf(hostile) == std::set<std::string>{"reserve"});
+  if (by_mount) {
+    CHECK(hostile.Use());
+  } else {
+    RepairOptions options;
+    options.check.store = hostile.store.path;
+    const auto report = RepairStore(*hostile.env, options);
+    REQUIRE_OK(report);
+    CHECK(report->found == 1);
+    CHECK(report->left == 0);
+  }
+  CHECK(CodesOf(hostile).empty());
+  CHECK(FilesBelow(hostile.theirs()) == theirs);
+}
+
+TEST_CASE("what is no file among the reserve's pieces is none of them") {
+  HostileStore hostile;
+  REQUIRE(hostile.Use());
+  const stdfs::path reserve = ReservePath(hostile.store.path);
+  stdfs::create_directories(reserve);
+  const auto before = ReadStoreStats(*hostile.env, hostile.store.path);
+  REQUIRE_OK(before);
+  hostile.Replace(reserve / "70", true);
+  hostile.Replace(reserve / "71", false);
+  stdfs::create_directory(reserve / "72");
+  REQUIRE(mkfifo((reserve / "73").c_str(), 0600) == 0);
+  std::ofstream(reserve / "photo") << std::string(100'000, 'p');
+  const auto stats = ReadStoreStats(*hostile.env, hostile.store.path);
+  REQUIRE_OK(stats);
+  CHECK(stats->reserve_bytes == before->reserve_bytes);
+  CHECK(CodesOf(hostile).empty());
+  CHECK(hostile.Use());
+  CHECK(stdfs::file_size(reserve / "photo") == 100'000);
+}
 
 TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") {
   HostileStore hostile;

@@ -448,7 +448,7 @@ TEST_CASE("a power cut at any step of a salvage costs nothing that could be read
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
-    const size_t step = 41 * kCallStep;
+    const size_t step = 41 * CallStep();
     const size_t first = 7 * static_cast<size_t>(unsynced) % step;
     renamed = 0;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
@@ -464,7 +464,7 @@ TEST_CASE("a power cut at any step of a salvage costs nothing that could be read
       if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
-  CHECK(cuts > 20 / kCallStep);
+  CHECK(cuts > 20 / CallStep());
 }
 
 TEST_CASE("a device that fails at any step of a salvage costs nothing that could be read") {
@@ -474,7 +474,7 @@ TEST_CASE("a device that fails at any step of a salvage costs nothing that could
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   uint64_t struck = 0;
   constexpr uint64_t kEach = 29;
-  for (uint64_t nth = FirstCall(0);; nth += kEach * kCallStep) {
+  for (uint64_t nth = FirstCall(0);; nth += kEach * CallStep()) {
     INFO(fmt::format("call {} fails with {}", nth, StatusCodeName(code)));
     const auto device = damaged->Fork();
     const uint64_t calls = device->Calls(SimCall::kMutating);
@@ -493,7 +493,7 @@ TEST_CASE("a device that fails at any step of a salvage costs nothing that could
     if (!reached) break;
     ++struck;
   }
-  CHECK(struck > 2 / kCallStep);
+  CHECK(struck > 2 / CallStep());
 }
 
 }  // namespace siltfs::testing

@@ -17,6 +17,7 @@
 #include "tests/fs/check/checked_store.h"
 #include "tests/fs/core/directory_tree.h"
 #include "tests/fs/core/settle_store.h"
+#include "tests/fs/repair/repaired_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
 
@@ -247,6 +248,39 @@ TEST_CASE("an index that is being made anew can be interrupted, and the next mou
   uint64_t asked = 0;
   options.interrupted = [&asked] { return ++asked > 3; };
   REQUIRE_CODE(RebuildIndex(store.fixture().env(), options), kInterrupted);
+  // Until then that is what fsck says, and not what the index lacks.
+  RequireCodes(store.Check(true), {"index-rebuild"});
+  {
+    const auto opened = OpenStoreIndexReadOnly(store.fixture().env(), store.path());
+    REQUIRE_OK(opened);
+    CHECK(opened->rebuild_interrupted);
+  }
+  REQUIRE_CODE(OpenStoreIndexForWriting(store.fixture().env(), store.path()).status(),
+               kInvalidArgument);
+  SECTION("a mount") {
+    store.fixture().Open(/*read_only=*/true);
+    store.fixture().Close();
+    RequireCodes(store.Check(true), {"index-rebuild"});
+    store.fixture().Open();
+    store.fixture().Close();
+  }
+  SECTION("a repair") { RequireRepaired(store, RepairMode::kSafe, {"index-rebuild"}); }
+  SECTION("another rebuild") { REQUIRE_OK(Rebuild(store.fixture().env(), store.path())); }
+  RequireCodes(store.Check(true), {});
+  CHECK(OpenStoreIndexReadOnly(store.fixture().env(), store.path())->rebuild_interrupted == false);
+}
+
+TEST_CASE("the opening of a store can be interrupted, and the next one goes on") {
+  CheckedStore store;
+  store.FillAndClose();
+  std::filesystem::remove_all(IndexPath(store.path()));
+  FileSystemOptions options;
+  options.store = store.path();
+  uint64_t asked = 0;
+  options.interrupted = [&asked] { return ++asked > 2; };
+  REQUIRE_CODE(FileSystem::Open(store.fixture().env(), options).status(), kInterrupted);
+  CHECK(asked == 3);
+  RequireCodes(store.Check(true), {"index-rebuild"});
   store.fixture().Open();
   store.fixture().Close();
   RequireCodes(store.Check(true), {});
@@ -266,6 +300,7 @@ TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mo
   REQUIRE_OK(Rebuild(env, store.path));
   const SimTrace trace = env.TakeTrace();
   REQUIRE(trace.size() > 5);
+  uint64_t interrupted = 0;
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
@@ -274,6 +309,12 @@ TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mo
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
       const auto left = device->Fork();
       left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
+      CheckOptions check;
+      check.store = store.path;
+      check.on_finding = [](const Finding& finding) { CHECK(finding.code == "index-rebuild"); };
+      const auto checked = CheckStore(*left, check);
+      REQUIRE_OK(checked);
+      interrupted += checked->findings;
       {
         auto fs = store.Open(*left, /*read_only=*/true);
         REQUIRE_OK(fs);
@@ -290,6 +331,7 @@ TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mo
       if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
+  CHECK(interrupted > 5);
 }
 
 }  // namespace siltfs::testing

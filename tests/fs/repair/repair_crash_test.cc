@@ -166,7 +166,7 @@ void CutEverywhere(const Filled& filled, SimEnv& damaged, RepairMode mode) {
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
     // Most are left out: a repair after each takes a while.
-    const size_t step = 10 * kCallStep;
+    const size_t step = 10 * CallStep();
     const size_t first = 3 * static_cast<size_t>(unsynced) % step;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
@@ -186,7 +186,7 @@ void CutEverywhere(const Filled& filled, SimEnv& damaged, RepairMode mode) {
       if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
-  CHECK(cuts > 20 / kCallStep);
+  CHECK(cuts > 20 / CallStep());
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ TEST_CASE("a device that fails at any step of a repair costs nothing that could 
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   uint64_t struck = 0;
   constexpr uint64_t kEach = 10;
-  for (uint64_t nth = FirstCall(0);; nth += kEach * kCallStep) {
+  for (uint64_t nth = FirstCall(0);; nth += kEach * CallStep()) {
     INFO(fmt::format("call {} fails with {}", nth, StatusCodeName(code)));
     const auto device = damaged->Fork();
     const uint64_t calls = device->Calls(SimCall::kMutating);
@@ -233,7 +233,7 @@ TEST_CASE("a device that fails at any step of a repair costs nothing that could 
     if (!reached) break;
     ++struck;
   }
-  CHECK(struck > 5 / kCallStep);
+  CHECK(struck > 5 / CallStep());
 }
 
 }  // namespace siltfs::testing

@@ -7,11 +7,15 @@
 
 namespace siltfs::testing {
 
+// Of directories that a repair makes anew.
+inline constexpr FileOwner kRepairOwner{.uid = 2000, .gid = 3000};
+
 inline RepairReport Repair(CheckedStore& store, RepairMode mode, bool data = false) {
   RepairOptions options;
   options.check.store = store.path();
   options.check.data = data;
   options.mode = mode;
+  options.owner = kRepairOwner;
   auto report = RepairStore(store.fixture().env(), options);
   REQUIRE_OK(report);
   return std::move(report).value();

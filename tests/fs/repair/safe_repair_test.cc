@@ -279,6 +279,10 @@ TEST_CASE("figures that follow from the rest of metadata are counted anew") {
     std::filesystem::remove(LedgerPath(store.path()));
     RequireRepaired(store, RepairMode::kSafe, {"metadata-ledger"});
   }
+  SECTION("the older slot of the sync ledger") {
+    store.Flip(LedgerPath(store.path()), GENERATE(100, 4096 + 100));
+    RequireRepaired(store, RepairMode::kSafe, {"metadata-ledger"});
+  }
   Contents(store);
 }
 

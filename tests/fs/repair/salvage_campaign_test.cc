@@ -17,7 +17,7 @@
 #include "tests/fs/core/settle_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
-#include "tests/support/crash_points.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -261,7 +261,7 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
 }  // namespace
 
 TEST_CASE("salvaged metadata never gives a file bytes that it never had") {
-  const uint64_t usual = 60 / kCallStep;
+  const uint64_t usual = std::max<uint64_t>(12, Share(60));
   const uint64_t places = FromEnvironment("SILTFS_SALVAGE_PLACES", usual);
   const uint64_t seed = FromEnvironment("SILTFS_SALVAGE_SEED", 1);
   const Aged aged;
