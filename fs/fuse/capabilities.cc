@@ -43,7 +43,6 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   context.cache_can_be_passed_by = connection.proto_minor >= kFirstProtocolToPassCacheBy;
 
   Ask(connection, FUSE_CAP_ASYNC_READ);
-  Ask(connection, FUSE_CAP_ASYNC_DIO);
   Ask(connection, FUSE_CAP_WRITEBACK_CACHE);
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
@@ -71,6 +70,9 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   // request what to take away, with the caller's rights in view, and need not ask for
   // security.capability before each write.
   Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
+  // The kernel would end an asynchronous direct write before it has dropped the pages that buffered
+  // reads filled meanwhile, and later reads would find the old bytes there.
+  Decline(connection, FUSE_CAP_ASYNC_DIO);
   // Nothing changes behind the kernel's back.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
   // Data are in memory, on their way through the chunker; there is no descriptor to splice from or

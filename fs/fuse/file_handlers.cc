@@ -4,6 +4,7 @@
 // FLUSH has no handler: libfuse then answers ENOSYS, and the kernel, which has written back before
 // it asked, stops asking.
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -90,12 +91,38 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
   context.read_buffers.Return(std::move(buffer));
 }
 
+// Lives while a file's content is changed. The kernel asks for size and times after such a change,
+// but goes on showing set-id bits that the change took; so it is told to ask for these, too.
+class SetIdBits {
+ public:
+  SetIdBits(fuse_req_t request, InodeNumber inode, Privileges taken)
+      : request_(request), inode_(inode), before_(taken == Privileges::kDropAll ? Read() : 0) {}
+
+  // To be called when the change was made and `request` is not answered yet.
+  void AnnounceLoss() const {
+    if (before_ != 0 && Read() != before_) AnnounceNewMode(request_, inode_);
+  }
+
+ private:
+  uint32_t Read() const {
+    const Result<Attributes> attributes = FileSystemOf(request_).GetAttributes(inode_);
+    return attributes.ok() ? attributes->mode & (S_ISUID | S_ISGID) : 0;
+  }
+
+  const fuse_req_t request_;
+  const InodeNumber inode_;
+  const uint32_t before_;
+};
+
 void Write(fuse_req_t request, fuse_ino_t inode, const char* data, size_t size, off_t offset,
            fuse_file_info* /*file*/) {
-  const Status status = FileSystemOf(request).Write(
-      inode, static_cast<uint64_t>(offset), AsBytes(std::string_view(data, size)),
-      CurrentRequest().privileges, CurrentRequest().times);
+  const Privileges taken = CurrentRequest().privileges;
+  const SetIdBits bits(request, inode, taken);
+  const Status status = FileSystemOf(request).Write(inode, static_cast<uint64_t>(offset),
+                                                    AsBytes(std::string_view(data, size)), taken,
+                                                    CurrentRequest().times);
   if (!status.ok()) return ReplyError(request, status);
+  bits.AnnounceLoss();
   fuse_reply_write(request, size);
 }
 
@@ -124,9 +151,13 @@ void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_
       fuse_reply_err(request, EOPNOTSUPP);
       return;
   }
-  ReplyOutcome(request, FileSystemOf(request).Allocate(inode, wanted, static_cast<uint64_t>(offset),
-                                                       static_cast<uint64_t>(length), keep_size,
-                                                       PrivilegesTakenBy(request)));
+  const Privileges taken = PrivilegesTakenBy(request);
+  const SetIdBits bits(request, inode, taken);
+  const Status status =
+      FileSystemOf(request).Allocate(inode, wanted, static_cast<uint64_t>(offset),
+                                     static_cast<uint64_t>(length), keep_size, taken);
+  if (status.ok()) bits.AnnounceLoss();
+  ReplyOutcome(request, status);
 }
 
 void AnswerSeek(fuse_req_t request, InodeNumber inode, uint64_t offset, SeekTarget target) {
@@ -168,10 +199,13 @@ void CopyRange(fuse_req_t request, fuse_ino_t source, off_t source_offset,
     fuse_reply_err(request, EINVAL);
     return;
   }
+  const Privileges taken = PrivilegesTakenBy(request);
+  const SetIdBits bits(request, target, taken);
   const Result<uint64_t> copied = FileSystemOf(request).CopyRange(
       source, static_cast<uint64_t>(source_offset), target, static_cast<uint64_t>(target_offset),
-      std::min(length, kMaxCopyBytes), PrivilegesTakenBy(request));
+      std::min(length, kMaxCopyBytes), taken);
   if (!copied.ok()) return ReplyError(request, copied.status());
+  bits.AnnounceLoss();
   fuse_reply_write(request, *copied);
 }
 

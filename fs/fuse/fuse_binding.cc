@@ -1,7 +1,9 @@
 #include "fs/fuse/fuse_binding.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
 #include "fs/fuse/request_loop.h"
+#include "store/env/process.h"
 
 namespace siltfs {
 namespace {
@@ -45,6 +48,10 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
+// Set-id programs and device nodes of a store that a user has made would give that user the rights
+// of others.
+bool NeedsSuperuser(std::string_view option) { return option == "suid" || option == "dev"; }
+
 std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
   std::vector<std::string> arguments = {"siltfs"};
   const auto add = [&](std::string option) {
@@ -58,8 +65,21 @@ std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
   if (options.mount.allow_root) add("allow_root");
   if (options.mount.debug) add("debug");
   if (options.mount.max_read) add(fmt::format("max_read={}", *options.mount.max_read));
-  for (const std::string& option : options.mount.passed_on) add(Escaped(option));
+  for (const std::string& option : options.mount.passed_on) {
+    if (CurrentUserId() == 0 || !NeedsSuperuser(option)) {
+      add(Escaped(option));
+    } else if (options.log) {
+      options.log->warn("{}: mount option \"{}\" is ignored, as only the superuser may use it",
+                        options.mountpoint, option);
+    }
+  }
   return arguments;
+}
+
+bool AsksForSecurityContext(const MountOptions& mount) {
+  return std::any_of(mount.passed_on.begin(), mount.passed_on.end(), [](const std::string& option) {
+    return option.substr(0, option.find('=')).ends_with("context");
+  });
 }
 
 struct SessionDestroyer {
@@ -99,6 +119,19 @@ class Session final : public FuseBinding {
     return {};
   }
 
+  Status AwaitWriteback() override {
+    const std::vector<InodeNumber> files = context_.open_for_writing.All();
+    if (files.empty()) return {};
+    Status written = fuse::WriteBackFiles(context_.options.mountpoint, context_.device, files);
+    if (written.Is(StatusCode::kUnsupported)) written = fuse::WaitUntilAnswered(context_.device);
+    if (written.ok()) return {};
+    return Status(written.code(),
+                  fmt::format("the data of files that are open for writing may not have arrived, "
+                              "fsync or close them: {}",
+                              written.cause()))
+        .At(context_.options.mountpoint);
+  }
+
   Status Serve() override {
     const int outcome = fuse::ServeRequests(session_.get(), kMaxThreads);
     context_.tasks.Finish();
@@ -108,10 +141,19 @@ class Session final : public FuseBinding {
         .At(context_.options.mountpoint);
   }
 
+  bool Connected() const override {
+    // The kernel reports an error for a device whose connection has ended.
+    pollfd device{.fd = fuse_session_fd(session_.get()), .events = 0, .revents = 0};
+    return poll(&device, 1, 0) == 0;
+  }
+
  private:
   Status Failure(std::string_view what, const fuse::FuseLogCapture& log) const {
     std::string cause(what);
     if (!log.text().empty()) cause += fmt::format(" ({})", log.text());
+    if (AsksForSecurityContext(context_.options.mount)) {
+      cause += "; the context= options need a kernel on which SELinux is enabled";
+    }
     return Status(StatusCode::kIoError, std::move(cause)).At(context_.options.mountpoint);
   }
 

@@ -11,10 +11,10 @@
 // every close and every directory.
 //
 // Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
-// everything else belongs to one thread. There is no call that ends Serve: whoever wants an end
-// unmounts. Ownership: borrows the FileSystem and the Env, which must outlive it; does not close
-// the FileSystem. Memory: each thread owns a request buffer of 1 MiB, each READ in progress a reply
-// buffer of at most as much.
+// AwaitWriteback and Connected may be called from any thread; everything else belongs to one thread.
+// There is no call that ends Serve: an unmount ends it. Ownership: borrows the FileSystem and the
+// Env, which must outlive it; does not close the FileSystem. Memory: each thread owns a request
+// buffer of 1 MiB, each READ in progress a reply buffer of at most as much.
 #pragma once
 
 #include <functional>
@@ -56,9 +56,19 @@ class FuseBinding {
   // shutdown.
   virtual ~FuseBinding() = default;
 
+  // To be called after syncfs(2), which makes the kernel send what it holds of this mount and does
+  // not wait until that is answered: returns when it is. From any thread but those that answer
+  // requests, while Serve runs. Only files that are open for writing are looked at, as closing one
+  // waits for the same. kUnsupported and kInUse where the owner of the mount cannot find out.
+  virtual Status AwaitWriteback() = 0;
+
   // Answers requests until the file system is unmounted. Then every request has been answered and
   // none follows.
   virtual Status Serve() = 0;
+
+  // False once the file system is unmounted everywhere, whether Serve has noticed or not. From any
+  // thread.
+  virtual bool Connected() const = 0;
 };
 
 }  // namespace siltfs

@@ -85,7 +85,8 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 // sees to it that the kernel applies no late reply with what the directory was before.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
 // The same for the permission bits of `inode`, of whatever type, where the kernel does not see to
-// it: they change with an access control list. It asks for the attributes after that in any case.
+// it: they change with an access control list, and with content that is changed by a caller who may
+// not keep set-id bits.
 void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
 
 // Each answers `request`, once. What the core counted for an answer that did not arrive (the caller

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
 
 namespace siltfs {
 namespace {
@@ -17,21 +17,24 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// A flag and its opposite; `on` is what libfuse is given, the opposite being the default.
+// A flag and its opposite. libfuse is given the last of them, but for an opposite that is its
+// default.
 struct KernelFlag {
   std::string_view on;
   std::string_view off;
+  bool off_is_default = true;
 };
 constexpr std::array<KernelFlag, 6> kKernelFlags = {{
-    {"nosuid", "suid"},
-    {"nodev", "dev"},
+    {"nosuid", "suid", /*off_is_default=*/false},
+    {"nodev", "dev", /*off_is_default=*/false},
     {"noexec", "exec"},
     {"sync", "async"},
     {"noatime", "atime"},
     {"dirsync", ""},
 }};
 
-// Meant for mount(8) and /etc/fstab, or about access times, which are best effort here anyway.
+// Meant for mount(8) and /etc/fstab, or about access times: over FUSE the kernel keeps none, so
+// there is nothing that they would change.
 constexpr std::array<std::string_view, 24> kIgnored = {
     "defaults",      "auto",     "noauto",     "user",     "nouser",     "users",
     "nousers",       "owner",    "noowner",    "group",    "nogroup",    "_netdev",
@@ -132,7 +135,9 @@ class Parser {
     for (const KernelFlag& flag : kKernelFlags) {
       if (option.name != flag.on && (flag.off.empty() || option.name != flag.off)) continue;
       std::erase(options_.passed_on, flag.on);
-      if (option.name == flag.on) options_.passed_on.emplace_back(flag.on);
+      std::erase(options_.passed_on, flag.off);
+      if (option.name == flag.on || !flag.off_is_default)
+        options_.passed_on.emplace_back(option.name);
       return true;
     }
     return false;

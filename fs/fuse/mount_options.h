@@ -27,7 +27,8 @@ struct MountOptions {
   std::optional<std::string> log_file;  // path; else the system log
   std::optional<uint32_t> max_read;     // bytes a READ request asks for at most
   bool debug = false;                   // libfuse prints every request
-  std::vector<std::string> passed_on;   // to libfuse as they are: "nosuid", "context=..."
+  std::vector<std::string> passed_on;   // to libfuse as they are: "nosuid", "context=..."; "suid"
+                                        // and "dev" only for the superuser
 };
 
 inline constexpr std::chrono::seconds kMinCommitInterval{1};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-struct Fixture {
+struct AttributesFixture {
   MemoryFileSystem fs;
   MountOptions options = [] {
     MountOptions made;
@@ -37,7 +37,7 @@ int AsNobody(Action act) {
   return WEXITSTATUS(status);
 }
 
-TEST_CASE_METHOD(Fixture, "Mode and owner are kept") {
+TEST_CASE_METHOD(AttributesFixture, "Mode and owner are kept") {
   REQUIRE(WriteFile(Path("a"), "") == 0);
   REQUIRE(Outcome(chmod(Path("a").c_str(), 04751)) == 0);
   CHECK(StatOf(Path("a")).st_mode == (S_IFREG | 04751));
@@ -51,7 +51,7 @@ TEST_CASE_METHOD(Fixture, "Mode and owner are kept") {
   CHECK(StatOf(Path("a")).st_gid == 35);
 }
 
-TEST_CASE_METHOD(Fixture, "Times are kept to the nanosecond, also before 1970") {
+TEST_CASE_METHOD(AttributesFixture, "Times are kept to the nanosecond, also before 1970") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   const timespec times[2] = {{.tv_sec = 1'234'567'890, .tv_nsec = 123'456'789},
                              {.tv_sec = -5, .tv_nsec = 999'999'999}};
@@ -64,7 +64,7 @@ TEST_CASE_METHOD(Fixture, "Times are kept to the nanosecond, also before 1970") 
   CHECK(stat.st_mtim.tv_nsec == 999'999'999);
 }
 
-TEST_CASE_METHOD(Fixture, "A time can be now") {
+TEST_CASE_METHOD(AttributesFixture, "A time can be now") {
   REQUIRE(WriteFile(Path("a"), "") == 0);
   const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
   REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Fixture, "A time can be now") {
   CHECK(StatOf(Path("a")).st_mtim.tv_sec == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "A write moves the modification time, and a rename does not") {
+TEST_CASE_METHOD(AttributesFixture, "A write moves the modification time, and a rename does not") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
   REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(Fixture, "A write moves the modification time, and a rename doe
   CHECK(StatOf(Path("b")).st_mtim.tv_sec > 1'000'000'000);
 }
 
-TEST_CASE_METHOD(Fixture, "Permissions are enforced") {
+TEST_CASE_METHOD(AttributesFixture, "Permissions are enforced") {
   REQUIRE(Outcome(chmod(mount.path().c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("private"), "secret") == 0);
   REQUIRE(Outcome(chmod(Path("private").c_str(), 0600)) == 0);
@@ -103,7 +103,8 @@ TEST_CASE_METHOD(Fixture, "Permissions are enforced") {
 }
 
 TEST_CASE_METHOD(
-    Fixture, "A stranger's write, truncation or opening for truncation takes set-user-id away") {
+    AttributesFixture,
+    "A stranger's write, truncation or opening for truncation takes set-user-id away") {
   const std::string path = Path("suid");
   const auto make = [&] {
     REQUIRE(WriteFile(path, "program") == 0);
@@ -123,7 +124,7 @@ TEST_CASE_METHOD(
   CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
 }
 
-TEST_CASE_METHOD(Fixture, "A new owner takes set-user-id away") {
+TEST_CASE_METHOD(AttributesFixture, "A new owner takes set-user-id away") {
   REQUIRE(WriteFile(Path("suid"), "program") == 0);
   REQUIRE(Outcome(chmod(Path("suid").c_str(), 06755)) == 0);
   REQUIRE(Outcome(chown(Path("suid").c_str(), 1, 1)) == 0);
@@ -137,7 +138,8 @@ struct statx StatxOf(const std::string& path, unsigned mask = STATX_BASIC_STATS 
   return statx;
 }
 
-TEST_CASE_METHOD(Fixture, "The birth time is told, and stays whatever becomes of the file") {
+TEST_CASE_METHOD(AttributesFixture,
+                 "The birth time is told, and stays whatever becomes of the file") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   const int64_t born = fs.GetAttributes(StatOf(Path("a")).st_ino)->btime;
   REQUIRE(born > 0);
@@ -153,7 +155,7 @@ TEST_CASE_METHOD(Fixture, "The birth time is told, and stays whatever becomes of
   CHECK(told.stx_mtime.tv_nsec == 8);
 }
 
-TEST_CASE_METHOD(Fixture, "What is told beside the birth time is what is told without") {
+TEST_CASE_METHOD(AttributesFixture, "What is told beside the birth time is what is told without") {
   REQUIRE(WriteFile(Path("file"), std::string(5000, 'x')) == 0);
   REQUIRE(Outcome(chown(Path("file").c_str(), 12, 34)) == 0);
   REQUIRE(Outcome(mknod(Path("device").c_str(), S_IFCHR | 0640, makedev(300, 70000))) == 0);
@@ -179,7 +181,7 @@ TEST_CASE_METHOD(Fixture, "What is told beside the birth time is what is told wi
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Free space is what the file system says") {
+TEST_CASE_METHOD(AttributesFixture, "Free space is what the file system says") {
   struct statvfs space = {};
   REQUIRE(statvfs(mount.path().c_str(), &space) == 0);
   CHECK(space.f_frsize == 4096);

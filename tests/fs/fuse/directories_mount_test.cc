@@ -37,7 +37,7 @@ std::vector<std::string> Names(const std::string& path) {
   return names;
 }
 
-struct Fixture {
+struct DirectoriesFixture {
   MemoryFileSystem fs;
 
   // Behind the kernel's back, before the mount: nothing is cached.
@@ -52,7 +52,8 @@ struct Fixture {
 };
 
 TEST_CASE_METHOD(
-    Fixture, "A directory of 10,000 entries is listed whole, once each, in the order of creation") {
+    DirectoriesFixture,
+    "A directory of 10,000 entries is listed whole, once each, in the order of creation") {
   Fill(kMany);
   MountedFileSystem mount(fs);
   const std::vector<std::string> names = Names(mount.path());
@@ -66,7 +67,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(
-    Fixture,
+    DirectoriesFixture,
     "A listing with attributes gives all of them, and counts no lookup that the kernel does not") {
   Fill(kMany);
   {
@@ -96,7 +97,7 @@ TEST_CASE_METHOD(
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Long and short names share replies, and none is left out") {
+TEST_CASE_METHOD(DirectoriesFixture, "Long and short names share replies, and none is left out") {
   // Where a long one does not fit any more, a short one after it still would.
   std::set<std::string> made = {".", ".."};
   for (int i = 0; i < 2000; ++i) {
@@ -112,7 +113,7 @@ TEST_CASE_METHOD(Fixture, "Long and short names share replies, and none is left 
   CHECK(std::set<std::string>(names.begin(), names.end()) == made);
 }
 
-TEST_CASE_METHOD(Fixture, "A place in a listing can be found again") {
+TEST_CASE_METHOD(DirectoriesFixture, "A place in a listing can be found again") {
   Fill(500);
   MountedFileSystem mount(fs);
   const Directory directory(mount.path());
@@ -125,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "A place in a listing can be found again") {
   CHECK(std::string(readdir(directory.get())->d_name) == next);
 }
 
-TEST_CASE_METHOD(Fixture, "Removing what is listed, while listing, misses nothing") {
+TEST_CASE_METHOD(DirectoriesFixture, "Removing what is listed, while listing, misses nothing") {
   Fill(3000);
   MountedFileSystem mount(fs);
   int removed = 0;
@@ -141,7 +142,8 @@ TEST_CASE_METHOD(Fixture, "Removing what is listed, while listing, misses nothin
   CHECK(Names(mount.path()).size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "A cached listing shows what was made, renamed and removed since") {
+TEST_CASE_METHOD(DirectoriesFixture,
+                 "A cached listing shows what was made, renamed and removed since") {
   Fill(3);
   MountedFileSystem mount(fs);
   CHECK(Names(mount.path()).size() == 5);
@@ -153,7 +155,7 @@ TEST_CASE_METHOD(Fixture, "A cached listing shows what was made, renamed and rem
         std::set<std::string>{".", "..", "file-00002", "new", "renamed"});
 }
 
-TEST_CASE_METHOD(Fixture, "Entries say their type and number") {
+TEST_CASE_METHOD(DirectoriesFixture, "Entries say their type and number") {
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "file", "") == 0);
   REQUIRE(mkdir((mount / "directory").c_str(), 0755) == 0);
@@ -169,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "Entries say their type and number") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "A directory can be synced") {
+TEST_CASE_METHOD(DirectoriesFixture, "A directory can be synced") {
   MountedFileSystem mount(fs);
   const Descriptor directory(mount.path(), O_RDONLY | O_DIRECTORY);
   CHECK(Outcome(fsync(directory.get())) == 0);

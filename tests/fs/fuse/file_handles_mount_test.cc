@@ -15,7 +15,7 @@ struct Handle {
   file_handle* get() { return reinterpret_cast<file_handle*>(bytes); }
 };
 
-struct Fixture {
+struct FileHandlesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
   const Descriptor root{mount.path(), O_RDONLY | O_DIRECTORY};
@@ -43,7 +43,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "A handle opens its file after the kernel has forgotten it") {
+TEST_CASE_METHOD(FileHandlesFixture, "A handle opens its file after the kernel has forgotten it") {
   REQUIRE(Outcome(mkdir((mount / "d").c_str(), 0755)) == 0);
   REQUIRE(Outcome(mkdir((mount / "d/e").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(mount / "d/e/file", "content") == 0);
@@ -68,7 +68,7 @@ TEST_CASE_METHOD(Fixture, "A handle opens its file after the kernel has forgotte
   ForgetAll();
 }
 
-TEST_CASE_METHOD(Fixture, "A handle follows its file to another name") {
+TEST_CASE_METHOD(FileHandlesFixture, "A handle follows its file to another name") {
   REQUIRE(WriteFile(mount / "a", "content") == 0);
   const auto handle = HandleOf("a");
   REQUIRE(Outcome(rename((mount / "a").c_str(), (mount / "b").c_str())) == 0);
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(Fixture, "A handle follows its file to another name") {
   close(fd);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(FileHandlesFixture,
                  "The handle of a removed file is stale, also when others were made since") {
   REQUIRE(WriteFile(mount / "a", "content") == 0);
   REQUIRE(Outcome(mkdir((mount / "d").c_str(), 0755)) == 0);
@@ -96,7 +96,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK(Outcome(Open(*directory, O_RDONLY | O_DIRECTORY)) == ESTALE);
 }
 
-TEST_CASE_METHOD(Fixture, "A file that is open without a name can be opened by its handle") {
+TEST_CASE_METHOD(FileHandlesFixture,
+                 "A file that is open without a name can be opened by its handle") {
   const Descriptor open_file(mount / "a", O_RDWR | O_CREAT);
   REQUIRE(WriteAt(open_file.get(), 0, AsBytes("content")) == 0);
   const auto handle = HandleOf("a");

@@ -20,7 +20,7 @@ Bytes RandomBytes(uint64_t seed, size_t size) {
   return bytes;
 }
 
-struct Fixture {
+struct FilesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
 
@@ -34,7 +34,8 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "A file of many megabytes arrives as written and is read back as it is") {
+TEST_CASE_METHOD(FilesFixture,
+                 "A file of many megabytes arrives as written and is read back as it is") {
   const Bytes data = RandomBytes(1, (24 << 20) + 12345);
   {
     Descriptor file(Path("big"), O_RDWR | O_CREAT);
@@ -49,7 +50,7 @@ TEST_CASE_METHOD(Fixture, "A file of many megabytes arrives as written and is re
   CHECK(StatOf(Path("big")).st_size == static_cast<off_t>(data.size()));
 }
 
-TEST_CASE_METHOD(Fixture, "The kernel reads a megabyte ahead once a file was opened") {
+TEST_CASE_METHOD(FilesFixture, "The kernel reads a megabyte ahead once a file was opened") {
   const std::string path = fuse::ReadaheadPath(fuse::DeviceOf(mount.path()));
   const auto kilobytes = [&path] {
     int value = 0;
@@ -72,7 +73,7 @@ TEST_CASE_METHOD(Fixture, "The kernel reads a megabyte ahead once a file was ope
   CHECK(kilobytes() == 256);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(FilesFixture,
                  "A close brings what was written to the file system though nobody synced") {
   REQUIRE(WriteFile(Path("a"), "closed") == 0);
   const Bytes stored = Stored("a");
@@ -80,7 +81,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(StatOf(Path("a")).st_blocks > 0);
 }
 
-TEST_CASE_METHOD(Fixture, "Part of a page can be changed in a file opened only for writing") {
+TEST_CASE_METHOD(FilesFixture, "Part of a page can be changed in a file opened only for writing") {
   const Bytes data = RandomBytes(2, 20'000);
   {
     Descriptor file(Path("a"), O_WRONLY | O_CREAT);
@@ -98,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "Part of a page can be changed in a file opened only f
   CHECK(Stored("a") == expected);
 }
 
-TEST_CASE_METHOD(Fixture, "Appending goes to the end, whoever else appended") {
+TEST_CASE_METHOD(FilesFixture, "Appending goes to the end, whoever else appended") {
   Descriptor one(Path("log"), O_WRONLY | O_CREAT | O_APPEND);
   Descriptor other(Path("log"), O_WRONLY | O_APPEND);
   REQUIRE(write(one.get(), "one ", 4) == 4);
@@ -111,7 +112,7 @@ TEST_CASE_METHOD(Fixture, "Appending goes to the end, whoever else appended") {
   CHECK(AsText(stored) == "one other one");
 }
 
-TEST_CASE_METHOD(Fixture, "Opening with truncation empties the file") {
+TEST_CASE_METHOD(FilesFixture, "Opening with truncation empties the file") {
   REQUIRE(WriteFile(Path("a"), "a long first version") == 0);
   REQUIRE(WriteFile(Path("a"), "short") == 0);
   CHECK(ReadFile(Path("a")) == "short");
@@ -120,7 +121,7 @@ TEST_CASE_METHOD(Fixture, "Opening with truncation empties the file") {
   CHECK(Stored("a").empty());
 }
 
-TEST_CASE_METHOD(Fixture, "Truncation cuts, and growth shows zeros") {
+TEST_CASE_METHOD(FilesFixture, "Truncation cuts, and growth shows zeros") {
   REQUIRE(WriteFile(Path("a"), "0123456789") == 0);
   REQUIRE(Outcome(truncate(Path("a").c_str(), 4)) == 0);
   CHECK(ReadFile(Path("a")) == "0123");
@@ -130,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "Truncation cuts, and growth shows zeros") {
   CHECK(ReadFile(Path("a")) == std::string("0123\0\0\0\0", 8));
 }
 
-TEST_CASE_METHOD(Fixture, "A hole reads as zeros and takes no blocks") {
+TEST_CASE_METHOD(FilesFixture, "A hole reads as zeros and takes no blocks") {
   Descriptor file(Path("sparse"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), uint64_t{1} << 40, AsBytes("end")) == 0);
   REQUIRE(Outcome(fsync(file.get())) == 0);
@@ -142,7 +143,7 @@ TEST_CASE_METHOD(Fixture, "A hole reads as zeros and takes no blocks") {
   CHECK(AsText(end) == "end");
 }
 
-TEST_CASE_METHOD(Fixture, "A mapped file is the file") {
+TEST_CASE_METHOD(FilesFixture, "A mapped file is the file") {
   const Bytes data = RandomBytes(3, 3 * 4096);
   Descriptor file(Path("mapped"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, data) == 0);
@@ -156,7 +157,7 @@ TEST_CASE_METHOD(Fixture, "A mapped file is the file") {
   munmap(map, data.size());
 }
 
-TEST_CASE_METHOD(Fixture, "Direct I/O goes past the kernel's cache") {
+TEST_CASE_METHOD(FilesFixture, "Direct I/O goes past the kernel's cache") {
   Descriptor file(Path("direct"), O_RDWR | O_CREAT | O_DIRECT);
   REQUIRE(file.error() == 0);
   alignas(4096) uint8_t page[4096];
@@ -166,7 +167,7 @@ TEST_CASE_METHOD(Fixture, "Direct I/O goes past the kernel's cache") {
   CHECK(Stored("direct")[4096] == 42);
 }
 
-TEST_CASE_METHOD(Fixture, "Many small writes from several threads all arrive") {
+TEST_CASE_METHOD(FilesFixture, "Many small writes from several threads all arrive") {
   constexpr int kThreads = 8;
   constexpr int kFiles = 50;
   std::vector<std::thread> writers;
@@ -193,7 +194,7 @@ TEST_CASE_METHOD(Fixture, "Many small writes from several threads all arrive") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Unmounting brings what is still cached to the file system") {
+TEST_CASE_METHOD(FilesFixture, "Unmounting brings what is still cached to the file system") {
   InodeNumber inode = 0;
   {
     Descriptor file(Path("a"), O_WRONLY | O_CREAT);

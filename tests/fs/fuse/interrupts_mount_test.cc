@@ -83,7 +83,7 @@ class SlowFileSystem final : public MemoryFileSystem {
   Gate gate;
 };
 
-struct Fixture {
+struct InterruptsFixture {
   SlowFileSystem fs;
   MountedFileSystem mount{fs};
   std::string file = mount / "file";
@@ -129,7 +129,7 @@ void OnSignal(int /*number*/) {}
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(InterruptsFixture,
                  "Who is killed within a request leaves nothing behind and blocks nobody") {
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE_OK(mount.Unmount());
 }
 
-TEST_CASE_METHOD(Fixture, "A signal does not make a sync or a read in progress fail") {
+TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a sync or a read in progress fail") {
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
   const char* const name = file.c_str();

@@ -135,7 +135,7 @@ constexpr Change kChanges[] = {
     {"rename in", [](int d, int e) -> long { return renameat(e, "directory", d, "new"); }},
 };
 
-struct Fixture {
+struct LateRepliesFixture {
   GatedFileSystem fs;
   MountedFileSystem mount{fs};
 
@@ -172,7 +172,8 @@ struct Fixture {
 };
 
 // What is read first tells that it is a directory, what is read then is told.
-TEST_CASE_METHOD(Fixture, "A late reply does not bring back what a directory was before a change") {
+TEST_CASE_METHOD(LateRepliesFixture,
+                 "A late reply does not bring back what a directory was before a change") {
   const Question question = GENERATE(from_range(std::begin(kQuestions), std::end(kQuestions)));
   const Change change = GENERATE(from_range(std::begin(kChanges), std::end(kChanges)));
   const int turn = GENERATE(1, 2);
@@ -186,7 +187,8 @@ TEST_CASE_METHOD(Fixture, "A late reply does not bring back what a directory was
   CheckShown("d");
 }
 
-TEST_CASE_METHOD(Fixture, "A late reply does not bring back the mode from before an access list") {
+TEST_CASE_METHOD(LateRepliesFixture,
+                 "A late reply does not bring back the mode from before an access list") {
   const Question question = GENERATE(kQuestions[0], kQuestions[1]);
   INFO(question.name);
   MakeDirectoryWithContent("d");
@@ -199,7 +201,8 @@ TEST_CASE_METHOD(Fixture, "A late reply does not bring back the mode from before
   CHECK(StatOf(path).st_mode == (S_IFDIR | 0770));
 }
 
-TEST_CASE_METHOD(Fixture, "A late reply of long ago does not either, nor after many changes") {
+TEST_CASE_METHOD(LateRepliesFixture,
+                 "A late reply of long ago does not either, nor after many changes") {
   MakeDirectoryWithContent("d");
   const Descriptor d(Path("d"), O_RDONLY | O_DIRECTORY);
   ChangeWhileAsked(2, kQuestions[0], [&]() -> long {

@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-struct Fixture {
+struct LifetimesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
 
@@ -28,7 +28,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(LifetimesFixture,
                  "An open file without a name can be read and written until it is closed") {
   Descriptor file(Path("a"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("before")) == 0);
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
 }
 
-TEST_CASE_METHOD(Fixture, "A file replaced by a rename lives on for who has it open") {
+TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename lives on for who has it open") {
   REQUIRE(WriteFile(Path("old"), "old") == 0);
   REQUIRE(WriteFile(Path("new"), "new") == 0);
   const Descriptor file(Path("old"));
@@ -59,14 +59,15 @@ TEST_CASE_METHOD(Fixture, "A file replaced by a rename lives on for who has it o
 }
 
 TEST_CASE_METHOD(
-    Fixture, "A removed directory that is someone's working place is empty and takes nothing in") {
+    LifetimesFixture,
+    "A removed directory that is someone's working place is empty and takes nothing in") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   const Descriptor directory(Path("d"), O_RDONLY | O_DIRECTORY);
   REQUIRE(Outcome(rmdir(Path("d").c_str())) == 0);
   CHECK(Outcome(openat(directory.get(), "x", O_CREAT | O_WRONLY, 0644)) == ENOENT);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(LifetimesFixture,
                  "Every lookup is taken back once nobody uses the names, whatever made it") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("d/file"), "x") == 0);
@@ -80,7 +81,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK(ReadFile(Path("d/file")) == "x");
 }
 
-TEST_CASE_METHOD(Fixture, "A file with many names is forgotten as often as it was looked up") {
+TEST_CASE_METHOD(LifetimesFixture,
+                 "A file with many names is forgotten as often as it was looked up") {
   REQUIRE(WriteFile(Path("file"), "x") == 0);
   for (int i = 0; i < 50; ++i) {
     REQUIRE(Outcome(link(Path("file").c_str(), Path(std::to_string(i)).c_str())) == 0);
@@ -144,13 +146,13 @@ TEST_CASE("What the kernel was told it believes, and does not ask again") {
   CHECK(fs.attribute_reads == attribute_reads);
 }
 
-TEST_CASE_METHOD(Fixture, "Removed files are gone for good once the kernel lets go") {
+TEST_CASE_METHOD(LifetimesFixture, "Removed files are gone for good once the kernel lets go") {
   for (int i = 0; i < 300; ++i) REQUIRE(WriteFile(Path(std::to_string(i)), "x") == 0);
   for (int i = 0; i < 300; ++i) REQUIRE(Outcome(unlink(Path(std::to_string(i)).c_str())) == 0);
   CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
 }
 
-TEST_CASE_METHOD(Fixture, "Unmounting ends the service") {
+TEST_CASE_METHOD(LifetimesFixture, "Unmounting ends the service") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   // The kernel tells of a close when it finds the time, and what it has not told by the unmount it
   // never tells.

@@ -108,7 +108,8 @@ TEST_CASE_METHOD(Fixture, "Holes take no space") {
   const InodeNumber inode = File("a");
   REQUIRE_OK(fs.Write(inode, kMaxFileBytes - 10, Bytes(10, 1)));
   CHECK(fs.GetAttributes(inode)->size == kMaxFileBytes);
-  CHECK(fs.GetAttributes(inode)->allocated_bytes == MemoryFileSystem::kPageBytes);
+  CHECK(fs.GetAttributes(inode)->allocated_bytes <= MemoryFileSystem::kPageBytes);
+  CHECK(fs.GetAttributes(inode)->allocated_bytes > 0);
   REQUIRE_CODE(fs.Write(inode, kMaxFileBytes, Bytes(1, 1)), kFileTooLarge);
 }
 

@@ -46,14 +46,16 @@ TEST_CASE("An index may be left without memory") {
 TEST_CASE("The last of two options that contradict each other counts") {
   CHECK_FALSE(Parsed({"ro,rw"}).read_only);
   CHECK(Parsed({"rw", "ro"}).read_only);
-  CHECK(Parsed({"nosuid,suid,nodev"}).passed_on == Names{"nodev"});
+  CHECK(Parsed({"nosuid,suid,nodev"}).passed_on == Names{"suid", "nodev"});
+  CHECK(Parsed({"suid,dev,nosuid"}).passed_on == Names{"dev", "nosuid"});
   CHECK(Parsed({"commit=5,commit=6"}).commit_interval == std::chrono::seconds(6));
 }
 
 TEST_CASE("What the kernel knows is passed on") {
   CHECK(Parsed({"nosuid,nodev,noexec,noatime,sync,dirsync"}).passed_on ==
         Names{"nosuid", "nodev", "noexec", "noatime", "sync", "dirsync"});
-  CHECK(Parsed({"dev,suid,exec,atime,async"}).passed_on.empty());
+  CHECK(Parsed({"dev,suid,exec,atime,async"}).passed_on == Names{"dev", "suid"});
+  CHECK(Parsed({"defaults,relatime,strictatime,nodiratime"}).passed_on.empty());
   CHECK(Parsed({"context=\"system_u:object_r:t:s0:c1,c2\",ro"}).passed_on ==
         Names{"context=\"system_u:object_r:t:s0:c1,c2\""});
   CHECK(Parsed({"max_read=131072"}).max_read == 131072);

@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-struct Fixture {
+struct NamesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
 
@@ -21,7 +21,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "The mount is listed with its store, its mountpoint and its type") {
+TEST_CASE_METHOD(NamesFixture, "The mount is listed with its store, its mountpoint and its type") {
   const std::string line = mount.MountLine();
   INFO(line);
   CHECK(line.starts_with("/somewhere/a\\040store,\\040with\\040comma " + mount.path() +
@@ -29,7 +29,7 @@ TEST_CASE_METHOD(Fixture, "The mount is listed with its store, its mountpoint an
   CHECK(line.find("default_permissions") != std::string::npos);
 }
 
-TEST_CASE_METHOD(Fixture, "A file that was made is there, with its owner and mode") {
+TEST_CASE_METHOD(NamesFixture, "A file that was made is there, with its owner and mode") {
   REQUIRE(WriteFile(Path("a"), "hello") == 0);
   const struct stat stat = StatOf(Path("a"));
   CHECK(stat.st_mode == (S_IFREG | 0644));
@@ -39,14 +39,14 @@ TEST_CASE_METHOD(Fixture, "A file that was made is there, with its owner and mod
   CHECK(ReadFile(Path("a")) == "hello");
 }
 
-TEST_CASE_METHOD(Fixture, "A name that is not there can be made after it was asked for") {
+TEST_CASE_METHOD(NamesFixture, "A name that is not there can be made after it was asked for") {
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == ENOENT);
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == ENOENT);
   REQUIRE(WriteFile(Path("late"), "") == 0);
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "Directories count their links and must be empty to go") {
+TEST_CASE_METHOD(NamesFixture, "Directories count their links and must be empty to go") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0750)) == 0);
   REQUIRE(Outcome(mkdir(Path("d/e").c_str(), 0755)) == 0);
   CHECK(StatOf(Path("d")).st_nlink == 3);
@@ -58,21 +58,21 @@ TEST_CASE_METHOD(Fixture, "Directories count their links and must be empty to go
   CHECK(Outcome(access(Path("d").c_str(), F_OK)) == ENOENT);
 }
 
-TEST_CASE_METHOD(Fixture, "Making what exists fails") {
+TEST_CASE_METHOD(NamesFixture, "Making what exists fails") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   CHECK(Outcome(mkdir(Path("d").c_str(), 0755)) == EEXIST);
   CHECK(Descriptor(Path("d"), O_CREAT | O_EXCL | O_WRONLY).error() == EEXIST);
   CHECK(Descriptor(Path("d"), O_WRONLY).error() == EISDIR);
 }
 
-TEST_CASE_METHOD(Fixture, "A name may be 255 bytes long, and no longer") {
+TEST_CASE_METHOD(NamesFixture, "A name may be 255 bytes long, and no longer") {
   const std::string longest(kMaxNameBytes, 'n');
   CHECK(WriteFile(Path(longest), "x") == 0);
   CHECK(ReadFile(Path(longest)) == "x");
   CHECK(WriteFile(Path(longest + "n"), "x") == ENAMETOOLONG);
 }
 
-TEST_CASE_METHOD(Fixture, "Nodes of all kinds are what they were made as") {
+TEST_CASE_METHOD(NamesFixture, "Nodes of all kinds are what they were made as") {
   REQUIRE(Outcome(mkfifo(Path("fifo").c_str(), 0600)) == 0);
   REQUIRE(Outcome(mknod(Path("char").c_str(), S_IFCHR | 0600, makedev(1, 3))) == 0);
   REQUIRE(Outcome(mknod(Path("block").c_str(), S_IFBLK | 0600, makedev(259, 70000))) == 0);
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "Nodes of all kinds are what they were made as") {
   CHECK(StatOf(Path("file")).st_mode == (S_IFREG | 0600));
 }
 
-TEST_CASE_METHOD(Fixture, "A symbolic link leads where it says") {
+TEST_CASE_METHOD(NamesFixture, "A symbolic link leads where it says") {
   REQUIRE(WriteFile(Path("target"), "found") == 0);
   REQUIRE(Outcome(symlink("target", Path("link").c_str())) == 0);
   CHECK(ReadFile(Path("link")).substr(0, 6) == "found");
@@ -100,7 +100,7 @@ TEST_CASE_METHOD(Fixture, "A symbolic link leads where it says") {
   CHECK(back.substr(0, 4000) == far);
 }
 
-TEST_CASE_METHOD(Fixture, "Hard links are one file") {
+TEST_CASE_METHOD(NamesFixture, "Hard links are one file") {
   REQUIRE(WriteFile(Path("a"), "one") == 0);
   REQUIRE(Outcome(link(Path("a").c_str(), Path("b").c_str())) == 0);
   CHECK(StatOf(Path("a")).st_nlink == 2);
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Fixture, "Hard links are one file") {
   CHECK(Outcome(link(Path("d").c_str(), Path("e").c_str())) == EPERM);
 }
 
-TEST_CASE_METHOD(Fixture, "Rename replaces a file, and an empty directory by a directory") {
+TEST_CASE_METHOD(NamesFixture, "Rename replaces a file, and an empty directory by a directory") {
   REQUIRE(WriteFile(Path("a"), "a") == 0);
   REQUIRE(WriteFile(Path("b"), "b") == 0);
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
@@ -133,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "Rename replaces a file, and an empty directory by a d
   CHECK(ReadFile(Path("d/moved/x")) == "x");
 }
 
-TEST_CASE_METHOD(Fixture, "Rename can refuse to replace") {
+TEST_CASE_METHOD(NamesFixture, "Rename can refuse to replace") {
   REQUIRE(WriteFile(Path("a"), "a") == 0);
   REQUIRE(WriteFile(Path("b"), "b") == 0);
   CHECK(Rename("a", "b", RENAME_NOREPLACE) == EEXIST);
@@ -142,7 +142,7 @@ TEST_CASE_METHOD(Fixture, "Rename can refuse to replace") {
   CHECK(ReadFile(Path("c")) == "a");
 }
 
-TEST_CASE_METHOD(Fixture, "Rename can exchange a file and a directory") {
+TEST_CASE_METHOD(NamesFixture, "Rename can exchange a file and a directory") {
   REQUIRE(WriteFile(Path("a"), "file") == 0);
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(Outcome(mkdir(Path("d/sub").c_str(), 0755)) == 0);
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Fixture, "Rename can exchange a file and a directory") {
   CHECK(Rename("a", "missing", RENAME_EXCHANGE) == ENOENT);
 }
 
-TEST_CASE_METHOD(Fixture, "Whiteouts are not for this file system") {
+TEST_CASE_METHOD(NamesFixture, "Whiteouts are not for this file system") {
   REQUIRE(WriteFile(Path("a"), "a") == 0);
   CHECK(Rename("a", "b", RENAME_WHITEOUT) == EINVAL);
   CHECK(ReadFile(Path("a")) == "a");

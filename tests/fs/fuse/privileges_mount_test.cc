@@ -32,7 +32,7 @@ class CountingFileSystem final : public MemoryFileSystem {
   std::atomic<int> writes{0};
 };
 
-struct Fixture {
+struct PrivilegesFixture {
   CountingFileSystem fs;
   MountOptions options = [] {
     MountOptions made;
@@ -70,7 +70,8 @@ int AsNobody(Action act) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "A stranger's write takes set-group-id only if the group may execute") {
+TEST_CASE_METHOD(PrivilegesFixture,
+                 "A stranger's write takes set-group-id only if the group may execute") {
   const char* const name = path.c_str();
   const auto write_to_it = [name] { return write(open(name, O_WRONLY), "x", 1) == 1 ? 0 : errno; };
   Make(06776);
@@ -84,7 +85,75 @@ TEST_CASE_METHOD(Fixture, "A stranger's write takes set-group-id only if the gro
   CHECK(Mode() == 02766);
 }
 
-TEST_CASE_METHOD(Fixture,
+// What the kernel says of the mode where it is asked for that alone, as `stat -c %a` does. For
+// stat(2) it asks anew after each write, as size and blocks may be others.
+mode_t ModeAlone(const std::string& path) {
+  struct statx about = {};
+  REQUIRE(statx(AT_FDCWD, path.c_str(), 0, STATX_MODE, &about) == 0);
+  return about.stx_mode & 07777;
+}
+
+TEST_CASE_METHOD(PrivilegesFixture,
+                 "A write that clears set-id bits is seen at once, also after a recent stat") {
+  Make(06777);
+  const std::string source = mount / "source";
+  REQUIRE(WriteFile(source, std::string(5000, 's')) == 0);
+  REQUIRE(Outcome(chmod(source.c_str(), 0644)) == 0);
+  REQUIRE(Mode() == 06777);
+  REQUIRE(ModeAlone(path) == 06777);
+  const char* const name = path.c_str();
+  const char* const from = source.c_str();
+  SECTION("a write") {
+    REQUIRE(AsNobody([name] { return write(open(name, O_WRONLY), "x", 1) == 1 ? 0 : errno; }) == 0);
+  }
+  SECTION("an appending write") {
+    REQUIRE(AsNobody([name] {
+              return write(open(name, O_WRONLY | O_APPEND), "x", 1) == 1 ? 0 : errno;
+            }) == 0);
+  }
+  SECTION("a write past the cache") {
+    alignas(4096) static const uint8_t page[4096] = {};
+    REQUIRE(AsNobody([name] {
+              return write(open(name, O_WRONLY | O_DIRECT), page, 4096) == 4096 ? 0 : errno;
+            }) == 0);
+  }
+  SECTION("a truncation") {
+    REQUIRE(AsNobody([name] { return truncate(name, 1) == 0 ? 0 : errno; }) == 0);
+  }
+  SECTION("a truncation of an open file") {
+    REQUIRE(AsNobody([name] { return ftruncate(open(name, O_WRONLY), 100) == 0 ? 0 : errno; }) ==
+            0);
+  }
+  SECTION("opening for truncation") {
+    REQUIRE(AsNobody([name] { return open(name, O_WRONLY | O_TRUNC) >= 0 ? 0 : errno; }) == 0);
+  }
+  SECTION("an allocation") {
+    REQUIRE(AsNobody([name] {
+              return fallocate(open(name, O_WRONLY), 0, 0, 10000) == 0 ? 0 : errno;
+            }) == 0);
+  }
+  SECTION("a hole") {
+    REQUIRE(AsNobody([name] {
+              return fallocate(open(name, O_WRONLY), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                               4) == 0
+                         ? 0
+                         : errno;
+            }) == 0);
+  }
+  SECTION("a copied range") {
+    REQUIRE(AsNobody([name, from] {
+              return copy_file_range(open(from, O_RDONLY), nullptr, open(name, O_WRONLY), nullptr,
+                                     5000, 0) == 5000
+                         ? 0
+                         : errno;
+            }) == 0);
+  }
+  SECTION("a new owner") { REQUIRE(Outcome(chown(name, 1, 1)) == 0); }
+  CHECK(ModeAlone(path) == 0777);
+  CHECK(Mode() == 0777);
+}
+
+TEST_CASE_METHOD(PrivilegesFixture,
                  "A stranger's write that others still have open is seen by them at once") {
   Make(04777);
   const Descriptor file(path);
@@ -98,7 +167,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(fs.GetAttributes(stat.st_ino)->mode == (S_IFREG | 0777));
 }
 
-TEST_CASE_METHOD(Fixture, "Who may set the bits may write without losing them") {
+TEST_CASE_METHOD(PrivilegesFixture, "Who may set the bits may write without losing them") {
   Make(06755);
   REQUIRE(WriteFile(path, "another program") == 0);
   CHECK(Mode() == 06755);
@@ -108,7 +177,8 @@ TEST_CASE_METHOD(Fixture, "Who may set the bits may write without losing them") 
   CHECK(Mode() == 06755);
 }
 
-TEST_CASE_METHOD(Fixture, "A new owner takes set-group-id unless the group may not execute") {
+TEST_CASE_METHOD(PrivilegesFixture,
+                 "A new owner takes set-group-id unless the group may not execute") {
   Make(06755);
   REQUIRE(Outcome(chown(path.c_str(), 1, 1)) == 0);
   CHECK(Mode() == 0755);
@@ -122,7 +192,7 @@ TEST_CASE_METHOD(Fixture, "A new owner takes set-group-id unless the group may n
   CHECK((StatOf(directory).st_mode & 07777) == 02755);
 }
 
-TEST_CASE_METHOD(Fixture, "A capability goes with a write, a new size and a new owner") {
+TEST_CASE_METHOD(PrivilegesFixture, "A capability goes with a write, a new size and a new owner") {
   Make(0755);
   GiveCapability();
   SECTION("a write, before it is written back") {
@@ -144,7 +214,7 @@ TEST_CASE_METHOD(Fixture, "A capability goes with a write, a new size and a new 
   CHECK_FALSE(HasCapability());
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(PrivilegesFixture,
                  "A capability given after the last write outlives its being written back") {
   Make(0755);
   Descriptor file(path, O_WRONLY);
@@ -161,7 +231,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK(ReadFile(path) == "a new program");
 }
 
-TEST_CASE_METHOD(Fixture, "Writing asks once about a file's capability, not with every write") {
+TEST_CASE_METHOD(PrivilegesFixture,
+                 "Writing asks once about a file's capability, not with every write") {
   Descriptor file(path, O_WRONLY | O_CREAT);
   const std::string page(4096, 'x');
   for (uint64_t i = 0; i < 100; ++i) {

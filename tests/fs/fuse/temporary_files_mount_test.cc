@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-struct Fixture {
+struct TemporaryFilesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
 
@@ -39,7 +39,8 @@ struct stat StatOf(const Descriptor& file) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "A temporary file can be used, has no name, and is gone when closed") {
+TEST_CASE_METHOD(TemporaryFilesFixture,
+                 "A temporary file can be used, has no name, and is gone when closed") {
   const struct stat before = testing::StatOf(mount.path());
   Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0640);
   REQUIRE(file.error() == 0);
@@ -60,7 +61,8 @@ TEST_CASE_METHOD(Fixture, "A temporary file can be used, has no name, and is gon
   CHECK(InodesComeTo(1));
 }
 
-TEST_CASE_METHOD(Fixture, "A temporary file becomes a file like others once it is linked") {
+TEST_CASE_METHOD(TemporaryFilesFixture,
+                 "A temporary file becomes a file like others once it is linked") {
   Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0600);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("complete")) == 0);
   REQUIRE(GiveName(file, "name") == 0);
@@ -77,7 +79,7 @@ TEST_CASE_METHOD(Fixture, "A temporary file becomes a file like others once it i
   CHECK(InodesComeTo(1));
 }
 
-TEST_CASE_METHOD(Fixture, "A name that is taken is not given to a temporary file") {
+TEST_CASE_METHOD(TemporaryFilesFixture, "A name that is taken is not given to a temporary file") {
   REQUIRE(WriteFile(mount / "taken", "old") == 0);
   const Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0600);
   CHECK(GiveName(file, "taken") == EEXIST);
@@ -85,7 +87,8 @@ TEST_CASE_METHOD(Fixture, "A name that is taken is not given to a temporary file
   CHECK(GiveName(file, "free") == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "Where O_EXCL says so, and after its last unlink, a file gets no name") {
+TEST_CASE_METHOD(TemporaryFilesFixture,
+                 "Where O_EXCL says so, and after its last unlink, a file gets no name") {
   const Descriptor exclusive(mount.path(), O_TMPFILE | O_EXCL | O_RDWR, 0600);
   REQUIRE(exclusive.error() == 0);
   CHECK(GiveName(exclusive, "a") == ENOENT);
@@ -99,7 +102,8 @@ TEST_CASE_METHOD(Fixture, "Where O_EXCL says so, and after its last unlink, a fi
   CHECK(std::filesystem::is_empty(mount.path()));
 }
 
-TEST_CASE_METHOD(Fixture, "A temporary file belongs to the group of a set-group-id directory") {
+TEST_CASE_METHOD(TemporaryFilesFixture,
+                 "A temporary file belongs to the group of a set-group-id directory") {
   const std::string directory = mount / "shared";
   REQUIRE(Outcome(mkdir(directory.c_str(), 0775)) == 0);
   REQUIRE(Outcome(chown(directory.c_str(), 1, 77)) == 0);

@@ -13,12 +13,12 @@
 namespace siltfs::testing {
 namespace {
 
-struct Fixture {
+struct XattrsFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
   std::string path = mount / "file";
 
-  Fixture() { REQUIRE(WriteFile(path, "") == 0); }
+  XattrsFixture() { REQUIRE(WriteFile(path, "") == 0); }
 
   int Set(const std::string& name, const std::string& value, int flags = 0) const {
     return Outcome(setxattr(path.c_str(), name.c_str(), value.data(), value.size(), flags));
@@ -32,7 +32,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(XattrsFixture,
                  "Values come back as they were, with zeros, empty, and of the largest size") {
   const std::string binary("a\0b\xff", 4);
   CHECK(Set("user.binary", binary) == 0);
@@ -45,14 +45,14 @@ TEST_CASE_METHOD(Fixture,
   CHECK(Set("user.too-large", largest + "v") == E2BIG);
 }
 
-TEST_CASE_METHOD(Fixture, "A buffer that is too small is told so") {
+TEST_CASE_METHOD(XattrsFixture, "A buffer that is too small is told so") {
   REQUIRE(Set("user.a", "12345") == 0);
   char buffer[4];
   CHECK(Outcome(getxattr(path.c_str(), "user.a", buffer, sizeof buffer)) == ERANGE);
   CHECK(Outcome(listxattr(path.c_str(), buffer, sizeof buffer)) == ERANGE);
 }
 
-TEST_CASE_METHOD(Fixture, "Making and replacing can be told apart") {
+TEST_CASE_METHOD(XattrsFixture, "Making and replacing can be told apart") {
   CHECK(Set("user.a", "1", XATTR_REPLACE) == ENODATA);
   CHECK(Set("user.a", "1", XATTR_CREATE) == 0);
   CHECK(Set("user.a", "2", XATTR_CREATE) == EEXIST);
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Fixture, "Making and replacing can be told apart") {
   CHECK(Get("user.a") == "3");
 }
 
-TEST_CASE_METHOD(Fixture, "Names are listed, and gone when removed") {
+TEST_CASE_METHOD(XattrsFixture, "Names are listed, and gone when removed") {
   REQUIRE(Set("user.one", "1") == 0);
   REQUIRE(Set("trusted.two", "2") == 0);
   char list[256];
@@ -75,14 +75,14 @@ TEST_CASE_METHOD(Fixture, "Names are listed, and gone when removed") {
   CHECK(Outcome(getxattr(path.c_str(), "user.one", nullptr, 0)) == ENODATA);
 }
 
-TEST_CASE_METHOD(Fixture, "A name may be 255 bytes long") {
+TEST_CASE_METHOD(XattrsFixture, "A name may be 255 bytes long") {
   const std::string longest = "user." + std::string(250, 'n');
   CHECK(Set(longest, "x") == 0);
   CHECK(Get(longest) == "x");
   CHECK(Set(longest + "n", "x") == ERANGE);
 }
 
-TEST_CASE_METHOD(Fixture, "There are the namespaces of xattr(7) and no others") {
+TEST_CASE_METHOD(XattrsFixture, "There are the namespaces of xattr(7) and no others") {
   for (const char* name : {"user.a", "trusted.a", "security.a"}) {
     INFO(name);
     CHECK(Set(name, "1") == 0);

@@ -1,0 +1,112 @@
+#!/bin/bash
+# Mount options that the kernel acts on: what the superuser asks for is what the mount table shows and what holds; a
+# user's own mount never has set-id programs and devices.
+#
+#   mount_flags_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+helper=$(dirname "$siltfs")/mount.siltfs
+flags() { awk -v m="$mnt" '$2 == m {print $4}' /proc/self/mounts; }
+has() { [[ ,$(flags), == *,$1,* ]] || fail "$1 is not among $(flags)"; }
+lacks() { [[ ,$(flags), != *,$1,* ]] || fail "$1 is among $(flags)"; }
+
+step "neither set-id programs nor devices, unless asked for"
+make_and_mount
+has nosuid
+has nodev
+has relatime
+cp "$(command -v id)" "$mnt/id"
+chmod 4755 "$mnt/id"
+chown 1:1 "$mnt/id"
+chmod 4755 "$mnt/id"
+mknod --mode 666 "$mnt/null" c 1 3
+[[ $(as_nobody "$mnt/id" -u) == 65534 ]] || fail "set-user-ID works on a nosuid mount"
+! (: >"$mnt/null") 2>/dev/null || fail "a device works on a nodev mount"
+"$siltfs" umount "$mnt"
+
+for mount in "$siltfs mount" "$helper"; do
+  step "asked for, with $mount"
+  $mount "$store" "$mnt" -o "suid,dev,allow_other,log=$work/log"
+  lacks nosuid
+  lacks nodev
+  [[ $(as_nobody "$mnt/id" -u) == 1 ]] || fail "set-user-ID does not work"
+  echo gone >"$mnt/null" || fail "the device does not work"
+  "$siltfs" umount "$mnt"
+done
+
+step "mount.siltfs is told of defaults by their absence, as mount(8) does"
+"$helper" "$store" "$mnt" -o "rw,allow_other,log=$work/log"
+lacks nosuid
+lacks nodev
+"$siltfs" umount "$mnt"
+"$helper" "$store" "$mnt" -o "rw,nosuid,log=$work/log"
+has nosuid
+lacks nodev
+"$siltfs" umount "$mnt"
+
+step "a helper by the type in the mount table is the same program"
+ln -s "$(readlink -f "$siltfs")" "$work/mount.fuse.siltfs"
+ln -s "$(readlink -f "$siltfs")" "$work/umount.fuse.siltfs"
+"$work/mount.fuse.siltfs" "$store" "$mnt" -o "rw,nodev,log=$work/log" -t fuse.siltfs
+has nodev
+lacks nosuid
+"$work/umount.fuse.siltfs" -r -t fuse.siltfs "$mnt"
+! mounted || fail "still mounted"
+
+step "one without the other, and the last of two"
+mount_it suid
+lacks nosuid
+has nodev
+"$siltfs" umount "$mnt"
+mount_it dev,suid,nosuid
+has nosuid
+lacks nodev
+"$siltfs" umount "$mnt"
+
+step "the others that the kernel knows"
+mount_it noexec,sync,noatime
+for flag in noexec sync noatime; do has $flag; done
+lacks relatime
+code=0
+"$mnt/id" 2>/dev/null || code=$?
+((code == 126)) || fail "a program runs on a noexec mount"
+"$siltfs" umount "$mnt"
+mount_it ro,defaults,strictatime
+has ro
+has nosuid
+"$siltfs" umount "$mnt"
+
+step "a write takes set-user-ID with the next look and the next run"
+mount_it suid
+chown 1:1 "$mnt/id"
+chmod 4777 "$mnt/id"
+[[ $(stat -c %a "$mnt/id") == 4777 ]] || fail "the mode is $(stat -c %a "$mnt/id")"
+as_nobody sh -c "printf '\\0' >>'$mnt/id'"
+[[ $(stat -c %a "$mnt/id") == 777 ]] || fail "the mode is still $(stat -c %a "$mnt/id")"
+[[ $(as_nobody "$mnt/id" -u) == 65534 ]] || fail "a changed program keeps its rights"
+unmount_and_check
+
+step "a user's own mount stays without"
+# On some machines only the superuser may open the device; in this mount namespace every user may.
+mkdir "$work/devices"
+mount -t tmpfs -o dev siltfs-test "$work/devices"
+mknod --mode 666 "$work/devices/fuse" c 10 229
+chmod 666 "$work/devices/fuse"
+mount --bind "$work/devices/fuse" /dev/fuse
+chmod 755 "$disk"
+mkdir "$work/own" "$disk/own-store"
+chown 65534:65534 "$work/own" "$disk/own-store"
+mnt=$work/own
+as_nobody "$siltfs" mkfs "$disk/own-store"
+touch "$work/own-log"
+chown 65534 "$work/own-log"
+as_nobody "$siltfs" mount "$disk/own-store" "$mnt" -o "suid,dev,log=$work/own-log"
+has nosuid
+has nodev
+[[ $(grep -c "only the superuser may use it" "$work/own-log") == 2 ]] || fail "the log does not say so: $(cat "$work/own-log")"
+as_nobody "$siltfs" umount "$mnt"
