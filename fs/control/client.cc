@@ -1,63 +1,201 @@
 #include "fs/control/client.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "fs/control/protocol.h"
 #include "store/env/process.h"
 
 namespace siltfs::control {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
 // For a daemon that has hung up to be gone. (A longer wait would be for another process: that of
 // its number in another container.)
 constexpr std::chrono::seconds kGrace{5};
+// Between two looks at a daemon that does not answer.
+constexpr std::chrono::milliseconds kSlice{100};
 
-Result<std::unique_ptr<LocalStream>> Send(const std::string& store, const std::string& command) {
-  auto stream = LocalStream::Connect(store, std::string(kSocketName));
-  if (!stream.ok()) {
-    // A socket that nobody listens on was left by a daemon that died.
-    if (stream.status().Is(StatusCode::kIoError))
-      return Status(StatusCode::kNotFound, "is not mounted").At(store);
-    return std::move(stream).status();
-  }
-  SILTFS_RETURN_IF_ERROR((*stream)->WriteAll(EncodeRequest({.command = command})));
-  return stream;
+struct Connection {
+  std::unique_ptr<LocalStream> stream;
+  int64_t pid = 0;  // 0 if this process has no number for it
+};
+
+const std::string& Place(const DaemonAddress& address) {
+  return address.mountpoint.empty() ? address.store : address.mountpoint;
 }
 
-Result<Json> Receive(LocalStream& stream, const std::string& store) {
+std::string Named(int64_t pid) { return pid > 0 ? fmt::format(" (process {})", pid) : ""; }
+
+Status Stopped(const DaemonAddress& address, int64_t pid) {
+  return Status(StatusCode::kIoError,
+                fmt::format("its daemon, process {}, is stopped and does not answer; "
+                            "\"kill -CONT {}\" continues it",
+                            pid, pid))
+      .At(Place(address));
+}
+
+Status Silent(const DaemonAddress& address, int64_t pid, std::chrono::milliseconds waited) {
+  std::string cause =
+      fmt::format("its daemon{} has not answered for {} s; its log may say why", Named(pid),
+                  std::chrono::duration_cast<std::chrono::seconds>(waited).count());
+  if (pid > 0) {
+    cause +=
+        fmt::format(", and \"kill -KILL {}\" ends it, with the loss of what was not synced", pid);
+  }
+  return Status(StatusCode::kIoError, std::move(cause)).At(Place(address));
+}
+
+Status Ended(const DaemonAddress& address, int64_t pid) {
+  return Status(StatusCode::kAborted,
+                fmt::format("its daemon{} ended before it answered", Named(pid)))
+      .At(Place(address));
+}
+
+// An abstract name can be taken by any user.
+bool IsTrusted(const LocalStream& stream, const DaemonAddress& address) {
+  const auto uid = stream.PeerUid();
+  if (!uid.ok()) return false;
+  return address.owner ? *uid == *address.owner : *uid == 0 || *uid == CurrentUserId();
+}
+
+Result<std::unique_ptr<LocalStream>> ConnectStream(const DaemonAddress& address,
+                                                   const Patience& patience) {
+  const std::chrono::milliseconds limit = patience.answer.value_or(*Patience().answer);
+  auto stream = LocalStream::Connect(address.store, std::string(kSocketName), limit);
+  if (stream.ok()) return stream;
+  const Status cause = std::move(stream).status();
+  if (cause.Is(StatusCode::kInterrupted)) return Silent(address, 0, limit);
+  if (cause.Is(StatusCode::kAccessDenied)) {
+    return Status(StatusCode::kNotPermitted,
+                  "permission denied; only the superuser and the user that mounted the store may "
+                  "ask its daemon")
+        .At(cause.path());
+  }
+  if (!address.device.empty()) {
+    auto abstract =
+        LocalStream::ConnectAbstract(AbstractName(address.store, address.device), limit);
+    if (abstract.ok() && IsTrusted(**abstract, address)) return abstract;
+    if (abstract.status().Is(StatusCode::kInterrupted)) return Silent(address, 0, limit);
+  }
+  if (cause.Is(StatusCode::kStale)) {
+    const std::string remedy =
+        address.mountpoint.empty()
+            ? ""
+            : fmt::format("; siltfs umount {} removes the mount", address.mountpoint);
+    return Status(StatusCode::kStale, "its daemon has died" + remedy).At(Place(address));
+  }
+  if (cause.Is(StatusCode::kNotFound) || cause.Is(StatusCode::kNotADirectory)) {
+    return Status(StatusCode::kNotFound, "is not mounted").At(address.store);
+  }
+  return cause;
+}
+
+Result<Connection> Send(const DaemonAddress& address, const std::string& command,
+                        const Patience& patience) {
+  Connection connection;
+  SILTFS_ASSIGN_OR_RETURN(connection.stream, ConnectStream(address, patience));
+  SILTFS_ASSIGN_OR_RETURN(connection.pid, connection.stream->PeerPid());
+  const Status sent = connection.stream->WriteAll(EncodeRequest({.command = command}));
+  if (!sent.ok()) return Ended(address, connection.pid);
+  return connection;
+}
+
+// The next line; nothing if the daemon has hung up.
+Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pid,
+                                                 const DaemonAddress& address,
+                                                 const Patience& patience) {
+  SILTFS_RETURN_IF_ERROR(stream.SetTimeout(kSlice));
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point ran_last = begin;
+  Clock::time_point noticed = begin;
+  while (true) {
+    auto line = stream.ReadLine(kMaxResponseBytes);
+    if (line.ok() || !line.status().Is(StatusCode::kInterrupted)) return line;
+    const Clock::time_point now = Clock::now();
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
+    if (pid <= 0 || StateOfProcess(pid) != ProcessState::kStopped) ran_last = now;
+    if (now - ran_last >= patience.stopped) return Stopped(address, pid);
+    if (patience.answer && waited >= *patience.answer) return Silent(address, pid, waited);
+    if (patience.notice && now - noticed >= patience.notice_interval) {
+      noticed = now;
+      patience.notice(
+          fmt::format("{}: still waiting for its daemon{}", Place(address), Named(pid)));
+    }
+  }
+}
+
+Result<Json> Receive(const Connection& connection, const DaemonAddress& address,
+                     const Patience& patience) {
   SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> line,
-                          stream.ReadLine(kMaxResponseBytes));
-  if (!line) return Status(StatusCode::kAborted, "the daemon ended before it answered").At(store);
+                          ReadPatiently(*connection.stream, connection.pid, address, patience));
+  if (!line) return Ended(address, connection.pid);
   return DecodeResponse(*line);
+}
+
+Result<Identity> ToIdentity(const Json& json, int64_t pid, const DaemonAddress& address) {
+  const auto own_pid = json.is_object() ? json.find("pid") : json.end();
+  if (own_pid == json.end() || !own_pid->is_number_integer()) {
+    return Status(StatusCode::kCorruption, "the daemon's answer is not understood")
+        .At(Place(address));
+  }
+  const auto text = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return Identity{.pid = pid > 0 ? pid : own_pid->get<int64_t>(),
+                  .mountpoint = text("mountpoint"),
+                  .state = text("state")};
 }
 
 }  // namespace
 
-Result<Json> Ask(const std::string& store, const std::string& command) {
-  SILTFS_ASSIGN_OR_RETURN(const auto stream, Send(store, command));
-  return Receive(*stream, store);
+bool IsGone(const Status& status) {
+  return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kStale) ||
+         status.Is(StatusCode::kAborted);
 }
 
-Result<Waiter> Waiter::Register(const std::string& store) {
-  SILTFS_ASSIGN_OR_RETURN(auto stream, Send(store, "wait"));
-  SILTFS_ASSIGN_OR_RETURN(const Json identity, Receive(*stream, store));
-  const auto pid = identity.is_object() ? identity.find("pid") : identity.end();
-  if (pid == identity.end() || !pid->is_number_integer()) {
-    return Status(StatusCode::kCorruption, "the daemon's answer is not understood").At(store);
-  }
-  return Waiter(std::move(stream), pid->get<int64_t>());
+Result<Json> Ask(const DaemonAddress& address, const std::string& command,
+                 const Patience& patience) {
+  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, command, patience));
+  return Receive(connection, address, patience);
 }
 
-Status Waiter::Wait() {
-  const auto outcome = stream_->ReadLine(kMaxResponseBytes);
+Result<Identity> Identify(const DaemonAddress& address, const Patience& patience) {
+  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, "identity", patience));
+  SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));
+  return ToIdentity(answer, connection.pid, address);
+}
+
+Result<Waiter> Waiter::Register(const DaemonAddress& address, const Patience& patience) {
+  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, "wait", patience));
+  SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));
+  SILTFS_ASSIGN_OR_RETURN(Identity identity, ToIdentity(answer, connection.pid, address));
+  return Waiter(address, std::move(connection.stream), std::move(identity));
+}
+
+Status Waiter::Wait(const Patience& patience) {
+  const auto died = [&] {
+    return Status(StatusCode::kAborted,
+                  fmt::format("its daemon{} died before it had closed the store; what was not "
+                              "synced is lost, and the next mount recovers the rest",
+                              Named(identity_.pid)))
+        .At(Place(address_));
+  };
+  const auto outcome = ReadPatiently(*stream_, identity_.pid, address_, patience);
   if (!outcome.ok()) return outcome.status();
-  stream_->ReadLine(kMaxResponseBytes)
-      .status()
-      .IgnoreError("only the end of the connection counts: the daemon's");
-  WaitForProcessEnd(pid_, kGrace);
   if (!*outcome) {
-    return {StatusCode::kAborted, "the daemon died before it had closed the store"};
+    ended_ = true;
+    return died();
   }
+  const auto end = ReadPatiently(*stream_, identity_.pid, address_, patience);
+  if (!end.ok()) return end.status();  // only the end of the connection counts: the daemon's
+  ended_ = true;
+  if (identity_.pid != CurrentProcessId()) WaitForProcessEnd(identity_.pid, kGrace);
   return DecodeResponse(**outcome).status();
 }
 

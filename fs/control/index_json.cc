@@ -102,6 +102,7 @@ Json IndexToJson(const IndexStats& index, const std::string& store,
   made["store"] = store;
   made["mountpoint"] = daemon ? Json(daemon->mountpoint) : Json();
   made["pid"] = daemon ? Json(daemon->pid) : Json();
+  made["rebuild_interrupted"] = false;  // a mount goes on with it at once
   made["kinds"] = KindsToJson(index);
   Json stores = Json::array();
   for (const IndexComponentStats& component : index.stores) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "store/base/checksum.h"
+
 namespace siltfs::control {
 namespace {
 
@@ -20,6 +22,11 @@ StatusCode CodeNamed(std::string_view name) {
 }
 
 }  // namespace
+
+std::string AbstractName(const std::string& store, const std::string& device) {
+  // The device alone may be another daemon's by now: one that is still closing its store.
+  return fmt::format("siltfs/{}/{:016x}", device, Checksum(AsBytes(store)));
+}
 
 std::string EncodeRequest(const Request& request) { return ToLine({{"command", request.command}}); }
 

@@ -12,6 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kIdentity = "identity";
 constexpr std::string_view kWait = "wait";
 constexpr std::chrono::milliseconds kRetryAfter{100};
 
@@ -27,19 +28,42 @@ Status TooMany() { return {StatusCode::kInUse, "too many requests at once"}; }
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
-  SILTFS_ASSIGN_OR_RETURN(auto listener,
-                          LocalListener::Listen(options.store, std::string(kSocketName)));
-  std::unique_ptr<Server> server(new Server(std::move(options), std::move(listener)));
-  server->acceptor_ = std::thread([raw = server.get()] { raw->AcceptLoop(); });
+  std::unique_ptr<LocalListener> listener;
+  if (!options.store.empty()) {
+    SILTFS_ASSIGN_OR_RETURN(listener,
+                            LocalListener::Listen(options.store, std::string(kSocketName)));
+  }
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  if (listener) server->Open(std::move(listener));
   return server;
 }
 
 Server::~Server() { Stop(); }
 
+Status Server::ListenAbstract(const std::string& name) {
+  SILTFS_ASSIGN_OR_RETURN(auto listener, LocalListener::ListenAbstract(name));
+  Open(std::move(listener));
+  return Status::Ok();
+}
+
+void Server::Open(std::unique_ptr<LocalListener> listener) {
+  Entrance& entrance = entrances_.emplace_back();
+  entrance.listener = std::move(listener);
+  entrance.acceptor = std::thread([this, raw = entrance.listener.get()] { AcceptLoop(*raw); });
+}
+
+void Server::StopCommands() {
+  const MutexLock lock(mutex_);
+  commands_stopped_ = true;
+  while (AnyIn(Phase::kRunning)) phase_changed_.Wait(mutex_);
+}
+
 void Server::Stop() {
-  if (!listener_) return;
-  listener_->Shutdown();
-  acceptor_.join();
+  if (entrances_.empty()) return;
+  for (Entrance& entrance : entrances_) {
+    entrance.listener->Shutdown();
+    entrance.acceptor.join();
+  }
   {
     const MutexLock lock(mutex_);
     CutOff(Phase::kReading);
@@ -51,7 +75,7 @@ void Server::Stop() {
     CutOff(Phase::kWriting);
     while (Sweep() > 0) phase_changed_.Wait(mutex_);
   }
-  listener_.reset();
+  entrances_.clear();
 }
 
 void Server::AnswerWaiters(const Status& outcome) {
@@ -61,9 +85,9 @@ void Server::AnswerWaiters(const Status& outcome) {
   for (const auto& waiter : waiters_) waiter->WriteAll(line).IgnoreError("the client has left");
 }
 
-void Server::AcceptLoop() {
+void Server::AcceptLoop(LocalListener& listener) {
   while (true) {
-    auto stream = listener_->Accept();
+    auto stream = listener.Accept();
     if (stream.ok()) {
       Admit(std::move(*stream));
     } else if (stream.status().Is(StatusCode::kAborted)) {
@@ -90,7 +114,10 @@ void Server::Admit(std::unique_ptr<LocalStream> stream) {
   connection.stream = std::move(stream);
   try {
     connection.thread = std::thread([this, &connection] { Serve(connection); });
-  } catch (const std::system_error&) {  // the machine has no thread to spare
+  } catch (const std::system_error&) {
+    const Result<Json> busy(
+        Status(StatusCode::kIoError, "the machine has no thread to spare for an answer"));
+    connection.stream->WriteAll(EncodeResponse(busy)).IgnoreError("the client has left");
     connections_.pop_back();
   }
 }
@@ -111,6 +138,7 @@ Result<Json> Server::Respond(Connection& connection) {
                           connection.stream->ReadLine(kMaxRequestBytes));
   if (!line) return Status(StatusCode::kAborted, "the client has left");
   SILTFS_ASSIGN_OR_RETURN(const Request request, DecodeRequest(*line));
+  if (request.command == kIdentity) return options_.identity();
   if (request.command == kWait) {
     BecomeWaiter(connection);
     return Json();
@@ -120,9 +148,18 @@ Result<Json> Server::Respond(Connection& connection) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("there is no command \"{}\"", request.command));
   }
-  Enter(connection, Phase::kRunning);
+  if (!BeginRunning(connection)) {
+    return Status(StatusCode::kAborted, "the store is being closed");
+  }
   if (options_.long_commands.contains(request.command)) return RunLong(handler->second);
   return handler->second();
+}
+
+bool Server::BeginRunning(Connection& connection) {
+  const MutexLock lock(mutex_);
+  if (commands_stopped_) return false;
+  connection.phase = Phase::kRunning;
+  return true;
 }
 
 Result<Json> Server::RunLong(const Handler& handler) {
@@ -139,7 +176,8 @@ Result<Json> Server::RunLong(const Handler& handler) {
 
 void Server::BecomeWaiter(Connection& connection) {
   Enter(connection, Phase::kWriting);  // who has read the answer is a waiter, or about to be one
-  connection.stream->WriteAll(EncodeResponse(options_.identity)).IgnoreError("the client has left");
+  connection.stream->WriteAll(EncodeResponse(options_.identity()))
+      .IgnoreError("the client has left");
   const MutexLock lock(mutex_);
   // Nobody tells when a waiting client leaves; the oldest are the likeliest to have left.
   if (waiters_.size() >= kMaxWaiters) waiters_.pop_front();

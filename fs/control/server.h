@@ -6,8 +6,8 @@
 // the newcomer. What takes long may have kMaxLongCommands of the places: whoever asks for it goes
 // on taking one when he has left, and the others must still be served.
 //
-// Thread-safety: all of it from any thread. Ownership: borrows what the handlers borrow; no handler
-// is called after Stop returned.
+// Thread-safety: one thread starts, listens, stops and destroys; AnswerWaiters from any. Ownership:
+// borrows what the handlers borrow; no handler is called after StopCommands or Stop returned.
 #pragma once
 
 #include <chrono>
@@ -33,10 +33,10 @@ namespace siltfs::control {
 using Handler = std::function<Result<nlohmann::json>()>;
 
 struct ServerOptions {
-  std::string store;                        // the directory for the socket
-  uint32_t own_uid = 0;                     // this user is served, besides the superuser
-  nlohmann::json identity;                  // the first answer to "wait"
-  std::map<std::string, Handler> handlers;  // by command; "wait" is the server's own
+  std::string store;     // the directory for the socket; empty if there is to be none
+  uint32_t own_uid = 0;  // this user is served, besides the superuser
+  std::function<nlohmann::json()> identity;  // the answer to "identity", and the first to "wait"
+  std::map<std::string, Handler> handlers;   // by command, "identity" and "wait" excepted
   std::set<std::string> long_commands = {};
 };
 
@@ -51,8 +51,15 @@ class Server {
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
 
-  // Takes no new request, removes the socket and returns when the requests under way are answered.
-  // Clients that wait stay connected. To be called before the store is closed.
+  // Listens on this abstract name, too. kInUse if another process does.
+  Status ListenAbstract(const std::string& name);
+
+  // Calls no handler any more, and returns when those under way have returned. To be called before
+  // the store is closed. Clients can still ask which daemon this is, and wait for its end.
+  void StopCommands();
+
+  // Takes no new request, removes the sockets and returns when the requests under way are answered.
+  // Clients that wait stay connected. To be called before the store is unlocked.
   void Stop();
 
   // Tells those who sent "wait" how closing the store went; after Stop. Their connections end with
@@ -67,15 +74,22 @@ class Server {
     Phase phase = Phase::kReading;  // guarded by the server's mutex
   };
 
-  Server(ServerOptions options, std::unique_ptr<LocalListener> listener)
-      : options_(std::move(options)), listener_(std::move(listener)) {}
+  struct Entrance {
+    std::unique_ptr<LocalListener> listener;
+    std::thread acceptor;
+  };
 
-  void AcceptLoop();
+  explicit Server(ServerOptions options) : options_(std::move(options)) {}
+
+  void Open(std::unique_ptr<LocalListener> listener);
+  void AcceptLoop(LocalListener& listener);
   // Gives the stream a thread, if need be in place of the slowest client, or turns it away.
   void Admit(std::unique_ptr<LocalStream> stream);
   // On the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
+  // False once commands were stopped.
+  bool BeginRunning(Connection& connection);
   // kInUse while as many as may are under way.
   Result<nlohmann::json> RunLong(const Handler& handler);
   void BecomeWaiter(Connection& connection);
@@ -87,13 +101,13 @@ class Server {
   bool AnyIn(Phase phase) const SILTFS_REQUIRES(mutex_);
 
   const ServerOptions options_;
-  std::unique_ptr<LocalListener> listener_;  // null after Stop
-  std::thread acceptor_;
+  std::list<Entrance> entrances_;  // of the thread that starts and stops; empty after Stop
 
   Mutex mutex_;
   CondVar phase_changed_;
   std::list<Connection> connections_ SILTFS_GUARDED_BY(mutex_);  // oldest first
-  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;           // under way
+  bool commands_stopped_ SILTFS_GUARDED_BY(mutex_) = false;
+  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;  // under way
   std::list<std::unique_ptr<LocalStream>> waiters_ SILTFS_GUARDED_BY(mutex_);
 };
 

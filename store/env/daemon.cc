@@ -78,31 +78,6 @@ Status LeaveTerminal() {
   return Status::Ok();
 }
 
-bool IsOctal(char c) { return c >= '0' && c <= '7'; }
-
-// /proc writes blanks, tabs, newlines, backslashes and '#' as \ooo.
-std::string DecodeOctal(std::string_view field) {
-  std::string text;
-  for (size_t i = 0; i < field.size(); ++i) {
-    if (field[i] == '\\' && i + 3 < field.size() && IsOctal(field[i + 1]) &&
-        IsOctal(field[i + 2]) && IsOctal(field[i + 3])) {
-      text += static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
-                                (field[i + 3] - '0'));
-      i += 3;
-    } else {
-      text += field[i];
-    }
-  }
-  return text;
-}
-
-std::string_view TakeUntil(std::string_view& text, char separator) {
-  const size_t end = std::min(text.find(separator), text.size());
-  std::string_view taken = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return taken;
-}
-
 }  // namespace
 
 Status DaemonReport::Ready() {
@@ -150,32 +125,12 @@ Result<DaemonStart> BecomeDaemon() {
   return start;
 }
 
-std::vector<Mount> ParseMountTable(std::string_view text) {
-  std::vector<Mount> mounts;
-  while (!text.empty()) {
-    std::string_view line = TakeUntil(text, '\n');
-    Mount mount;
-    for (std::string* field : {&mount.source, &mount.mount_point, &mount.type, &mount.options}) {
-      *field = DecodeOctal(TakeUntil(line, ' '));
-    }
-    if (!mount.mount_point.empty() && !mount.type.empty()) mounts.push_back(std::move(mount));
-  }
-  return mounts;
-}
-
-Result<std::vector<Mount>> ReadMountTable() {
-  constexpr char kPath[] = "/proc/self/mounts";
-  Descriptor fd(RetryInterrupted([&] { return open(kPath, O_RDONLY | O_CLOEXEC); }));
-  if (!fd.valid()) return PosixError("open", errno).At(kPath);
-  std::string text;
-  char bytes[16384];
-  while (true) {
-    ssize_t got = RetryInterrupted([&] { return read(fd.get(), bytes, sizeof bytes); });
-    if (got < 0) return PosixError("read", errno).At(kPath);
-    if (got == 0) break;
-    text.append(bytes, static_cast<size_t>(got));
-  }
-  return ParseMountTable(text);
+Status MountIsBusy(const std::string& path) {
+  return Status(StatusCode::kInUse,
+                fmt::format("cannot unmount: a file or directory in it is in use; \"fuser -vm {}\" "
+                            "shows by which processes",
+                            path))
+      .At(path);
 }
 
 Status Unmount(const std::string& path, UnmountMode mode) {
@@ -183,6 +138,7 @@ Status Unmount(const std::string& path, UnmountMode mode) {
   if (RetryInterrupted([&] { return umount2(path.c_str(), flags); }) == 0) return Status::Ok();
   if (errno == EINVAL)
     return Status(StatusCode::kInvalidArgument, "nothing is mounted there").At(path);
+  if (errno == EBUSY) return MountIsBusy(path);
   return PosixError("unmount", errno).At(path);
 }
 

@@ -1,5 +1,5 @@
-// What a command needs that turns itself into a daemon: the fork and its outcome, the table of
-// mounts, unmounting, and the limit of open files. What is printed is the caller's business.
+// What a command needs that turns itself into a daemon: the fork and its outcome, unmounting, and
+// the limit of open files. What is printed is the caller's business.
 //
 //   SILTFS_ASSIGN_OR_RETURN(DaemonStart start, BecomeDaemon());
 //   if (start.role == DaemonRole::kLauncher) return say(start.message), start.exit_code;
@@ -55,18 +55,6 @@ struct DaemonStart {
 // before there are threads. Relative paths hold until DaemonReport::Ready.
 Result<DaemonStart> BecomeDaemon();
 
-struct Mount {
-  std::string source;
-  std::string mount_point;
-  std::string type;
-  std::string options;
-};
-
-// The text of /proc/self/mounts, its octal escapes decoded; lines that make no sense are left out.
-std::vector<Mount> ParseMountTable(std::string_view text);
-// What is mounted where this process sees it; of several mounts on one place the last one counts.
-Result<std::vector<Mount>> ReadMountTable();
-
 enum class UnmountMode : uint8_t {
   kWhenIdle,  // kInUse while anything on it is open
   kForce,     // MNT_FORCE: open files lose their connection
@@ -76,6 +64,8 @@ enum class UnmountMode : uint8_t {
 // kInvalidArgument if nothing was, kNotPermitted for users other than root. Does not follow a
 // symbolic link at `path`.
 Status Unmount(const std::string& path, UnmountMode mode);
+// kInUse, with what to do about it.
+Status MountIsBusy(const std::string& path);
 
 // Lets this process open as many files as it may; returns how many.
 Result<uint64_t> RaiseFileLimit();

@@ -117,7 +117,8 @@ class Env {
   // time. The queue may outlive the Env.
   virtual Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) = 0;
 
-  // Nanoseconds since 1970, UTC.
+  // Nanoseconds since 1970, UTC, by the clock that the kernel stamps files with: it stands still
+  // for some milliseconds at a time.
   virtual int64_t NowNanoseconds() = 0;
   // Never runs backwards; only differences mean anything.
   virtual int64_t MonotonicNanoseconds() = 0;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -35,19 +36,35 @@ Result<Descriptor> OpenDirectory(const std::string& directory, const std::string
   return fd;
 }
 
-// An address holds 107 bytes; a directory with a longer path is reached through its descriptor.
-Result<sockaddr_un> AddressOf(const std::string& path, const std::string& name,
-                              const Descriptor& directory) {
+struct Address {
   sockaddr_un address{};
-  address.sun_family = AF_UNIX;
+  socklen_t size = sizeof(sockaddr_un);
+};
+
+// An address holds 107 bytes; a directory with a longer path is reached through its descriptor.
+Result<Address> AddressOf(const std::string& path, const std::string& name,
+                          const Descriptor& directory) {
+  Address made;
+  made.address.sun_family = AF_UNIX;
   std::string place = path;
-  if (place.size() >= sizeof address.sun_path) {
+  if (place.size() >= sizeof made.address.sun_path) {
     place = fmt::format("/proc/self/fd/{}/{}", directory.get(), name);
   }
-  if (place.size() >= sizeof address.sun_path)
+  if (place.size() >= sizeof made.address.sun_path)
     return PosixError("use the socket", ENAMETOOLONG).At(path);
-  std::memcpy(address.sun_path, place.c_str(), place.size() + 1);
-  return address;
+  std::memcpy(made.address.sun_path, place.c_str(), place.size() + 1);
+  return made;
+}
+
+// An abstract name begins with a zero byte and ends with the address.
+Result<Address> AbstractAddress(const std::string& name) {
+  Address made;
+  made.address.sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof made.address.sun_path)
+    return PosixError("use the socket", ENAMETOOLONG).At("@" + name);
+  std::memcpy(made.address.sun_path + 1, name.data(), name.size());
+  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return made;
 }
 
 Result<Descriptor> NewSocket(const std::string& path) {
@@ -56,15 +73,15 @@ Result<Descriptor> NewSocket(const std::string& path) {
   return fd;
 }
 
-const sockaddr* Generic(const sockaddr_un& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
+const sockaddr* Generic(const Address& address) {
+  return reinterpret_cast<const sockaddr*>(&address.address);
 }
 
-Status ConnectTo(const Descriptor& fd, const sockaddr_un& address, const std::string& path) {
-  if (RetryInterrupted([&] { return connect(fd.get(), Generic(address), sizeof address); }) == 0) {
+Status ConnectTo(const Descriptor& fd, const Address& address, const std::string& path) {
+  if (RetryInterrupted([&] { return connect(fd.get(), Generic(address), address.size); }) == 0) {
     return Status::Ok();
   }
-  if (errno == ECONNREFUSED) return Status(StatusCode::kIoError, "nobody listens on it").At(path);
+  if (errno == ECONNREFUSED) return Status(StatusCode::kStale, "no process listens on it").At(path);
   if (errno == EAGAIN) {
     return Status(StatusCode::kInterrupted, "was not answered in time").At(path);
   }
@@ -72,7 +89,7 @@ Status ConnectTo(const Descriptor& fd, const sockaddr_un& address, const std::st
 }
 
 // Removes what a process that is gone has left in the name's place.
-Status ClearPlace(const std::string& name, const Descriptor& directory, const sockaddr_un& address,
+Status ClearPlace(const std::string& name, const Descriptor& directory, const Address& address,
                   const std::string& path) {
   struct stat info;
   if (fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -80,12 +97,15 @@ Status ClearPlace(const std::string& name, const Descriptor& directory, const so
     return ErrorAt("look at the socket's place", path);
   }
   if (!S_ISSOCK(info.st_mode)) {
-    return Status(StatusCode::kAlreadyExists, "is in the way of a socket").At(path);
+    return Status(StatusCode::kAlreadyExists,
+                  "is not a socket, but the daemon's socket must have this name; remove this file")
+        .At(path);
   }
   SILTFS_ASSIGN_OR_RETURN(Descriptor probe, NewSocket(path));
   Status connected = ConnectTo(probe, address, path);
-  if (connected.ok()) return Status(StatusCode::kInUse, "somebody listens on it already").At(path);
-  if (!connected.Is(StatusCode::kIoError)) return connected;
+  if (connected.ok())
+    return Status(StatusCode::kInUse, "another process listens on it already").At(path);
+  if (!connected.Is(StatusCode::kStale)) return connected;
   if (unlinkat(directory.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
     return ErrorAt("remove the stale socket", path);
   }
@@ -113,6 +133,25 @@ Status TransferError(std::string_view action, const std::string& path) {
   return ErrorAt(action, path);
 }
 
+Result<ucred> PeerOf(const Descriptor& fd, const std::string& path) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return ErrorAt("learn which process is on the other side", path);
+  }
+  return peer;
+}
+
+// What a bound socket needs before it can be accepted from.
+Result<Descriptor> BeginListening(const Descriptor& fd, const std::string& path) {
+  Descriptor stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (listen(fd.get(), kBacklog) != 0 || fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0 ||
+      !stop.valid()) {
+    return ErrorAt("listen on the socket", path);
+  }
+  return stop;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LocalStream>> LocalStream::Connect(
@@ -123,9 +162,19 @@ Result<std::unique_ptr<LocalStream>> LocalStream::Connect(
   struct stat info;
   if (fstatat(directory_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return ErrorAt("connect", path);
-  // A link may lead to somebody else's.
-  if (!S_ISSOCK(info.st_mode)) return Status(StatusCode::kIoError, "is no socket").At(path);
-  SILTFS_ASSIGN_OR_RETURN(sockaddr_un address, AddressOf(path, name, directory_fd));
+  // A symbolic link may lead to another user's socket.
+  if (!S_ISSOCK(info.st_mode)) return Status(StatusCode::kNotFound, "is not a socket").At(path);
+  SILTFS_ASSIGN_OR_RETURN(const Address address, AddressOf(path, name, directory_fd));
+  SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
+  if (timeout) SILTFS_RETURN_IF_ERROR(SetTimeoutOf(fd, *timeout, path));
+  SILTFS_RETURN_IF_ERROR(ConnectTo(fd, address, path));
+  return std::make_unique<LocalStream>(path, std::move(fd));
+}
+
+Result<std::unique_ptr<LocalStream>> LocalStream::ConnectAbstract(
+    const std::string& name, std::optional<std::chrono::milliseconds> timeout) {
+  const std::string path = "@" + name;
+  SILTFS_ASSIGN_OR_RETURN(const Address address, AbstractAddress(name));
   SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
   if (timeout) SILTFS_RETURN_IF_ERROR(SetTimeoutOf(fd, *timeout, path));
   SILTFS_RETURN_IF_ERROR(ConnectTo(fd, address, path));
@@ -199,12 +248,13 @@ Status LocalStream::FinishWriting() {
 void LocalStream::Shutdown() { shutdown(fd_.get(), SHUT_RDWR); }
 
 Result<uint32_t> LocalStream::PeerUid() const {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return ErrorAt("learn who is on the other side", path_);
-  }
+  SILTFS_ASSIGN_OR_RETURN(const ucred peer, PeerOf(fd_, path_));
   return static_cast<uint32_t>(peer.uid);
+}
+
+Result<int64_t> LocalStream::PeerPid() const {
+  SILTFS_ASSIGN_OR_RETURN(const ucred peer, PeerOf(fd_, path_));
+  return static_cast<int64_t>(peer.pid);
 }
 
 Result<std::unique_ptr<LocalListener>> LocalListener::Listen(const std::string& directory,
@@ -212,25 +262,34 @@ Result<std::unique_ptr<LocalListener>> LocalListener::Listen(const std::string& 
                                                              uint32_t mode) {
   const std::string path = JoinPath(directory, name);
   SILTFS_ASSIGN_OR_RETURN(Descriptor directory_fd, OpenDirectory(directory, path));
-  SILTFS_ASSIGN_OR_RETURN(sockaddr_un address, AddressOf(path, name, directory_fd));
+  SILTFS_ASSIGN_OR_RETURN(const Address address, AddressOf(path, name, directory_fd));
   SILTFS_RETURN_IF_ERROR(ClearPlace(name, directory_fd, address, path));
   SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
   // The name is born with the socket's own mode, so nobody slips in before a chmod of the name.
   if (fchmod(fd.get(), mode) != 0) return ErrorAt("set the socket's mode", path);
-  if (bind(fd.get(), Generic(address), sizeof address) != 0)
-    return ErrorAt("make the socket", path);
-  Descriptor stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (listen(fd.get(), kBacklog) != 0 || fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0 ||
-      !stop.valid()) {
-    Status failed = ErrorAt("listen on the socket", path);
+  if (bind(fd.get(), Generic(address), address.size) != 0) return ErrorAt("make the socket", path);
+  auto stop = BeginListening(fd, path);
+  if (!stop.ok()) {
     unlinkat(directory_fd.get(), name.c_str(), 0);
-    return failed;
+    return std::move(stop).status();
   }
   return std::unique_ptr<LocalListener>(
-      new LocalListener(path, name, std::move(directory_fd), std::move(fd), std::move(stop)));
+      new LocalListener(path, name, std::move(directory_fd), std::move(fd), std::move(*stop)));
 }
 
-LocalListener::~LocalListener() { unlinkat(directory_.get(), name_.c_str(), 0); }
+Result<std::unique_ptr<LocalListener>> LocalListener::ListenAbstract(const std::string& name) {
+  const std::string path = "@" + name;
+  SILTFS_ASSIGN_OR_RETURN(const Address address, AbstractAddress(name));
+  SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
+  if (bind(fd.get(), Generic(address), address.size) != 0) return ErrorAt("make the socket", path);
+  SILTFS_ASSIGN_OR_RETURN(Descriptor stop, BeginListening(fd, path));
+  return std::unique_ptr<LocalListener>(
+      new LocalListener(path, name, Descriptor(), std::move(fd), std::move(stop)));
+}
+
+LocalListener::~LocalListener() {
+  if (directory_.valid()) unlinkat(directory_.get(), name_.c_str(), 0);
+}
 
 Result<std::unique_ptr<LocalStream>> LocalListener::Accept() {
   while (true) {

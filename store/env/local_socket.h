@@ -1,5 +1,8 @@
 // Stream sockets with a name in a directory, for one process to ask another on the same machine
-// (the control socket of a mounted store). The directory's path may be of any length.
+// (the control socket of a mounted store). The directory's path may be of any length. A socket can
+// also have an abstract name, which needs no directory: it works as long as both processes share a
+// network namespace, whatever becomes of the disk. Abstract names have no permissions; both sides
+// must look at PeerUid.
 //
 // Thread-safety: LocalListener::Shutdown and LocalStream::Shutdown may be called from any thread at
 // any time; otherwise a listener is used by one thread at a time, and a stream by one that reads
@@ -21,11 +24,15 @@ namespace siltfs {
 
 class LocalStream {
  public:
-  // kNotFound if there is no such socket, kIoError ("nobody listens") if there is and its owner is
-  // gone.
+  // kNotFound if there is no socket of that name, kStale if there is one and the process that
+  // listened on it is gone; other codes say that it is not known whether a process listens.
   static Result<std::unique_ptr<LocalStream>> Connect(
       const std::string& directory, const std::string& name,
       std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+
+  // To the socket of this abstract name; kStale if there is none.
+  static Result<std::unique_ptr<LocalStream>> ConnectAbstract(
+      const std::string& name, std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
   LocalStream(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
@@ -43,6 +50,9 @@ class LocalStream {
   void Shutdown();
   // The user the other process ran as when it connected, or listened.
   Result<uint32_t> PeerUid() const;
+  // The other process, when it connected or listened; 0 if this process's namespace has no number
+  // for it.
+  Result<int64_t> PeerPid() const;
 
  private:
   // Adds what has come to the buffer; false at the end of the stream.
@@ -61,6 +71,9 @@ class LocalListener {
   static Result<std::unique_ptr<LocalListener>> Listen(const std::string& directory,
                                                        const std::string& name,
                                                        uint32_t mode = 0600);
+  // On an abstract name, of at most 100 bytes; kInUse if another process has it. Any user can
+  // connect.
+  static Result<std::unique_ptr<LocalListener>> ListenAbstract(const std::string& name);
   // Removes the socket's name. So a listener must end before its successor may begin (before its
   // store is unlocked).
   ~LocalListener();
@@ -81,7 +94,7 @@ class LocalListener {
 
   const std::string path_;
   const std::string name_;
-  const Descriptor directory_;
+  const Descriptor directory_;  // not valid for an abstract name
   const Descriptor fd_;
   const Descriptor stop_;  // an eventfd, readable once Shutdown was called
 };

@@ -51,7 +51,8 @@ FileType TypeOfMode(mode_t mode) {
 
 class PosixEnv : public Env {
  public:
-  explicit PosixEnv(PosixEnvOptions options) : options_(options), paths_(options.links) {}
+  explicit PosixEnv(PosixEnvOptions options)
+      : options_(std::move(options)), paths_(options_.links, options_.anchor) {}
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
     // A pipe in a file's place must not be waited for; of files the flag says nothing.
@@ -160,9 +161,11 @@ class PosixEnv : public Env {
 
   Result<DiskSpace> GetDiskSpace(const std::string& path) override {
     struct statvfs info;
-    if (RetryInterrupted([&] { return statvfs(path.c_str(), &info); }) != 0) {
-      return ErrorAt("ask for the free space", path);
-    }
+    const Descriptor fd = paths_.anchored() ? paths_.Open(path, O_PATH) : Descriptor();
+    const auto ask = [&] {
+      return fd.valid() ? fstatvfs(fd.get(), &info) : statvfs(path.c_str(), &info);
+    };
+    if (RetryInterrupted(ask) != 0) return ErrorAt("ask for the free space", path);
     return DiskSpace{info.f_blocks * info.f_frsize, info.f_bfree * info.f_frsize,
                      info.f_bavail * info.f_frsize};
   }
@@ -173,6 +176,8 @@ class PosixEnv : public Env {
     };
     Descriptor fd = open_with(O_RDWR);  // NFS grants exclusive locks only to writers
     if (!fd.valid() && (errno == EROFS || errno == EACCES)) fd = open_with(O_RDONLY);
+    // A file is not made on a medium that cannot be written to, and nothing there needs a lock.
+    if (!fd.valid() && errno == EROFS) return std::unique_ptr<FileLock>(new PosixFileLock({}));
     if (!fd.valid()) return ErrorAt("open the lock file", path);
     struct stat info;
     if (fstat(fd.get(), &info) != 0) return ErrorAt("open the lock file", path);
@@ -197,7 +202,9 @@ class PosixEnv : public Env {
     return NewThreadReadQueue(depth);
   }
 
-  int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME); }
+  // The coarse clock, as the kernel stamps files with it: by a finer one a file would be made later
+  // than it is written to.
+  int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME_COARSE); }
   int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
 
   Status FillRandom(MutableByteView out) override {
@@ -213,8 +220,9 @@ class PosixEnv : public Env {
 
  private:
   bool LookAt(const std::string& path, struct stat& info) const {
-    if (options_.links == SymbolicLinks::kFollow) return stat(path.c_str(), &info) == 0;
-    const Descriptor fd = paths_.Open(path, O_PATH | O_NOFOLLOW);
+    const bool follows = options_.links == SymbolicLinks::kFollow;
+    if (follows && !paths_.anchored()) return stat(path.c_str(), &info) == 0;
+    const Descriptor fd = paths_.Open(path, follows ? O_PATH : O_PATH | O_NOFOLLOW);
     return fd.valid() && fstat(fd.get(), &info) == 0;
   }
 
@@ -231,13 +239,19 @@ class PosixEnv : public Env {
 }  // namespace
 
 std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options) {
-  return std::make_unique<PosixEnv>(options);
+  return std::make_unique<PosixEnv>(std::move(options));
 }
 
 Status KeepToOwner(const std::string& directory) {
   if (chmod(directory.c_str(), kDirectoryMode) != 0)
     return ErrorAt("keep others from looking into", directory);
   return Status::Ok();
+}
+
+Result<FileOwner> OwnerOf(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return ErrorAt("find the owner of", path);
+  return FileOwner{.uid = info.st_uid, .gid = info.st_gid};
 }
 
 }  // namespace siltfs

@@ -9,8 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <future>
 #include <memory>
+#include <system_error>
+#include <thread>
 
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
@@ -21,6 +26,8 @@ namespace siltfs {
 namespace {
 
 constexpr const char* kFuseDevice = "/dev/fuse";
+// For the file system that lies below a new mount to answer.
+constexpr std::chrono::seconds kMountpointPatience{10};
 
 struct Freer {
   void operator()(char* text) const { free(text); }
@@ -31,6 +38,20 @@ Result<std::string> RealPath(const std::string& path) {
   const std::unique_ptr<char, Freer> resolved(realpath(path.c_str(), nullptr));
   if (!resolved) return PosixError("find it", errno).At(path);
   return std::string(resolved.get());
+}
+
+// Names the first directory on the way to `path` that is not there.
+Status MissingParent(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    if (RealPath(parent).status().Is(StatusCode::kNotFound)) {
+      return Status(StatusCode::kNotFound,
+                    fmt::format("its parent directory {} does not exist", parent))
+          .At(path);
+    }
+  }
+  return PosixError("find it", ENOENT).At(path);
 }
 
 // The way without privileges: the kernel lists every FUSE connection by its device number.
@@ -77,9 +98,9 @@ Status RunFusermount(const std::string& path) {
   if (RetryInterrupted([&] { return waitpid(child, &status, 0); }) < 0)
     return PosixError("unmount", errno).At(path);
   if (status == 0) return {};
-  const bool busy = words.find("busy") != std::string::npos;
+  if (words.find("busy") != std::string::npos) return MountIsBusy(path);
   return Status(
-             busy ? StatusCode::kInUse : StatusCode::kNotPermitted,
+             StatusCode::kNotPermitted,
              fmt::format("cannot unmount: {}", std::string_view(words).substr(0, words.find('\n'))))
       .At(path);
 }
@@ -87,6 +108,7 @@ Status RunFusermount(const std::string& path) {
 }  // namespace
 
 Result<std::string> AbsolutePath(const std::string& path) {
+  if (path.empty()) return Status(StatusCode::kInvalidArgument, "the path is empty");
   auto whole = RealPath(path);
   if (whole.ok() || !whole.status().Is(StatusCode::kNotFound)) return whole;
   size_t end = path.find_last_not_of('/');
@@ -98,22 +120,57 @@ Result<std::string> AbsolutePath(const std::string& path) {
   const std::string parent = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
                                                         : path.substr(0, slash);
-  SILTFS_ASSIGN_OR_RETURN(const std::string directory, RealPath(parent));
-  return directory == "/" ? "/" + name : directory + "/" + name;
+  const auto directory = RealPath(parent);
+  if (directory.status().Is(StatusCode::kNotFound)) return MissingParent(path);
+  if (!directory.ok()) return directory;
+  struct stat stat = {};
+  if (::lstat(path.c_str(), &stat) == 0 && S_ISLNK(stat.st_mode))
+    return Status(StatusCode::kNotFound, "the symbolic link leads nowhere").At(path);
+  return *directory == "/" ? "/" + name : *directory + "/" + name;
+}
+
+std::optional<std::string> AbsoluteName(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  if (failed || std::find(whole.begin(), whole.end(), "..") != whole.end()) return std::nullopt;
+  return whole.lexically_normal().string();
+}
+
+MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit) {
+  std::packaged_task<int()> ask([path] {
+    struct statfs file_system = {};
+    return ::statfs(path.c_str(), &file_system) == 0 ? 0 : errno;
+  });
+  std::future<int> answer = ask.get_future();
+  std::thread asking(std::move(ask));
+  if (answer.wait_for(limit) != std::future_status::ready) {
+    asking.detach();
+    return MountAnswer::kSilent;
+  }
+  asking.join();
+  const int error = answer.get();
+  return error == ENOTCONN || error == ECONNABORTED ? MountAnswer::kDead : MountAnswer::kAnswers;
 }
 
 Status CheckMountpoint(const std::string& path) {
-  struct stat stat = {};
-  struct statfs file_system = {};
   // The kernel may still know a dead file system's attributes, but for its free space it has to
   // ask.
-  if (::stat(path.c_str(), &stat) != 0 || ::statfs(path.c_str(), &file_system) != 0) {
-    if (errno == ENOTCONN) {
+  switch (ProbeMount(path, kMountpointPatience)) {
+    case MountAnswer::kDead:
       return Status(StatusCode::kIoError, fmt::format("a FUSE file system that crashed is still "
                                                       "mounted there (umount {} removes it)",
                                                       path))
           .At(path);
-    }
+    case MountAnswer::kSilent:
+      return Status(StatusCode::kIoError,
+                    "the file system that is mounted there does not answer; if its process was "
+                    "stopped, kill -CONT continues it")
+          .At(path);
+    case MountAnswer::kAnswers:
+      break;
+  }
+  struct stat stat = {};
+  if (::stat(path.c_str(), &stat) != 0) {
     if (errno == ENOENT)
       return Status(StatusCode::kNotFound, "the mountpoint does not exist").At(path);
     return PosixError("use it as mountpoint", errno).At(path);
@@ -135,6 +192,19 @@ Status CheckFuseDevice() {
     case ENODEV:
     case ENXIO:
       return Status(StatusCode::kIoError, "the kernel's FUSE module is not loaded").At(kFuseDevice);
+    case EACCES: {
+      struct stat info = {};
+      if (::stat(kFuseDevice, &info) != 0) return PosixError("open it", EACCES).At(kFuseDevice);
+      return Status(StatusCode::kAccessDenied,
+                    fmt::format("this user may not open it: its mode is {:04o} and its group {}; "
+                                "\"chmod 0666 {}\" lets all users mount",
+                                info.st_mode & 07777, info.st_gid, kFuseDevice))
+          .At(kFuseDevice);
+    }
+    case EPERM:
+      return Status(StatusCode::kNotPermitted,
+                    "this process may not open it: its container was not given the device")
+          .At(kFuseDevice);
     default:
       return PosixError("open it", errno).At(kFuseDevice);
   }

@@ -1,4 +1,5 @@
-// From paths to descriptors, and what is done to names: with symbolic links on the way, or none.
+// From paths to descriptors, and what is done to names: with symbolic links on the way, or none;
+// below an anchor (posix_env.h) or anywhere.
 //
 // Thread-safety: every call from any thread. Errors: as open(2) has them, in errno; where links are
 // refused and one is met, ELOOP, wherever on the path it stands. Where the system knows no
@@ -17,7 +18,9 @@ namespace siltfs {
 
 class PosixPaths {
  public:
-  explicit PosixPaths(SymbolicLinks links);
+  explicit PosixPaths(SymbolicLinks links, const std::string& anchor = {});
+
+  bool anchored() const { return anchor_directory_.valid(); }
 
   // O_CLOEXEC is added to the flags of open(2). Not valid where it fails.
   Descriptor Open(const std::string& path, int flags, mode_t mode = 0) const;
@@ -38,8 +41,17 @@ class PosixPaths {
   };
 
  private:
+  // A path below the anchor is relative to the anchor's directory.
+  struct Place {
+    int directory;
+    const char* path;
+  };
+  Place Find(const std::string& path) const;
+
   const bool refuses_links_;
   const bool sees_whole_path_;
+  const std::string anchor_;
+  const Descriptor anchor_directory_;
 };
 
 }  // namespace siltfs

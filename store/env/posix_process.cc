@@ -50,11 +50,73 @@ class BlockedSignals final : public TerminationSignals {
   const Descriptor cancelled_;
 };
 
+// Of a file of /proc, whose size is not known before. Empty where it cannot be read.
+std::string ReadProc(int64_t pid, const char* name) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+  const Descriptor file(RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  std::string text;
+  char bytes[4096];
+  while (file.valid()) {
+    const ssize_t got = RetryInterrupted([&] { return read(file.get(), bytes, sizeof bytes); });
+    if (got <= 0) break;
+    text.append(bytes, static_cast<size_t>(got));
+  }
+  return text;
+}
+
 }  // namespace
+
+Status OccupyStandardDescriptors() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one. Without O_WRONLY a write fails, as where it is closed;
+    // O_PATH does where there is no /dev, and for it read fails, too.
+    int opened = RetryInterrupted([] { return open("/dev/null", O_RDONLY); });
+    if (opened < 0) opened = RetryInterrupted([] { return open("/", O_PATH); });
+    if (opened != standard) {
+      return PosixError("occupy descriptor " + std::to_string(standard),
+                        opened < 0 ? errno : EBADF);
+    }
+  }
+  return Status::Ok();
+}
+
+ProcessState StateOfProcess(int64_t pid) {
+  const std::string stat = ReadProc(pid, "stat");
+  // The program's name, in parentheses, may hold any character.
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) {
+    const bool none = kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    return none ? ProcessState::kEnded : ProcessState::kUnknown;
+  }
+  switch (stat[name_end + 2]) {
+    case 'T':
+    case 't':
+      return ProcessState::kStopped;
+    case 'Z':
+    case 'X':
+      return ProcessState::kEnded;
+    default:
+      return ProcessState::kRunning;
+  }
+}
+
+std::vector<std::string> ArgumentsOfProcess(int64_t pid) {
+  std::vector<std::string> arguments;
+  const std::string text = ReadProc(pid, "cmdline");
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\0', at), text.size());
+    arguments.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return arguments;
+}
 
 int64_t CurrentProcessId() { return getpid(); }
 
 uint32_t CurrentUserId() { return geteuid(); }
+
+FileOwner RealOwner() { return {.uid = getuid(), .gid = getgid()}; }
 
 void RunWhenIdle() {
   // linux/ioprio.h; without a wrapper in the C library.

@@ -59,6 +59,12 @@ Status DropPageCache() {
   return Status(StatusCode::kNotPermitted, "can't be written").At(kPath);
 }
 
+uint64_t PhysicalMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  return pages < 0 ? 0
+                   : static_cast<uint64_t>(pages) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::string ProcessorName() { return FindLine("/proc/cpuinfo", "model name").value_or("unknown"); }
 
 }  // namespace siltfs

@@ -5,15 +5,26 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/base/result.h"
+#include "store/env/file_owner.h"
 
 namespace siltfs {
 
 int64_t CurrentProcessId();
 // The user whose rights this process has; 0 is the superuser.
 uint32_t CurrentUserId();
+// The user and the group that started this process, whatever rights it has.
+FileOwner RealOwner();
+
+// Gives the numbers of standard input, output and error to something where this process was started
+// without them, so that no file or socket that it opens gets such a number. Writing there fails as
+// before, and reading finds the end. To be called first of all. kIoError where nothing can be
+// opened.
+Status OccupyStandardDescriptors();
 
 // Standard error is somebody's screen.
 bool StandardErrorIsTerminal();
@@ -46,6 +57,17 @@ class TerminationSignals {
   virtual void Request() = 0;
   virtual void Cancel() = 0;
 };
+
+enum class ProcessState : uint8_t {
+  kRunning,
+  kStopped,  // by a signal (SIGSTOP, SIGTSTP) or a debugger
+  kEnded,
+  kUnknown,  // this process may not see it
+};
+
+ProcessState StateOfProcess(int64_t pid);
+// The program and its arguments, as it was started; empty where that is not known.
+std::vector<std::string> ArgumentsOfProcess(int64_t pid);
 
 // Returns when process `pid` has ended, at once if there is none, or after `timeout`.
 void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout);

@@ -1,4 +1,4 @@
-// What this process takes of the machine, and what machine it is: for benchmarks.
+// What this process takes of the machine, and what machine it is.
 //
 // Thread-safety: any; the peak is the whole process's, and so is its reset. Units: bytes.
 #pragma once
@@ -21,6 +21,10 @@ Status ResetPeakResidentBytes();
 // Writes back what is dirty and empties the machine's page cache, names and inodes included.
 // kNotPermitted for others than root.
 Status DropPageCache();
+
+// All memory of the machine; 0 where the system does not tell. A limit for this process or its
+// container is not seen.
+uint64_t PhysicalMemoryBytes();
 
 // The processor as the system names it; "unknown" if it does not.
 std::string ProcessorName();

@@ -102,3 +102,43 @@ store=$work/link
 mount_it
 [[ $(cat "$mnt/file") == some ]] || fail "the file is not what it was"
 unmount_and_check
+
+step "a user's own store and mount can be written by that user"
+# On some machines only the superuser may open the device; in this mount namespace every user may.
+mkdir "$work/devices" "$work/own" "$disk/own"
+mount -t tmpfs -o dev siltfs-test "$work/devices"
+mknod --mode 666 "$work/devices/fuse" c 10 229
+chmod 666 "$work/devices/fuse"
+mount --bind "$work/devices/fuse" /dev/fuse
+chown 65534:65534 "$work/own" "$disk/own"
+chmod 711 "$disk"
+store=$disk/own/store mnt=$work/own
+as_nobody "$siltfs" mkfs "$store" >"$work/out" 2>&1
+[[ ! -s $work/out ]] || fail "mkfs says: $(cat "$work/out")"
+as_nobody "$siltfs" mount "$store" "$mnt"
+mounted || fail "not in the mount table"
+[[ $(as_nobody stat -c %u:%g:%a "$mnt") == 65534:65534:755 ]] || fail "the root directory is $(as_nobody stat -c %u:%g:%a "$mnt")"
+as_nobody touch "$mnt/file"
+as_nobody "$siltfs" umount "$mnt"
+umount /dev/fuse
+
+step "the superuser gives the root directory to another user"
+store=$disk/given
+"$siltfs" mkfs --root-owner 65534:1 "$store"
+mount_it
+[[ $(stat -c %u:%g:%a "$mnt") == 65534:1:755 ]] || fail "the root directory is $(stat -c %u:%g:%a "$mnt")"
+as_nobody touch "$mnt/file"
+unmount_and_check
+
+step "mkfs warns the superuser of a directory that another user owns, once"
+warned() { # STORE DIRECTORY WHAT
+  "$siltfs" mkfs "$1" >"$work/out" 2>&1
+  [[ $(cat "$work/out") == "siltfs: warning: $2: the directory belongs to user 65534; this user can replace the $3" ]] || fail "mkfs says: $(cat "$work/out")"
+}
+mkdir "$disk/theirs"
+chown 65534 "$disk/theirs"
+warned "$disk/theirs" "$disk/theirs" "store's files"
+warned "$disk/own/second" "$disk/own" "whole store"
+mkdir "$disk/own/third"
+chown 65534 "$disk/own/third"
+warned "$disk/own/third" "$disk/own/third" "store's files"

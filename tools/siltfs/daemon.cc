@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 #include <syslog.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +15,7 @@
 
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
+#include "fs/control/protocol.h"
 #include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
 #include "fs/control/settle_json.h"
@@ -20,9 +23,13 @@
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
 #include "fs/fuse/fuse_binding.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/daemon.h"
+#include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
 #include "store/env/process.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/version.h"
 
 namespace siltfs {
@@ -30,6 +37,34 @@ namespace {
 
 using Json = nlohmann::json;
 using Log = std::shared_ptr<spdlog::logger>;
+
+// Between the removal of a daemon's socket and the unlocking of its store.
+constexpr std::chrono::seconds kUnlockPatience{5};
+constexpr std::chrono::milliseconds kUnlockInterval{20};
+
+// What was changed is durable so long after the last change: `sync` has the kernel send what it
+// holds, and there is no request by which it could ask for more.
+constexpr std::chrono::milliseconds kQuietInterval{100};
+
+// The mount, for threads that have to wait for what the kernel sends: from its beginning to its
+// end.
+class MountInUse {
+ public:
+  // `binding` must live until the next call, which returns when no AwaitWriteback is under way.
+  void Set(FuseBinding* binding) {
+    const WriterLock lock(mutex_);
+    binding_ = binding;
+  }
+  Status AwaitWriteback() {
+    const ReaderLock lock(mutex_);
+    if (binding_ == nullptr) return Status(StatusCode::kAborted, "it is not mounted any more");
+    return binding_->AwaitWriteback();
+  }
+
+ private:
+  SharedMutex mutex_;
+  FuseBinding* binding_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+};
 
 Result<spdlog::sink_ptr> MakeSink(const DaemonOptions& options) {
   if (options.mount.log_file) {
@@ -58,19 +93,47 @@ Result<Log> MakeLog(const DaemonOptions& options) {
 FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& log) {
   FileSystemOptions made;
   made.store = options.store;
-  made.report = [log](const std::string& finding) { log->error("{}", finding); };
+  made.report = [log](const std::string& finding) { log->error("{}", Printable(finding)); };
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
   made.keep_reserve = true;
   made.settle_in_background = true;
   made.collect_in_background = !options.mount.no_background_gc;
+  made.quiet_interval = kQuietInterval;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }
 
+// Whether the store is mounted, as the threads of the control socket ask it.
+class MountState {
+ public:
+  void Mounted(const FuseBinding* binding) {
+    const MutexLock lock(mutex_);
+    binding_ = binding;
+  }
+  // Before the binding goes.
+  void Closing() {
+    const MutexLock lock(mutex_);
+    binding_ = nullptr;
+    closing_ = true;
+  }
+  // A client may ask between the unmounting and the end of Serve.
+  std::string_view Name() const {
+    const MutexLock lock(mutex_);
+    if (closing_ || (binding_ != nullptr && !binding_->Connected())) return control::kClosing;
+    return binding_ == nullptr ? control::kStarting : control::kMounted;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  const FuseBinding* binding_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  bool closing_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
 Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& options,
-                                                      FileSystem& file_system) {
+                                                      FileSystem& file_system,
+                                                      const MountState& state, MountInUse& mount) {
   const DaemonInfo info{.pid = CurrentProcessId(), .mountpoint = options.mountpoint};
   const auto stat = [&file_system, &options, info]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
@@ -80,7 +143,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
     return IndexToJson(stats.index, options.store, info);
   };
-  const auto sync = [&file_system]() -> Result<Json> {
+  const auto sync = [&file_system, &mount]() -> Result<Json> {
+    SILTFS_RETURN_IF_ERROR(mount.AwaitWriteback());
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
@@ -99,9 +163,12 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     file_system.InterruptScrub();
     return Json();
   };
-  return control::Server::Start({.store = options.store,
+  const auto identity = [info, &state]() -> Json {
+    return {{"pid", info.pid}, {"mountpoint", info.mountpoint}, {"state", state.Name()}};
+  };
+  control::ServerOptions made = {.store = options.store,
                                  .own_uid = CurrentUserId(),
-                                 .identity = {{"pid", info.pid}, {"mountpoint", info.mountpoint}},
+                                 .identity = identity,
                                  .handlers = {{"stat", stat},
                                               {"index stat", index_stat},
                                               {"settle", settle},
@@ -110,23 +177,55 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"scrub", scrub},
                                               {"scrub stop", stop_scrub},
                                               {"sync", sync}},
-                                 .long_commands = {"settle", "gc", "gc dry run", "scrub"}});
+                                 .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"}};
+  auto started = control::Server::Start(made);
+  const bool on_read_only_disk =
+      options.mount.read_only && started.status().Is(StatusCode::kReadOnly);
+  if (!on_read_only_disk) return started;
+  made.store.clear();  // the abstract name must do
+  return control::Server::Start(made);
+}
+
+// Clients find the daemon there when they cannot reach the store's directory.
+void ListenAbstract(control::Server& control, const DaemonOptions& options, const Log& log) {
+  const auto mounts = ReadMountTable();
+  if (!mounts.ok()) return log->warn("{}", mounts.status().ToString());
+  const auto mount = std::find_if(mounts->rbegin(), mounts->rend(), [&](const Mount& candidate) {
+    return candidate.mount_point == options.mountpoint && candidate.source == options.store;
+  });
+  if (mount == mounts->rend()) return;
+  const Status listens =
+      control.ListenAbstract(control::AbstractName(options.store, mount->device));
+  if (!listens.ok()) log->warn("{}", listens.ToString());
+}
+
+// The first that failed, the other being logged.
+Status FirstFailure(Status first, Status second, const Log& log) {
+  if (first.ok()) return second;
+  if (!second.ok()) log->error("{}", second.ToString());
+  return first;
 }
 
 // Turns signals into unmounting while it lives.
 class SignalWatch {
  public:
-  SignalWatch(TerminationSignals& signals, std::string mountpoint, Log log)
+  SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint, Log log)
       : signals_(signals),
+        binding_(binding),
         mountpoint_(std::move(mountpoint)),
         log_(std::move(log)),
         thread_([this] { Watch(); }) {}
-  ~SignalWatch() {
-    signals_.Cancel();
-    thread_.join();
-  }
+  ~SignalWatch() { End().IgnoreError("the caller has an error of its own"); }
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
+
+  // Stops; an error if the end of the mount has lost data that programs had written.
+  Status End() {
+    if (!thread_.joinable()) return Status::Ok();
+    signals_.Cancel();
+    thread_.join();
+    return std::move(lost_);
+  }
 
  private:
   void Watch() {
@@ -134,22 +233,27 @@ class SignalWatch {
       log_->info("{}: signal {}, unmounting", mountpoint_, *signal);
       const Status idle = UnmountFuse(mountpoint_);
       if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) continue;  // the loop is ending
-      log_->warn("{}; whoever uses it loses access", idle.ToString());
-      Report(SyncMount(mountpoint_));
-      Report(AbortMount(mountpoint_));
+      log_->warn("{}; programs that use the mount lose access to it", idle.ToString());
+      for (Status arrived : {SyncMount(mountpoint_), binding_.AwaitWriteback()}) {
+        if (arrived.ok()) continue;
+        log_->error("{}", arrived.ToString());
+        if (lost_.ok()) lost_ = std::move(arrived);
+      }
+      const Status aborted = AbortMount(mountpoint_);
+      if (!aborted.ok()) log_->error("{}", aborted.ToString());
     }
-  }
-  void Report(const Status& status) {
-    if (!status.ok()) log_->error("{}", status.ToString());
   }
 
   TerminationSignals& signals_;
+  FuseBinding& binding_;
   const std::string mountpoint_;
   const Log log_;
+  Status lost_;  // read when the thread has ended
   std::thread thread_;
 };
 
 Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& options,
+                     control::Server& control, MountState& state, MountInUse& mount,
                      TerminationSignals& signals, const Log& log) {
   const auto on_ready = [&options, &signals] {
     if (!options.on_ready()) signals.Request();
@@ -161,15 +265,29 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
                                                                   .log = log,
                                                                   .on_ready = on_ready}));
   log->info("{}: mounted on {} (siltfs {})", options.store, options.mountpoint, kVersion);
-  const SignalWatch watch(signals, options.mountpoint, log);
-  return binding->Serve();
+  ListenAbstract(control, options, log);
+  state.Mounted(binding.get());
+  SignalWatch watch(signals, *binding, options.mountpoint, log);
+  mount.Set(binding.get());
+  Status served = binding->Serve();
+  state.Closing();
+  mount.Set(nullptr);
+  return FirstFailure(std::move(served), watch.End(), log);
 }
 
-// The first that failed, the other being logged.
-Status FirstFailure(Status first, Status second, const Log& log) {
-  if (first.ok()) return second;
-  if (!second.ok()) log->error("{}", second.ToString());
-  return first;
+// The lock may be held by a daemon that has closed the store and removed its socket, and is about
+// to end.
+Result<std::unique_ptr<FileSystem>> OpenWhenFree(Env& env, const DaemonOptions& options,
+                                                 const Log& log) {
+  const auto deadline = std::chrono::steady_clock::now() + kUnlockPatience;
+  while (true) {
+    auto opened = FileSystem::Open(env, ToFileSystemOptions(options, log));
+    if (opened.ok() || !IsLocked(opened.status(), options.store) || !IsAboutToEnd(options.store) ||
+        std::chrono::steady_clock::now() > deadline) {
+      return opened;
+    }
+    std::this_thread::sleep_for(kUnlockInterval);
+  }
 }
 
 }  // namespace
@@ -180,23 +298,26 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   const auto limit = RaiseFileLimit();
   if (!limit.ok()) log->warn("{}", limit.status().ToString());
 
-  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system,
-                          FileSystem::Open(env, ToFileSystemOptions(options, log)));
-  auto control = StartControl(options, *file_system);
-  if (!control.ok() && !(options.mount.read_only && control.status().Is(StatusCode::kReadOnly))) {
-    return FirstFailure(control.status(), file_system->Close(), log);
-  }
-  Status outcome = MountAndServe(env, *file_system, options, *signals, log);
+  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(env, options, log));
+  MountState state;
+  MountInUse mount;
+  auto control = StartControl(options, *file_system, state, mount);
+  if (!control.ok()) return FirstFailure(control.status(), file_system->Close(), log);
+  Status outcome =
+      MountAndServe(env, *file_system, options, **control, state, mount, *signals, log);
 
-  // In this order: nobody asks a closed store, nobody finds the old socket in an unlocked one, and
-  // who waits for the end learns of it when the store is free.
+  // In this order: no client asks a closed store; one can always ask whether the store is being
+  // closed; no client finds the old socket in an unlocked store; and clients that wait for the end
+  // learn of it when the store is free.
+  state.Closing();
   file_system->StopScrubbing();  // so that requests for these are answered soon
   file_system->StopSettling();
   file_system->StopCollecting();
-  if (control.ok()) (*control)->Stop();
+  (*control)->StopCommands();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
+  (*control)->Stop();
   file_system.reset();
-  if (control.ok()) (*control)->AnswerWaiters(outcome);
+  (*control)->AnswerWaiters(outcome);
   if (outcome.ok()) {
     log->info("{}: closed, everything is durable", options.store);
   } else {

@@ -1,4 +1,5 @@
 // siltfs fsck, and fsck.siltfs as fsck(8) calls it: checks, and with -p or -y repairs.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -9,10 +10,13 @@
 
 #include "fs/repair/repair_store.h"
 #include "store/env/polled_signals.h"
+#include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/fsck_report.h"
+#include "tools/siltfs/json_output.h"
 #include "tools/siltfs/progress_display.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -28,6 +32,7 @@ struct Arguments {
   bool json = false;
   bool quiet = false;
   int descriptor = 0;
+  bool ignored = false;
 };
 
 unsigned NumberOf(std::string_view phase) {
@@ -72,22 +77,18 @@ Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
 Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
                                    const CheckOptions& options) {
   if (!arguments.safe && !arguments.all) return CheckOnly(env, options);
-  return RepairStore(
-      env, {.check = options, .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe});
-}
-
-// Flushed while signals still wait: after that one may end the process.
-void PrintJson(Surroundings& surroundings, const nlohmann::json& document) {
-  // Names are bytes, and JSON is UTF-8.
-  surroundings.out << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-                   << std::endl;
+  RepairOptions repair{.check = options,
+                       .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
+                       .owner = RealOwner()};
+  // mkfs made it, and the root directory's owner is by default the user that ran mkfs.
+  if (const auto owner = OwnerOf(options.store); owner.ok()) repair.owner = *owner;
+  return RepairStore(env, repair);
 }
 
 // The check could not be done, or not to its end.
-FsckCode Stop(const Arguments& arguments, const std::string& store, const FindingList& findings,
-              const Status& status, Surroundings& surroundings) {
-  Fail(surroundings, status);
-  if (arguments.json) PrintJson(surroundings, FailureToJson(store, status, findings));
+FsckCode Stop(const std::string& store, const FindingList& findings, const Status& status,
+              Surroundings& surroundings) {
+  SayFailure(surroundings, status.ToString(), DetailsOfFailure(store, findings));
   return ToFsckCode(status);
 }
 
@@ -100,12 +101,17 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
     }
   }
   FindingList findings;
+  const Result<std::string> store = StoreAt(arguments.store);
+  if (!store.ok()) return Stop(arguments.store, findings, store.status(), surroundings);
+  // Here, where a signal still ends it: umount(8) returns while the daemon is closing the store.
+  const Status closed = WaitUntilClosed(*store, [&](const std::string& sentence) {
+    surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
+                     << std::flush;
+  });
+  if (!closed.ok()) return Stop(*store, findings, closed, surroundings);
   // Before any thread is there.
   const auto signals = PolledSignals::Block();
-  if (!signals.ok())
-    return Stop(arguments, arguments.store, findings, signals.status(), surroundings);
-  const Result<std::string> store = StoreAt(arguments.store);
-  if (!store.ok()) return Stop(arguments, arguments.store, findings, store.status(), surroundings);
+  if (!signals.ok()) return Stop(*store, findings, signals.status(), surroundings);
   PrepareForStore();
   ProgressDisplay::Options display_options{
       .command = "fsck", .subject = *store, .quiet = arguments.quiet, .descriptor = std::nullopt};
@@ -115,7 +121,9 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
       MakeCheckOptions(arguments, *store, display, **signals, surroundings, findings);
   const auto report = CheckOrRepair(arguments, surroundings.env, options);
   display.Clear();
-  if (!report.ok()) return Stop(arguments, *store, findings, report.status(), surroundings);
+  if (!report.ok()) {
+    return Stop(*store, findings, ExplainLock(report.status(), *store), surroundings);
+  }
   if (arguments.json) {
     PrintJson(surroundings, RepairToJson(*store, *report, arguments.data, findings));
   } else {
@@ -131,20 +139,21 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
       ->required();
-  CLI::Option* nothing = app.add_flag("-n", arguments->no_changes, "Change nothing, as without");
-  CLI::Option* safe = app.add_flag("-p", arguments->safe, "Repair what loses nothing by it");
+  CLI::Option* nothing = app.add_flag("-n", arguments->no_changes, "Change nothing (the default)");
+  CLI::Option* safe = app.add_flag("-p,-a", arguments->safe, "Make only those repairs that lose no data");
   app.add_flag("-y", arguments->all, "Repair all that can be, and say what is lost")
       ->excludes(nothing)
       ->excludes(safe);
   safe->excludes(nothing);
-  app.add_flag("-f", arguments->force, "Check also what seems clean, as is always done");
+  app.add_flag("-f", arguments->force, "Check the store even if it is marked clean (always done)");
   app.add_flag("--data", arguments->data, "Read all data, too, and name every chunk anew");
-  app.add_flag("--json", arguments->json, "Print one JSON document instead of a line a finding");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of one line for each finding");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
   app.add_option("-C", arguments->descriptor,
-                 "Write progress to this descriptor, for fsck(8); 0: as without")
+                 "Write progress to this descriptor, for fsck(8); 0: no progress")
       ->type_name("FD")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()).description(""));
+  app.add_flag("-T,-v", arguments->ignored, "Accepted and ignored, for fsck(8)");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

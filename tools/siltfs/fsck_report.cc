@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tools/siltfs/printable_text.h"
+
 namespace siltfs {
 namespace {
 
@@ -50,9 +52,9 @@ std::string FormatSummary(const std::string& store, const RepairReport& repair, 
 }
 
 std::string FormatLost(const LostContent& lost) {
-  const std::string file =
-      fmt::format("lost: {}, inode {}", lost.path.empty() ? "a file without a name" : lost.path,
-                  lost.range.inode);
+  const std::string file = fmt::format(
+      "lost: {}, inode {}", lost.path.empty() ? "a file without a name" : Printable(lost.path),
+      lost.range.inode);
   if (lost.range.length == 0) return file + ": all of it\n";
   return fmt::format("{}, offset {}: {} bytes are zeros now\n", file, lost.range.offset,
                      lost.range.length);
@@ -61,7 +63,8 @@ std::string FormatLost(const LostContent& lost) {
 }  // namespace
 
 std::string FormatFinding(const Finding& finding) {
-  return fmt::format("{}: {}: {}\n", finding.code, WhereOf(finding), finding.message);
+  return fmt::format("{}: {}: {}\n", finding.code, Printable(WhereOf(finding)),
+                     Printable(finding.message));
 }
 
 std::string FormatRepair(const std::string& store, const RepairReport& report, bool data) {
@@ -69,10 +72,12 @@ std::string FormatRepair(const std::string& store, const RepairReport& report, b
   for (const LostContent& lost : report.lost) text += FormatLost(lost);
   for (const RepairedFinding& finding : report.findings) {
     if (!finding.repaired && report.repaired() > 0)
-      text += fmt::format("left: {}: {}\n", finding.finding.code, WhereOf(finding.finding));
+      text +=
+          fmt::format("left: {}: {}\n", finding.finding.code, Printable(WhereOf(finding.finding)));
   }
-  for (const std::string& remark : report.remarks) text += fmt::format("{}: {}\n", store, remark);
-  return text + FormatSummary(store, report, data);
+  for (const std::string& remark : report.remarks)
+    text += fmt::format("{}: {}\n", Printable(store), Printable(remark));
+  return text + FormatSummary(Printable(store), report, data);
 }
 
 void FindingList::Add(const Finding& finding) {
@@ -132,10 +137,9 @@ Json RepairToJson(const std::string& store, const RepairReport& repair, bool dat
             {"stale_index_entries", report.stale_index_entries}}}};
 }
 
-Json FailureToJson(const std::string& store, const Status& failure, const FindingList& findings) {
+Json DetailsOfFailure(const std::string& store, const FindingList& findings) {
   return {{"store", store},
           {"clean", nullptr},
-          {"error", failure.ToString()},
           {"finding_count", findings.count()},
           {"findings", findings.listed()},
           {"repaired", 0},

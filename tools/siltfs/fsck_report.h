@@ -27,8 +27,7 @@ class FindingList {
 
 nlohmann::json RepairToJson(const std::string& store, const RepairReport& report, bool data,
                             const FindingList& findings);
-// Of a check that could not be done, or not to its end: what was found until then.
-nlohmann::json FailureToJson(const std::string& store, const Status& failure,
-                             const FindingList& findings);
+// Of a check that could not be done, or not to its end, besides "error": its findings until then.
+nlohmann::json DetailsOfFailure(const std::string& store, const FindingList& findings);
 
 }  // namespace siltfs

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/mount_store.h"
 
@@ -20,8 +21,8 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
   app.footer(
       "Mount options:\n"
       "  ro                    read-only\n"
-      "  allow_other           all users may use it, not only who mounted it\n"
-      "  allow_root            so may the superuser\n"
+      "  allow_other           all users may use it, not only the one that mounts it\n"
+      "  allow_root            the superuser may use it, too\n"
       "  noxattr               no extended attributes\n"
       "  nogc                  no garbage collection but by siltfs gc\n"
       "  index_memory=SIZE     memory for the index, instead of what mkfs set\n"
@@ -29,7 +30,9 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  log=FILE              log there instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"
       "  debug                 log every request\n"
-      "and nosuid, nodev, noexec, noatime, sync, dirsync, context=... as in mount(8).");
+      "and suid, dev (superuser only, off unless given), nosuid, nodev, noexec, noatime, sync, "
+      "dirsync,\n"
+      "context=... as in mount(8).");
   return [request, &surroundings] { return MountStore(*request, surroundings); };
 }
 
@@ -56,6 +59,9 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
   app.add_flag("-v", arguments->verbose, "Accepted and ignored");
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
+    // mount(8) passes no options that are its defaults, and runs this without rights for users.
+    if (CurrentUserId() == 0)
+      arguments->request.options.insert(arguments->request.options.begin(), "suid,dev");
     return static_cast<int>(ToMountHelperCode(MountStore(arguments->request, surroundings)));
   };
 }

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <ostream>
 
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
+#include "store/env/posix_env.h"
 #include "store/env/process.h"
+#include "store/env/resources.h"
 #include "tools/siltfs/daemon.h"
+#include "tools/siltfs/size_option.h"
+#include "tools/siltfs/small_disk.h"
+#include "tools/siltfs/store_holder.h"
 
 namespace siltfs {
 namespace {
@@ -21,7 +27,7 @@ Status Check(const DaemonOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckMountpoint(options.mountpoint));
   if (IsWithin(options.store, options.mountpoint)) {
     return Status(StatusCode::kNotPermitted,
-                  fmt::format("mounted there, it would hide its own store {}", options.store))
+                  fmt::format("a mount at this place would hide its own store {}", options.store))
         .At(options.mountpoint);
   }
   if (IsWithin(options.mountpoint, options.store)) {
@@ -31,11 +37,23 @@ Status Check(const DaemonOptions& options) {
   return CheckFuseDevice();
 }
 
+Status Explain(Status served, const DaemonOptions& options) {
+  return ExplainReadOnlyMedium(ExplainLock(std::move(served), options.store), options.store,
+                               "mount it with -o ro");
+}
+
+// A daemon that stays with its store's directory when that is moved, and does not write into the
+// one that stands there then.
+Status Serve(const DaemonOptions& options) {
+  PrepareForStore();
+  const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
+  return Explain(ServeStore(*env, options), options);
+}
+
 ExitCode ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
   options.foreground = true;
   options.on_ready = [] { return true; };
-  PrepareForStore();
-  const Status served = ServeStore(surroundings.env, options);
+  const Status served = Serve(options);
   return served.ok() ? ExitCode::kDone : Fail(surroundings, served);
 }
 
@@ -51,8 +69,7 @@ ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
     ready = true;
     return start->report->Ready().ok();
   };
-  PrepareForStore();
-  const Status served = ServeStore(surroundings.env, options);
+  const Status served = Serve(options);
   const ExitCode code = ExitCodeOf(served);
   if (!ready) {
     start->report->Failure(served.ToString(), static_cast<int>(code))
@@ -84,7 +101,22 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   }
   const Status checked = Check(options);
   if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
+  if (options.mount.index_memory) {
+    const auto warning = WarnOfIndexMemory("mount option \"index_memory\"",
+                                           *options.mount.index_memory, PhysicalMemoryBytes());
+    if (warning) Warn(surroundings, *warning);
+  }
+  if (!options.mount.read_only) {
+    const auto warning = WarnOfSmallDisk(surroundings.env, options.store);
+    if (warning) Warn(surroundings, *warning);
+  }
   if (request.check_only) return ExitCode::kDone;
+  // Here, where a signal still ends it.
+  const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
+    surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
+                     << std::flush;
+  });
+  if (!closed.ok()) return Fail(surroundings, closed);
   return request.foreground ? ServeInForeground(std::move(options), surroundings)
                             : ServeInBackground(std::move(options), surroundings);
 }

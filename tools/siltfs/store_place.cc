@@ -2,27 +2,120 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "fs/fuse/fuse_binding.h"
-#include "store/env/daemon.h"
+#include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
 
 namespace siltfs {
+namespace {
 
-Result<std::optional<MountedStore>> FindMount(const std::string& path) {
-  SILTFS_ASSIGN_OR_RETURN(const std::string mountpoint, AbsolutePath(path));
-  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
-  const std::string type = fmt::format("fuse.{}", FuseBinding::kSubtype);
-  for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
-    if (mount->mount_point != mountpoint) continue;
-    if (mount->type != type) break;
-    return std::optional<MountedStore>({.store = mount->source, .mountpoint = mountpoint});
+using control::DaemonAddress;
+
+bool IsStore(const Mount& mount) {
+  return mount.type == fmt::format("fuse.{}", FuseBinding::kSubtype);
+}
+
+DaemonAddress ToAddress(const Mount& mount) {
+  return {.store = mount.source,
+          .mountpoint = mount.mount_point,
+          .device = mount.device,
+          .owner = NumberOption(mount.file_system_options, "user_id")};
+}
+
+// The topmost of the mounts on this very directory.
+const Mount* MountOn(const std::vector<Mount>& mounts, const std::string& path) {
+  const auto found = std::find_if(mounts.rbegin(), mounts.rend(),
+                                  [&](const Mount& mount) { return mount.mount_point == path; });
+  return found == mounts.rend() ? nullptr : &*found;
+}
+
+// The mount that an absolute path without symbolic links lies in.
+const Mount* MountAround(const std::vector<Mount>& mounts, std::string path) {
+  while (true) {
+    if (const Mount* mount = MountOn(mounts, path.empty() ? "/" : path)) return mount;
+    if (path.empty()) return nullptr;
+    path.resize(path.rfind('/'));
   }
-  return std::optional<MountedStore>();
+}
+
+// The path from the root, with symbolic links resolved in all but its last part: what the last part
+// names is not asked for anything.
+Result<std::string> PathOfName(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return AbsolutePath(path);
+  const std::string trimmed = path.substr(0, end + 1);
+  const size_t slash = trimmed.rfind('/');
+  const std::string name = slash == std::string::npos ? trimmed : trimmed.substr(slash + 1);
+  if (name == "." || name == "..") return AbsolutePath(path);
+  SILTFS_ASSIGN_OR_RETURN(
+      const std::string parent,
+      AbsolutePath(slash == std::string::npos ? "." : trimmed.substr(0, slash + 1)));
+  return parent == "/" ? "/" + name : parent + "/" + name;
+}
+
+// A mount that the path lies in by its name and whose daemon does not answer. A look at a path in
+// such a mount would not return.
+Result<std::optional<DaemonAddress>> SilentMountAround(const std::string& path) {
+  const std::optional<std::string> name = AbsoluteName(path);
+  if (!name) return std::optional<DaemonAddress>();
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
+  const Mount* mount = MountAround(mounts, *name == "/" ? "" : *name);
+  if (mount == nullptr || !IsStore(*mount)) return std::optional<DaemonAddress>();
+  DaemonAddress address = ToAddress(*mount);
+  if (control::Identify(address).ok()) return std::optional<DaemonAddress>();
+  return std::optional<DaemonAddress>(std::move(address));
+}
+
+}  // namespace
+
+Result<std::optional<DaemonAddress>> FindMount(const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
+  SILTFS_ASSIGN_OR_RETURN(std::string mountpoint, PathOfName(path));
+  const Mount* mount = MountOn(mounts, mountpoint);
+  if (mount == nullptr) {  // a symbolic link, perhaps
+    SILTFS_ASSIGN_OR_RETURN(mountpoint, AbsolutePath(path));
+    mount = MountOn(mounts, mountpoint);
+  }
+  if (mount == nullptr || !IsStore(*mount)) return std::optional<DaemonAddress>();
+  return std::optional<DaemonAddress>(ToAddress(*mount));
 }
 
 Result<std::string> StoreAt(const std::string& path) {
-  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
-  return mounted ? mounted->store : AbsolutePath(path);
+  SILTFS_ASSIGN_OR_RETURN(const DaemonAddress address, AddressAt(path));
+  return address.store;
+}
+
+Result<DaemonAddress> AddressAt(const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(auto mounted, FindMount(path));
+  if (mounted) return *std::move(mounted);
+  SILTFS_ASSIGN_OR_RETURN(const std::string store, AbsolutePath(path));
+  return AddressOfStore(store);
+}
+
+Result<DaemonAddress> AddressAround(const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(auto silent, SilentMountAround(path));
+  if (silent) return *std::move(silent);
+  SILTFS_ASSIGN_OR_RETURN(auto mounted, FindMount(path));
+  if (mounted) return *std::move(mounted);
+  SILTFS_ASSIGN_OR_RETURN(const std::string place, AbsolutePath(path));
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
+  const Mount* mount = MountAround(mounts, place == "/" ? "" : place);
+  if (mount != nullptr && IsStore(*mount)) return ToAddress(*mount);
+  return AddressOfStore(place);
+}
+
+DaemonAddress AddressOfStore(const std::string& store) {
+  const auto mounts = ReadMountTable();
+  if (mounts.ok()) {
+    const auto mount = std::find_if(mounts->rbegin(), mounts->rend(), [&](const Mount& candidate) {
+      return candidate.source == store && IsStore(candidate);
+    });
+    if (mount != mounts->rend()) return ToAddress(*mount);
+  }
+  return {.store = store};
 }
 
 }  // namespace siltfs

@@ -2,15 +2,97 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <memory>
+#include <ostream>
+#include <thread>
 
 #include "fs/control/client.h"
+#include "fs/control/protocol.h"
+#include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
 namespace {
+
+using control::DaemonAddress;
+
+// For the kernel to end the connection of a file system that is unmounted everywhere, and for a
+// silent one to be known as such.
+constexpr std::chrono::seconds kDisconnection{3};
+constexpr std::chrono::seconds kProbe{10};
+constexpr std::chrono::milliseconds kInterval{50};
+
+// OK if the daemon closes the store by now, or if it does not tell; kInUse if another mount keeps
+// it serving.
+Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Identity& daemon) {
+  const auto deadline = std::chrono::steady_clock::now() + kDisconnection;
+  while (true) {
+    const auto now = control::Identify(address);
+    if (!now.ok() || now->state != control::kMounted) return Status::Ok();
+    if (std::chrono::steady_clock::now() > deadline) break;
+    std::this_thread::sleep_for(kInterval);
+  }
+  std::string cause =
+      fmt::format("is unmounted here, but process {} goes on serving it, as ", daemon.pid);
+  const auto mounts = ReadMountTable();
+  if (mounts.ok()) {
+    for (const Mount& mount : *mounts) {
+      if (mount.device != address.device) continue;
+      return Status(StatusCode::kInUse,
+                    cause + fmt::format("it is also mounted on {}; unmount that, too",
+                                        mount.mount_point))
+          .At(address.mountpoint);
+    }
+  }
+  const auto foreign = FindForeignMount(address.device);
+  if (foreign) {
+    cause += fmt::format(
+        "the mount namespace of process {} still has it; \"nsenter -t {} -m umount {}\" unmounts "
+        "it "
+        "there",
+        foreign->pid, foreign->pid, foreign->mount_point);
+  } else {
+    cause +=
+        "another mount namespace (a container or a service) or an open file still has it; it "
+        "closes the store when that lets go";
+  }
+  return Status(StatusCode::kInUse, std::move(cause)).At(address.mountpoint);
+}
+
+// The daemon could not be asked to tell how it ends.
+ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
+                              Surroundings& surroundings) {
+  const auto fail = [&](const Status& status) {
+    return Fail(surroundings, ExitCode::kFailed, status.ToString());
+  };
+  // Also where its socket says that it has died: a machine without threads to spare hangs up, too.
+  const MountAnswer answer = ProbeMount(address.mountpoint, kProbe);
+  if (answer == MountAnswer::kSilent) {
+    return fail(Status(StatusCode::kIoError,
+                       fmt::format("does not answer, and its daemon cannot be reached ({}); it was "
+                                   "not unmounted; when its process is continued (kill -CONT) or "
+                                   "ended, try again",
+                                   why.ToString()))
+                    .At(address.mountpoint));
+  }
+  const Status unmounted = UnmountFuse(address.mountpoint);
+  if (!unmounted.ok()) return fail(unmounted);
+  if (answer == MountAnswer::kDead) {
+    surroundings.err << fmt::format(
+        "siltfs: {}: the mount of a daemon that had died is removed; what was not synced before is "
+        "lost, and the next mount recovers the rest\n",
+        address.mountpoint);
+    return ExitCode::kDone;
+  }
+  return fail(Status(StatusCode::kIoError,
+                     fmt::format("is unmounted, but its daemon cannot be asked whether everything "
+                                 "is durable ({}); its log tells",
+                                 why.ToString()))
+                  .At(address.mountpoint));
+}
 
 ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
   const auto fail = [&](const Status& status) {
@@ -20,17 +102,28 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
   if (!mounted.ok()) return fail(mounted.status());
   if (!*mounted)
     return fail(Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path));
+  const DaemonAddress& address = **mounted;
 
   // Before unmounting, or a quick daemon would be gone without a word.
-  auto waiter = control::Waiter::Register((*mounted)->store);
-  // A daemon that was killed leaves its mount behind, and for a moment its socket, too.
-  const bool daemon_gone = !waiter.ok() && (waiter.status().Is(StatusCode::kNotFound) ||
-                                            waiter.status().Is(StatusCode::kAborted));
-  if (!waiter.ok() && !daemon_gone) return fail(waiter.status());
-  const Status unmounted = UnmountFuse((*mounted)->mountpoint);
+  auto waiter = control::Waiter::Register(address);
+  if (!waiter.ok()) {
+    const bool does_not_answer =
+        waiter.status().path() == address.mountpoint && waiter.status().Is(StatusCode::kIoError);
+    if (does_not_answer || waiter.status().Is(StatusCode::kNotPermitted))
+      return fail(waiter.status());
+    return UnmountWithoutDaemon(address, waiter.status(), surroundings);
+  }
+  const Status unmounted = UnmountFuse(address.mountpoint);
   if (!unmounted.ok()) return fail(unmounted);
-  if (!waiter.ok()) return ExitCode::kDone;  // its daemon had crashed; the next mount recovers
-  const Status ended = waiter->Wait();
+  const Status everywhere = CheckUnmountedEverywhere(address, waiter->identity());
+  if (!everywhere.ok()) return fail(everywhere);
+  auto patience = control::Patience::WhileItRuns();
+  patience.notice = [&](const std::string& sentence) {
+    surroundings.err << fmt::format("siltfs: {}, which is writing everything to {}\n", sentence,
+                                    address.store)
+                     << std::flush;
+  };
+  const Status ended = waiter->Wait(patience);
   return ended.ok() ? ExitCode::kDone : fail(ended);
 }
 
@@ -41,11 +134,16 @@ std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundi
     std::string mountpoint;
     bool no_mtab = false;
     bool verbose = false;
+    bool read_only = false;
+    std::string type;
   };
   auto arguments = std::make_shared<Arguments>();
   app.add_option("MOUNTPOINT", arguments->mountpoint, "Where the store is mounted")->required();
   app.add_flag("-n", arguments->no_mtab, "Accepted and ignored, for umount(8)");
   app.add_flag("-v", arguments->verbose, "Accepted and ignored, for umount(8)");
+  app.add_flag("-r", arguments->read_only, "Accepted and ignored, for umount(8)");
+  app.add_option("-t", arguments->type, "Accepted and ignored, for umount(8): the type")
+      ->type_name("TYPE");
   return [arguments, &surroundings] { return UnmountStore(arguments->mountpoint, surroundings); };
 }
 

@@ -20,15 +20,20 @@ using Json = nlohmann::json;
 struct Fixture {
   testing::TemporaryDirectory directory;
   const std::string& store = directory.path();
+  const DaemonAddress address{.store = store};
+  std::string state = "mounted";
 
   std::unique_ptr<Server> Start(std::map<std::string, Handler> handlers = {},
                                 std::set<std::string> long_commands = {}) {
     handlers.emplace("stat", [] { return Json{{"files", 3}}; });
-    auto server = Server::Start({.store = store,
-                                 .own_uid = getuid(),
-                                 .identity = {{"pid", int64_t{1} << 40}, {"mountpoint", "/mnt"}},
-                                 .handlers = std::move(handlers),
-                                 .long_commands = std::move(long_commands)});
+    auto server =
+        Server::Start({.store = store,
+                       .own_uid = getuid(),
+                       .identity = [this]() -> Json {
+                         return {{"pid", getpid()}, {"mountpoint", "/mnt"}, {"state", state}};
+                       },
+                       .handlers = std::move(handlers),
+                       .long_commands = std::move(long_commands)});
     REQUIRE_OK(server);
     return std::move(*server);
   }
@@ -41,7 +46,7 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "A command is answered") {
   const auto server = Start();
-  const auto answer = Ask(store, "stat");
+  const auto answer = Ask(address, "stat");
   REQUIRE_OK(answer);
   CHECK((*answer)["files"] == 3);
 }
@@ -57,12 +62,12 @@ TEST_CASE_METHOD(Fixture, "One line, one answer, then the connection ends") {
 
 TEST_CASE_METHOD(Fixture, "A handler's failure reaches the client") {
   const auto server = Start({{"sync", [] { return Status(StatusCode::kNoSpace, "full"); }}});
-  REQUIRE_CODE(Ask(store, "sync"), kNoSpace);
+  REQUIRE_CODE(Ask(address, "sync"), kNoSpace);
 }
 
 TEST_CASE_METHOD(Fixture, "An unknown command and a malformed request are refused") {
   const auto server = Start();
-  const auto unknown = Ask(store, "format");
+  const auto unknown = Ask(address, "format");
   REQUIRE_CODE(unknown, kInvalidArgument);
   CHECK(unknown.status().cause().find("format") != std::string_view::npos);
   const auto stream = Connect();
@@ -89,7 +94,7 @@ TEST_CASE_METHOD(Fixture, "The socket is for its owner alone, and gone after the
   CHECK(stat.st_mode == (S_IFSOCK | 0600));
   server->Stop();
   CHECK(lstat(path.c_str(), &stat) != 0);
-  REQUIRE_CODE(Ask(store, "stat"), kNotFound);
+  REQUIRE_CODE(Ask(address, "stat"), kNotFound);
 }
 
 TEST_CASE_METHOD(Fixture, "A socket that a dead daemon left is nobody's, and is replaced") {
@@ -99,9 +104,91 @@ TEST_CASE_METHOD(Fixture, "A socket that a dead daemon left is nobody's, and is 
     REQUIRE_OK(listener);
     REQUIRE(link((directory / "other").c_str(), (directory / "control").c_str()) == 0);
   }
-  REQUIRE_CODE(Ask(store, "stat"), kNotFound);
+  REQUIRE_CODE(Ask(address, "stat"), kStale);
   const auto server = Start();
-  REQUIRE_OK(Ask(store, "stat"));
+  REQUIRE_OK(Ask(address, "stat"));
+}
+
+TEST_CASE_METHOD(Fixture, "A daemon is found by its abstract name where the directory is gone") {
+  const auto server = Start();
+  DaemonAddress by_name{.store = directory / "gone", .device = "0:" + std::to_string(getpid())};
+  REQUIRE_OK(server->ListenAbstract(AbstractName(by_name.store, by_name.device)));
+  REQUIRE_OK(Ask(by_name, "stat"));
+  SECTION("but not by that of another user, who may have taken it") {
+    by_name.owner = getuid() + 1;
+    REQUIRE_CODE(Ask(by_name, "stat"), kNotFound);
+  }
+  SECTION("nor once it has stopped") {
+    server->Stop();
+    REQUIRE_CODE(Ask(by_name, "stat"), kNotFound);
+  }
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "A directory that cannot be reached does not pass for an unmounted store") {
+  // The system refuses a path of this length, which says nothing about a daemon.
+  const DaemonAddress unreachable{.store = "/" + std::string(5000, 'n')};
+  const auto answer = Ask(unreachable, "stat");
+  CHECK_FALSE(answer.ok());
+  CHECK_FALSE(IsGone(answer.status()));
+}
+
+TEST_CASE_METHOD(Fixture, "A daemon that does not answer is given up with a sentence") {
+  std::promise<void> finish;
+  const std::shared_future<void> finished = finish.get_future().share();
+  auto server = Start({{"sync", [&]() -> Result<Json> {
+                          finished.wait();
+                          return Json();
+                        }}});
+  unsigned notices = 0;
+  Patience patience{.answer = std::chrono::milliseconds(300),
+                    .notice = [&](const std::string&) { ++notices; },
+                    .notice_interval = std::chrono::milliseconds(1)};
+  const auto answer = Ask(address, "sync", patience);
+  REQUIRE_CODE(answer, kIoError);
+  CHECK_FALSE(IsGone(answer.status()));
+  CHECK(answer.status().ToString().find(std::to_string(getpid())) != std::string::npos);
+  CHECK(notices > 0);
+  finish.set_value();
+}
+
+TEST_CASE_METHOD(Fixture, "While the store is closed the daemon tells that, and takes no command") {
+  const auto server = Start();
+  state = "closing";
+  server->StopCommands();
+  REQUIRE_CODE(Ask(address, "stat"), kAborted);
+  const auto identity = Identify(address);
+  REQUIRE_OK(identity);
+  CHECK(identity->state == kClosing);
+  CHECK(identity->mountpoint == "/mnt");
+  CHECK(identity->pid == getpid());
+  auto waiter = Waiter::Register(address);
+  REQUIRE_OK(waiter);
+  server->Stop();
+  REQUIRE_CODE(Identify(address), kNotFound);
+  server->AnswerWaiters(Status(StatusCode::kIoError, "the disk failed"));
+}
+
+TEST_CASE_METHOD(Fixture, "Commands under way are answered before the store is closed") {
+  std::promise<void> finish;
+  const std::shared_future<void> finished = finish.get_future().share();
+  std::promise<void> started;
+  auto server = Start({{"sync", [&]() -> Result<Json> {
+                          started.set_value();
+                          finished.wait();
+                          return Json("synced");
+                        }}});
+  auto asking = std::async(std::launch::async, [&] { return Ask(address, "sync"); });
+  started.get_future().wait();
+  auto stopped = std::async(std::launch::async, [&] { server->StopCommands(); });
+  while (!Ask(address, "stat").status().Is(StatusCode::kAborted)) {
+  }
+  CHECK(stopped.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
+  finish.set_value();
+  stopped.get();
+  const auto answer = asking.get();
+  REQUIRE_OK(answer);
+  CHECK(*answer == "synced");
 }
 
 TEST_CASE_METHOD(Fixture, "Two daemons cannot share a store's socket") {
@@ -116,7 +203,7 @@ TEST_CASE_METHOD(Fixture, "Clients that stall do not keep others from being serv
     stalled.push_back(Connect());
     REQUIRE_OK(stalled.back()->WriteAll("{\"comm"));
   }
-  REQUIRE_OK(Ask(store, "stat"));
+  REQUIRE_OK(Ask(address, "stat"));
 }
 
 TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told so") {
@@ -135,14 +222,14 @@ TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told
     REQUIRE_OK(working.back()->WriteAll(EncodeRequest({.command = "sync"})));
   }
   full.get_future().wait();
-  CHECK_FALSE(Ask(store, "stat").ok());
+  CHECK_FALSE(Ask(address, "stat").ok());
   finish.set_value();
   for (const auto& stream : working) {
     const auto line = stream->ReadLine(kMaxResponseBytes);
     REQUIRE_OK(line);
     REQUIRE_OK(DecodeResponse(**line));
   }
-  REQUIRE_OK(Ask(store, "stat"));
+  REQUIRE_OK(Ask(address, "stat"));
 }
 
 TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoever has left") {
@@ -160,15 +247,15 @@ TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoe
   for (size_t i = 0; i < Server::kMaxLongCommands; ++i)
     REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // and leaves
   full.get_future().wait();
-  for (size_t i = 0; i < Server::kMaxConnections; ++i) REQUIRE_CODE(Ask(store, "gc"), kInUse);
-  REQUIRE_OK(Ask(store, "stat"));
+  for (size_t i = 0; i < Server::kMaxConnections; ++i) REQUIRE_CODE(Ask(address, "gc"), kInUse);
+  REQUIRE_OK(Ask(address, "stat"));
   CHECK(running == Server::kMaxLongCommands);
   finish.set_value();
   // There is room again as soon as one of them has ended.
-  Result<Json> again = Ask(store, "gc");
+  Result<Json> again = Ask(address, "gc");
   while (!again.ok()) {
     REQUIRE_CODE(again, kInUse);
-    again = Ask(store, "gc");
+    again = Ask(address, "gc");
   }
 }
 
@@ -199,7 +286,7 @@ TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers 
 TEST_CASE_METHOD(Fixture,
                  "Who waits learns how the store was closed, when it was, and then of the end") {
   auto server = Start();
-  auto waiter = Waiter::Register(store);
+  auto waiter = Waiter::Register(address);
   REQUIRE_OK(waiter);
   auto waiting = std::async(std::launch::async, [&] { return waiter->Wait(); });
   server->Stop();
@@ -221,8 +308,8 @@ TEST_CASE_METHOD(Fixture,
 
 TEST_CASE_METHOD(Fixture, "Clients that waited and left do not keep others from waiting") {
   auto server = Start();
-  for (size_t i = 0; i < 2 * Server::kMaxWaiters; ++i) REQUIRE_OK(Waiter::Register(store));
-  auto waiter = Waiter::Register(store);
+  for (size_t i = 0; i < 2 * Server::kMaxWaiters; ++i) REQUIRE_OK(Waiter::Register(address));
+  auto waiter = Waiter::Register(address);
   REQUIRE_OK(waiter);
   server->Stop();
   server->AnswerWaiters(Status());

@@ -15,6 +15,10 @@
 #include <string>
 #include <utility>
 
+#include "store/env/lock_holder.h"
+#include "store/env/mount_table.h"
+#include "store/env/posix_env.h"
+#include "store/env/process.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
@@ -206,22 +210,35 @@ TEST_CASE("a program started by the daemon does not keep the launcher waiting") 
 
 TEST_CASE("a mount table is taken apart, its escapes decoded") {
   const auto mounts = ParseMountTable(
-      "sysfs /sys sysfs rw,nosuid 0 0\n"
-      "siltfs:/a\\040store /mnt/with\\011tab\\134and\\012line fuse.siltfs ro 0 0\n"
+      "22 28 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n"
+      "36 28 0:53 / /mnt/with\\011tab\\134and\\012line ro master:1 propagate_from:2 - fuse.siltfs "
+      "siltfs:/a\\040store rw,user_id=7,group_id=0\n"
       "\n"
       "nonsense\n"
-      "odd /trailing\\04 t o\n"
-      "last /end tmpfs rw 0 0");
+      "1 2 0:1 / /no-separator rw\n"
+      "1 2 0:1 / /trailing\\04 rw - t odd o\n"
+      "1 2 8:1 /sub /end rw - tmpfs last rw");
   REQUIRE(mounts.size() == 4);
   REQUIRE(mounts[0].source == "sysfs");
   REQUIRE(mounts[0].mount_point == "/sys");
   REQUIRE(mounts[0].type == "sysfs");
-  REQUIRE(mounts[0].options == "rw,nosuid");
+  REQUIRE(mounts[1].device == "0:53");
   REQUIRE(mounts[1].source == "siltfs:/a store");
   REQUIRE(mounts[1].mount_point == "/mnt/with\ttab\\and\nline");
   REQUIRE(mounts[1].type == "fuse.siltfs");
+  REQUIRE(mounts[1].file_system_options == "rw,user_id=7,group_id=0");
   REQUIRE(mounts[2].mount_point == "/trailing\\04");
+  REQUIRE(mounts[3].device == "8:1");
   REQUIRE(mounts[3].mount_point == "/end");
+}
+
+TEST_CASE("a number among a file system's options is found by its whole name") {
+  CHECK(NumberOption("rw,user_id=1000,group_id=5", "user_id") == 1000);
+  CHECK(NumberOption("rw,user_id=1000,group_id=5", "group_id") == 5);
+  CHECK_FALSE(NumberOption("rw,user_id=1000", "id"));
+  CHECK_FALSE(NumberOption("rw,user_id=", "user_id"));
+  CHECK_FALSE(NumberOption("rw,user_id=5x", "user_id"));
+  CHECK_FALSE(NumberOption("", "user_id"));
 }
 
 TEST_CASE("this machine's mount table has /proc") {
@@ -230,6 +247,52 @@ TEST_CASE("this machine's mount table has /proc") {
   REQUIRE(std::any_of(mounts->begin(), mounts->end(), [](const Mount& mount) {
     return mount.mount_point == "/proc" && mount.type == "proc";
   }));
+}
+
+TEST_CASE("the list of file locks is taken apart") {
+  const auto locks = ParseFileLocks(
+      "1: POSIX  ADVISORY  WRITE 11 08:01:5 0 EOF\n"
+      "2: FLOCK  ADVISORY  WRITE 12 08:1a:123456 0 EOF\n"
+      "2: -> FLOCK  ADVISORY  WRITE 13 08:1a:123456 0 EOF\n"
+      "3: FLOCK  ADVISORY\n"
+      "nonsense\n");
+  REQUIRE(locks.size() == 1);
+  CHECK(locks[0].pid == 12);
+  CHECK(locks[0].device_major == 8);
+  CHECK(locks[0].device_minor == 0x1a);
+  CHECK(locks[0].inode == 123456);
+}
+
+TEST_CASE("the process that holds a lock is found while it does") {
+  testing::TemporaryDirectory directory;
+  const auto env = NewPosixEnv();
+  const std::string path = directory / "lock";
+  CHECK_FALSE(FindLockHolder(path));
+  auto lock = env->LockFile(path);
+  REQUIRE_OK(lock);
+  CHECK(FindLockHolder(path) == getpid());
+  lock->reset();
+  CHECK_FALSE(FindLockHolder(path));
+}
+
+TEST_CASE("a process is seen running, stopped and ended") {
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  CHECK(StateOfProcess(child) == ProcessState::kRunning);
+  int status = 0;
+  REQUIRE(kill(child, SIGSTOP) == 0);
+  REQUIRE(waitpid(child, &status, WUNTRACED) == child);
+  CHECK(StateOfProcess(child) == ProcessState::kStopped);
+  REQUIRE(kill(child, SIGKILL) == 0);
+  siginfo_t info;
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(StateOfProcess(child) == ProcessState::kEnded);
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(StateOfProcess(child) == ProcessState::kEnded);
+  CHECK_FALSE(ArgumentsOfProcess(getpid()).empty());
+  CHECK(ArgumentsOfProcess(child).empty());
 }
 
 TEST_CASE("what is not mounted is not unmounted") {

@@ -111,8 +111,8 @@ TEST_CASE("no socket and nobody listening are told apart") {
   REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   close(fd);
   auto stale = LocalStream::Connect(directory.path(), "control");
-  REQUIRE_CODE(stale, kIoError);
-  REQUIRE(stale.status().ToString() == directory / "control" + ": nobody listens on it");
+  REQUIRE_CODE(stale, kStale);
+  REQUIRE(stale.status().ToString() == directory / "control" + ": no process listens on it");
 
   SECTION("a new listener takes the stale socket's place") {
     auto listener = LocalListener::Listen(directory.path(), "control");
@@ -127,10 +127,31 @@ TEST_CASE("nobody is spoken to but at a socket of that name") {
   std::filesystem::create_directory(elsewhere);
   std::filesystem::create_symlink(pair.directory / "control", elsewhere + "/control");
   auto link = LocalStream::Connect(elsewhere, "control");
-  REQUIRE_CODE(link, kIoError);
-  CHECK(link.status().ToString() == elsewhere + "/control: is no socket");
+  REQUIRE_CODE(link, kNotFound);
+  CHECK(link.status().ToString() == elsewhere + "/control: is not a socket");
   std::ofstream(elsewhere + "/file") << "precious";
-  REQUIRE_CODE(LocalStream::Connect(elsewhere, "file"), kIoError);
+  REQUIRE_CODE(LocalStream::Connect(elsewhere, "file"), kNotFound);
+}
+
+TEST_CASE("an abstract name is one listener's, and goes with it") {
+  const std::string name = "siltfs-test/" + std::to_string(getpid());
+  REQUIRE_CODE(LocalStream::ConnectAbstract(name), kStale);
+  auto listener = LocalListener::ListenAbstract(name);
+  REQUIRE_OK(listener);
+  REQUIRE_CODE(LocalListener::ListenAbstract(name), kInUse);
+  auto client = LocalStream::ConnectAbstract(name);
+  REQUIRE_OK(client);
+  auto server = (*listener)->Accept();
+  REQUIRE_OK(server);
+  REQUIRE_OK((*client)->WriteAll("hello\n"));
+  CHECK(Line(**server) == "hello");
+  auto pid = (*client)->PeerPid();
+  REQUIRE_OK(pid);
+  CHECK(*pid == getpid());
+  listener->reset();
+  REQUIRE_CODE(LocalStream::ConnectAbstract(name), kStale);
+  REQUIRE_OK(LocalListener::ListenAbstract(name));
+  REQUIRE_CODE(LocalListener::ListenAbstract(std::string(150, 'n')), kNameTooLong);
 }
 
 TEST_CASE("a living listener is not displaced, nor is anything that is no socket") {

@@ -1,0 +1,111 @@
+#include "tools/siltfs/store_holder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "fs/control/client.h"
+#include "fs/control/protocol.h"
+#include "fs/core/store_layout.h"
+#include "store/env/lock_holder.h"
+#include "store/env/process.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+// For a daemon to say which it is, where it only serves a message.
+constexpr std::chrono::seconds kIntroduction{3};
+
+bool IsWord(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// The program's name and, of siltfs, the command: "siltfs fsck", "fsck.siltfs".
+std::string CommandOf(int64_t pid) {
+  const std::vector<std::string> arguments = ArgumentsOfProcess(pid);
+  if (arguments.empty()) return "";
+  std::string command = arguments[0].substr(arguments[0].rfind('/') + 1);
+  if (command == "siltfs" && arguments.size() > 1 && IsWord(arguments[1])) {
+    command += " " + arguments[1];
+    if (arguments[1] == "index" && arguments.size() > 2 && IsWord(arguments[2]))
+      command += " " + arguments[2];
+  }
+  return command;
+}
+
+Status Mounted(const control::Identity& daemon, const std::string& store,
+               const std::string& instead) {
+  if (daemon.state == control::kClosing) {
+    return Status(StatusCode::kInUse,
+                  fmt::format("process {}, which had it mounted on {}, is still closing it; try "
+                              "again when that has ended",
+                              daemon.pid, daemon.mountpoint))
+        .At(store);
+  }
+  return Status(StatusCode::kInUse,
+                fmt::format("is mounted on {} by process {}; use {} {}", daemon.mountpoint,
+                            daemon.pid, instead, daemon.mountpoint))
+      .At(store);
+}
+
+}  // namespace
+
+bool IsLocked(const Status& status, const std::string& store) {
+  return status.Is(StatusCode::kInUse) && status.path() == LockPath(store);
+}
+
+bool IsAboutToEnd(const std::string& store) {
+  const auto daemon = control::Identify(AddressOfStore(store), {.answer = kIntroduction});
+  if (daemon.ok()) return daemon->state == control::kClosing;
+  const std::optional<int64_t> holder = FindLockHolder(LockPath(store));
+  if (!holder) return true;  // it has just ended, or is in another container
+  const std::string command = CommandOf(*holder);
+  return command.empty() || command == "siltfs mount" || command == "mount.siltfs";
+}
+
+Status WaitUntilClosed(const std::string& store,
+                       const std::function<void(const std::string&)>& notice) {
+  auto waiter = control::Waiter::Register(AddressOfStore(store));
+  if (!waiter.ok()) {
+    // What keeps the socket from being reached may keep the store from being opened: that tells.
+    const bool silent = waiter.status().Is(StatusCode::kIoError);
+    return silent ? std::move(waiter).status() : Status::Ok();
+  }
+  if (waiter->identity().state != control::kClosing) {
+    return Mounted(waiter->identity(), store, "siltfs umount");
+  }
+  auto patience = control::Patience::WhileItRuns();
+  patience.notice = notice;
+  const Status closed = waiter->Wait(patience);
+  // How that mount ended has been told by its own unmounting; the store's state will tell.
+  return closed.Is(StatusCode::kIoError) && !waiter->ended() ? closed : Status::Ok();
+}
+
+Status ExplainLock(Status status, const std::string& store, const std::string& instead) {
+  if (!IsLocked(status, store)) return status;
+  const auto daemon = control::Identify(AddressOfStore(store), {.answer = kIntroduction});
+  if (daemon.ok()) return Mounted(*daemon, store, instead);
+  const std::optional<int64_t> holder = FindLockHolder(LockPath(store));
+  if (!holder) {
+    return Status(StatusCode::kInUse,
+                  "is in use by a process that cannot be seen from here, perhaps in a container")
+        .At(store);
+  }
+  const std::string command = CommandOf(*holder);
+  return Status(StatusCode::kInUse,
+                fmt::format("is in use by process {}{}; try again when that has ended", *holder,
+                            command.empty() ? "" : fmt::format(" ({})", command)))
+      .At(store);
+}
+
+Status ExplainReadOnlyMedium(Status status, const std::string& store, std::string_view instead) {
+  if (!status.Is(StatusCode::kReadOnly)) return status;
+  return Status(StatusCode::kReadOnly,
+                fmt::format("the file system that the store is on is read-only; {}", instead))
+      .At(store);
+}
+
+}  // namespace siltfs
