@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tests/posix/file_exerciser.h"
+#include "tests/support/test_scale.h"
 
 namespace {
 
@@ -37,7 +38,10 @@ int main(int argc, char** argv) {
   app.add_option("--operations", options.operations, "per run");
   app.add_option("--size", options.max_size, "of the file at most; else by the seed");
   app.add_option("--align", options.alignment, "of offsets and lengths; else by the seed");
+  bool share = false;
+  app.add_flag("--share", share, "of --operations as many tenths as SILTFS_TEST_SCALE says");
   CLI11_PARSE(app, argc, argv);
+  if (share) options.operations = siltfs::testing::Share(options.operations);
   try {
     for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
       const Shape& shape = kShapes[(seed - 1) % std::size(kShapes)];

@@ -63,8 +63,19 @@ kill -TERM $scrubbing
 wait $scrubbing || true
 "$siltfs" stat "$mnt" >/dev/null
 
-step "damage is found, and the files are named"
+step "a signal that comes while the store is opened ends a scrub of it"
 "$siltfs" umount "$mnt"
+code=0
+# The signal is there before the program begins, and blocked until it asks for it.
+python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.kill(os.getpid(), signal.SIGINT)
+os.execv(sys.argv[1], sys.argv[1:])' "$siltfs" scrub "$store" >"$work/out" 2>&1 || code=$?
+((code == 130)) || fail "the scrub ends with $code: $(cat "$work/out")"
+grep -q interrupted "$work/out" || fail "the scrub says: $(cat "$work/out")"
+"$siltfs" scrub "$store"
+
+step "damage is found, and the files are named"
 segment=$(find "$store/segments" -name '*.seg' -size +30M | sort | head -1)
 damage "$segment"
 mount_it

@@ -26,18 +26,20 @@ struct Clock : OnTheFileSystem {
   static constexpr int64_t kLongAgo = 1'000'000'000'123'456'789;
 
   // Times of modification and access lie far back from here on, and whatever is stamped next is
-  // stamped later than the change time: there are two clocks, the kernel's with its coarse ticks
-  // and the file system's, and both have to get on.
+  // stamped later than the change time: the kernel stamps files, the file system directories, and
+  // the kernel's clock may be a part of a tick ahead; both have to get on.
   Times Age(const std::string& name) {
     Set(name, kLongAgo, kLongAgo);
     const Times aged(Path(name));
     const std::string other = Path(".clock");
+    const std::string stamped = Path(".clock.directory");
     const Descriptor file(other, O_RDWR | O_CREAT);
+    static_cast<void>(mkdir(stamped.c_str(), 0700));
     for (bool passed = false; !passed;) {
       REQUIRE(WriteAt(file.get(), 0, AsBytes("tick")) == 0);
       passed = Times(other).modification > aged.change;
-      REQUIRE(Outcome(fchmod(file.get(), 0600)) == 0);
-      passed = passed && Times(other).change > aged.change;
+      REQUIRE(Outcome(chmod(stamped.c_str(), 0700)) == 0);
+      passed = passed && Times(stamped).change > aged.change;
     }
     return aged;
   }
@@ -53,7 +55,7 @@ struct Clock : OnTheFileSystem {
     const Times after(Path(name));
     std::string stamped;
     if (after.modification != before.modification) {
-      // The kernel's clock is the coarser one, so what it stamps may be a tick behind.
+      // Both clocks are coarse, so what one stamps may be a tick behind the other.
       CHECK(after.modification > before.change);
       stamped += 'm';
     }
@@ -88,6 +90,24 @@ TEST_CASE_METHOD(Clock, "Times are kept to the nanosecond, before 1970 and after
   CHECK(StatOf(Path("file")).st_atim.tv_nsec == 123'456'789);
   CHECK(StatOf(Path("file")).st_mtim.tv_sec == -1);
   CHECK(StatOf(Path("file")).st_mtim.tv_nsec == 999'999'999);
+}
+
+TEST_CASE_METHOD(Clock, "A file is not changed before it was made") {
+  // Many, as a tick of the clock between the two would hide a wrong order.
+  for (int i = 0; i < 50; ++i) {
+    const std::string path = Path("new" + std::to_string(i));
+    REQUIRE(WriteFile(path, "content") == 0);
+    struct statx about = {};
+    REQUIRE(statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS | STATX_BTIME,
+                  &about) == 0);
+    if ((about.stx_mask & STATX_BTIME) == 0) return;  // the kernel does not ask for it
+    const auto nanoseconds = [](const struct statx_timestamp& time) {
+      return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    };
+    CHECK(nanoseconds(about.stx_btime) <= nanoseconds(about.stx_mtime));
+    CHECK(nanoseconds(about.stx_btime) <= nanoseconds(about.stx_ctime));
+    CHECK(nanoseconds(about.stx_mtime) <= nanoseconds(about.stx_ctime));
+  }
 }
 
 TEST_CASE_METHOD(Clock, "One time may be left alone, or set to now") {

@@ -89,6 +89,23 @@ TEST_CASE("mount.siltfs takes what mount(8) passes") {
   CHECK(outcome.code == 0);  // -f: checked, not mounted
 }
 
+TEST_CASE("A mount warns of memory for the index that the machine lacks, or that is of no use") {
+  const TemporaryDirectory directory;
+  REQUIRE(std::system(
+              ("mkdir " + directory.path() + "/mnt " + directory.path() + "/store").c_str()) == 0);
+  const auto said = [&](const std::string& options) {
+    const Outcome outcome =
+        Run({"mount.siltfs", directory / "store", directory / "mnt", "-f", "-o", options});
+    CHECK(outcome.code == 0);
+    return outcome.err;
+  };
+  CHECK(said("index_memory=16383P")
+            .starts_with("siltfs: warning: mount option \"index_memory\": 16.0 EiB is more than"));
+  CHECK(Has(said("index_memory=8KiB"), "8.0 KiB is less than the 3.0 MiB"));
+  CHECK(said("index_memory=0").empty());
+  CHECK(said("index_memory=4MiB").empty());
+}
+
 TEST_CASE("A mountpoint that cannot be used is named, before the store is opened") {
   const TemporaryDirectory directory;
   REQUIRE(std::system(("mkdir " + directory.path() + "/dir && touch " + directory.path() + "/file")
@@ -118,7 +135,7 @@ TEST_CASE("A directory without a store exits 10, for stat and for mount") {
     const Outcome stat = Run({"siltfs", "stat", "--json", place});
     INFO(stat.err);
     CHECK(stat.code == 10);
-    CHECK(stat.out.empty());
+    CHECK(Has(stat.out, "\"error\""));
     CHECK(Has(stat.err, place));
     const Outcome mount = Run({"siltfs", "mount", "-f", place, directory / "mnt"});
     INFO(mount.err);

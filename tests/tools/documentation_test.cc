@@ -93,8 +93,8 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
   for (const std::string command :
-       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index stat", "index dump",
-        "index verify", "index rebuild", "index plan"}) {
+       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "index stat",
+        "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
@@ -168,8 +168,8 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index", "index stat",
-        "index dump", "index verify", "index rebuild", "index plan"}) {
+       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "index",
+        "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -188,6 +188,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
   CHECK(complete("siltfs f", 1) == "fsck ");
   CHECK(complete("siltfs se", 1) == "settle ");
+  CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");

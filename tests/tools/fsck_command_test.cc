@@ -184,7 +184,7 @@ TEST_CASE("fsck exits with 8 where someone has the store open") {
 
 TEST_CASE("fsck -p and -y repair, say what they have done, and exit with 1") {
   const Store store;
-  const std::string mode = GENERATE("-p", "-y");
+  const std::string mode = GENERATE("-p", "-a", "-y");
   const bool json = GENERATE(false, true);
   Damage(store.superblock(1));
   std::filesystem::remove_all(store.path() + "/index");
@@ -207,6 +207,26 @@ TEST_CASE("fsck -p and -y repair, say what they have done, and exit with 1") {
   }
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
   CHECK(Run(arguments).code == 0);
+}
+
+TEST_CASE("fsck.siltfs takes what fsck(8) and boot scripts pass") {
+  const Store store;
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"-a"},
+                                             {"-a", "-f"},
+                                             {"-a", "-T", "-C0"},
+                                             {"-p", "-a"},
+                                             {"-afTv"},
+                                             {"-y", "-f"},
+                                             {"-n", "-v"}}) {
+    std::vector<std::string> arguments = {"fsck.siltfs"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.push_back(store.path());
+    const Outcome outcome = Run(arguments);
+    INFO(options[0] << ": " << outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+  }
 }
 
 TEST_CASE("fsck exits with 4 for what a repair leaves, and names it") {
@@ -319,8 +339,10 @@ TEST_CASE("fsck exits with 16 for what it does not know") {
            {"siltfs", "fsck", "-C", "many", store.path()},
            {"siltfs", "fsck", "-C", "-1", store.path()},
            {"siltfs", "fsck", "-C", "999", store.path()},  // not open
+           {"siltfs", "fsck", "-a", "-n", store.path()},
+           {"siltfs", "fsck", "-a", "-y", store.path()},
            {"fsck.siltfs"},
-           {"fsck.siltfs", "-a", store.path()}}) {
+           {"fsck.siltfs", "-r", store.path()}}) {
     const Outcome outcome = Run(arguments);
     INFO(arguments.back() << ": " << outcome.err);
     CHECK(outcome.code == 16);

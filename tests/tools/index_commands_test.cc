@@ -227,7 +227,7 @@ TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and
     FlipByte(path, 100);
     const Outcome json = Run({"siltfs", "index", "verify", "--json", sound.path()});
     CHECK(json.code == 13);
-    if (json.out.empty()) {  // the index can't even be opened
+    if (nlohmann::json::parse(json.out).contains("error")) {  // the index can't even be opened
       CHECK(Lines(json.err) == 1);
     } else {
       ++reported;
@@ -284,8 +284,52 @@ TEST_CASE("index rebuild has the codes of its kin") {
   std::filesystem::remove_all(MetadataPath(store.path()));
   const Outcome damaged = Run({"siltfs", "index", "rebuild", "--json", store.path()});
   CHECK(damaged.code == 13);
-  CHECK(damaged.out.empty());
+  CHECK(nlohmann::json::parse(damaged.out).contains("error"));
   CHECK(Lines(damaged.err) == 1);
+}
+
+TEST_CASE("A rebuild that was interrupted before it had written anything is told of as such") {
+  const IndexedStore store;
+  std::filesystem::create_directory(IndexRebuildPath(store.path()));
+  std::filesystem::remove(IndexPath(store.path()) + "/manifest");
+  for (const char* const command : {"verify", "stat", "dump"}) {
+    const Outcome outcome = Run({"siltfs", "index", command, store.path()});
+    CHECK(outcome.code == 13);
+    CHECK(Has(outcome.err, "siltfs index rebuild was interrupted: run it again, or mount the store"));
+  }
+  CHECK(Run({"siltfs", "index", "rebuild", store.path()}).code == 0);
+  CHECK(Run({"siltfs", "index", "verify", store.path()}).code == 0);
+}
+
+TEST_CASE("After an interrupted rebuild every command that looks at the index says so") {
+  const IndexedStore store;
+  std::filesystem::create_directory(IndexRebuildPath(store.path()));
+  const std::string sentence = IndexPath(store.path()) +
+                               ": siltfs index rebuild was interrupted: run it again, or mount the "
+                               "store\n";
+  const Outcome verified = Run({"siltfs", "index", "verify", store.path()});
+  CHECK(verified.code == 13);
+  CHECK(verified.out == "rebuild-interrupted: " + sentence);
+  const Outcome json = Run({"siltfs", "index", "verify", "--json", store.path()});
+  CHECK(json.code == 13);
+  CHECK(nlohmann::json::parse(json.out).at("clean") == false);
+  CHECK(nlohmann::json::parse(json.out).at("findings").at(0).at("code") == "rebuild-interrupted");
+  const Outcome dumped = Run({"siltfs", "index", "dump", store.path()});
+  CHECK(dumped.code == 0);
+  CHECK(dumped.err == "siltfs: warning: " + sentence);
+  CHECK(Has(Run({"siltfs", "index", "stat", store.path()}).out, "made anew only in part"));
+  const auto interrupted = [&store] {
+    const std::string stat = Run({"siltfs", "index", "stat", "--json", store.path()}).out;
+    return nlohmann::json::parse(stat).at("rebuild_interrupted").get<bool>();
+  };
+  CHECK(interrupted());
+  const Outcome checked = Run({"siltfs", "fsck", store.path()});
+  CHECK(checked.code == 4);
+  CHECK(Has(checked.out, "index-rebuild"));
+  CHECK_FALSE(Has(checked.out, "not-indexed"));
+  CHECK(Run({"siltfs", "index", "rebuild", store.path()}).code == 0);
+  CHECK_FALSE(interrupted());
+  CHECK(Run({"siltfs", "index", "verify", store.path()}).code == 0);
 }
 
 TEST_CASE("Looking into an index writes nothing") {
@@ -312,7 +356,7 @@ TEST_CASE("Without a store, or with one that is in use or damaged, the codes say
       const Outcome outcome = Run({"siltfs", "index", command, "--json", place});
       INFO(command << ": " << outcome.err);
       CHECK(outcome.code == code);
-      CHECK(outcome.out.empty());
+      CHECK(nlohmann::json::parse(outcome.out).contains("error"));
       CHECK(Lines(outcome.err) == 1);
       CHECK(Has(outcome.err, place));
     }

@@ -101,12 +101,15 @@ TEST_CASE("A plan that cannot be exits 1 with one sentence that says why") {
   CHECK(memory.code == 1);
   CHECK(memory.out.empty());
   CHECK(Lines(memory.err) == 1);
-  CHECK(Has(memory.err, "MiB of memory"));
+  CHECK(Has(memory.err, "MiB, more than the 1.0 MiB of memory\n"));
   const Outcome flash =
       Plan({"--entries", "100000000", "--memory", "1G", "--flash", "1G", "--json"});
   CHECK(flash.code == 1);
-  CHECK(flash.out.empty());
-  CHECK(Has(flash.err, "MiB of flash, more than 1024.00 MiB"));
+  CHECK(Has(flash.err, "entries need at least 3.5 GiB, more than the 1.0 GiB of flash\n"));
+  const Outcome large = Plan({"--entries", "100G", "--memory", "1G", "--flash", "1T"});
+  CHECK(Has(large.err, " TiB, more than the 1.0 TiB of flash\n"));
+  const Outcome small = Plan({"--entries", "1G", "--memory", "1K", "--flash", "1P"});
+  CHECK(Has(small.err, "more than the 1.0 KiB of memory\n"));
   CHECK(Plan(Easy({"--write-amplification", "2"})).code == 1);
   CHECK(Plan(Easy({"--read-amplification", "1"})).code == 1);
 }
@@ -124,6 +127,8 @@ TEST_CASE("index plan refuses what makes no sense with 2") {
                           Easy({"--write-amplification", "nan"}),
                           Easy({"--updates-per-second", "-5"}),
                           Easy({"--erase-cycles", "0"}),
+                          Easy({"--read-amplification", "inf"}),
+                          Easy({"--entries", "15E"}),
                           Easy({"--trie", "oak"}),
                           Easy({"store"})}) {
     const Outcome outcome = Plan(options);

@@ -58,7 +58,15 @@ TEST_CASE("mkfs refuses options that make no sense, and makes nothing") {
                                              {"--compression", "lz4"},
                                              {"--index-engine", "skimpystash"},
                                              {"--index-engine", ""},
-                                             {"--index-memory", "-1"}}) {
+                                             {"--index-memory", "-1"},
+                                             {"--root-owner", "root:root"},
+                                             {"--root-owner", "1000"},
+                                             {"--root-owner", "1000:"},
+                                             {"--root-owner", ":1000"},
+                                             {"--root-owner", "-1:0"},
+                                             {"--root-owner", "0:0:0"},
+                                             {"--root-owner", "4294967295:0"},
+                                             {"--root-owner", ""}}) {
     std::vector<std::string> arguments = {"siltfs", "mkfs", store};
     arguments.insert(arguments.end(), options.begin(), options.end());
     const Outcome outcome = Run(arguments);
@@ -69,11 +77,79 @@ TEST_CASE("mkfs refuses options that make no sense, and makes nothing") {
   }
 }
 
+TEST_CASE("mkfs names the option whose size is wrong, and its range") {
+  const TemporaryDirectory directory;
+  const auto mistake = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"siltfs", "mkfs", directory / "store"});
+    const Outcome outcome = Run(options);
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK(mistake({"--chunk-avg", "0"}) ==
+        "siltfs: --chunk-avg: 0 is not in the range from 256 to 128K\n");
+  CHECK(Has(mistake({"--chunk-avg", "129K"}), "--chunk-avg: 129K is not in the range"));
+  CHECK(Has(mistake({"--chunk-avg", "0", "--chunk-min", "64", "--chunk-max", "1M"}),
+            "from 128 to 512K\n"));
+  CHECK(Has(mistake({"--chunk-min", "5K"}), "--chunk-min: 5K is not in the range from 64 to 4K"));
+  CHECK(Has(mistake({"--chunk-min", "9K", "--chunk-avg", "16K"}),
+            "--chunk-min: 9K is not in the "
+            "range from 64 to 8K"));
+  CHECK(Has(mistake({"--chunk-max", "2M"}), "--chunk-max: 2M is not in the range from 16K to 1M"));
+  CHECK(Has(mistake({"--chunk-avg", "16777216P"}), "--chunk-avg: the size \"16777216P\" is too"));
+}
+
+TEST_CASE("mkfs says what it wants for an owner of the root directory") {
+  const TemporaryDirectory directory;
+  const Outcome outcome =
+      Run({"siltfs", "mkfs", directory / "store", "--root-owner", "alice:users"});
+  CHECK(outcome.code == 2);
+  CHECK(
+      outcome.err ==
+      "siltfs: --root-owner: \"alice:users\" is not UID:GID, a user's and a group's number, as in "
+      "1000:1000\n");
+}
+
+TEST_CASE("Both ends of the ranges of chunk sizes make a store") {
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+           {"--chunk-avg", "256"},
+           {"--chunk-avg", "128KiB"},
+           {"--chunk-avg", "128", "--chunk-min", "64"},
+           {"--chunk-avg", "512K", "--chunk-max", "1MiB"},
+           {"--chunk-avg", "512K", "--chunk-min", "256K", "--chunk-max", "1M"},
+           {"--chunk-min", "64"},
+           {"--chunk-min", "4K"},
+           {"--chunk-max", "16K"},
+           {"--chunk-max", "1M"}}) {
+    const TemporaryDirectory directory;
+    std::vector<std::string> arguments = {"siltfs", "mkfs", directory / "store"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = Run(arguments);
+    INFO(options[0] << " " << options[1] << ": " << outcome.err);
+    CHECK(outcome.code == 0);
+  }
+}
+
+TEST_CASE("mkfs warns of memory for the index that the machine lacks, or that is of no use") {
+  const TemporaryDirectory directory;
+  const Outcome much = Run({"siltfs", "mkfs", directory / "much", "--index-memory", "16383P"});
+  CHECK(much.code == 0);
+  CHECK(much.err.starts_with("siltfs: warning: --index-memory: 16.0 EiB is more than this"));
+  CHECK(Lines(much.err) == 1);
+  const Outcome little = Run({"siltfs", "mkfs", directory / "little", "--index-memory", "1"});
+  CHECK(little.code == 0);
+  CHECK(little.err ==
+        "siltfs: warning: --index-memory: 1 B is less than the 3.0 MiB that the index takes in any "
+        "case\n");
+  CHECK(Run({"siltfs", "mkfs", directory / "none", "--index-memory", "0"}).err.empty());
+  CHECK(Run({"siltfs", "mkfs", directory / "fits", "--index-memory", "3M"}).err.empty());
+}
+
 TEST_CASE("mkfs takes every option that it offers") {
   const TemporaryDirectory directory;
-  const Outcome all = Run({"siltfs", "mkfs", directory / "all", "--chunk-min", "4K", "--chunk-avg",
-                           "16K", "--chunk-max", "128K", "--compression", "zstd:19",
-                           "--index-engine", "map", "--index-memory", "8M"});
+  const Outcome all =
+      Run({"siltfs", "mkfs", directory / "all", "--chunk-min", "4K", "--chunk-avg", "16K",
+           "--chunk-max", "128K", "--compression", "zstd:19", "--index-engine", "map",
+           "--index-memory", "8M", "--root-owner", "4294967294:0"});
   INFO(all.err);
   CHECK(all.code == 0);
   const Outcome proportional =

@@ -38,6 +38,17 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   CHECK(Has(report, "sorted_store"));
 }
 
+TEST_CASE("The report shows ratios from 1 MiB of data on") {
+  FileSystemStats stats;
+  stats.index.engine = "silt";
+  for (const uint64_t logical : {uint64_t{0}, (uint64_t{1} << 20) - 1, uint64_t{1} << 20}) {
+    stats.logical_bytes = stats.unique_bytes = stats.stored_bytes = logical;
+    const std::string report = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+    INFO(report);
+    CHECK(Has(report, " : 1  ") == (logical == 1 << 20));
+  }
+}
+
 TEST_CASE("The report says why a store has turned read-only") {
   FileSystemStats stats;
   stats.read_only = true;

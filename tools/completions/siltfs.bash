@@ -1,13 +1,13 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= commit= log= max_read= debug nosuid nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= commit= log= max_read= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
-    stat | settle | scrub) echo --json --help ;;
+    sync | stat | settle | scrub) echo --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     index) echo --help ;;
@@ -31,7 +31,7 @@ _siltfs() {
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
-    --chunk-avg | --chunk-min | --chunk-max | --index-memory) return ;;
+    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     -C) return ;;
     -o | --options)
@@ -45,7 +45,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount stat settle gc scrub fsck index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck index help version" -- "$current")
+  elif [[ $command == help ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == "index plan" ]]; then

@@ -25,6 +25,10 @@ struct Surroundings {
   std::ostream& out;  // results, and nothing else
   std::ostream& err;  // one sentence per failure, progress
   bool err_is_terminal = false;
+  // Why `out` takes no more, once it has failed; where it is not set, no cause is known.
+  std::function<std::string()> why_out_failed = {};
+  // --json is among the arguments: failures are documents on `out`, too. RunSiltfs sets it.
+  bool json = false;
 };
 
 // Declares a command's options on `app` and returns what to run once they are parsed.
@@ -34,6 +38,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureSync(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
@@ -46,7 +51,11 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
 // MountHelperCode's.
 std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings);
 
-// Says "siltfs: SENTENCE" on the error stream and returns the code, for `return Fail(...)`.
+// Each of these says "siltfs: SENTENCE" on the error stream, escaped by Printable, in one line.
+void Say(Surroundings& surroundings, std::string_view sentence);
+void Warn(Surroundings& surroundings, std::string_view sentence);  // "siltfs: warning: SENTENCE"
+// Under --json also prints {"error": SENTENCE} on the output stream, as the command's one document.
+// Returns the code, for `return Fail(...)`.
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
 ExitCode Fail(Surroundings& surroundings, const Status& status);
 

@@ -12,6 +12,9 @@ namespace siltfs {
 
 struct FiguresCommand {
   std::string question;  // to the daemon
+  // The place may be any path in the mount; the answer comes soon. Else it is the mountpoint, and
+  // the answer may take long.
+  bool quick_anywhere = false;
   // Of a store that is not mounted.
   std::function<Result<nlohmann::json>(Env& env, const std::string& store)> read;
   std::function<std::string(const nlohmann::json& figures)> format;

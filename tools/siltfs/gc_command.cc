@@ -7,9 +7,11 @@
 
 #include "fs/control/client.h"
 #include "fs/control/gc_json.h"
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -42,9 +44,16 @@ Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) 
 
 Result<Json> Collect(Env& env, const Arguments& arguments) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(arguments.place));
-  if (mounted) return control::Ask(mounted->store, arguments.dry_run ? "gc dry run" : "gc");
+  if (mounted) {
+    return control::Ask(*mounted, arguments.dry_run ? "gc dry run" : "gc",
+                        control::Patience::WhileItRuns());
+  }
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
-  return CollectUnmounted(env, store, arguments.dry_run);
+  auto outcome = CollectUnmounted(env, store, arguments.dry_run);
+  if (outcome.ok()) return outcome;
+  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs gc"), store,
+                               "siltfs gc recovers the store and writes, also with --dry-run; "
+                               "siltfs stat shows the dead bytes as of the last count");
 }
 
 std::string Format(const Json& outcome) {
@@ -63,7 +72,11 @@ std::string Format(const Json& outcome) {
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<Json> outcome = Collect(surroundings.env, arguments);
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
-  surroundings.out << (arguments.json ? outcome->dump(2) + "\n" : Format(*outcome));
+  if (arguments.json) {
+    PrintJson(surroundings, *outcome);
+  } else {
+    surroundings.out << Format(*outcome);
+  }
   return ExitCode::kDone;
 }
 

@@ -1,9 +1,16 @@
 // The commands below `siltfs index`. Each has its file (index_NAME_command.cc).
 #pragma once
 
+#include <string>
+
 #include "tools/siltfs/command.h"
 
 namespace siltfs {
+
+// What there is to say of the index in this directory if its making was interrupted.
+inline std::string InterruptedRebuild(const std::string& index) {
+  return index + ": siltfs index rebuild was interrupted: run it again, or mount the store";
+}
 
 std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings);

@@ -6,7 +6,9 @@
 #include <ostream>
 
 #include "fs/core/store_index.h"
+#include "fs/core/store_layout.h"
 #include "tools/siltfs/index_command.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -21,19 +23,22 @@ Status Dump(ChunkIndex& index, std::ostream& out) {
     const Location& at = entry.location;
     fmt::print(out, "{{\"name\":\"{}\",\"segment\":{},\"ordinal\":{},\"block_offset\":{}}}\n",
                entry.name.ToHex(), at.segment, at.ordinal, at.block_offset);
-    return out.good() ? Status::Ok()
-                      : Status(StatusCode::kIoError, "standard output takes no more");
+    return out.good() ? Status::Ok() : Status(StatusCode::kAborted, "the output takes no more");
   }));
-  out.flush();
-  return out.good() ? Status::Ok() : Status(StatusCode::kIoError, "standard output takes no more");
+  return Status::Ok();
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
-  if (!opened.ok()) return Fail(surroundings, opened.status());
+  if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
+  if (opened->rebuild_interrupted) Warn(surroundings, InterruptedRebuild(IndexPath(*store)));
   const Status dumped = Dump(*opened->index, surroundings.out);
+  if (!surroundings.out.good()) {
+    dumped.IgnoreError("the caller says why");
+    return ExitCode::kFailed;
+  }
   if (!dumped.ok()) return Fail(surroundings, dumped);
   const uint64_t damaged = opened->index->stats().damaged_pages;
   if (damaged == 0) return ExitCode::kDone;

@@ -8,13 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "fs/fuse/size_text.h"
 #include "index/silt/plan.h"
+#include "store/base/size_text.h"
 #include "tools/siltfs/index_command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/size_option.h"
 
 namespace siltfs {
 namespace {
 
+// Far beyond any device; all that follows from it fits 64 bits.
+constexpr uint64_t kMostBytes = uint64_t{1} << 56;
 constexpr double kSecondsPerYear = 365.25 * 24 * 3600;
 
 struct Trie {
@@ -48,10 +52,18 @@ struct Question {
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
 
 Result<double> ParseOption(std::string_view option, const std::string& text) {
-  const Result<uint64_t> number = ParseSize(text);
-  if (!number.ok()) return Wrong(fmt::format("{}: {}", option, number.status().cause()));
-  if (*number == 0) return Wrong(fmt::format("{}: must be more than 0", option));
-  return static_cast<double>(*number);
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t number, ParseSizeOption(option, text));
+  if (number == 0) return Wrong(fmt::format("{}: must be more than 0", option));
+  if (number > kMostBytes)
+    return Wrong(
+        fmt::format("{}: {} is more than {}", option, text, FormatSizeArgument(kMostBytes)));
+  return static_cast<double>(number);
+}
+
+// Infinity and what is not a number are refused, too.
+Status CheckPositive(std::string_view option, double number) {
+  if (std::isfinite(number) && number > 0) return {};
+  return Wrong(fmt::format("{}: {:g} is not a number above 0", option, number));
 }
 
 Result<double> BitsPerKey(std::string_view name) {
@@ -67,6 +79,12 @@ Result<Question> ToQuestion(const Arguments& arguments) {
   SILTFS_ASSIGN_OR_RETURN(question.limits.memory_bytes, ParseOption("--memory", arguments.memory));
   SILTFS_ASSIGN_OR_RETURN(question.limits.flash_bytes, ParseOption("--flash", arguments.flash));
   SILTFS_ASSIGN_OR_RETURN(question.particulars.sorted_bits_per_key, BitsPerKey(arguments.trie));
+  SILTFS_RETURN_IF_ERROR(CheckPositive("--write-amplification", arguments.write_amplification));
+  SILTFS_RETURN_IF_ERROR(CheckPositive("--read-amplification", arguments.read_amplification));
+  SILTFS_RETURN_IF_ERROR(CheckPositive("--erase-cycles", arguments.erase_cycles));
+  if (arguments.updates_per_second != 0) {
+    SILTFS_RETURN_IF_ERROR(CheckPositive("--updates-per-second", arguments.updates_per_second));
+  }
   question.workload.updates_per_second = arguments.updates_per_second;
   question.device = {.flash_bytes = question.limits.flash_bytes,
                      .erase_cycles = arguments.erase_cycles};
@@ -151,7 +169,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                            question->particulars, question->preference);
   if (!plan.ok()) return Fail(surroundings, plan.status());
   if (arguments.json) {
-    surroundings.out << ToJson(*question, *plan).dump(2) << "\n";
+    PrintJson(surroundings, ToJson(*question, *plan));
   } else {
     surroundings.out << ToText(*question, *plan);
   }
@@ -188,7 +206,7 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
                  "Index of sorted entries: exact, weak or sparse (sparse, as a store has it)")
       ->type_name("KIND");
   app.add_flag("--use-all-memory", arguments->use_all_memory,
-               "Use all of the memory to write less, instead of as little as will do");
+               "Use all of the memory in order to write less, instead of as little memory as possible");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }

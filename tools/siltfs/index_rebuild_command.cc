@@ -10,7 +10,10 @@
 #include "store/env/polled_signals.h"
 #include "store/env/process.h"
 #include "tools/siltfs/index_command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/progress_display.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -32,7 +35,7 @@ Result<RebuiltIndex> Rebuild(const Arguments& arguments, const std::string& stor
   options.store = store;
   options.report = [&](const std::string& sentence) {
     display.Clear();
-    surroundings.err << "siltfs: " << sentence << "\n";
+    Say(surroundings, sentence);
   };
   options.on_progress = [&](uint64_t done, uint64_t total) {
     display.Show({.number = 1, .name = "segments", .done = done, .total = total},
@@ -44,22 +47,22 @@ Result<RebuiltIndex> Rebuild(const Arguments& arguments, const std::string& stor
   return rebuilt;
 }
 
-void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json, std::ostream& out) {
+void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json,
+           Surroundings& surroundings) {
   const double seconds = static_cast<double>(rebuilt.nanoseconds) / 1e9;
   if (!json) {
-    out << fmt::format("{}: {} chunks of {} segments, {} entries, in {:.3f} s\n", store,
-                       rebuilt.chunks, rebuilt.segments, rebuilt.entries, seconds);
+    surroundings.out << fmt::format("{}: {} chunks of {} segments, {} entries, in {:.3f} s\n",
+                                    Printable(store), rebuilt.chunks, rebuilt.segments,
+                                    rebuilt.entries, seconds);
     return;
   }
-  out << nlohmann::json({{"store", store},
-                         {"engine", rebuilt.engine},
-                         {"segments", rebuilt.segments},
-                         {"chunks", rebuilt.chunks},
-                         {"entries", rebuilt.entries},
-                         {"damages", rebuilt.damages},
-                         {"seconds", seconds}})
-             .dump(2)
-      << "\n";
+  PrintJson(surroundings, {{"store", store},
+                           {"engine", rebuilt.engine},
+                           {"segments", rebuilt.segments},
+                           {"chunks", rebuilt.chunks},
+                           {"entries", rebuilt.entries},
+                           {"damages", rebuilt.damages},
+                           {"seconds", seconds}});
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
@@ -70,8 +73,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!store.ok()) return Fail(surroundings, store.status());
   PrepareForStore();
   const auto rebuilt = Rebuild(arguments, *store, **signals, surroundings);
-  if (!rebuilt.ok()) return Fail(surroundings, rebuilt.status());
-  Print(*store, *rebuilt, arguments.json, surroundings.out);
+  if (!rebuilt.ok()) return Fail(surroundings, ExplainLock(rebuilt.status(), *store));
+  Print(*store, *rebuilt, arguments.json, surroundings);
   surroundings.out.flush();
   return rebuilt->damages == 0 ? ExitCode::kDone : ExitCode::kDamaged;
 }

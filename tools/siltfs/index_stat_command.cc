@@ -10,15 +10,19 @@ namespace {
 
 Result<nlohmann::json> ReadIndex(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(const StoreIndex opened, OpenStoreIndexReadOnly(env, store));
-  return IndexToJson(opened.index->stats(), store, std::nullopt);
+  nlohmann::json figures = IndexToJson(opened.index->stats(), store, std::nullopt);
+  figures["rebuild_interrupted"] = opened.rebuild_interrupted;
+  return figures;
 }
 
 }  // namespace
 
 std::function<ExitCode()> ConfigureIndexStat(CLI::App& app, Surroundings& surroundings) {
-  return ConfigureFigures(
-      app, surroundings,
-      {.question = "index stat", .read = ReadIndex, .format = FormatIndexStatReport});
+  return ConfigureFigures(app, surroundings,
+                          {.question = "index stat",
+                           .quick_anywhere = true,
+                           .read = ReadIndex,
+                           .format = FormatIndexStatReport});
 }
 
 }  // namespace siltfs

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
+#include "tools/siltfs/printable_text.h"
 
 namespace siltfs {
 namespace {
@@ -30,8 +31,15 @@ std::string Heading(const char* which, const char* id) {
 }  // namespace
 
 std::string FormatIndexStatReport(const Json& figures) {
-  std::string text = fmt::format("Index of {} ({})\n", figures.at("store").get<std::string>(),
-                                 figures.at("engine").get<std::string>());
+  std::string text =
+      fmt::format("Index of {} ({})\n", Printable(figures.at("store").get<std::string>()),
+                  figures.at("engine").get<std::string>());
+  if (figures.value("rebuild_interrupted", false)) {
+    text +=
+        "  made anew only in part: siltfs index rebuild was interrupted; run it again, or mount "
+        "the "
+        "store\n";
+  }
   text += fmt::format("  {} entries, {} of memory ({:.2f} bytes an entry), {} of flash\n",
                       Number(figures, "entries"), FormatSize(Number(figures, "memory_bytes")),
                       figures.at("memory_bytes_per_entry").get<double>(),

@@ -9,6 +9,9 @@
 #include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
 #include "tools/siltfs/index_command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -32,7 +35,7 @@ class Findings {
   void Add(const IndexFinding& finding) {
     ++count_;
     if (!json_) {
-      out_ << finding.code << ": " << finding.text << "\n";
+      out_ << finding.code << ": " << Printable(finding.text) << "\n";
     } else if (listed_.size() < kMostListed) {
       listed_.push_back({{"code", finding.code},
                          {"path", finding.path},
@@ -51,7 +54,15 @@ class Findings {
   Json listed_ = Json::array();
 };
 
-Status Verify(ChunkIndex& index, const std::string& store, Findings& findings) {
+Status Verify(const StoreIndex& opened, const std::string& store, Findings& findings) {
+  ChunkIndex& index = *opened.index;
+  if (opened.rebuild_interrupted) {
+    const std::string path = IndexPath(store);
+    findings.Add({.code = "rebuild-interrupted",
+                  .path = path,
+                  .offset = std::nullopt,
+                  .text = InterruptedRebuild(path)});
+  }
   // What opening dropped, Verify does not see.
   const uint64_t lost = index.stats().damaged_pages;
   if (lost > 0) {
@@ -70,21 +81,26 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
-  if (!opened.ok()) return Fail(surroundings, opened.status());
+  if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   Findings findings(arguments.json, surroundings.out);
-  const Status verified = Verify(*opened->index, *store, findings);
-  if (!verified.ok()) return Fail(surroundings, verified);
+  const Status verified = Verify(*opened, *store, findings);
+  if (!verified.ok()) {
+    SayFailure(surroundings, verified.ToString(),
+               {{"store", *store},
+                {"clean", nullptr},
+                {"finding_count", findings.count()},
+                {"findings", findings.listed()}});
+    return ExitCodeOf(verified);
+  }
   const IndexStats stats = opened->index->stats();
   if (arguments.json) {
-    surroundings.out << Json({{"store", *store},
-                              {"engine", stats.engine},
-                              {"entries", stats.entries},
-                              {"component_stores", stats.stores.size()},
-                              {"clean", findings.count() == 0},
-                              {"finding_count", findings.count()},
-                              {"findings", findings.listed()}})
-                            .dump(2)
-                     << "\n";
+    PrintJson(surroundings, {{"store", *store},
+                             {"engine", stats.engine},
+                             {"entries", stats.entries},
+                             {"component_stores", stats.stores.size()},
+                             {"clean", findings.count() == 0},
+                             {"finding_count", findings.count()},
+                             {"findings", findings.listed()}});
   } else if (findings.count() == 0) {
     surroundings.out << fmt::format("clean: {} entries in {} stores\n", stats.entries,
                                     stats.stores.size());
@@ -98,7 +114,7 @@ std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surr
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
-  app.add_flag("--json", arguments->json, "Print one JSON document instead of a line a finding");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of one line for each finding");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

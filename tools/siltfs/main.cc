@@ -2,14 +2,19 @@
 
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
+#include "store/env/standard_output.h"
 #include "tools/siltfs/run_siltfs.h"
 
 int main(int argc, char** argv) {
+  const siltfs::Status occupied = siltfs::OccupyStandardDescriptors();
+  if (!occupied.ok()) return static_cast<int>(siltfs::ExitCode::kFailed);
+  siltfs::StandardOutput output;
   // The paths that are given to it are resolved before they are used.
   const auto env = siltfs::NewPosixEnv({.links = siltfs::SymbolicLinks::kRefuse});
   siltfs::Surroundings surroundings{.env = *env,
-                                    .out = std::cout,
+                                    .out = output.stream(),
                                     .err = std::cerr,
-                                    .err_is_terminal = siltfs::StandardErrorIsTerminal()};
+                                    .err_is_terminal = siltfs::StandardErrorIsTerminal(),
+                                    .why_out_failed = [&output] { return output.failure(); }};
   return siltfs::RunSiltfs(std::vector<std::string>(argv, argv + argc), surroundings);
 }

@@ -2,16 +2,22 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
 
 #include "fs/core/make_store.h"
-#include "fs/fuse/size_text.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"
+#include "store/env/process.h"
+#include "store/env/resources.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/size_option.h"
+#include "tools/siltfs/small_disk.h"
+#include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
 
 namespace siltfs {
 namespace {
@@ -29,12 +35,11 @@ constexpr std::array kEngines = {EngineName{"silt", IndexEngine::kSilt},
 // As given on the command line.
 struct Arguments {
   std::string store;
-  std::optional<std::string> chunk_min;
-  std::optional<std::string> chunk_avg;
-  std::optional<std::string> chunk_max;
+  ChunkSizeOptions chunk;
   std::optional<std::string> compression;
   std::optional<std::string> index_engine;
   std::optional<std::string> index_memory;
+  std::optional<std::string> root_owner;
 };
 
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
@@ -67,35 +72,36 @@ Result<IndexEngine> ParseEngine(std::string_view text) {
       fmt::format("--index-engine: there is no engine \"{}\" (there are: {})", text, names));
 }
 
-Result<uint64_t> ParseOption(std::string_view option, const std::string& text, uint64_t most) {
-  const Result<uint64_t> size = ParseSize(text);
-  if (!size.ok()) return Wrong(fmt::format("{}: {}", option, size.status().cause()));
-  if (*size > most)
-    return Wrong(fmt::format("{}: {} is more than the largest, {}", option, text, most));
-  return *size;
+// A user's or a group's number. The greatest is none: chown(2) takes it for "unchanged".
+std::optional<uint32_t> ParseId(std::string_view text) {
+  uint32_t id = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || rest != text.data() + text.size() || id == UINT32_MAX)
+    return std::nullopt;
+  return id;
 }
 
-Status ParseChunkSizes(const Arguments& arguments, MakeStoreOptions& options) {
-  const auto parse = [](std::string_view option, const std::optional<std::string>& text,
-                        uint32_t& size) -> Status {
-    if (!text) return {};
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseOption(option, *text, UINT32_MAX / 8));
-    size = static_cast<uint32_t>(bytes);
-    return {};
-  };
-  SILTFS_RETURN_IF_ERROR(parse("--chunk-avg", arguments.chunk_avg, options.chunk_avg));
-  if (arguments.chunk_avg) {  // the others keep their proportions
-    options.chunk_min = options.chunk_avg / 4;
-    options.chunk_max = options.chunk_avg * 8;
-  }
-  SILTFS_RETURN_IF_ERROR(parse("--chunk-min", arguments.chunk_min, options.chunk_min));
-  return parse("--chunk-max", arguments.chunk_max, options.chunk_max);
+Result<FileOwner> ParseOwner(std::string_view text) {
+  const size_t colon = text.find(':');
+  const auto uid = ParseId(text.substr(0, colon));
+  const auto gid = colon == std::string_view::npos ? std::nullopt : ParseId(text.substr(colon + 1));
+  if (uid && gid) return FileOwner{.uid = *uid, .gid = *gid};
+  return Wrong(
+      fmt::format("--root-owner: \"{}\" is not UID:GID, a user's and a group's number, as in "
+                  "1000:1000",
+                  text));
 }
 
 Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   MakeStoreOptions options;
   SILTFS_ASSIGN_OR_RETURN(options.path, AbsolutePath(arguments.store));
-  SILTFS_RETURN_IF_ERROR(ParseChunkSizes(arguments, options));
+  SILTFS_ASSIGN_OR_RETURN(const ChunkSizes chunk,
+                          ParseChunkSizes(arguments.chunk, {.min = options.chunk_min,
+                                                            .avg = options.chunk_avg,
+                                                            .max = options.chunk_max}));
+  options.chunk_min = chunk.min;
+  options.chunk_avg = chunk.avg;
+  options.chunk_max = chunk.max;
   if (arguments.compression) {
     SILTFS_ASSIGN_OR_RETURN(options.compression_level, ParseCompression(*arguments.compression));
   }
@@ -104,13 +110,46 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   }
   if (arguments.index_memory) {
     SILTFS_ASSIGN_OR_RETURN(options.index_memory,
-                            ParseOption("--index-memory", *arguments.index_memory, UINT64_MAX));
+                            ParseSizeOption("--index-memory", *arguments.index_memory));
+  }
+  options.root_owner = RealOwner();
+  if (arguments.root_owner) {
+    SILTFS_ASSIGN_OR_RETURN(options.root_owner, ParseOwner(*arguments.root_owner));
   }
   return options;
 }
 
+// The directory that another user can use to replace parts of a store at `store`: that directory
+// itself, or the one that it is in.
+std::optional<std::string> WarnOfOwner(const std::string& store) {
+  if (CurrentUserId() != 0) return std::nullopt;
+  const std::string parent = store.substr(0, std::max<size_t>(store.rfind('/'), 1));
+  for (const std::string& directory : {store, parent}) {
+    const auto owner = OwnerOf(directory);
+    if (!owner.ok() || owner->uid == 0) continue;
+    return fmt::format("{}: the directory belongs to user {}; this user can replace the {}", directory,
+                       owner->uid, directory == store ? "store's files" : "whole store");
+  }
+  return std::nullopt;
+}
+
+// A store that was made here is still mounted, though its directory may have been moved or removed:
+// until it is unmounted, its name in the mount table stands for that store.
+Status CheckNotMounted(const std::string& store) {
+  const control::DaemonAddress address = AddressOfStore(store);
+  if (address.mountpoint.empty()) return {};
+  const auto daemon = control::Identify(address);
+  const std::string process =
+      daemon.ok() && daemon->pid > 0 ? fmt::format(" by process {}", daemon->pid) : "";
+  return Status(StatusCode::kInUse, fmt::format("is mounted on {}{}; use siltfs umount {}",
+                                                address.mountpoint, process, address.mountpoint))
+      .At(store);
+}
+
 // A directory that was there before may have been anybody's to look into.
 Status Make(Env& env, const MakeStoreOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckNotMounted(options.path));
+  SILTFS_RETURN_IF_ERROR(CheckDiskSize(env, options.path));
   SILTFS_RETURN_IF_ERROR(MakeStore(env, options));
   return KeepToOwner(options.path);
 }
@@ -123,10 +162,10 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
   app.add_option("STORE", arguments->store,
                  "Directory to make the store in; it must be empty if it exists")
       ->required();
-  app.add_option("--chunk-avg", arguments->chunk_avg, "Mean chunk size (8K)")->type_name("SIZE");
-  app.add_option("--chunk-min", arguments->chunk_min, "Smallest chunk (a quarter of the mean)")
+  app.add_option("--chunk-avg", arguments->chunk.avg, "Mean chunk size (8K)")->type_name("SIZE");
+  app.add_option("--chunk-min", arguments->chunk.min, "Smallest chunk (a quarter of the mean)")
       ->type_name("SIZE");
-  app.add_option("--chunk-max", arguments->chunk_max, "Largest chunk (eight times the mean)")
+  app.add_option("--chunk-max", arguments->chunk.max, "Largest chunk (eight times the mean)")
       ->type_name("SIZE");
   app.add_option("--compression", arguments->compression,
                  fmt::format("zstd:N with N from {} to {}, or none (zstd:{})", kMinCompressionLevel,
@@ -139,10 +178,24 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
          "--index-memory", arguments->index_memory,
          fmt::format("Memory for the index and its filter ({}M)", defaults.index_memory >> 20))
       ->type_name("SIZE");
+  app.add_option("--root-owner", arguments->root_owner,
+                 "Owner of the file system's root directory (the user and group that run this)")
+      ->type_name("UID:GID");
   return [arguments, &surroundings] {
     const Result<MakeStoreOptions> options = ToOptions(*arguments);
-    const Status made = options.ok() ? Make(surroundings.env, *options) : options.status();
-    if (made.ok()) return ExitCode::kDone;
+    if (options.ok()) {
+      const auto warning =
+          WarnOfIndexMemory("--index-memory", options->index_memory, PhysicalMemoryBytes());
+      if (warning) Warn(surroundings, *warning);
+    }
+    const Status made = options.ok() ? ExplainLock(Make(surroundings.env, *options), options->path)
+                                     : options.status();
+    if (made.ok()) {
+      if (const auto warning = WarnOfOwner(options->path)) Warn(surroundings, *warning);
+      if (const auto warning = WarnOfSmallDisk(surroundings.env, options->path))
+        Warn(surroundings, *warning);
+      return ExitCode::kDone;
+    }
     // What is not there is a directory on the way, not a store.
     const ExitCode code = made.Is(StatusCode::kNotFound) ? ExitCode::kFailed : ExitCodeOf(made);
     return Fail(surroundings, code, made.ToString());

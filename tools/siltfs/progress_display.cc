@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/env/process.h"
+#include "tools/siltfs/printable_text.h"
 
 namespace siltfs {
 namespace {
@@ -26,13 +27,14 @@ uint64_t Share(const ProgressStep& step, uint64_t parts) {
 ProgressDisplay::ProgressDisplay(Surroundings& surroundings, Options options)
     : surroundings_(surroundings),
       options_(std::move(options)),
+      subject_(Printable(options_.subject)),
       last_line_(surroundings.env.MonotonicNanoseconds()) {}
 
 void ProgressDisplay::Show(const ProgressStep& step, bool asked) {
   if (options_.descriptor) {
     const Status written = WriteToDescriptor(
         *options_.descriptor,
-        fmt::format("{} {} {} {}\n", step.number, step.done, step.total, options_.subject));
+        fmt::format("{} {} {} {}\n", step.number, step.done, step.total, subject_));
     // Whoever read it has gone; what is being done is not for them alone.
     if (!written.ok()) options_.descriptor.reset();
   }
@@ -59,7 +61,7 @@ void ProgressDisplay::ShowLine(const ProgressStep& step) {
   Clear();
   last_line_ = surroundings_.env.MonotonicNanoseconds();
   surroundings_.err << fmt::format(
-      "siltfs {}: {}: {} {}{}\n", options_.command, options_.subject, step.name, step.done,
+      "siltfs {}: {}: {} {}{}\n", options_.command, subject_, step.name, step.done,
       step.total == 0 ? std::string() : fmt::format(" of {} ({} %)", step.total, Share(step, 100)));
   surroundings_.err.flush();
 }

@@ -41,6 +41,7 @@ class ProgressDisplay {
 
   Surroundings& surroundings_;
   Options options_;
+  const std::string subject_;  // as it is shown
   int64_t last_line_;
   bool bar_shown_ = false;
 };

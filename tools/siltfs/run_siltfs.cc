@@ -1,29 +1,42 @@
 #include "tools/siltfs/run_siltfs.h"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <utility>
 #include <vector>
 
+#include "tools/siltfs/invocation.h"
+#include "tools/siltfs/json_output.h"
 #include "tools/siltfs/version.h"
 
 namespace siltfs {
 namespace {
 
-// What a command says to the shell where it is not even run.
+// What a program says to the shell where none of its commands decides.
 struct FailureCodes {
   int usage;
   int failed;
+  bool are_bits = false;  // of which several may be set
 };
 
 constexpr FailureCodes kFailureCodes = {static_cast<int>(ExitCode::kUsage),
                                         static_cast<int>(ExitCode::kFailed)};
 constexpr FailureCodes kFsckFailureCodes = {static_cast<int>(FsckCode::kUsage),
-                                            static_cast<int>(FsckCode::kFailed)};
+                                            static_cast<int>(FsckCode::kFailed),
+                                            /*are_bits=*/true};
+constexpr FailureCodes kMountHelperFailureCodes = {static_cast<int>(MountHelperCode::kUsage),
+                                                   static_cast<int>(MountHelperCode::kFailed),
+                                                   /*are_bits=*/true};
+constexpr const char* kMountHelper = "mount.siltfs";
+// mount(8) and umount(8) look for a helper by the type in the mount table, which is fuse.siltfs.
+constexpr std::string_view kTypePrefix = "fuse.";
 
 struct Command {
   const char* name;
@@ -45,26 +58,35 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureUmount>},
     Command{"stat", "Show a store's figures", ConfigureNumbered<ConfigureStat>},
     Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
-    Command{"settle", "Recompress densely what was written fast",
+    Command{"sync", "Make all changes durable", ConfigureNumbered<ConfigureSync>},
+    Command{"settle", "Compress stored data again, more densely",
             ConfigureNumbered<ConfigureSettle>},
-    Command{"gc", "Give back the space of what no file refers to any more",
+    Command{"gc", "Free the space of data that no file uses any more",
             ConfigureNumbered<ConfigureGc>},
     Command{"scrub", "Verify all that is stored", ConfigureNumbered<ConfigureScrub>},
-    Command{"index", "Plan the chunk index", ConfigureNumbered<ConfigureIndex>},
+    Command{"index", "Show, check, rebuild or plan the chunk index", ConfigureNumbered<ConfigureIndex>},
 };
 
 constexpr const char* kAbout =
     "siltfs keeps a deduplicating file system in a directory, the store, and mounts it.\n"
-    "Sizes take the suffixes K, M, G and T (powers of 1024).";
+    "Sizes take the suffixes K, M, G, T and P (powers of 1024), also written KiB, MiB and so on.\n"
+    "\"siltfs help COMMAND\" says what a command takes.";
 
-std::string_view LastPart(std::string_view path) {
+// The program's name: the last part of the path it was started by, and mount.siltfs for
+// mount.fuse.siltfs.
+std::string ProgramName(std::string_view path) {
   const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  std::string name(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  const size_t type = name.find('.');
+  if (type != std::string::npos && name.compare(type + 1, kTypePrefix.size(), kTypePrefix) == 0)
+    name.erase(type + 1, kTypePrefix.size());
+  return name;
 }
 
 // Of the command that the arguments ask for, as far as that can be told without parsing them.
 FailureCodes CodesOf(std::span<const std::string> arguments) {
-  const std::string_view name = LastPart(arguments[0]);
+  const std::string name = ProgramName(arguments[0]);
+  if (name == kMountHelper) return kMountHelperFailureCodes;
   for (const Command& command : kCommands) {
     const bool by_link = name == std::string(command.name) + ".siltfs";
     if (by_link || (arguments.size() > 1 && arguments[1] == command.name)) return command.codes;
@@ -72,53 +94,50 @@ FailureCodes CodesOf(std::span<const std::string> arguments) {
   return kFailureCodes;
 }
 
-void SetUp(CLI::App& app) {
-  app.set_version_flag("-V,--version", std::string("siltfs ") + kVersion,
+void SetUp(CLI::App& app, const std::string& version_flags) {
+  app.set_version_flag(version_flags, std::string("siltfs ") + kVersion,
                        "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.option_defaults()->disable_flag_override();  // no --json=no
+}
+
+int FailUsage(Surroundings& surroundings, int code, std::string_view sentence) {
+  SayFailure(surroundings, sentence, nlohmann::json::object());
+  return code;
 }
 
 // Parses; a code if that is the end of it (help, version, a mistake).
-std::optional<int> Parse(CLI::App& app, std::span<const std::string> arguments, int usage_code,
+std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
                          Surroundings& surroundings) {
-  // CLI11 takes them without the program's name, last first.
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);
+  CLI::App& command = *invocation.command;
+  std::reverse(invocation.words.begin(), invocation.words.end());  // as CLI11 takes them
   try {
-    app.parse(std::move(reversed));
-    return std::nullopt;
+    app.parse(std::move(invocation.words));
   } catch (const CLI::Success& wish) {  // help or version
     return app.exit(wish, surroundings.out, surroundings.err);
   } catch (const CLI::ParseError& mistake) {
-    fmt::print(surroundings.err, "{}: {} (try {} --help)\n", app.get_name(), mistake.what(),
-               app.get_name());
-    return usage_code;
+    return FailUsage(surroundings, usage_code, ExplainMistake(command, mistake));
   }
+  if (const auto empty = FindEmptyArgument(command))
+    return FailUsage(surroundings, usage_code, *empty);
+  return std::nullopt;
 }
 
-int RunCommand(const Command& command, const std::string& name,
-               std::span<const std::string> arguments, Surroundings& surroundings) {
-  CLI::App app(command.description, name);
-  SetUp(app);
-  const auto run = command.configure(app, surroundings);
-  if (const auto code = Parse(app, arguments, command.codes.usage, surroundings)) return *code;
-  return run();
+// A program with one command.
+template <typename Configure>
+int RunAlone(Configure configure, const char* description, const std::string& name,
+             std::vector<std::string> words, int usage_code, Surroundings& surroundings) {
+  CLI::App app(description, name);
+  SetUp(app, "-V,--version");
+  const auto run = configure(app, surroundings);
+  const auto code = Parse(app, {std::move(words), &app}, usage_code, surroundings);
+  return code ? *code : run();
 }
 
-int RunMountHelper(const std::string& name, std::span<const std::string> arguments,
-                   Surroundings& surroundings) {
-  CLI::App app("Mount a store, as mount(8) asks for it", name);
-  SetUp(app);
-  const auto run = ConfigureMountHelper(app, surroundings);
-  if (const auto code =
-          Parse(app, arguments, static_cast<int>(MountHelperCode::kUsage), surroundings))
-    return *code;
-  return run();
-}
-
-int RunAll(std::span<const std::string> arguments, Surroundings& surroundings) {
+int RunAll(std::vector<std::string> words, int usage_code, Surroundings& surroundings) {
   CLI::App app(kAbout, "siltfs");
-  SetUp(app);
+  SetUp(app, "-V,-v,--version");
   app.require_subcommand(1);
   std::array<std::function<int()>, kCommands.size()> runs;
   for (size_t i = 0; i < kCommands.size(); ++i) {
@@ -126,41 +145,61 @@ int RunAll(std::span<const std::string> arguments, Surroundings& surroundings) {
     subcommand->set_help_flag("-h,--help", "Print this help and exit");
     runs[i] = kCommands[i].configure(*subcommand, surroundings);
   }
-  if (const auto code = Parse(app, arguments, CodesOf(arguments).usage, surroundings)) return *code;
+  auto invocation = ResolveInvocation(app, std::move(words));
+  if (!invocation.ok()) return FailUsage(surroundings, usage_code, invocation.status().ToString());
+  if (const auto code = Parse(app, *std::move(invocation), usage_code, surroundings)) return *code;
   for (size_t i = 0; i < kCommands.size(); ++i) {
     if (app.got_subcommand(kCommands[i].name)) return runs[i]();
   }
-  return static_cast<int>(ExitCode::kUsage);
+  return usage_code;
 }
 
-int Dispatch(std::span<const std::string> arguments, Surroundings& surroundings) {
-  const std::string name(LastPart(arguments[0]));
-  if (name == "mount.siltfs") return RunMountHelper(name, arguments, surroundings);
-  for (const Command& command : kCommands) {
-    if (name == std::string(command.name) + ".siltfs")
-      return RunCommand(command, name, arguments, surroundings);
+int Dispatch(const std::string& name, std::vector<std::string> words, int usage_code,
+             Surroundings& surroundings) {
+  if (name == kMountHelper) {
+    return RunAlone(ConfigureMountHelper, "Mount a store, as mount(8) asks for it", name,
+                    std::move(words), usage_code, surroundings);
   }
-  return RunAll(arguments, surroundings);
+  for (const Command& command : kCommands) {
+    if (name == std::string(command.name) + ".siltfs") {
+      return RunAlone(command.configure, command.description, name, std::move(words), usage_code,
+                      surroundings);
+    }
+  }
+  return RunAll(std::move(words), usage_code, surroundings);
+}
+
+// What a command has printed counts only when it has arrived: a full disk or a closed descriptor
+// turns its success into a failure.
+int CheckOutput(int code, const FailureCodes& codes, Surroundings& surroundings) {
+  surroundings.out.flush();
+  if (surroundings.out.good()) return code;
+  Say(surroundings,
+      fmt::format("standard output: {}", surroundings.why_out_failed ? surroundings.why_out_failed()
+                                                                     : "it takes no more"));
+  if (codes.are_bits) return code | codes.failed;
+  return code == 0 ? codes.failed : code;
 }
 
 }  // namespace
 
 int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings) {
+  // A program may be started without any argument, not even its name.
+  const std::vector<std::string> named =
+      arguments.empty() ? std::vector<std::string>{"siltfs"}
+                        : std::vector<std::string>(arguments.begin(), arguments.end());
+  const FailureCodes codes = CodesOf(named);
+  std::vector<std::string> words(named.begin() + 1, named.end());
+  surroundings.json = AsksForJson(words);
+  int code = 0;
   try {
-    return Dispatch(arguments, surroundings);
+    code = Dispatch(ProgramName(named[0]), std::move(words), codes.usage, surroundings);
   } catch (const std::exception& error) {
-    fmt::print(surroundings.err, "siltfs: failed unexpectedly: {}\n", error.what());
-    return CodesOf(arguments).failed;
+    code = codes.failed;
+    SayFailure(surroundings, fmt::format("failed unexpectedly: {}", error.what()),
+               nlohmann::json::object());
   }
-}
-
-ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence) {
-  fmt::print(surroundings.err, "siltfs: {}\n", sentence);
-  return code;
-}
-
-ExitCode Fail(Surroundings& surroundings, const Status& status) {
-  return Fail(surroundings, ExitCodeOf(status), status.ToString());
+  return CheckOutput(code, codes, surroundings);
 }
 
 }  // namespace siltfs

@@ -2,17 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <thread>
 
 #include "fs/control/client.h"
 #include "fs/control/scrub_json.h"
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -25,63 +29,100 @@ struct Arguments {
   bool json = false;
 };
 
-// Calls `interrupt` for each signal that asks this process to end, while it lives.
+// A signal that asks this process to end, and what is done then. That is done again and again until
+// it is withdrawn: what it is to interrupt may not have begun yet.
+//
+// Thread-safety: one thread makes it and calls OnRequest; requested from any.
 class Interruption {
  public:
-  Interruption(TerminationSignals& signals, std::function<void()> interrupt)
-      : signals_(signals), thread_([this, interrupt = std::move(interrupt)] {
-          while (signals_.Wait()) interrupt();
-        }) {}
+  explicit Interruption(TerminationSignals& signals)
+      : signals_(signals), thread_([this] { Run(); }) {}
   ~Interruption() {
+    {
+      MutexLock lock(mutex_);
+      ended_ = true;
+      changed_.NotifyAll();
+    }
     signals_.Cancel();
     thread_.join();
   }
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
+  bool requested() const { return requested_; }
+  // From now on; empty: nothing. Returns when `action` before is not running any more.
+  void OnRequest(std::function<void()> action) {
+    MutexLock lock(mutex_);
+    action_ = std::move(action);
+    changed_.NotifyAll();
+  }
+
  private:
+  static constexpr std::chrono::milliseconds kInterval{50};
+
+  void Run() {
+    if (!signals_.Wait()) return;
+    requested_ = true;
+    MutexLock lock(mutex_);
+    while (!ended_) {
+      if (action_) action_();
+      changed_.WaitFor(mutex_, kInterval);
+    }
+  }
+
   TerminationSignals& signals_;
+  std::atomic<bool> requested_{false};
+  Mutex mutex_;  // held while the action runs
+  CondVar changed_;
+  std::function<void()> action_ SILTFS_GUARDED_BY(mutex_);
+  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
 // Opened, and closed as by an unmount, whatever came of it.
-Result<Json> ScrubUnmounted(const std::string& store, TerminationSignals& signals,
+Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption,
                             Surroundings& surroundings) {
   PrepareForStore();
   FileSystemOptions options;
   options.store = store;
   options.keep_reserve = true;
-  options.report = [&surroundings](const std::string& finding) {
-    surroundings.err << fmt::format("siltfs: {}\n", finding);
-  };
+  options.report = [&surroundings](const std::string& finding) { Say(surroundings, finding); };
+  options.interrupted = [&interruption] { return interruption.requested(); };
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(surroundings.env, options));
-  std::optional<Result<Json>> outcome;
-  {
-    const Interruption interruption(signals, [&] { file_system->InterruptScrub(); });
-    outcome.emplace(ScrubStore(*file_system, store, ScrubMode::kFull));
-  }
+  interruption.OnRequest([&file_system] { file_system->InterruptScrub(); });
+  auto outcome = ScrubStore(*file_system, store, ScrubMode::kFull);
+  interruption.OnRequest({});
   const Status closed = file_system->Close();
-  if (!outcome->ok()) {
+  if (!outcome.ok()) {
     closed.IgnoreError("the first failure is what is told");
-    return *std::move(outcome);
+    return outcome;
   }
   SILTFS_RETURN_IF_ERROR(closed);
-  return *std::move(outcome);
+  return outcome;
 }
 
-Result<Json> ScrubMounted(const std::string& store, TerminationSignals& signals) {
-  const Interruption interruption(signals, [&] {
-    control::Ask(store, "scrub stop").status().IgnoreError("then it has ended, or goes on");
+Result<Json> ScrubMounted(const control::DaemonAddress& address, Interruption& interruption) {
+  interruption.OnRequest([&address] {
+    control::Ask(address, "scrub stop").status().IgnoreError("then it has ended, or goes on");
   });
-  return control::Ask(store, "scrub");
+  auto outcome = control::Ask(address, "scrub", control::Patience::WhileItRuns());
+  interruption.OnRequest({});
+  return outcome;
 }
 
-Result<Json> Scrub(const Arguments& arguments, TerminationSignals& signals,
+Result<Json> Scrub(const Arguments& arguments, Interruption& interruption,
                    Surroundings& surroundings) {
-  SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
-  auto mounted = ScrubMounted(store, signals);
-  if (!mounted.status().Is(StatusCode::kNotFound)) return mounted;
-  return ScrubUnmounted(store, signals, surroundings);
+  SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress address, AddressAt(arguments.place));
+  auto mounted = ScrubMounted(address, interruption);
+  const bool is_mounted =
+      !mounted.status().Is(StatusCode::kNotFound) && !mounted.status().Is(StatusCode::kStale);
+  if (is_mounted) return mounted;
+  auto outcome = ScrubUnmounted(address.store, interruption, surroundings);
+  if (outcome.ok()) return outcome;
+  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), address.store),
+                               address.store,
+                               "scrub writes down what it finds, siltfs fsck --data verifies the "
+                               "same and writes nothing");
 }
 
 std::string Format(const Json& outcome) {
@@ -105,9 +146,14 @@ std::string Format(const Json& outcome) {
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const auto signals = TerminationSignals::Block();  // before any thread is there
   if (!signals.ok()) return Fail(surroundings, signals.status());
-  const Result<Json> outcome = Scrub(arguments, **signals, surroundings);
+  Interruption interruption(**signals);
+  const Result<Json> outcome = Scrub(arguments, interruption, surroundings);
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
-  surroundings.out << (arguments.json ? outcome->dump(2) + "\n" : Format(*outcome)) << std::flush;
+  if (arguments.json) {
+    PrintJson(surroundings, *outcome);
+  } else {
+    surroundings.out << Format(*outcome) << std::flush;
+  }
   if (ToldOfDamage(*outcome)) return ExitCode::kDamaged;
   return outcome->at("complete").get<bool>() ? ExitCode::kDone : ExitCode::kInterrupted;
 }

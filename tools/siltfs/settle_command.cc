@@ -1,11 +1,14 @@
 // siltfs settle
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "fs/control/settle_json.h"
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/figures_command.h"
+#include "tools/siltfs/store_holder.h"
 
 namespace siltfs {
 namespace {
@@ -18,7 +21,12 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
   FileSystemOptions options;
   options.store = store;
   options.keep_reserve = true;
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
+  auto opened = FileSystem::Open(env, options);
+  if (!opened.ok()) {
+    return ExplainReadOnlyMedium(std::move(opened).status(), store,
+                                 "settle rewrites what awaits it and needs a writable one");
+  }
+  const std::unique_ptr<FileSystem> file_system = std::move(*opened);
   auto outcome = SettleStore(*file_system, store);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {

@@ -16,8 +16,9 @@ Result<nlohmann::json> ReadStats(Env& env, const std::string& store) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings) {
-  return ConfigureFigures(app, surroundings,
-                          {.question = "stat", .read = ReadStats, .format = FormatStatReport});
+  return ConfigureFigures(
+      app, surroundings,
+      {.question = "stat", .quick_anywhere = true, .read = ReadStats, .format = FormatStatReport});
 }
 
 }  // namespace siltfs

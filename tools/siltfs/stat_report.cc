@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "fs/fuse/size_text.h"
+#include "store/base/size_text.h"
+#include "tools/siltfs/printable_text.h"
 
 namespace siltfs {
 namespace {
@@ -23,6 +24,9 @@ std::string Grouped(uint64_t number) {
   }
   return text;
 }
+
+// What a store has for itself outweighs less data: the ratios would tell nothing of the data.
+constexpr uint64_t kLeastForRatios = 1 << 20;
 
 class Table {
  public:
@@ -64,7 +68,9 @@ class Table {
 
 void AddSpace(const Json& figures, Table& table) {
   const auto size = [&](const char* key) { return FormatSize(Number(figures, key)); };
+  const bool tells = Number(figures, "logical_bytes") >= kLeastForRatios;
   const auto ratio = [&](const char* key, const char* what) {
+    if (!tells) return std::string();
     return fmt::format("{:.2f} : 1  {}", figures.at(key).get<double>(), what);
   };
   table.Section("Space");
@@ -120,17 +126,18 @@ void AddIndex(const Json& index, Table& table) {
 }  // namespace
 
 std::string FormatStatReport(const Json& figures) {
-  std::string head = fmt::format("Store       {}\n", figures.at("store").get<std::string>());
+  const auto text = [&](const char* key) { return Printable(figures.at(key).get<std::string>()); };
+  std::string head = fmt::format("Store       {}\n", text("store"));
   if (figures.at("pid").is_null()) {
     head += "Mounted     no\n";
   } else {
-    head += fmt::format("Mounted     on {} (process {})\n",
-                        figures.at("mountpoint").get<std::string>(), Number(figures, "pid"));
+    head +=
+        fmt::format("Mounted     on {} (process {})\n", text("mountpoint"), Number(figures, "pid"));
   }
   if (figures.at("read_only").get<bool>()) {
     const Json& cause = figures.at("read_only_cause");
     head += cause.is_null() ? "Read-only   yes\n"
-                            : fmt::format("Read-only   {}\n", cause.get<std::string>());
+                            : fmt::format("Read-only   {}\n", text("read_only_cause"));
   }
   Table table;
   AddSpace(figures, table);

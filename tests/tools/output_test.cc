@@ -1,0 +1,166 @@
+// What every command owes to its standard output: a document that says why it failed, under --json,
+// and a failure where it cannot be written.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include <sys/wait.h>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/tools/run_in_process.h"
+
+namespace siltfs::testing {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// All that know --json, but for index plan, which takes no store.
+const std::vector<Words> kJsonCommands = {{"stat"},
+                                          {"gc"},
+                                          {"gc", "--dry-run"},
+                                          {"scrub"},
+                                          {"settle"},
+                                          {"fsck"},
+                                          {"fsck", "-y"},
+                                          {"index", "stat"},
+                                          {"index", "dump"},
+                                          {"index", "verify"},
+                                          {"index", "rebuild"}};
+
+Words Siltfs(Words command, const Words& more) {
+  command.insert(command.begin(), "siltfs");
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+TEST_CASE(
+    "Under --json a command that fails prints one document that says what the sentence says") {
+  const TemporaryDirectory directory;
+  const auto check = [](const Words& arguments, int code) {
+    const Outcome outcome = Run(arguments);
+    INFO(arguments[1] << " " << arguments[2] << ": " << outcome.out << outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(Lines(outcome.out) == 1);
+    const auto document = nlohmann::json::parse(outcome.out);
+    CHECK("siltfs: " + document.at("error").get<std::string>() + "\n" == outcome.err);
+  };
+  for (const Words& command : kJsonCommands) {
+    const bool fsck = command[0] == "fsck";
+    check(Siltfs(command, {"--json", directory / "missing"}), fsck ? 8 : 10);
+    check(Siltfs(command, {"--json"}), fsck ? 16 : 2);
+    check(Siltfs(command, {"--json", ""}), fsck ? 16 : 2);
+    check(Siltfs(command, {"--json", "--frobnicate", "x"}), fsck ? 16 : 2);
+  }
+  check({"siltfs", "index", "plan", "--json"}, 2);
+  check({"siltfs", "index", "plan", "--json", "--entries", "1G", "--memory", "1", "--flash", "1T"},
+        1);
+  check({"siltfs", "frobnicate", "--json"}, 2);
+}
+
+TEST_CASE("Without --json, or with it behind --, a failure prints no document") {
+  for (const Words& command : kJsonCommands) {
+    CHECK(Run(Siltfs(command, {"/missing/store"})).out.empty());
+    CHECK(Run(Siltfs(command, {"--", "--json"})).out.empty());
+  }
+}
+
+TEST_CASE("A path that is not UTF-8 is no obstacle for JSON") {
+  const TemporaryDirectory directory;
+  const std::string store = directory / "st\xff\nore";
+  const Outcome missing = Run({"siltfs", "stat", "--json", store});
+  CHECK(missing.code == 10);
+  CHECK(nlohmann::json::parse(missing.out).contains("error"));
+  REQUIRE(Run({"siltfs", "mkfs", store}).code == 0);
+  for (const Words& command : kJsonCommands) {
+    const Outcome outcome = Run(Siltfs(command, {"--json", store}));
+    INFO(command.back() << ": " << outcome.err);
+    CHECK(outcome.code == 0);
+    if (!outcome.out.empty()) CHECK(nlohmann::json::parse(outcome.out).is_object());
+  }
+}
+
+// All that print something, of a store; and what needs none.
+std::vector<Words> PrintingCommands(const std::string& store) {
+  std::vector<Words> commands;
+  for (const Words& command : kJsonCommands) {
+    if (command.back() == "dump") continue;  // of an empty index it prints nothing
+    commands.push_back(Siltfs(command, {store}));
+    commands.push_back(Siltfs(command, {"--json", store}));
+  }
+  const Words plan = {"index", "plan", "--entries", "1000000", "--memory", "64M", "--flash", "1G"};
+  for (const Words& command : {Words{"--help"}, Words{"--version"}, Words{"help", "gc"},
+                               Words{"fsck", "--help"}, Words{"index", "plan", "--help"}, plan})
+    commands.push_back(Siltfs(command, {}));
+  return commands;
+}
+
+TEST_CASE("A full disk under standard output is a failure of every command") {
+  const TemporaryDirectory directory;
+  const std::string store = directory / "store";
+  REQUIRE(Run({"siltfs", "mkfs", store}).code == 0);
+  for (const Words& arguments : PrintingCommands(store)) {
+    const auto env = NewPosixEnv();
+    std::ofstream out("/dev/full");
+    std::ostringstream err;
+    Surroundings surroundings{.env = *env, .out = out, .err = err, .why_out_failed = [] {
+                                return std::string("the disk is full");
+                              }};
+    const int code = RunSiltfs(arguments, surroundings);
+    INFO(arguments[1] << " " << arguments.back());
+    CHECK(code == (arguments[1] == "fsck" ? 8 : 1));
+    CHECK(err.str() == "siltfs: standard output: the disk is full\n");
+  }
+}
+
+TEST_CASE("An earlier failure keeps its code, and fsck adds its bit") {
+  const TemporaryDirectory directory;
+  const auto env = NewPosixEnv();
+  const auto run = [&](const Words& arguments) {
+    std::ofstream out("/dev/full");
+    std::ostringstream err;
+    Surroundings surroundings{.env = *env, .out = out, .err = err};
+    return RunSiltfs(arguments, surroundings);
+  };
+  CHECK(run({"siltfs", "stat", "--json", directory / "missing"}) == 10);
+  REQUIRE(Run({"siltfs", "mkfs", directory / "store"}).code == 0);
+  std::ofstream(directory / "store/superblock.1") << "rotten";
+  CHECK(run({"siltfs", "fsck", directory / "store"}) == (4 | 8));
+  CHECK(run({"mount.siltfs", "--help"}) == 32);
+}
+
+// Of the program itself, whose descriptors the shell prepares.
+int CodeOf(const std::string& command) {
+  const int status = std::system((std::string(SILTFS_PROGRAM) + " " + command).c_str());
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST_CASE("The program says why standard output cannot be written") {
+  const TemporaryDirectory directory;
+  const std::string err = directory / "err";
+  const auto said = [&] {
+    std::ifstream file(err);
+    std::string text;
+    std::getline(file, text, '\0');
+    return text;
+  };
+  REQUIRE(CodeOf("mkfs " + (directory / "store")) == 0);
+  for (const std::string& command :
+       {std::string("--help"), std::string("version"), "stat --json " + (directory / "store")}) {
+    INFO(command);
+    CHECK(CodeOf(command + " >/dev/full 2>" + err) == 1);
+    CHECK(said() == "siltfs: standard output: cannot write: No space left on device\n");
+    CHECK(CodeOf(command + " >&- 2>" + err) == 1);
+    CHECK(said() == "siltfs: standard output: cannot write: Bad file descriptor\n");
+    CHECK(CodeOf(command + " >/dev/null 2>" + err) == 0);
+    CHECK(said().empty());
+  }
+  CHECK(CodeOf("fsck " + (directory / "store") + " >&- 2>" + err) == 8);
+  // What has nothing to say needs no standard output.
+  CHECK(CodeOf("mkfs " + (directory / "silent") + " >&- 2>" + err) == 0);
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,16 @@
+// Text that is safe to show on a terminal and to log as one line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace siltfs {
+
+// The same text with control characters (C0, DEL, C1), characters that change the direction of
+// text, and bytes that are not UTF-8 as escapes: "\n", "\t", "\r" or "\x1b", one "\x.." for each
+// byte. Nothing else changes, backslashes included: the result is for people, and is not decoded.
+//
+// For messages and for names within a report; JSON has its own escapes.
+std::string Printable(std::string_view text);
+
+}  // namespace siltfs
