@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,15 @@ struct Operation {
   Stamp end = kNever;  // never, if it did not return or failed
   // A write that a later fsync of the file made durable.
   bool settled = false;
+  // How long the device's log was when it began (RoundState::position).
+  uint64_t position = 0;
+};
+
+// An fsync that returned: of what, and how long the device's log was then.
+struct SyncReturn {
+  uint64_t position = 0;
+  std::optional<size_t> last_change;
+  std::optional<size_t> last_write;
 };
 
 // "rename a b".
@@ -60,6 +70,7 @@ struct History {
   size_t durable_operations = 0;
   // ... and every writer's that ended before this.
   Stamp durable_before = 0;
+  std::vector<SyncReturn> syncs;
 
   // An fsync returned of something whose last change was operation `last_change`. Operations before
   // that one, whoever's they are, are in the same commit or an earlier one.

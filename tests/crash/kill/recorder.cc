@@ -29,6 +29,7 @@ template <typename Call>
 void Recorder::Do(Operation operation, Call call) {
   const size_t number = history_.operations.size();
   operation.begin = round_.clock.Now();
+  operation.position = round_.position();
   history_.operations.push_back(operation);
   Require(directory_ + ": " + DescribeOperation(operation), call);
   history_.operations[number].end = round_.clock.Now();
@@ -36,8 +37,9 @@ void Recorder::Do(Operation operation, Call call) {
   const bool is_write = operation.kind == OperationKind::kWrite;
   const bool is_settle = operation.kind == OperationKind::kSettle;
   std::vector<std::shared_ptr<Node>> touched{tree_.Find(operation.name)};
+  // A link changes nothing in the directory of the old name.
   if (!is_write && !is_settle && operation.kind != OperationKind::kTruncate &&
-      operation.kind != OperationKind::kSetXattr) {
+      operation.kind != OperationKind::kSetXattr && operation.kind != OperationKind::kLink) {
     touched.push_back(tree_.DirectoryOf(operation.name));
   }
   if (operation.kind == OperationKind::kRename || operation.kind == OperationKind::kLink)
@@ -99,6 +101,9 @@ void Recorder::Truncate(const Descriptor& file, const std::string& name, size_t 
 }
 
 void Recorder::Synced(Node& node) {
+  history_.syncs.push_back({.position = round_.position(),
+                            .last_change = node.last_change,
+                            .last_write = node.last_write});
   if (node.last_write) history_.operations[*node.last_write].settled = true;
   if (node.last_change) history_.MadeDurable(*node.last_change);
 }

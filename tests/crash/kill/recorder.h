@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <string>
 
 #include "store/env/posix_descriptor.h"
@@ -22,6 +23,9 @@ struct RoundState {
   Clock clock;
   std::atomic<bool> stop = false;
   std::atomic<bool> killing = false;  // set before the daemon is killed: errors are to be expected
+  // Where the device below the store records what it is told: the length of its log. Called by all
+  // threads.
+  std::function<uint64_t()> position = [] { return uint64_t{0}; };
 };
 
 // Of one writer, used on its thread. Every call throws MountGone if it failed because the daemon

@@ -1,0 +1,133 @@
+// The devices that a run of the block campaign shows to the kernel: one that records all it is
+// told, and one that holds what a power cut left of such a record.
+//
+// A device keeps bytes as a disk with a volatile cache does: a write is durable when a flush that
+// began later has returned. What is not durable may be lost, kept, kept without earlier writes, or
+// torn between sectors.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "store/base/bytes.h"
+#include "store/base/random.h"
+
+namespace siltfs::blocktest {
+
+inline constexpr uint64_t kSectorBytes = 512;
+inline constexpr uint64_t kPageBytes = 4096;
+
+// Called by the thread that answers the kernel. Each call returns 0 or an errno.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual int Read(uint64_t offset, MutableByteView out) = 0;
+  virtual int Write(uint64_t offset, ByteView data) = 0;
+  // A discard or a write of zeros. Bytes read as zeros afterwards.
+  virtual int Zero(uint64_t offset, uint64_t length) = 0;
+  virtual int Flush() = 0;
+};
+
+struct DeviceRecord {
+  enum class Kind : uint8_t { kWrite, kZero, kFlush };
+  Kind kind = Kind::kFlush;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  Bytes data;  // of a write
+};
+using DeviceLog = std::deque<DeviceRecord>;
+
+// The bytes of a disk. Pages that were never written take no memory. Not thread-safe.
+class SparseImage {
+ public:
+  // Throws Failure.
+  explicit SparseImage(uint64_t size);
+  ~SparseImage();
+  SparseImage(const SparseImage&) = delete;
+  SparseImage& operator=(const SparseImage&) = delete;
+
+  uint64_t size() const { return size_; }
+  ByteView view() const { return {bytes_, size_}; }
+  void Write(uint64_t offset, ByteView data);
+  void Zero(uint64_t offset, uint64_t length);
+  void Apply(const DeviceRecord& record);
+
+ private:
+  const uint64_t size_;
+  uint8_t* bytes_;
+};
+
+// What of a device fails for a while.
+struct Fault {
+  bool reads = false;
+  bool writes = false;
+  bool flushes = false;
+  // [begin, end) of the device; everything if there are none. Flushes have no place.
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+};
+
+// Thread-safe.
+class RecordingDevice final : public Device {
+ public:
+  RecordingDevice(uint64_t size, uint64_t seed) : image_(size), random_(seed) {}
+
+  int Read(uint64_t offset, MutableByteView out) override;
+  int Write(uint64_t offset, ByteView data) override;
+  int Zero(uint64_t offset, uint64_t length) override;
+  int Flush() override;
+
+  // The number of records so far.
+  uint64_t position() const { return position_; }
+  // Bytes that the log holds.
+  uint64_t log_bytes() const { return log_bytes_; }
+  // Only while nothing uses the device.
+  const DeviceLog& log() const { return log_; }
+
+  void SetFault(std::optional<Fault> fault);
+  uint64_t failed_calls() const { return failed_calls_; }
+
+ private:
+  bool Fails(bool Fault::*kind, uint64_t offset, uint64_t length);
+  void Record(DeviceRecord record);
+
+  std::mutex mutex_;  // guards what follows
+  SparseImage image_;
+  DeviceLog log_;
+  std::optional<Fault> fault_;
+  Random random_;
+  std::atomic<uint64_t> position_ = 0;
+  std::atomic<uint64_t> log_bytes_ = 0;
+  std::atomic<uint64_t> failed_calls_ = 0;
+};
+
+// What a cut left, and what recovery writes over it. The image below is not changed. Thread-safe.
+class CutDevice final : public Device {
+ public:
+  // Borrows `base`, which must not change meanwhile.
+  explicit CutDevice(const SparseImage& base) : base_(base) {}
+
+  int Read(uint64_t offset, MutableByteView out) override;
+  int Write(uint64_t offset, ByteView data) override;
+  int Zero(uint64_t offset, uint64_t length) override;
+  int Flush() override { return 0; }
+
+  // The image as a sparse file. Throws Failure.
+  void Save(const std::string& path);
+
+ private:
+  using Page = std::array<uint8_t, kPageBytes>;
+  Page& PageAt(uint64_t number);
+
+  std::mutex mutex_;
+  const SparseImage& base_;
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+};
+
+}  // namespace siltfs::blocktest

@@ -1,0 +1,34 @@
+// Failures of the device that come and go while a load runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/crash/block/recording.h"
+
+namespace siltfs::blocktest {
+
+// Not thread-safe.
+class FaultPlan {
+ public:
+  // Borrows both.
+  FaultPlan(uint64_t seed, Bench& bench, RecordingDevice& device)
+      : random_(seed), bench_(bench), device_(device) {}
+
+  // One to three intervals of failure with pauses. Returns when they are over, or soon after
+  // `is_over` says that no writer is left.
+  void Run(const std::function<bool()>& is_over);
+  // What was made to fail.
+  const std::string& Describe() const { return text_; }
+
+ private:
+  Fault MakeFault();
+
+  Random random_;
+  Bench& bench_;
+  RecordingDevice& device_;
+  std::string text_;
+};
+
+}  // namespace siltfs::blocktest

@@ -1,0 +1,46 @@
+// A FUSE file system with a single file, `disk`, whose bytes are a Device's. Over it stands a loop
+// device, which turns a flush of the block layer into an fsync of the file.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "tests/crash/block/device.h"
+
+struct fuse_session;
+
+namespace siltfs::blocktest {
+
+// Nothing that this file system's thread does may wait for a file system above it. Not thread-safe.
+class FuseDisk {
+ public:
+  // Mounts on `directory`, which is there and empty. Throws Failure.
+  FuseDisk(std::string directory, uint64_t size);
+  ~FuseDisk();
+  FuseDisk(const FuseDisk&) = delete;
+  FuseDisk& operator=(const FuseDisk&) = delete;
+
+  std::string path() const { return directory_ + "/disk"; }
+  // From now on requests go to `device`, which is borrowed; with null they fail.
+  void Serve(Device* device);
+
+  // For the thread that answers requests.
+  template <typename Call>
+  int With(Call call) {
+    const std::lock_guard lock(mutex_);
+    return device_ == nullptr ? EIO : call(*device_);
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  const std::string directory_;
+  const uint64_t size_;
+  std::mutex mutex_;
+  Device* device_ = nullptr;  // guarded by mutex_
+  fuse_session* session_ = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace siltfs::blocktest

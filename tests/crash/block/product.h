@@ -1,0 +1,55 @@
+// The siltfs program at work on a store that stands on the lower file system.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/crash/kill/process.h"
+
+namespace siltfs::blocktest {
+
+// What `siltfs fsck -n` said.
+struct CheckReport {
+  int code = 0;
+  std::string text;  // its findings, or why it could not be done
+  bool clean() const { return code == 0; }
+  // There are findings, and all are chunks that the index does not know.
+  bool only_not_indexed = false;
+};
+
+// Not thread-safe.
+class Product {
+ public:
+  struct Options {
+    std::string siltfs;      // the program
+    std::string store;       // a directory
+    std::string mountpoint;  // a directory
+    std::string scratch;     // for messages and the daemon's log
+  };
+  explicit Product(Options options) : options_(std::move(options)) {}
+
+  // `environment` is NAME=VALUE each, for the daemon.
+  killtest::Ended Make() const;
+  killtest::Ended Mount(const std::vector<std::string>& environment = {}) const;
+  killtest::Ended Unmount() const;
+  CheckReport Check(bool data) const;
+  bool IsMounted() const;
+  // The last lines of the daemon's log.
+  std::string LogTail() const;
+  void ClearLog() const;
+
+  // Waits until the daemon is gone, kills it if that takes too long, and takes a dead mount away.
+  // Returns how the daemon ended: the highest code of this process's children that nothing else
+  // waits for.
+  int Finish(std::chrono::seconds patience) const;
+
+  const Options& options() const { return options_; }
+
+ private:
+  std::string LogPath() const { return options_.scratch + "/log"; }
+
+  const Options options_;
+};
+
+}  // namespace siltfs::blocktest
