@@ -11,6 +11,7 @@
 
 #include "store/base/coding.h"
 #include "tests/crash/sequence_cuts.h"
+#include "tests/support/schedule_perturbation.h"
 
 namespace siltfs::testing {
 namespace {
@@ -35,6 +36,7 @@ class Worker {
           Random(options_.seed + (i * options_.jobs + number_) * 0x9E3779B97F4A7C15).Next();
       Send(Encoder().U8(kSequence).U64(seed));
       const uint64_t before = left_;
+      if (options_.perturb) PerturbSchedule(seed);
       if (options_.rot) {
         RotSequence(seed, left_,
                     [this, seed](const std::string& problem, const std::string& place,

@@ -18,6 +18,9 @@ struct CampaignOptions {
   uint64_t seed = 1;
   unsigned jobs = 1;
   Injection injection = Injection::kNone;
+  // Threads pause at locks and conditions, in a way that each sequence's seed decides
+  // (tests/support/schedule_perturbation.h).
+  bool perturb = false;
   bool rot = false;            // bytes rot instead of the power going
   std::string save_directory;  // where what fails is saved; empty: nowhere
   // Called every few seconds.

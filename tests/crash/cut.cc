@@ -138,6 +138,7 @@ class CutCheck {
     CheckOptions check;
     check.store = kStorePath;
     check.data = data;
+    check.copies = true;
     check.on_finding = [this](const Finding& finding) {
       findings_.Add(fmt::format("[{}] {}: {}", finding.code, finding.path, finding.message));
     };

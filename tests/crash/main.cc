@@ -9,6 +9,7 @@
 
 #include "tests/crash/campaign.h"
 #include "tests/crash/cut.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -84,11 +85,14 @@ int Run(int argc, char** argv) {
   std::string replay;
   bool json = false;
   bool quiet = false;
+  bool share = false;
   app.add_option("--cuts", options.cuts, "How many power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Decides everything")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Processes")->check(CLI::Range(1, 256));
   app.add_option("--inject", inject, "Break the store on purpose")
       ->check(CLI::IsMember({"skip-segment-sync", "swap-commit-order", "drop-directory-sync"}));
+  app.add_flag("--perturb", options.perturb,
+               "Let threads pause at locks and conditions, so that races appear");
   app.add_flag("--rot", options.rot,
                "Instead of cutting the power, kill the process and let a byte rot: --cuts bytes");
   app.add_option("--save", options.save_directory, "Keep what fails in this directory")
@@ -96,6 +100,7 @@ int Run(int argc, char** argv) {
   app.add_option("--replay", replay, "Make a saved cut again")->check(CLI::ExistingFile);
   app.add_flag("--json", json, "Print one JSON document");
   app.add_flag("--quiet", quiet, "No progress");
+  app.add_flag("--share", share, "Of --cuts as many tenths as SILTFS_TEST_SCALE says (default: 1)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // help
@@ -106,6 +111,7 @@ int Run(int argc, char** argv) {
   }
   if (!replay.empty()) return Replay(replay, json);
   if (!inject.empty()) options.injection = *ParseInjection(inject);
+  if (share) options.cuts = Share(options.cuts);
   if (!quiet) {
     options.progress = [&options](uint64_t cuts, uint64_t illegal) {
       fmt::print(std::cerr, "{} of {} cuts, {} illegal\n", cuts, options.cuts, illegal);

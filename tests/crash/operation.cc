@@ -42,9 +42,30 @@ void FillWithLines(uint64_t seed, Bytes& data) {
   }
 }
 
+constexpr uint64_t kContents = 3;
+constexpr uint64_t kParts = 16;          // of a content, at which data may begin
+constexpr uint64_t kPartSize = 4096;
+constexpr uint64_t kFirstPartSeed = uint64_t{1} << 56;
+constexpr uint64_t kPartSeeds = kFirstPartSeed + kContents * kParts;
+
+// Seeds of this range stand for parts of contents; kinds of data take all others.
+uint64_t PartSeed(uint64_t content, uint64_t part) {
+  return kFirstPartSeed + content * kParts + part;
+}
+
+void FillWithPart(uint64_t part, Bytes& data) {
+  Bytes content(part % kParts * kPartSize + data.size());
+  Random(part / kParts).Fill(content);
+  std::copy(content.end() - static_cast<ptrdiff_t>(data.size()), content.end(), data.begin());
+}
+
 // Zeros, what compresses and was seen before, and what does neither.
 Bytes DataOf(const Operation& operation) {
   Bytes data(operation.size);
+  if (operation.data_seed >= kFirstPartSeed && operation.data_seed < kPartSeeds) {
+    FillWithPart(operation.data_seed - kFirstPartSeed, data);
+    return data;
+  }
   switch (operation.data_seed % 5) {
     case 0:
       break;
@@ -163,8 +184,8 @@ std::string ThreadDirectory(unsigned thread) { return fmt::format("t{}", thread)
 
 // --- OperationGenerator
 
-OperationGenerator::OperationGenerator(uint64_t seed, uint32_t largest_write)
-    : random_(seed), largest_write_(largest_write) {}
+OperationGenerator::OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix)
+    : random_(seed), largest_write_(largest_write), mix_(mix) {}
 
 std::string OperationGenerator::Name() { return fmt::format("n{}", random_.Below(7)); }
 
@@ -252,8 +273,49 @@ Operation OperationGenerator::Simple() {
   return operation;
 }
 
+Operation OperationGenerator::Part(Kind kind) {
+  Operation operation = Data(kind);
+  operation.data_seed = PartSeed(random_.Below(kContents), random_.Below(kParts));
+  return operation;
+}
+
+Operation OperationGenerator::NextOfCopies() {
+  if (planned_.empty()) {
+    Operation target;
+    target.name = Name();
+    target.slot = static_cast<uint8_t>(random_.Below(kSlots));
+    auto then = [&](Kind kind) {
+      Operation operation = Part(kind);
+      operation.slot = target.slot;
+      operation.name = target.name;
+      planned_.push_back(operation);
+    };
+    const uint64_t way = random_.Below(12);
+    if (way < 5) {
+      then(random_.OneIn(2) ? Kind::kOverwrite : Kind::kCreate);
+      for (uint64_t n = 1 + random_.Below(2); n > 0; --n) then(Kind::kAppend);
+      if (random_.OneIn(3)) then(Kind::kFsync);
+      then(Kind::kClose);
+    } else if (way < 8) {
+      then(Kind::kUnlink);
+    } else if (way < 9) {
+      then(Kind::kOpen);
+      then(random_.OneIn(2) ? Kind::kTruncate : Kind::kPunchHole);
+      then(Kind::kClose);
+    } else {
+      Operation operation;
+      operation.kind = way < 11 ? Kind::kCollect : Kind::kSyncAll;
+      planned_.push_back(operation);
+    }
+    std::reverse(planned_.begin(), planned_.end());
+  }
+  Operation next = std::move(planned_.back());
+  planned_.pop_back();
+  return next;
+}
+
 Operation OperationGenerator::Next() {
-  Operation next = NextUntimed();
+  Operation next = mix_ == Mix::kCopies ? NextOfCopies() : NextUntimed();
   next.time = time_ += 1 + static_cast<int64_t>(random_.Below(1'000'000));
   return next;
 }

@@ -78,11 +78,21 @@ std::string ThreadDirectory(unsigned thread);
 // replacing by rename.
 class OperationGenerator {
  public:
-  OperationGenerator(uint64_t seed, uint32_t largest_write);
+  // What the steps have in common.
+  enum class Mix : uint8_t {
+    kAll,
+    // Parts of a few contents are written, removed and collected, so that chunks get several copies
+    // and lose some of them again.
+    kCopies,
+  };
+  OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();
 
  private:
   Operation NextUntimed();
+  Operation NextOfCopies();
+  // A part of one of a few contents.
+  Operation Part(Operation::Kind kind);
   void Plan();
   Operation Simple();
   Operation Data(Operation::Kind kind);
@@ -91,6 +101,7 @@ class OperationGenerator {
 
   Random random_;
   const uint32_t largest_write_;
+  const Mix mix_;
   std::vector<Operation> planned_;  // last first
   int64_t time_ = kFirstTime;
 };

@@ -63,6 +63,19 @@ std::optional<SimFault> PlanFault(Random& random) {
   return fault;
 }
 
+// What shows is decided while the steps are taken: many sequences, each cut at a few places.
+void PlanCopies(Random& random, SequencePlan& plan) {
+  plan.mix = OperationGenerator::Mix::kCopies;
+  plan.threads = 2 + static_cast<unsigned>(random.Below(2));
+  plan.phases = plan.fault ? 1 : 1 + static_cast<unsigned>(random.Below(3));
+  plan.steps = 40 + static_cast<unsigned>(random.Below(60));
+  plan.most_places = 4;
+  plan.largest_write = 1u << (13 + random.Below(3));
+  plan.segment_bytes = 8192u << random.Below(3);
+  plan.group_bytes = 4u << 20;
+  plan.settled = false;
+}
+
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
   if (plan.store.index_engine != IndexEngine::kSilt) return Status::Ok();
   SiltIndexOptions options;
@@ -97,7 +110,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   for (unsigned i = 0; i < plan.threads; ++i) {
     const uint64_t seed = random.Next();
     threads.emplace_back([&, i, seed] {
-      OperationGenerator generator(seed, plan.largest_write);
+      OperationGenerator generator(seed, plan.largest_write, plan.mix);
       if (phase > 0) Marks::Begin(env, i, Operation{});
       if (phase > 0) Marks::End(env, i, true, "reopened");
       outcomes[i] =
@@ -163,6 +176,7 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.fault = PlanFault(random);
   if (plan.fault) plan.phases = 1;
   if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
+  if (!random.OneIn(4)) PlanCopies(random, plan);
   return plan;
 }
 

@@ -24,6 +24,7 @@ struct SequencePlan {
   unsigned steps = 30;  // of each thread in each phase
   size_t most_places = 40;  // where it is cut, drawn from all; one plan in eight: every one
   uint32_t largest_write = 20000;
+  OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;
   // Long enough never to come, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
   // So small that each change of metadata is committed alone, or as it is in earnest: the first
