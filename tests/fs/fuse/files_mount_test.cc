@@ -99,7 +99,7 @@ TEST_CASE_METHOD(FilesFixture, "Part of a page can be changed in a file opened o
   CHECK(Stored("a") == expected);
 }
 
-TEST_CASE_METHOD(FilesFixture, "Appending goes to the end, whoever else appended") {
+TEST_CASE_METHOD(FilesFixture, "Appending goes to the end, also after another program appended") {
   Descriptor one(Path("log"), O_WRONLY | O_CREAT | O_APPEND);
   Descriptor other(Path("log"), O_WRONLY | O_APPEND);
   REQUIRE(write(one.get(), "one ", 4) == 4);

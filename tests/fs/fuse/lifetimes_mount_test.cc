@@ -47,7 +47,7 @@ TEST_CASE_METHOD(LifetimesFixture,
   CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
 }
 
-TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename lives on for who has it open") {
+TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename lives on while it is open") {
   REQUIRE(WriteFile(Path("old"), "old") == 0);
   REQUIRE(WriteFile(Path("new"), "new") == 0);
   const Descriptor file(Path("old"));

@@ -71,7 +71,7 @@ TEST_CASE_METHOD(RangesFixture, "Data is found though the kernel has not written
   CHECK(found.error_behind == ENXIO);
 }
 
-TEST_CASE_METHOD(RangesFixture, "Holes are found in a file that nobody writes to") {
+TEST_CASE_METHOD(RangesFixture, "Holes are found in a file that is not being written") {
   REQUIRE(WriteFile(Path("a"), std::string(8192, 'x')) == 0);
   REQUIRE(Outcome(truncate(Path("a").c_str(), kMiB)) == 0);
   const Descriptor file(Path("a"));
