@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "fs/dedup/subtree_set.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_reader.h"
@@ -26,20 +27,27 @@ class DamagedFileFinder {
   }
 
   Status Walk(uint64_t inode, const InodeRecord& record) {
+    const uint64_t limit = record.recipe_limit;
     RecipeVisitor visitor;
+    visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
+      EndSubtrees(offset);
+      return offset < limit && (level == 0 || node.covered_bytes > limit - offset ||
+                                BeginSubtree(inode, node, level, offset));
+    };
     visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
-      if (offset >= record.recipe_limit || entry.is_hole()) return Status::Ok();
+      if (offset >= limit || entry.is_hole()) return Status::Ok();
       if (IsLost(entry.name, static_cast<uint32_t>(entry.length)))
-        Note(inode, offset, std::min(entry.length, record.recipe_limit - offset));
+        NoteInRecipe(inode, offset, std::min(entry.length, limit - offset));
       return Status::Ok();
     };
     visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, const Status& why) {
       if (!why.Is(StatusCode::kCorruption)) return why;
-      if (offset < record.recipe_limit)
-        Note(inode, offset, std::min(node.covered_bytes, record.recipe_limit - offset));
+      if (offset < limit) NoteInRecipe(inode, offset, std::min(node.covered_bytes, limit - offset));
       return Status::Ok();
     };
-    return WalkRecipe(chunks_, record.recipe, visitor);
+    SILTFS_RETURN_IF_ERROR(WalkRecipe(chunks_, record.recipe, visitor));
+    EndSubtrees(UINT64_MAX);
+    return Status::Ok();
   }
 
   void Look(uint64_t inode, uint64_t offset, const OverlayExtent& extent) {
@@ -57,6 +65,54 @@ class DamagedFileFinder {
   }
 
  private:
+  // What cannot be read of a subtree: the offset of the first such byte in it, and how many they
+  // are.
+  struct Loss {
+    uint64_t offset = UINT64_MAX;
+    uint64_t bytes = 0;
+  };
+  // A subtree in which the walk is.
+  struct Subtree {
+    ChunkName key;
+    uint8_t level = 0;
+    uint64_t begin = 0;  // in the file
+    uint64_t end = 0;
+    Loss loss;
+  };
+
+  // False if the subtree was walked before; what is lost in it is noted then.
+  bool BeginSubtree(uint64_t inode, const RecipeChild& node, uint8_t level, uint64_t offset) {
+    if (whole_.Contains(node, level)) return false;
+    Subtree subtree{SubtreeSet::KeyOf(node, level), level, offset, offset + node.covered_bytes, {}};
+    const auto known = losses_.find(subtree.key);
+    if (known != losses_.end()) {
+      NoteInRecipe(inode, offset + known->second.offset, known->second.bytes);
+      return false;
+    }
+    subtrees_.push_back(subtree);
+    return true;
+  }
+
+  // The walk has come to `offset`.
+  void EndSubtrees(uint64_t offset) {
+    for (; !subtrees_.empty() && subtrees_.back().end <= offset; subtrees_.pop_back()) {
+      const Subtree& ended = subtrees_.back();
+      if (ended.loss.bytes == 0) {
+        whole_.Insert(ended.key, ended.level);
+      } else {
+        losses_[ended.key] = ended.loss;
+      }
+    }
+  }
+
+  void NoteInRecipe(uint64_t inode, uint64_t offset, uint64_t bytes) {
+    for (Subtree& subtree : subtrees_) {
+      subtree.loss.offset = std::min(subtree.loss.offset, offset - subtree.begin);
+      subtree.loss.bytes += bytes;
+    }
+    Note(inode, offset, bytes);
+  }
+
   bool IsLost(const ChunkName& name, uint32_t length) {
     if (!std::binary_search(prefixes_.begin(), prefixes_.end(), name.Prefix64())) return false;
     const auto known = lost_.find(name);
@@ -83,6 +139,9 @@ class DamagedFileFinder {
   const size_t most_;
   std::vector<uint64_t> prefixes_;  // ascending
   std::unordered_map<ChunkName, bool> lost_;
+  SubtreeSet whole_;  // subtrees that were walked and in which nothing is lost
+  std::unordered_map<ChunkName, Loss> losses_;  // of the others, by SubtreeSet::KeyOf
+  std::vector<Subtree> subtrees_;               // from the root down, in the current file
   std::map<uint64_t, DamagedFile> files_;
   uint64_t beyond_ = 0;
   uint64_t last_beyond_ = 0;

@@ -1,8 +1,10 @@
 // Which files use chunks that are damaged and lie whole nowhere.
 //
 // Thread-safety: any thread; the store may be in use, and what is found is true of the snapshot.
-// Memory: 8 bytes a chunk that is known to be damaged, some 60 for each that was looked for, and
-// the files that are returned.
+// Memory: 8 bytes a chunk that is known to be damaged, some 60 for each that was looked for and for
+// each recipe node above the leaves that leads to one, some 25 for each other such node
+// (subtree_set.h), and the files that are returned. A subtree that many places share is walked
+// once.
 #pragma once
 
 #include <cstdint>

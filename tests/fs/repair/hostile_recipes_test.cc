@@ -1,6 +1,8 @@
 // Stores that someone has made up so that little on disk stands for a great deal of work: recipes
 // whose nodes share their subtrees, and directories that lie in each other. Every checksum and name
 // in them is right. No case looks at a clock; one that does not end runs into the timeout of ctest.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -12,6 +14,9 @@
 #include "fs/meta/schema.h"
 #include "fs/meta/segment_record.h"
 #include "store/segment/block_codec.h"
+#include "store/segment/segment_files.h"
+#include "store/segment/segment_reader.h"
+#include "store/segment/segment_scan.h"
 #include "store/segment/segment_writer.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/repair/repaired_store.h"
@@ -108,6 +113,22 @@ uint64_t ForgeRepeatedFile(CheckedStore& store, InodeNumber file, bool lost) {
   return size;
 }
 
+// Damages the chunk of "small", which is the first of the store.
+void FlipInFirstBlock(CheckedStore& store) {
+  const auto state = ReadSuperblock(store.fixture().env(), store.path());
+  REQUIRE_OK(state);
+  const std::string path = SegmentPath(store.path(), 1);
+  const auto file = store.fixture().env().OpenFile(path, {});
+  REQUIRE_OK(file);
+  uint64_t place = 0;
+  REQUIRE_OK(ScanBlocks(**file, {state->superblock.uuid, 1}, {},
+                        [&place](const BlockHead& head, uint32_t offset) {
+                          if (place == 0) place = offset + head.head_bytes() + kChunkBytes / 2;
+                          return Status::Ok();
+                        }));
+  store.Flip(path, place);
+}
+
 void RequireRepeated(FileSystem& fs, InodeNumber inode, uint64_t chunk_bytes, uint64_t offset) {
   const Bytes content = RandomBytes(1, chunk_bytes);
   Bytes got(10'000);
@@ -181,6 +202,27 @@ TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bo
   for (const uint64_t offset : {size / 2 - 20'000, size / 2 + 100, size / 2 + (40u << 20)})
     RequireRepeated(fs, file, kOddChunkBytes, offset);
   REQUIRE_OK(fs.CollectGarbage(false));
+  store.fixture().Close();
+}
+
+TEST_CASE("a scrub counts what is damaged in billions of places in bounded work") {
+  CheckedStore store;
+  store.FillAndClose();
+  const uint64_t size = ForgeRepeatedFile(store, store.small, /*lost=*/false);
+  // The file's limit lies within a subtree, which is then counted by its parts.
+  const uint64_t limit = size - kChunkBytes - 7;
+  store.EditInode(store.small,
+                  [limit](InodeRecord& record) { record.size = record.recipe_limit = limit; });
+  FlipInFirstBlock(store);
+  FileSystem& fs = store.fixture().Open();
+  const auto report = fs.Scrub(ScrubMode::kFull);
+  REQUIRE_OK(report);
+  const std::string expected = fmt::format(
+      "small (inode {}): {} bytes cannot be read, the first at offset 0", store.small, limit);
+  const std::vector<std::string> findings = store.fixture().findings();
+  REQUIRE(std::any_of(findings.begin(), findings.end(), [&](const std::string& finding) {
+    return finding.find(expected) != std::string::npos;
+  }));
   store.fixture().Close();
 }
 
