@@ -14,7 +14,9 @@ namespace siltfs::testing {
 namespace {
 
 constexpr std::chrono::hours kNever{1};
-constexpr std::string_view kChainMagic = "siltfs-cuts-2\n";
+constexpr std::string_view kChainMagic = "siltfs-cuts-3\n";
+// Without the mix of the steps after a recovery.
+constexpr std::string_view kOlderChainMagic = "siltfs-cuts-2\n";
 
 // The digests of all threads' trees.
 Result<std::vector<uint64_t>> DigestAll(FileSystem& fs, size_t threads) {
@@ -81,9 +83,11 @@ class CutCheck {
 
   Status GoOn(size_t threads) {
     Random random(options_.seed);
+    const uint32_t largest_write =
+        options_.mix == OperationGenerator::Mix::kCopies ? 16u << 10 : 4u << 10;
     for (unsigned thread = 0; thread < threads; ++thread) {
       Stepper stepper(*fs_, thread);
-      OperationGenerator generator(random.Next(), 4096);
+      OperationGenerator generator(random.Next(), largest_write, options_.mix);
       SILTFS_RETURN_IF_ERROR(TakeSteps(device_, stepper, thread, generator, options_.more_steps));
       if (options_.close) stepper.ReleaseAll();
     }
@@ -222,6 +226,7 @@ Status SaveChain(const CutChain& chain, const std::string& path) {
     out.U8(link.policy.names_in_any_order ? 1 : 0).U8(link.killed ? 1 : 0);
     out.U64(link.options.failing_open).U32(link.options.more_steps).U64(link.options.seed);
     out.U8(link.options.cut_again ? 1 : 0).U8(link.options.close ? 1 : 0);
+    out.U8(static_cast<uint8_t>(link.options.mix));
   }
   const auto env = NewPosixEnv();
   const Status removed = env->RemoveFile(path);
@@ -241,7 +246,8 @@ Result<CutChain> LoadChain(const std::string& path) {
   CutChain chain;
   const ByteView magic = in.Raw(kChainMagic.size());
   const uint32_t links = in.U32();
-  if (!in.ok() || AsText(magic) != kChainMagic) {
+  const bool has_mix = AsText(magic) == kChainMagic;
+  if (!in.ok() || (!has_mix && AsText(magic) != kOlderChainMagic)) {
     return Status(StatusCode::kCorruption, "holds no saved power cut").At(path);
   }
   for (uint32_t i = 0; i < links && in.ok(); ++i) {
@@ -257,7 +263,10 @@ Result<CutChain> LoadChain(const std::string& path) {
     link.options.seed = in.U64();
     link.options.cut_again = in.U8() != 0;
     link.options.close = in.U8() != 0;
+    const uint8_t mix = has_mix ? in.U8() : 0;
+    link.options.mix = static_cast<OperationGenerator::Mix>(mix);
     if (unsynced > static_cast<uint8_t>(CrashPolicy::Unsynced::kGarble) ||
+        mix > static_cast<uint8_t>(OperationGenerator::Mix::kCopies) ||
         link.cut > link.trace.size()) {
       return Status(StatusCode::kCorruption, "holds a malformed power cut").At(path);
     }

@@ -21,6 +21,7 @@ struct CutOptions {
   uint64_t failing_open = 0;
   // Steps taken after the recovery, and whether what a second cut leaves of them is looked at.
   unsigned more_steps = 6;
+  OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;  // of these steps
   bool cut_again = false;
   bool close = false;  // after the steps: closed cleanly, checked, opened again
   uint64_t seed = 0;   // of the steps

@@ -19,6 +19,8 @@ constexpr size_t kPlacesInRecovery = 8;
 constexpr size_t kPlacesWhileMaking = 4;
 constexpr size_t kKillsPerSequence = 8;
 constexpr int kFlipsPerKill = 12;
+// A second copy that a power cut leaves behind does harm only after more collections and writes.
+constexpr unsigned kStepsWithCopies = 30;
 
 // Where the power is cut: before each change, when all marks before it have been made.
 std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first, size_t last) {
@@ -61,6 +63,7 @@ class SequenceCuts {
  private:
   Status RunAll() {
     const SequencePlan plan = PlanSequence(seed_);
+    mix_ = plan.mix;
     SILTFS_ASSIGN_OR_RETURN(SimTrace trace, RunSequence(plan));
     SILTFS_ASSIGN_OR_RETURN(const History plain, History::Read(trace, StepsByThread(plan.threads)));
     trace = Inject(std::move(trace), injection_, plain.first_cut());
@@ -117,6 +120,10 @@ class SequenceCuts {
     if (random_.OneIn(kOneFailingOpenIn)) options.failing_open = random_.Next();
     options.cut_again = random_.OneIn(killed ? 2 : 4);
     options.close = !options.cut_again && (killed || random_.OneIn(4));
+    if (mix_ == OperationGenerator::Mix::kCopies && (options.cut_again || options.close)) {
+      options.mix = mix_;
+      options.more_steps = kStepsWithCopies;
+    }
     return options;
   }
 
@@ -176,6 +183,7 @@ class SequenceCuts {
   const Injection injection_;
   const CutVerdict& verdict_;
   Random random_;
+  OperationGenerator::Mix mix_ = OperationGenerator::Mix::kAll;  // of the sequence
   CutChain chain_;
 };
 

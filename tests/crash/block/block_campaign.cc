@@ -145,10 +145,6 @@ class Campaign {
       fmt::print(stderr, "siltfs-blocktest: {}: {}\n", place, verdict.lower_failure);
       return;
     }
-    if (verdict.not_indexed) {
-      ++result_.not_indexed;
-      if (result_.first_not_indexed == 0) result_.first_not_indexed = result_.cuts;
-    }
     if (verdict.problems.empty()) return;
     std::string text = place;
     for (const std::string& problem : verdict.problems) text += "\n    " + problem;
@@ -215,11 +211,8 @@ class Campaign {
     if (now < next_line_) return;
     next_line_ = now + std::chrono::seconds(10);
     fmt::print(
-        stderr,
-        "siltfs-blocktest: {} recordings, {} cuts, {} fault runs, {} illegal, {} with chunks "
-        "not indexed, {:.0f} s\n",
-        result_.recordings, result_.cuts, result_.faults, result_.illegal, result_.not_indexed,
-        SecondsSince(begin_));
+        stderr, "siltfs-blocktest: {} recordings, {} cuts, {} fault runs, {} illegal, {:.0f} s\n",
+        result_.recordings, result_.cuts, result_.faults, result_.illegal, SecondsSince(begin_));
   }
 
   static constexpr unsigned kMostSaved = 8;

@@ -32,8 +32,6 @@ struct CampaignResult {
   uint64_t faults = 0;
   uint64_t illegal = 0;
   uint64_t first_illegal = 0;  // the number of the first illegal cut, from 1
-  uint64_t not_indexed = 0;    // cuts with no finding but chunks that the index does not know
-  uint64_t first_not_indexed = 0;
   uint64_t lower_failures = 0;
   uint64_t records = 0;  // of the devices
   uint64_t flushes = 0;

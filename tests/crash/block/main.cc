@@ -91,8 +91,6 @@ nlohmann::ordered_json ToJson(const CampaignResult& result, const Arguments& arg
           {"fault_runs", result.faults},
           {"illegal", result.illegal},
           {"first_illegal", result.first_illegal},
-          {"not_indexed", result.not_indexed},
-          {"first_not_indexed", result.first_not_indexed},
           {"lower_failures", result.lower_failures},
           {"records", result.records},
           {"flushes", result.flushes},

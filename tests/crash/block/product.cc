@@ -65,10 +65,8 @@ CheckReport Product::Check(bool data) const {
     return report;
   }
   const auto& findings = document["findings"];
-  report.only_not_indexed = !findings.empty();
   size_t count = 0;
   for (const auto& finding : findings) {
-    if (finding.value("code", "") != "not-indexed") report.only_not_indexed = false;
     if (++count <= kMostFindings) report.text += "\n        " + finding.dump();
   }
   if (count > kMostFindings)

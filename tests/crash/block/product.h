@@ -14,8 +14,6 @@ struct CheckReport {
   int code = 0;
   std::string text;  // its findings, or why it could not be done
   bool clean() const { return code == 0; }
-  // There are findings, and all are chunks that the index does not know.
-  bool only_not_indexed = false;
 };
 
 // Not thread-safe.

@@ -11,8 +11,6 @@ namespace siltfs::blocktest {
 
 struct StoreVerdict {
   std::vector<std::string> problems;  // a sentence each; empty: all is well
-  // Chunks that the index does not know, and nothing else, is what a check found.
-  bool not_indexed = false;
   // The lower file system did not survive; nothing is said of the store.
   std::string lower_failure;
   // Writes that returned and are not there, of those that were not promised.
