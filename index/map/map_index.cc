@@ -86,13 +86,15 @@ class MapIndex final : public ChunkIndex {
   Result<bool> DropGoneImpl(size_t, uint64_t) override {
     WriterLock lock(mutex_);
     if (!gone_) return false;
-    const size_t dropped =
-        std::erase_if(entries_, [this](const auto& entry) { return gone_(entry.second.segment); });
-    if (dropped > 0) changed_ = true;
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+      const bool is_gone = gone_(entry->second.segment);
+      entry = is_gone ? entries_.erase(entry) : std::next(entry);
+      changed_ |= is_gone;
+    }
     return false;
   }
 
-  // The snapshot on flash is proven when it is read; in memory there is nothing to find.
+  // The snapshot's checksum is verified when it is read; the map in memory needs no check.
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();
   }
@@ -132,7 +134,7 @@ class MapIndex final : public ChunkIndex {
 }  // namespace
 
 Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions& options) {
-  // Tells an empty directory from a missing one.
+  // Distinguishes an empty directory from a missing one.
   SILTFS_RETURN_IF_ERROR(env.ListDirectory(options.directory).status());
   const std::string path = MapSnapshotPath(options.directory);
   SILTFS_ASSIGN_OR_RETURN(MapSnapshot snapshot, ReadMapSnapshot(env, path));
@@ -142,8 +144,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions
   } else if (!info.status().Is(StatusCode::kNotFound)) {
     return std::move(info).status();
   }
-  // A process may have died between the rename and the directory's sync: what was read must be
-  // durable to count.
+  // A process may have been killed between the rename and the directory's sync: make the snapshot
+  // that was read durable.
   if (!options.read_only) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
   return std::unique_ptr<ChunkIndex>(
       std::make_unique<MapIndex>(env, options, std::move(snapshot), flash_bytes));
