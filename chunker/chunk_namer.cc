@@ -84,9 +84,8 @@ bool ChunkNamer::Hash(ByteView prefix, ByteView plain, ChunkName& name) {
          size == ChunkName::kSize;
 }
 
-// Once Create has hashed with it, the context holds all the memory it needs and nothing is left
-// that could fail. Should it fail all the same, there is no name to go on with, and a wrong one
-// would lose data.
+// After the hash in Create the context has all its memory, so hashing should not fail. If it does,
+// there is no name to continue with, and a wrong name would lose data.
 ChunkName ChunkNamer::MustHash(ByteView prefix, ByteView plain) {
   ChunkName name;
   if (!Hash(prefix, plain, name)) std::abort();

@@ -1,6 +1,6 @@
 // Names chunks by SHA-1.
 //
-// Usually a chunk's name is the SHA-1 of its bytes. If that name is taken by other bytes (the tags
+// Usually a chunk's name is the SHA-1 of its bytes. If other bytes already have that name (the tags
 // differ, store/base/chunk_name.h), the chunk gets a salted name: the SHA-1 of a 64-byte prefix
 // followed by the bytes. The prefix fills one SHA-1 block:
 //
@@ -9,14 +9,13 @@
 //    40    1  salt number, 1 to 255
 //    41   23  zero
 //
-// It has to come first. The known collisions are pairs of blocks that lead SHA-1 from one
-// particular state to one common state; once there, everything that follows is hashed alike, so a
-// salt at the end would leave the two names equal. A salt in front makes the pair start from
-// another state, where it means nothing. And a prefix of a whole block leaves the bytes where
-// SHA-1's blocks had them, so that nothing depends on how a collision is aligned. The prefix is no
-// secret: who knows it can prepare collisions for it at the same great cost, and then the next salt
-// number is taken. That two chunks are equal is decided by the tag, whose key is secret, and never
-// by a name alone.
+// The salt must come first. The known collisions are pairs of blocks that lead SHA-1 from one
+// particular state to a common state. After that all further bytes are hashed alike, so a salt at
+// the end would leave both names equal. A salt in front starts the pair from another state, where
+// it does not collide. A prefix of a whole block keeps the alignment of the bytes to SHA-1's
+// blocks, so the alignment of a collision does not matter. The prefix is not secret: an attacker
+// can compute collisions for it at the same great cost, and then the next salt number is used. The
+// tag, which has a secret key, decides whether two chunks are equal, never a name alone.
 #pragma once
 
 #include <array>
@@ -35,7 +34,7 @@ namespace siltfs {
 
 struct Sha1Kernel;
 
-// Thread-safety: none, as it holds the state of a hash; make one per thread. Movable.
+// Thread-safety: none, since it holds a hash state; make one per thread. Movable.
 class ChunkNamer {
  public:
   static constexpr size_t kStoreUuidSize = 16;
@@ -43,8 +42,8 @@ class ChunkNamer {
   static constexpr size_t kSaltPrefixSize = 64;
   using SaltPrefix = std::array<uint8_t, kSaltPrefixSize>;
 
-  // kUnsupported if the machine's OpenSSL offers no SHA-1, or a wrong one. (A kernel of our own
-  // that gives a wrong one is not used.) kInvalidArgument as for Sha1KernelInUse.
+  // kUnsupported if the installed OpenSSL has no SHA-1, or computes it wrongly. (One of our kernels
+  // that computes it wrongly is not used.) kInvalidArgument as for Sha1KernelInUse.
   static Result<ChunkNamer> Create(const StoreUuid& store_uuid);
 
   ChunkNamer(ChunkNamer&&) noexcept;
@@ -52,14 +51,14 @@ class ChunkNamer {
   ~ChunkNamer();
 
   ChunkName NameOf(ByteView plain);
-  // names[i] becomes NameOf(chunks[i]), of several chunks at once where the machine can do that
-  // faster (chunker/sha1/kernels.h). The chunks are of any lengths and in any order, as many as
-  // there are names, and none overlaps the names.
+  // Sets names[i] to NameOf(chunks[i]), for several chunks at once if that is faster on this
+  // machine (chunker/sha1/kernels.h). Chunks may have any lengths and order. Requires as many
+  // chunks as names, and no overlap of chunks and names.
   void NamesOf(std::span<const ByteView> chunks, std::span<ChunkName> names);
-  // salt_number is not 0, which stands for "not salted" where names are stored.
+  // salt_number must not be 0, which means "not salted" in stored records.
   ChunkName SaltedNameOf(ByteView plain, uint8_t salt_number);
 
-  // What SaltedNameOf puts before the bytes.
+  // The prefix that SaltedNameOf hashes before the bytes.
   static SaltPrefix MakeSaltPrefix(const StoreUuid& store_uuid, uint8_t salt_number);
 
  private:
@@ -75,8 +74,8 @@ class ChunkNamer {
   ChunkName MustHash(ByteView prefix, ByteView plain);
 
   StoreUuid store_uuid_;
-  const Sha1Kernel* kernel_;  // of NamesOf, all else is OpenSSL's
-  // Fetched once, as looking an algorithm up takes a while (0.2 us).
+  const Sha1Kernel* kernel_;  // for NamesOf; the rest uses OpenSSL
+  // Fetched once, because the lookup of an algorithm takes 0.2 us.
   std::unique_ptr<evp_md_st, FreeDigest> sha1_;
   std::unique_ptr<evp_md_ctx_st, FreeContext> context_;
 };

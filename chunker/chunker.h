@@ -1,14 +1,14 @@
-// Cuts a stream of bytes into chunks by its content, so that equal stretches of two streams are
-// mostly cut alike, whatever stands before them (Muthitacharoen et al., LBFS, SOSP 2001; the
-// fingerprint is Rabin's).
+// Content-defined chunking: cuts a byte stream so that equal ranges of two streams mostly get the
+// same cuts, whatever precedes them (Muthitacharoen et al., LBFS, SOSP 2001; with Rabin
+// fingerprints).
 //
 // A chunk that begins at byte s of the stream ends after the smallest length L such that
 //     L >= min and the fingerprint of the last 64 bytes, [s + L - 64, s + L), is at least the
 //     limit, or L == max,
-// or where the stream ends. docs/chunker.md defines it to the bit. As min is at least the window,
-// a fingerprint never reaches before the start of its chunk: where a chunk ends depends on its own
-// bytes alone. Hence whoever knows one cut point can go on from it, and the bytes up to min - 64 of
-// each chunk are never looked at.
+// or at the end of the stream. docs/chunker.md defines it exactly. Since min is at least the
+// window, a fingerprint never covers bytes before its chunk: the end of a chunk depends only on its
+// own bytes. So chunking can resume at any known cut point, and the first min - 64 bytes of each
+// chunk are never read.
 #pragma once
 
 #include <array>
@@ -26,11 +26,11 @@
 
 namespace siltfs {
 
-// What all chunkers of a store share: 5 KiB of tables. Thread-safety: immutable.
+// The 5 KiB of tables shared by all chunkers of a store. Thread-safety: immutable.
 class ChunkerTables {
  public:
-  // kInvalidArgument as for ChunkerParameters::Validate, and as for ChosenKernel unless a kernel is
-  // given, which RunnableKernels has.
+  // kInvalidArgument as for ChunkerParameters::Validate and ChosenKernel. A given kernel must be
+  // one of RunnableKernels.
   static Result<std::shared_ptr<const ChunkerTables>> Create(const ChunkerParameters& parameters);
   static Result<std::shared_ptr<const ChunkerTables>> Create(const ChunkerParameters& parameters,
                                                              const ChunkerKernel& kernel);
@@ -39,11 +39,12 @@ class ChunkerTables {
   const CutCondition& condition() const { return condition_; }
   const ChunkerKernel& kernel() const { return kernel_; }
 
-  // The length of the chunk that begins at data[0]; nothing if it does not end within `data`. A
-  // chunk that ends exactly with `data` does end within it.
+  // The length of the chunk that begins at data[0]; nullopt if it does not end within `data`. A
+  // chunk that ends exactly at the end of `data` does.
   std::optional<size_t> FindCut(ByteView data) const;
 
-  // The same, or data.size() if it does not end within `data`: as if the file ended there.
+  // Like FindCut, but data.size() if the chunk does not end within `data`, as if the file ended
+  // there.
   size_t FirstCut(ByteView data) const { return FindCut(data).value_or(data.size()); }
 
   // The lengths of all chunks of a file with these contents, in order; they add up to data.size().
@@ -57,14 +58,14 @@ class ChunkerTables {
   const ChunkerKernel& kernel_;
 };
 
-// Cuts contiguous data one chunk after another: the same as FindCut for the rest each time, but
-// several times as fast, as it looks ahead over as much data as lets a kernel run at its full
-// speed. Thread-safety: none. Borrows the tables and the data. Memory: 8.2 KB, in the object.
+// Cuts contiguous data into successive chunks. The cuts equal repeated FindCut calls, but it is
+// several times as fast, because it scans ahead far enough for a kernel to run at full speed.
+// Thread-safety: none. Borrows the tables and the data. Memory: 8.2 KB, in the object.
 class CutSequence {
  public:
   CutSequence(const ChunkerTables& tables, ByteView data) : tables_(tables), data_(data) {}
 
-  // The length of the next chunk; nothing if it does not end within the data.
+  // The length of the next chunk; nullopt if it does not end within the data.
   std::optional<size_t> Next();
 
  private:
@@ -77,20 +78,20 @@ class CutSequence {
   size_t matches_begin_ = 0;
 };
 
-// Cuts a stream that comes in pieces. The cut points do not depend on how it is split. Copies no
-// data but the last 64 bytes of each piece. Each call looks for one cut, so CutSequence is faster.
+// Cuts a stream that arrives in pieces. The cut points do not depend on the pieces. Copies only the
+// last 64 bytes of each piece. Each call searches for one cut, so CutSequence is faster.
 // Thread-safety: none; one per stream.
 class Chunker {
  public:
   explicit Chunker(std::shared_ptr<const ChunkerTables> tables) : tables_(std::move(tables)) {}
 
-  // `data` continues the stream. Returns how many of its bytes belong to the current chunk if that
-  // ends within `data`: call again with the rest, which begins a new chunk. Otherwise nothing: all
-  // of it belongs to the current chunk. `data` is not referred to after the call.
+  // `data` continues the stream. If the current chunk ends within `data`, returns the number of its
+  // bytes in `data`; call again with the rest, which begins a new chunk. Otherwise returns nullopt:
+  // all of `data` belongs to the current chunk. `data` is not used after the call.
   std::optional<size_t> Next(ByteView data);
 
-  // The bytes of the current chunk so far; at the end of the stream, the length of the last chunk
-  // (0: there is none).
+  // Length of the current chunk so far; at the end of the stream, the length of the last chunk (0:
+  // none).
   size_t pending() const { return pending_; }
 
   // Begins a new stream.
@@ -102,7 +103,7 @@ class Chunker {
 
   std::shared_ptr<const ChunkerTables> tables_;
   size_t pending_ = 0;
-  // The last min(64, pending_) bytes of the chunk, at the end.
+  // Its last min(64, pending_) bytes are the last ones of the chunk.
   std::array<uint8_t, kWindowSize> tail_{};
 };
 

@@ -52,10 +52,10 @@ uint64_t Gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-// x^(2^n) - x is the product of all irreducible polynomials whose degree divides n. So a polynomial
-// of degree d is irreducible if it divides x^(2^d) - x (it is then a product of different ones of
-// degrees dividing d) and shares no factor with x^(2^(d/q)) - x for any prime q dividing d (none of
-// these degrees is smaller than d).
+// x^(2^n) - x is the product of all irreducible polynomials with degrees that divide n. If a
+// polynomial of degree d divides x^(2^d) - x, it is a product of different irreducible ones with
+// degrees that divide d. If it also shares no factor with x^(2^(d/q)) - x for any prime q dividing
+// d, none of these degrees is smaller than d. Then it is irreducible.
 bool IsIrreducible(uint64_t a) {
   const int degree = Degree(a);
   if (degree < 1) return false;

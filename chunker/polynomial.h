@@ -1,10 +1,10 @@
-// Polynomials over GF(2), and the one that a store fingerprints its data with.
+// Polynomials over GF(2), and the polynomial of a store's fingerprints.
 //
-// A polynomial is a 64-bit number whose bit i is the coefficient of x^i; adding is exclusive or.
-// The fingerprint (chunker/rabin.h) is a remainder modulo an irreducible polynomial, because only
-// then is every polynomial of that degree equally unlikely to make two different windows collide
-// (Rabin 1981, "Fingerprinting by random polynomials"). Each store draws its own, so that the sizes
-// of its chunks do not reveal what known content it holds.
+// A polynomial is a 64-bit number with the coefficient of x^i in bit i; addition is exclusive or.
+// The fingerprint (chunker/rabin.h) is a remainder modulo an irreducible polynomial: only then is a
+// collision of two different windows equally unlikely for every polynomial of that degree (Rabin
+// 1981, "Fingerprinting by random polynomials"). Each store draws its own, so that its chunk sizes
+// do not reveal known content.
 //
 // Thread-safety: plain functions and a plain value.
 #pragma once
@@ -19,7 +19,7 @@ namespace siltfs {
 
 namespace gf2 {
 
-// Of the zero polynomial: -1.
+// -1 for the zero polynomial.
 int Degree(uint64_t a);
 
 // a modulo m; m is not zero.
@@ -28,29 +28,29 @@ uint64_t Mod(uint64_t a, uint64_t m);
 // a times b modulo m; the degree of m is 1 to 63.
 uint64_t MultiplyMod(uint64_t a, uint64_t b, uint64_t m);
 
-// The greatest common divisor; that of zero and a is a.
+// The greatest common divisor; Gcd(0, a) is a.
 uint64_t Gcd(uint64_t a, uint64_t b);
 
-// Rabin's test, exact for every 64-bit polynomial. Constants are not irreducible. Time: some 64^3
-// steps at most.
+// Rabin's test, exact for every 64-bit polynomial. Constants are not irreducible. Time: at most
+// about 64^3 steps.
 bool IsIrreducible(uint64_t a);
 
 }  // namespace gf2
 
-// An irreducible polynomial of degree 53. Why 53: a fingerprint is shifted by a byte before it is
-// reduced, so with 64-bit arithmetic the degree may be at most 56; 53 is the largest prime up to
-// there, which leaves Rabin's test one trivial divisor condition; and two different windows collide
-// with probability below 2^-44.
+// An irreducible polynomial of degree 53. Why 53: a fingerprint is shifted by a byte before its
+// reduction, so 64-bit arithmetic limits the degree to 56. 53 is the largest prime up to 56, which
+// leaves Rabin's test only one trivial divisor condition. Two different windows collide with
+// probability below 2^-44.
 class RabinPolynomial {
  public:
   static constexpr int kDegree = 53;
-  // With this many random bytes FromRandom finds none less than once in 10^17 times.
+  // With this many random bytes FromRandom fails less than once in 10^17 times.
   static constexpr size_t kRandomBytes = 8192;
 
-  // Takes `random` as candidates of 8 bytes each, little-endian, and returns the first that is
-  // irreducible once its coefficients of x^53 and 1 are set and those above cleared: every
-  // irreducible polynomial is equally likely. The bytes must be unpredictable (Env::FillRandom).
-  // kInvalidArgument if no candidate will do.
+  // Splits `random` into candidates of 8 bytes, little-endian, sets their coefficients of x^53 and
+  // 1, and clears those above. Returns the first irreducible one, so every irreducible polynomial
+  // is equally likely. The bytes must be unpredictable (Env::FillRandom). kInvalidArgument if no
+  // candidate is irreducible.
   static Result<RabinPolynomial> FromRandom(ByteView random);
 
   // A value read from a store; kCorruption unless it is irreducible and of degree 53.

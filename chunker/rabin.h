@@ -1,10 +1,10 @@
 // The rolling Rabin fingerprint of the last 64 bytes of a stream.
 //
-// A window of bytes b0 … b63 (b0 the oldest) is the polynomial of degree below 512 whose
-// coefficients are the bits of the bytes, b0 and the most significant bit first; its fingerprint is
-// the remainder modulo the store's polynomial, a number below 2^53. No bits are added or inverted:
-// a window of zeros has fingerprint 0. A byte entering is a shift by 8, a table lookup and an
-// exclusive or; a byte leaving another lookup (Rabin 1981; Broder 1993, "Some applications of
+// A window of bytes b0 … b63 (b0 the oldest) is the polynomial of degree below 512 with the bits of
+// the bytes as coefficients, b0 and the most significant bit first. Its fingerprint is the
+// remainder modulo the store's polynomial, a number below 2^53. No bits are added or inverted: a
+// window of zeros has fingerprint 0. An entering byte costs a shift by 8, a table lookup and an
+// exclusive or; a leaving byte costs another lookup (Rabin 1981; Broder 1993, "Some applications of
 // Rabin's fingerprinting method").
 //
 // Thread-safety: immutable after construction.
@@ -19,8 +19,8 @@
 
 namespace siltfs {
 
-// Shorter windows repeat too often in text and code, and chunks get longer than they should; longer
-// ones cost more in kernels that do not roll (docs/chunker.md compares sizes).
+// Shorter windows repeat too often in text and code, which makes chunks too long. Longer windows
+// cost more in kernels that do not roll (docs/chunker.md compares sizes).
 inline constexpr size_t kWindowSize = 64;
 
 class RabinTables {
@@ -32,19 +32,19 @@ class RabinTables {
     return (fingerprint << 8 | in) ^ reduce_[fingerprint >> (RabinPolynomial::kDegree - 8)];
   }
 
-  // The fingerprint of the window moved on by one byte: `out` was its first, `in` is its last.
+  // The fingerprint of the window one byte further: `out` was its first byte, `in` is its new last
+  // byte.
   uint64_t Roll(uint64_t fingerprint, uint8_t out, uint8_t in) const {
     return Push(fingerprint, in) ^ leave_[out];
   }
 
-  // The fingerprint of exactly these bytes, however many.
+  // The fingerprint of these bytes, of any number.
   uint64_t Of(ByteView bytes) const;
 
  private:
-  // [t]: what to add to a shifted fingerprint whose overflowing byte is t, to clear that byte and
-  // reduce it.
+  // [t]: the term that reduces a shifted fingerprint with overflow byte t, and clears that byte.
   std::array<uint64_t, 256> reduce_;
-  // [b]: b times x^512, what b amounts to after the 64 bytes behind it have come in.
+  // [b]: b times x^512, the contribution of b after 64 more bytes.
   std::array<uint64_t, 256> leave_;
 };
 

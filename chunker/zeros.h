@@ -5,7 +5,7 @@
 
 namespace siltfs {
 
-// Every byte is 0; also of no bytes at all. Returns at once for most data that is not.
+// Whether every byte is 0; true for no bytes. Returns at once for most other data.
 bool IsAllZero(ByteView bytes);
 
 }  // namespace siltfs

@@ -8,7 +8,7 @@ find_package(spdlog REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(Catch2 REQUIRED CONFIG)
-# Not under the prefix "zstd": RocksDB's own search keeps its answer in the same cache variables.
+# The prefix is not "zstd" because RocksDB's own search uses the cache variables of that name.
 pkg_check_modules(siltfs_zstd REQUIRED IMPORTED_TARGET libzstd)
 add_library(PkgConfig::zstd ALIAS PkgConfig::siltfs_zstd)
 # The same for lz4.

@@ -1,5 +1,5 @@
-# What makes a build of everything from nothing faster; both options change no program's behaviour. tools/run-tests turns
-# them on; without them each source is compiled by itself, so that it is seen whether it includes what it uses.
+# Options that speed up a full build; they change no program's behaviour. tools/run-tests turns them on. Without them
+# each source is compiled alone, which checks that it includes what it uses.
 option(SILTFS_UNITY "Compile several sources of a target at once, so that headers are read once for all of them" OFF)
 option(SILTFS_PRECOMPILED_HEADERS "Precompile the headers of other projects" OFF)
 
@@ -13,7 +13,7 @@ function(siltfs_unite target)
   endif()
 endfunction()
 
-# Puts into groups what may be compiled together; to be called when all targets and their sources are known.
+# Groups the sources that may be compiled together; call it when all targets and their sources are known.
 function(siltfs_make_unity_groups)
   if(NOT SILTFS_UNITY)
     return()
@@ -28,7 +28,7 @@ function(siltfs_make_unity_groups)
       get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
       if(source MATCHES "\\.cc$" AND NOT options)
         string(APPEND list "${target};${source}\n")
-        # What is defined by then decides on the groups.
+        # The groups depend on the sources' contents, so a change of one configures again.
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
       endif()
     endforeach()
@@ -41,7 +41,7 @@ function(siltfs_make_unity_groups)
     OUTPUT_VARIABLE groups
     COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" groups "${groups}")
-  # Each line is a list of three, and so what was a list of lines is one of all their parts.
+  # Each line is a list of three, so CMake sees the list of lines as one flat list of parts.
   while(groups)
     list(POP_FRONT groups target group source)
     get_target_property(folder ${target} SOURCE_DIR)
@@ -55,8 +55,8 @@ set(siltfs_common_headers
   <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
   <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 
-# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind, "library", "command_line" or
-# "test"; those of a kind are made once, with the options that all targets of the kind have in common.
+# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind: "library", "command_line" or
+# "test". They are made once per kind, with the options common to all its targets.
 function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()

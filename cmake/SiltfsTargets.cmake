@@ -1,7 +1,7 @@
-# How siltfs targets are made. The folder graph (docs/architecture.md) is enforced here: headers are included
-# by their path from the project's root ("store/base/status.h"), but each library exports an include root
-# of its own that holds nothing but its own folder (a symbolic link in the build tree). A header of a folder
-# that a target does not link against is therefore not found, and the build fails.
+# Functions that define siltfs targets. They enforce the folder graph (docs/architecture.md): headers are
+# included by their path from the project's root ("store/base/status.h"), but each library exports its own
+# include root that holds only its own folder (a symbolic link in the build tree). So a header of a folder
+# that a target does not link against is not found, and the build fails.
 
 add_library(siltfs_options INTERFACE)
 target_compile_features(siltfs_options INTERFACE cxx_std_20)
@@ -12,17 +12,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(siltfs_options INTERFACE -Wthread-safety)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 takes the inactive side of std::optional for uninitialised use and sees overflows in atomics behind a
-  # shared_ptr that cannot be; clang and the sanitizers
-  # look for the real thing.
+  # g++ 12 warns falsely: of uninitialised use of the inactive side of std::optional, and of impossible
+  # overflows in atomics behind a shared_ptr. clang and the sanitizers find real errors of these kinds.
   target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ takes a source that is included for a header, in which a type with a part from an unnamed namespace is a mistake.
+  # g++ treats an included source as a header, and warns there of types with members from an unnamed namespace.
   target_compile_options(siltfs_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(SILTFS_UNITY AND SILTFS_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # The checks that sanitizers insert make g++ warn of what cannot be; the other builds have no warnings.
+  # The checks that sanitizers insert cause false warnings of g++; the other builds have no warnings.
   target_compile_options(siltfs_options INTERFACE -Wno-error)
 endif()
 if(SILTFS_CHECK_STATUS)
@@ -36,9 +35,9 @@ if(SILTFS_SANITIZE)
   target_link_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE})
 endif()
 
-# For tests and for what is little more than a command line, beside siltfs_options: with sanitizers, the assertions of a
-# test and the templates of a command line take a quarter longer to compile when they are inlined, and hardly run; the
-# libraries compile about as fast with inlining, and the tests spend their time in them.
+# For tests and command lines, in addition to siltfs_options. With sanitizers, a test's assertions and a command line's
+# templates take a quarter longer to compile with inlining, although they hardly run. The libraries compile about as
+# fast with inlining, and the tests spend their time in them.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
@@ -82,7 +81,7 @@ function(siltfs_library name)
 endfunction()
 
 # siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
-# A program: what it does is in libraries, its own sources are a command line.
+# A program: its code is in libraries; its own sources are a command line.
 function(siltfs_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -90,7 +89,7 @@ function(siltfs_executable name)
 endfunction()
 
 # siltfs_test_library(<name> FOLDER <folder> SOURCES <file>... [DEPENDS <target>...])
-# What several test programs have in common. Its headers are found by their path from the project's root.
+# Code shared by several test programs. Its headers are found by their path from the project's root.
 function(siltfs_test_library name)
   cmake_parse_arguments(ARG "" "FOLDER" "SOURCES;DEPENDS" ${ARGN})
   siltfs_include_root(root ${name} ${ARG_FOLDER})
@@ -110,7 +109,7 @@ function(siltfs_test name)
   siltfs_unite(${name})
   siltfs_precompile(test ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # Should it never end, what it has printed by then says in which case.
+  # If it hangs, its output shows the test case.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

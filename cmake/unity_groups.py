@@ -18,9 +18,9 @@ TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?: class)
 ALIAS = re.compile(r"^(?:using|namespace)\s+(\w+)\s*=")
 USING = re.compile(r"^using\s+[\w:]+::(\w+);")
 OTHER = re.compile(r"^(?=[A-Za-z_])[^({=;\[]*?(::)?\b(\w+)\s*[({=;\[]")
-ENUM = re.compile(r"^enum (?!class)[^{;]*\{([^}]*)\}", re.MULTILINE)  # its values are names of the namespace
+ENUM = re.compile(r"^enum (?!class)[^{;]*\{([^}]*)\}", re.MULTILINE)  # its values are names in the namespace
 INCLUDE = re.compile(r'^#include "([^"]+)"')
-# What changes the meaning of the sources behind it.
+# Lines that change the meaning of the sources after them.
 ALONE = re.compile(r"^(#\s*(define|undef|pragma)\b|extern \"C\")")
 DIRECTIVE = re.compile(r"^using namespace ([\w:]+);")
 TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -28,7 +28,7 @@ NO_NAMES = {"using", "namespace", "template", "return", "extern"}
 
 
 class Source:
-    """The names that a file defines (own), of which aliases may be defined again, and those of other places (seen)."""
+    """The names that a file defines (own; aliases may be defined again), and names it uses from other places (seen)."""
 
     def __init__(self, path):
         self.own = set()
@@ -138,7 +138,7 @@ def main():
         targets.setdefault(target, []).append(source)
     every = [source for sources in targets.values() for source in sources]
     for target, sources in targets.items():
-        sources = [source for source in sources if every.count(source) == 1]  # a source has one group, whatever the target
+        sources = [source for source in sources if every.count(source) == 1]  # a source may be in only one group
         for number, group in enumerate(grouped(reader, sources, most_lines)):
             for source in group:
                 print(f"{target};group{number};{source}")

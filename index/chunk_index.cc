@@ -161,7 +161,7 @@ Status ChunkIndex::SetMemoryLimit(uint64_t bytes) {
 uint64_t ChunkIndex::durable_sequence() const { return DurableSequenceImpl(); }
 
 double IndexComponentStats::FalsePositiveRate() const {
-  // A true positive is a read, too, and no probe in vain.
+  // A probe whose read found the name was not for an absent name, so it does not count.
   const uint64_t true_positives = flash_reads - std::min(flash_reads, false_positives);
   const uint64_t vain = probes - std::min(probes, true_positives);
   return vain == 0 ? 0 : static_cast<double>(false_positives) / static_cast<double>(vain);
@@ -181,7 +181,7 @@ Status ChunkIndex::ForEachInOrder(
     const std::function<Status(uint64_t order, const IndexEntry&)>& visit) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   uint64_t last = 0;
-  // Whoever merges by it would take what is out of order for something that is not there.
+  // A caller that merges by this order would treat an entry out of order as absent.
   return ForEachInOrderImpl([&](uint64_t order, const IndexEntry& entry) -> Status {
     if (order < last) {
       return {StatusCode::kCorruption,

@@ -1,30 +1,30 @@
 // The chunk index: name -> location, for as many chunks as the store has. One interface, one folder
 // per engine.
 //
-// What it promises. The index is a cache of a truth that lives in the segments: an entry is a hint
-// that its user confirms in the segment, and a lost or stale entry costs space or a read, never
-// data. So nothing here is synced on the commit path; an engine instead says up to which block
-// sequence number its entries are durable, and after a crash the store puts again what came later.
+// Guarantees. The index is a cache; the segments hold the truth. An entry is a hint that the caller
+// confirms in the segment. A lost or stale entry costs space or a read, never data. So nothing here
+// is synced on the commit path. An engine reports the block sequence number up to which its entries
+// are durable; after a crash the store puts the entries of later blocks again.
 //
-// Sequences. The store numbers its blocks 1, 2, 3...; Put calls come with sequences that never
-// decrease, several may carry the same one, and none may carry one that is durable already (a store
-// that lost a torn block must therefore not give its number, if the index has seen it, to another:
-// number on from the greater of its own and durable_sequence()). As more may always come under the
-// sequence put last, Flush leaves it out of durable_sequence(); the next sequence (also of a Put
+// Sequences. The store numbers its blocks 1, 2, 3... Sequences of Put calls never decrease; several
+// calls may carry the same one. None may carry a sequence that is already durable. A store that
+// lost a torn block must therefore not reuse its number if the index has seen it: it continues from
+// the greater of its own number and durable_sequence(). More entries may follow under the last
+// sequence, so Flush leaves that one out of durable_sequence(); the next sequence (also of a Put
 // without entries) and Close end it. After opening, the store puts the blocks above
 // durable_sequence() again, before anything newer.
 //
 // Thread-safety: every call may come from any thread. Put, Delete, Flush and Close wait for one
-// another; lookups wait for nobody's device. Ownership: names, entries and results belong to the
-// caller. Units: bytes, counts. Errors: kIoError and kNoSpace from the device; kCorruption where an
-// engine's own files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly.
-// After a failed Put or Flush the index stays readable, each of the Put's entries is in or not, and
-// no sequence from that of the Put on becomes durable until the index is opened again; or, where it
-// was kNoSpace, until PutAgain. A page found damaged is counted and its entries are missing, when
-// that is seen; when it is seen while opening, durable_sequence() goes down to what is really
-// there. A lookup need not see it, and may then answer wrongly (an entry is a hint); Verify does. A
-// lookup of a name that was never put is not an error. When not to use it: for anything whose loss
-// would matter.
+// another; lookups do not wait for the device reads and writes of other calls. Ownership: names,
+// entries and results belong to the caller. Units: bytes, counts. Errors: kIoError and kNoSpace
+// from the device; kCorruption if an engine's own files are too damaged to open; kInvalidArgument
+// for a caller's mistake; kReadOnly. After a failed Put or Flush the index stays readable, and each
+// entry of the Put is in the index or not. No sequence from the Put's own on becomes durable until
+// the index is opened again or, after kNoSpace, until PutAgain. An engine that detects a damaged
+// page counts it and drops its entries; if it detects the damage while opening, durable_sequence()
+// falls to the last sequence that is complete. A lookup need not detect damage, and may then answer
+// wrongly (an entry is a hint); Verify detects it. A lookup of a name that was never put is not an
+// error. When not to use it: for data that must not be lost.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@
 
 namespace siltfs {
 
-// How much memory an index may use: as much as it takes.
+// Memory limit of an index that may use as much as it needs.
 inline constexpr uint64_t kNoMemoryLimit = UINT64_MAX;
 
 struct IndexEntry {
@@ -54,23 +54,23 @@ struct IndexEntry {
 // One of an engine's component stores, for `siltfs stat` and `siltfs index stat`.
 struct IndexComponentStats {
   std::string kind;        // "map", "log_store", ...
-  uint32_t partition = 0;  // of engines that have them
+  uint32_t partition = 0;  // 0 in engines without partitions
   uint64_t id = 0;         // within the index
   uint64_t entries = 0;
   uint64_t flash_bytes = 0;
   uint64_t memory_bytes = 0;
-  double occupancy = 0;  // of its hash table, 0 to 1; 0 where it has none
+  double occupancy = 0;  // of its hash table, 0 to 1; 0 without one
   // Since the index was opened.
   uint64_t probes = 0;  // lookups that asked this store
   uint64_t flash_reads = 0;
   uint64_t false_positives = 0;  // reads that found another name than the one looked for
   uint64_t flash_bytes_written = 0;
 
-  // Of the probes of names that are not there, how many were answered with a read; 0 to 1.
+  // Share of the probes for absent names that caused a read; 0 to 1.
   double FalsePositiveRate() const;
 };
 
-// What Verify() found wrong.
+// A fault found by Verify().
 struct IndexFinding {
   std::string code;  // stable, for machines: "page-checksum", "entry-order", ...
   std::string path;
@@ -80,26 +80,27 @@ struct IndexFinding {
 
 struct IndexStats {
   std::string engine;
-  uint64_t entries = 0;  // an upper bound where a name put twice is not noticed at once
+  // An upper bound if the engine does not notice at once that a name is put twice.
+  uint64_t entries = 0;
   uint64_t memory_bytes = 0;
   uint64_t flash_bytes = 0;
   // Since the index was opened.
   uint64_t lookups = 0;          // names asked for
   uint64_t flash_reads = 0;      // for lookups
-  uint64_t put_flash_reads = 0;  // to tell whether a name that is put is there already
-  uint64_t entry_bytes_put = 0;  // 32 a put entry or deletion
+  uint64_t put_flash_reads = 0;  // to check whether a put name is present already
+  uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
   uint64_t flash_bytes_written = 0;
-  uint64_t damaged_pages = 0;  // whose entries were dropped, while opening or since
-  // Of what only spares reads, found damaged while opening or since, and done without.
+  uint64_t damaged_pages = 0;  // their entries were dropped, while opening or since
+  // Filters found damaged while opening or since; the index works without them, with more reads.
   uint64_t damaged_filters = 0;
   uint64_t conversions = 0;  // of a component store into one of another kind
   uint64_t merges = 0;
-  uint64_t merge_backlog = 0;  // component stores waiting for their conversion
-  uint64_t load_backlog = 0;   // filters and the like that are to be read into memory
+  uint64_t merge_backlog = 0;  // component stores waiting for conversion
+  uint64_t load_backlog = 0;   // filters and tries to be read into memory
   std::vector<IndexComponentStats> stores;
 
-  double ReadAmplification() const;   // flash reads a lookup; 0 before the first
-  double WriteAmplification() const;  // bytes written a byte put; 0 before the first
+  double ReadAmplification() const;   // flash reads per lookup; 0 before the first
+  double WriteAmplification() const;  // bytes written per byte put; 0 before the first
 };
 
 class ChunkIndex {
@@ -107,34 +108,34 @@ class ChunkIndex {
   virtual ~ChunkIndex() = default;
 
   // Looks all `names` up at once; results[i] belongs to names[i], empty when absent. results.size()
-  // == names.size(). After an error the results of the names that could not be told are empty, the
+  // == names.size(). After an error the results of names that could not be looked up are empty; the
   // others are right.
   Status Get(std::span<const ChunkName> names, std::span<std::optional<Location>> results);
   Result<std::optional<Location>> Get(const ChunkName& name);
 
-  // Enters or replaces all entries; visible to every Get that starts after the return. `sequence`
-  // is that of the block the entries point into, or a later one. Locations must name a segment.
-  // Blocks while the engine must catch up (bounded memory).
+  // Inserts or replaces all entries; they are visible to every Get that starts after the return.
+  // `sequence` is that of the block that the entries point into, or a later one. Locations must
+  // name a segment. The call waits while background work lags behind, so that memory stays bounded.
   Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
-  // After a Put that failed with kNoSpace, and before any other: the same entries with the same
-  // sequence. Once it succeeds nothing is missing. Without entries it gives up those that no block
-  // misses.
+  // Retries a Put that failed with kNoSpace, before any other Put: the same entries with the same
+  // sequence. Once it succeeds, no entry is missing. A call without entries abandons those of the
+  // failed Put; it is allowed only if no block needs them.
   Status PutAgain(std::span<const IndexEntry> entries, uint64_t sequence);
 
-  // Durable after the next Flush or Close. Of a name that is not there: nothing happens.
+  // Durable after the next Flush or Close. Deleting an absent name does nothing.
   Status Delete(const ChunkName& name);
 
-  // Makes everything put and deleted so far durable.
+  // Makes all puts and deletions so far durable.
   Status Flush();
 
-  // Lookups may be answered before an engine has read all it needs for the other calls, which wait
-  // for that. Returns when it has; kCorruption where the engine's own files are too damaged.
+  // Returns when the engine has finished opening. Lookups may be answered earlier; the other calls
+  // wait. kCorruption if the engine's own files are too damaged.
   Status WaitUntilOpen();
 
-  // How much memory the engine may use from now on; kNoMemoryLimit: as much as it takes. What is
-  // more than that is given up before the call returns, and answers then take more reads; when the
-  // limit rises it is read again from flash behind the calls. There is a least amount that an
-  // engine does with, even at a limit of 0.
+  // Limits the engine's memory from now on; kNoMemoryLimit: no limit. The engine frees the excess
+  // before the call returns; lookups then take more reads. After the limit rises, the engine loads
+  // filters and tries from flash in the background. Every engine needs a minimum, even at a limit
+  // of 0.
   Status SetMemoryLimit(uint64_t bytes);
 
   // Every entry put with a sequence up to this one survives a power loss. 0 in a new index. Never
@@ -142,35 +143,35 @@ class ChunkIndex {
   uint64_t durable_sequence() const;
 
   // Calls `visit` once for each live entry, in no order, as of some moment during the call; stops
-  // at its first failure. `visit` may call the index.
+  // at the first failure of `visit`. `visit` may call the index.
   Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
 
-  // Where an entry of this name stands in ForEachInOrder's order. Different names mostly have
-  // different places; constant as long as the index is open.
+  // The position of this name in ForEachInOrder's order. Different names mostly have different
+  // positions. Constant as long as the index is open.
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
   // ForEach in rising order of OrderOf: each live entry once, as of some moment during the call.
   // Takes no more memory than ForEach, and pins one part of the engine's files at a time.
-  // kCorruption if they have entries in another order.
+  // kCorruption if the files have entries in another order.
   Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
 
-  // Says which segments are gone for good: an entry that leads into one is a miss to whoever looks
-  // it up, so engines that rewrite what they have leave it out when they come to it, and no other.
-  // When that is, if ever, is the engine's choice. `gone` is called from the engine's own threads,
-  // perhaps for every entry there is, and must call nothing of the index; one that was replaced may
-  // be called until the index is closed or destroyed. Empty at first, and may be.
+  // Sets the test for segments that no longer exist: callers treat an entry that leads into one as
+  // a miss, so engines leave such entries out when they rewrite their files, and no others. The
+  // engine chooses when it rewrites, if ever. `gone` is called from the engine's threads, perhaps
+  // for every entry, and must not call the index. A replaced `gone` may still be called until the
+  // index is closed or destroyed. Empty at first; may be set to empty.
   void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
 
-  // Leaves out, now, what leads into segments that are gone (SetGone), where the engine keeps such
-  // entries until it rewrites what holds them: it rewrites all, one part after the other. Other
-  // calls go on between two parts; `pace`, which may be empty, is called there, and its failure ends
-  // the call. Takes as much room on the device as one part does twice. What has been done when it
-  // fails stays done; after kNoSpace it may be called again. Changes no answer but to names whose
-  // entries lead into gone segments, and nothing of what is durable.
+  // Removes all entries that lead into gone segments (SetGone) now: an engine that keeps them until
+  // a rewrite rewrites all its parts, one after the other. Other calls run between two parts;
+  // `pace`, which may be empty, is called there, and its failure ends the call. During a rewrite
+  // the device holds that part twice. Parts finished before a failure stay rewritten; after
+  // kNoSpace the call may be repeated. It changes only the answers for names with entries that lead
+  // into gone segments, and does not change durable_sequence().
   Status DropGone(const std::function<Status()>& pace = {});
 
-  // Reads everything and checks order, ranks, filters and counts; calls `report` with each thing
-  // that is wrong. Fails only where it can't go on. Slow; other calls go on meanwhile.
+  // Reads everything and checks order, ranks, filters and counts; calls `report` with each fault.
+  // Fails only if it can't continue. Slow; other calls may run meanwhile.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 
   IndexStats stats() const;
@@ -183,18 +184,17 @@ class ChunkIndex {
   ChunkIndex() : ChunkIndex(false) {}
 
  private:
-  // What an engine provides. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
-  // FlushImpl and CloseImpl are called one at a time, and never when read-only; the others come at
-  // any time. `complete` is the sequence up to which everything has been put, before this call for
-  // PutImpl: what DurableSequenceImpl may say once all that was put before the call is durable. It
-  // never decreases.
+  // Implemented by engines. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
+  // FlushImpl and CloseImpl are called one at a time, and never when read-only; the others at any
+  // time. `complete` is the sequence up to which all entries have been put (for PutImpl: before
+  // this call). DurableSequenceImpl may return it once all entries put before the call are durable.
+  // It never decreases.
   virtual Status GetImpl(std::span<const ChunkName> names,
                          std::span<std::optional<Location>> results) = 0;
   virtual Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) = 0;
   virtual Status DeleteImpl(const ChunkName& name) = 0;
   virtual Status FlushImpl(uint64_t complete) = 0;
-  // These are called one at a time, too, also when read-only; WaitUntilOpenImpl before each of the
-  // writing calls.
+  // Also called one at a time, even when read-only; WaitUntilOpenImpl before each writing call.
   virtual Status WaitUntilOpenImpl() { return Status::Ok(); }
   virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
@@ -203,7 +203,7 @@ class ChunkIndex {
   virtual Status ForEachInOrderImpl(
       const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
   virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
-  // Does one of the parts, which count from 0, and says whether there is another; called like
+  // Rewrites one part (numbered from 0) and returns whether there is another; called like
   // FlushImpl.
   virtual Result<bool> DropGoneImpl(size_t /*part*/, uint64_t /*complete*/) { return false; }
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
@@ -215,7 +215,7 @@ class ChunkIndex {
   Status CheckWritable() const;
   Status PutLocked(std::span<const IndexEntry> entries, uint64_t sequence)
       SILTFS_REQUIRES(write_mutex_);
-  // Of what was put up to `sequence`, what went in without a failure.
+  // The sequence, at most `sequence`, up to which every Put succeeded.
   uint64_t CompleteUpTo(uint64_t sequence) const SILTFS_REQUIRES(write_mutex_);
 
   const bool read_only_;
@@ -227,8 +227,9 @@ class ChunkIndex {
   uint64_t last_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
       0;  // of a Put since opening; 0: none yet
   uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
-      0;                                                  // the first of a Put that failed; 0: none
-  bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;  // that is why, and no other has failed
+      0;  // of the first failed Put; 0: none
+  // that Put failed with kNoSpace, and no other failed
+  bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;
 };
 
 }  // namespace siltfs

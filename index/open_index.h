@@ -1,4 +1,4 @@
-// Opens an index by the kind of its engine, the one a store's superblock names.
+// Opens an index with the engine that a store's superblock names.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,15 @@ enum class IndexEngine : uint8_t {
 
 struct IndexOptions {
   IndexEngine engine = IndexEngine::kSilt;
-  std::string directory;  // exists; the engine owns all in it
-  bool read_only =
-      false;  // writes nothing at all, also after a crash; Put and Delete fail with kReadOnly
-  uint64_t memory_limit = kNoMemoryLimit;  // bytes; of engines that obey one
+  std::string directory;   // must exist; the engine owns every file in it
+  bool read_only = false;  // writes nothing, even after a crash; Put and Delete fail with kReadOnly
+  uint64_t memory_limit = kNoMemoryLimit;  // bytes; ignored by engines without a limit
 };
 
-// `env` must outlive the index. A directory with nothing in it is an empty index.
-// Errors: kNotFound without the directory; kCorruption where what says which files belong to the
-// index is damaged (the store then empties the directory and puts everything again); kNeedsNewer
-// for an engine or format of a later version.
+// `env` must outlive the index. A directory with nothing in it is an empty index. Errors: kNotFound
+// without the directory; kCorruption if the list of the index's files is damaged (the store then
+// empties the directory and puts everything again); kNeedsNewer for an engine or format of a later
+// version.
 Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& options);
 
 }  // namespace siltfs

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kVariable = "SILTFS_CHUNKER_KERNEL";
 
-// Whether it finds what the scalar kernel finds. One that was compiled wrongly would cut otherwise,
-// and no duplicate would be found any more.
+// Whether the kernel finds the same matches as the scalar kernel. A miscompiled kernel would cut
+// differently, and no duplicates would be found.
 bool Works(const ChunkerKernel& kernel) {
   constexpr size_t kWindows = 9000;
   constexpr uint64_t kPolynomial = 0x3DA3358B4DC173;
@@ -37,7 +37,7 @@ bool Works(const ChunkerKernel& kernel) {
 std::vector<ChunkerKernel> FindRunnableKernels() {
   std::vector<ChunkerKernel> kernels = {{"scalar", nullptr}, {"portable", ScanPortable}};
 #if defined(__x86_64__)
-  // These ask for the operating system's leave, too.
+  // These checks include support by the operating system.
   if (__builtin_cpu_supports("avx2")) kernels.push_back({"avx2", ScanAvx2});
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("gfni")) {
@@ -83,8 +83,8 @@ Result<const ChunkerKernel*> ChosenKernel() {
 
 size_t FindMatch(const ChunkerKernel& kernel, const CutCondition& condition, const uint8_t* data,
                  size_t first, size_t last) {
-  // Of so many windows one matches. Not much further than that is worth looking; and where matches
-  // are so near, setting out side by side takes longer than finding them one after the other.
+  // One of `distance` windows matches on average, so scanning much further ahead is wasted. Below
+  // kNear, setting up the lanes takes longer than a sequential search.
   constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
   constexpr uint64_t kNear = 1024;
   const uint64_t distance = kFingerprints / (kFingerprints - condition.limit);

@@ -1,7 +1,7 @@
-// The kernels that there are, and which of them this process uses.
+// The scan kernels, and the choice of the one that this process uses.
 //
-// That is the fastest one that the processor has the instructions for, or the one that the
-// environment variable SILTFS_CHUNKER_KERNEL names. All of them cut alike.
+// It is the fastest one that the processor supports, or the one named by the environment variable
+// SILTFS_CHUNKER_KERNEL. All kernels make the same cuts.
 //
 // Thread-safety: every call from any thread.
 #pragma once
@@ -17,25 +17,25 @@ namespace siltfs {
 
 struct ChunkerKernel {
   const char* name;
-  // Not for the scalar kernel, which goes one window at a time and gains nothing from looking
-  // ahead: it stops at the first match.
+  // Null for the scalar kernel: it checks one window at a time and stops at the first match, so
+  // scanning ahead gains nothing.
   ScanFunction scan;
 };
 
-// Those that run on this processor, and find in a sample what the scalar one finds, the slowest
-// first: "scalar", "portable", then what else it has.
+// The kernels that run on this processor and agree with the scalar one on a sample, slowest first:
+// "scalar", "portable", then those for its vector instructions.
 std::span<const ChunkerKernel> RunnableKernels();
 
-// The kernel of that name. kInvalidArgument, naming those that there are, if it does not run here.
+// The kernel of that name. kInvalidArgument, with a list of the runnable ones, if it does not run
+// here.
 Result<const ChunkerKernel*> FindKernel(std::string_view name);
 
-// The kernel that chunkers use unless told otherwise; settled by the first call.
-// kInvalidArgument as for FindKernel.
+// The default kernel of chunkers; fixed by the first call. kInvalidArgument as for FindKernel.
 Result<const ChunkerKernel*> ChosenKernel();
 
 // The smallest `end` in [first, last] such that the window data[end - 64, end) matches, or
-// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; if first > last
-// there is none.
+// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; no match if first >
+// last.
 size_t FindMatch(const ChunkerKernel& kernel, const CutCondition& condition, const uint8_t* data,
                  size_t first, size_t last);
 

@@ -3,12 +3,12 @@
 namespace siltfs {
 namespace {
 
-// The byte `index` of the state that a fingerprint is kept as.
+// Byte `index` of the state that represents a fingerprint.
 uint8_t StateByte(uint64_t fingerprint, size_t index) {
   return static_cast<uint8_t>(fingerprint << kLaneStateShift >> (8 * index));
 }
 
-// The map that takes `byte` to image(byte), which is linear.
+// The map of `byte` to image(byte), which must be linear.
 template <typename Image>
 ByteMap MakeMap(const Image& image) {
   ByteMap map{};
@@ -30,8 +30,8 @@ ByteMap MakeMap(const Image& image) {
 
 LaneMaps::LaneMaps(const RabinTables& rabin) : overflow(), leave(), enter() {
   for (size_t i = 0; i < kLaneStateBytes; ++i) {
-    // The state's highest byte is the fingerprint's highest eight bits. Pushing a byte behind them
-    // leaves what they amount to.
+    // The state's highest byte holds the fingerprint's highest eight bits. Pushing a zero byte
+    // after them gives their contribution.
     overflow[i] = MakeMap([&](uint8_t top) {
       return StateByte(rabin.Push(uint64_t{top} << (RabinPolynomial::kDegree - 8), 0), i);
     });

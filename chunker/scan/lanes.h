@@ -1,10 +1,10 @@
-// How kernels that roll many windows side by side divide the work: each lane rolls a window over a
-// stretch of its own, and all stretches are equally long. Lanes overlap rather than leave a rest,
-// so a window may be marked twice.
+// The division of work in kernels that roll many windows in parallel: each lane rolls a window over
+// its own range, and all ranges have the same length. Lanes may overlap so that no rest remains, so
+// a window may be marked twice.
 //
-// A kernel's file gives its `Lanes`, a class in an unnamed namespace, on which everything here
-// depends: so nothing that was compiled for one instruction set is linked into code for another.
-// For the same reason nothing here calls inline functions of the library.
+// Each kernel's file defines `Lanes`, a class in an unnamed namespace, and all templates here
+// depend on it: so no code compiled for one instruction set is linked into code for another. For
+// the same reason nothing here calls inline functions of the library.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace siltfs {
 
-// `Lanes` has
+// `Lanes` has these members:
 //   kLanes, at most 64;
-//   Column, a byte of each lane;
-//   State, the fingerprint of each lane's window; one of empty windows unless said otherwise;
+//   Column, one byte of each lane;
+//   State, the fingerprint of each lane's window; by default of empty windows;
 //   Lanes(const CutCondition&);
-//   State Enter(State, Column in) const: every window is a byte longer;
-//   State Roll(State, Column out, Column in) const: every window moves on by a byte;
+//   State Enter(State, Column in) const: every window grows by a byte;
+//   State Roll(State, Column out, Column in) const: every window advances by a byte;
 //   uint64_t Matches(State) const: bit i is set if lane i's window matches;
 //   static void Transpose(const uint8_t* const (&rows)[kLanes], size_t offset,
 //                         Column (&columns)[64]): columns[i] is byte `offset + i` of every row.
-// A State is passed by value and has no arrays, lest it be kept in memory.
+// A State is passed by value and has no arrays, so that it stays in registers.
 template <typename Lanes>
 class LaneScan {
  public:
-  // As ScanFunction says.
+  // See ScanFunction.
   static void Run(const CutCondition& condition, const uint8_t* data, size_t windows,
                   uint64_t* matches) {
     LaneScan scan(condition, data, windows, matches);
@@ -52,14 +52,14 @@ class LaneScan {
     Mark(0, lanes_.Matches(state_));
   }
 
-  // A lane has 64 times so many windows, and one.
+  // A lane has 64 * StepsFor() + 1 windows.
   static size_t StepsFor(size_t windows) {
     const size_t share = (windows + kLanes - 1) / kLanes;
     const size_t steps = (share + kWindowSize - 2) / kWindowSize;
     return steps == 0 ? 1 : steps;
   }
 
-  // The 64 windows of each lane behind its first 64 * step + 1.
+  // Handles the 64 windows of each lane after its first 64 * step + 1.
   void Advance(size_t step) {
     const Column(&out)[kWindowSize] = columns_[step % 2];
     Column(&in)[kWindowSize] = columns_[(step + 1) % 2];
@@ -76,7 +76,7 @@ class LaneScan {
     state_ = state;
   }
 
-  // The windows that begin `offset` bytes into the stretch of each lane in `found`.
+  // Marks the windows at `offset` in the ranges of the lanes in `found`.
   void Mark(size_t offset, uint64_t found) {
     for (; found != 0; found &= found - 1) {
       const auto lane = static_cast<size_t>(__builtin_ctzll(found));
@@ -91,7 +91,7 @@ class LaneScan {
   State state_ = {};
   size_t begins_[kLanes];
   const uint8_t* rows_[kLanes];
-  // What the windows are leaving, and what they are entering.
+  // The bytes that leave the windows, and those that enter.
   Column columns_[2][kWindowSize];
 };
 

@@ -1,4 +1,4 @@
-// Which windows of a stretch of data match: what a kernel finds in one go.
+// The matching windows of a range of data, found by one scan of a kernel.
 //
 // Thread-safety: none. Memory: 8.2 KB, in the object.
 #pragma once
@@ -14,20 +14,20 @@ class MatchMap {
   // One more than a multiple of 64 in each of 64 lanes (lanes.h).
   static constexpr size_t kMaxWindows = 64 * (16 * 64 + 1);
 
-  // Looks at the windows that begin at data[0] ... data[windows - 1], at most kMaxWindows, and
-  // forgets those before. Reads no byte outside data[0, windows + 63).
+  // Scans the windows that begin at data[0] ... data[windows - 1], at most kMaxWindows, and
+  // replaces the previous result. Reads no byte outside data[0, windows + 63).
   void Scan(ScanFunction scan, const CutCondition& condition, const uint8_t* data, size_t windows);
 
   size_t windows() const { return windows_; }
 
-  // The first window from that on which matches; kNoMatch if there is none.
+  // The first matching window at or after `window`; kNoMatch if there is none.
   size_t FirstFrom(size_t window) const;
 
  private:
   static constexpr size_t kWordBits = 64;
 
   size_t windows_ = 0;
-  std::array<uint64_t, kMaxWindows / kWordBits> words_;  // those for windows_ are valid
+  std::array<uint64_t, kMaxWindows / kWordBits> words_;  // valid for windows_ bits
 };
 
 }  // namespace siltfs

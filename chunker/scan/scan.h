@@ -1,8 +1,8 @@
 // The search for matching windows: the inner loop of the chunker, one file per instruction set.
 //
-// A kernel is a pure function of contiguous bytes and carries no state from call to call, which
-// works because a fingerprint depends on nothing but its window. All kernels find the same windows
-// in the same bytes; scan_scalar.cc is the reference the others are tested against.
+// A kernel is a pure function of contiguous bytes without state between calls, because a
+// fingerprint depends only on its window. All kernels find the same windows in the same bytes;
+// scan_scalar.cc is the reference that the others are tested against.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace siltfs {
 
-// When a window matches. Immutable.
+// The condition for a matching window. Immutable.
 struct CutCondition {
   CutCondition(const RabinTables& tables, uint64_t match_limit)
       : rabin(tables), lanes(tables), limit(match_limit) {}
@@ -28,19 +28,19 @@ struct CutCondition {
 inline constexpr size_t kNoMatch = SIZE_MAX;
 
 // The smallest `end` in [first, last] such that the window data[end - 64, end) matches, or
-// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; if first > last
-// there is none.
+// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; no match if first >
+// last.
 size_t FindMatchScalar(const CutCondition& condition, const uint8_t* data, size_t first,
                        size_t last);
 
-// Marks the windows that match among those that begin at data[0] ... data[windows - 1]: bit i % 64
-// of matches[i / 64] is that of the window data[i, i + 64). Reads no byte outside
-// data[0, windows + 63). The bits are clear before; windows >= kFewestWindows. Exact, whatever the
-// data: the time it takes hardly depends on them.
+// Marks the matching windows among those that begin at data[0] ... data[windows - 1]: bit i % 64 of
+// matches[i / 64] belongs to the window data[i, i + 64). Reads no byte outside data[0, windows +
+// 63). Requires cleared bits and windows >= kFewestWindows. Exact for all data; the time hardly
+// depends on the data.
 using ScanFunction = void (*)(const CutCondition& condition, const uint8_t* data, size_t windows,
                               uint64_t* matches);
 
-// For fewer the scalar kernel will do.
+// For fewer windows use the scalar kernel.
 inline constexpr size_t kFewestWindows = kWindowSize + 1;
 
 void ScanPortable(const CutCondition& condition, const uint8_t* data, size_t windows,

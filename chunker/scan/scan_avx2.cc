@@ -1,5 +1,5 @@
-// 32 windows side by side: an AVX2 register has a byte of each, and two shuffles of 16-byte tables
-// take all 32 through a linear map (lane_maps.h), half a byte each.
+// 32 windows in parallel: an AVX2 register holds a byte of each, and two shuffles of 16-byte tables
+// apply a linear map (lane_maps.h) to all 32, half a byte each.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -30,7 +30,7 @@ class Avx2Lanes {
 
   State Roll(const State& state, __m256i out, __m256i in) const {
     const Change change(*maps_, state.s6, out);
-    // What enter[0] and enter[1] of lane_maps.h make of `in`.
+    // The images of `in` under enter[0] and enter[1] of lane_maps.h.
     constexpr int kShift = kLaneStateShift;
     const __m256i low = _mm256_and_si256(_mm256_slli_epi16(in, kShift),
                                          _mm256_set1_epi8(static_cast<char>(0xff << kShift)));
@@ -60,7 +60,7 @@ class Avx2Lanes {
   static void Transpose(const uint8_t* const (&rows)[kLanes], size_t offset,
                         __m256i (&columns)[kWindowSize]) {
     for (size_t half = 0; half < 2; ++half) {
-      // 16 rows at a time become 16 bytes of each of 32 columns ...
+      // Transpose 16 rows at a time to 16 bytes of each of 32 columns ...
       __m256i parts[2][16];
       for (size_t group = 0; group < 2; ++group) {
         for (size_t i = 0; i < 16; ++i) {
@@ -70,7 +70,7 @@ class Avx2Lanes {
         }
         TransposeHalves(parts[group]);
       }
-      // ... and the two halves of a column come together.
+      // ... and join the two halves of each column.
       for (size_t i = 0; i < 16; ++i) {
         columns[32 * half + i] = _mm256_permute2x128_si256(parts[0][i], parts[1][i], 0x20);
         columns[32 * half + 16 + i] = _mm256_permute2x128_si256(parts[0][i], parts[1][i], 0x31);
@@ -83,7 +83,7 @@ class Avx2Lanes {
   static __m256i Equal(__m256i a, __m256i b) { return _mm256_cmpeq_epi8(a, b); }
   static __m256i AtLeast(__m256i a, __m256i b) { return Equal(_mm256_max_epu8(a, b), a); }
 
-  // What the byte that overflows and the one that leaves the window add to the state.
+  // The contribution of the overflowing byte and of the byte that leaves the window to the state.
   class Change {
    public:
     Change(const LaneMaps& maps, __m256i top, __m256i out)
@@ -115,7 +115,7 @@ class Avx2Lanes {
   uint64_t AtLeastLimit(const State& state) const {
     const __m256i bytes[kLaneStateBytes] = {state.s0, state.s1, state.s2, state.s3,
                                             state.s4, state.s5, state.s6};
-    __m256i at_least = _mm256_set1_epi8(-1);  // of the bytes so far
+    __m256i at_least = _mm256_set1_epi8(-1);  // for the bytes so far
     for (size_t i = 0; i < kLaneStateBytes; ++i) {
       const __m256i below = _mm256_andnot_si256(at_least, Equal(bytes[i], limit_[i]));
       at_least = _mm256_andnot_si256(below, AtLeast(bytes[i], limit_[i]));
@@ -124,7 +124,7 @@ class Avx2Lanes {
   }
 
   // In each half of the registers: byte j of rows[i] trades places with byte i of rows[j]. A round
-  // turns the eight bits of the numbers (i, j) round by one.
+  // rotates the eight bits of the numbers (i, j) by one.
   static void TransposeHalves(__m256i (&rows)[16]) {
     __m256i turned[16];
     TurnRound(rows, turned);

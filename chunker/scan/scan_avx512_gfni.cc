@@ -1,5 +1,5 @@
-// 64 windows side by side: an AVX-512 register has a byte of each, and GF2P8AFFINEQB takes all 64
-// through a linear map (lane_maps.h) at once.
+// 64 windows in parallel: an AVX-512 register holds a byte of each, and GF2P8AFFINEQB applies a
+// linear map (lane_maps.h) to all 64 at once.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -58,7 +58,7 @@ class Avx512Lanes {
 
   static void Transpose(const uint8_t* const (&rows)[kLanes], size_t offset,
                         __m512i (&columns)[kWindowSize]) {
-    // 16 rows at a time, so that they stay in registers, become 16 bytes of each column ...
+    // Transpose 16 rows at a time, so that they stay in registers, to 16 bytes of each column ...
     __m512i parts[4][16];
     for (size_t group = 0; group < 4; ++group) {
       for (size_t i = 0; i < 16; ++i) {
@@ -68,7 +68,7 @@ class Avx512Lanes {
       }
       TransposeQuarters(parts[group]);
     }
-    // ... and the four quarters of a column come together.
+    // ... and join the four quarters of each column.
     for (size_t i = 0; i < 16; ++i) {
       const __m512i low01 = _mm512_shuffle_i64x2(parts[0][i], parts[1][i], 0x44);
       const __m512i low23 = _mm512_shuffle_i64x2(parts[2][i], parts[3][i], 0x44);
@@ -105,7 +105,7 @@ class Avx512Lanes {
   }
 
   // In each quarter of the registers: byte j of rows[i] trades places with byte i of rows[j]. A
-  // round turns the eight bits of the numbers (i, j) round by one.
+  // round rotates the eight bits of the numbers (i, j) by one.
   static void TransposeQuarters(__m512i (&rows)[16]) {
     __m512i turned[16];
     TurnRound(rows, turned);

@@ -1,9 +1,9 @@
-// 16 windows side by side: a NEON register has a byte of each, and two lookups in 16-byte tables
-// take all 16 through a linear map (lane_maps.h), half a byte each.
+// 16 windows in parallel: a NEON register holds a byte of each, and two lookups in 16-byte tables
+// apply a linear map (lane_maps.h) to all 16, half a byte each.
 //
-// One register of each byte, not two: the lookups and what adds them up keep the vector units busy
-// throughout, and the tables, too many to stay in registers, are loaded beside that work. Loading
-// them for 32 windows at a time would save nothing that anyone waits for.
+// One register per state byte, not two: the lookups and exclusive ors already keep the vector units
+// busy. The tables do not fit in registers, but their loads overlap with that work, so loading them
+// for 32 windows at a time would save no time.
 #include <arm_neon.h>
 
 #include "chunker/scan/lanes.h"
@@ -31,7 +31,7 @@ class NeonLanes {
 
   State Roll(const State& state, uint8x16_t out, uint8x16_t in) const {
     const Change change(*maps_, state.s6, out);
-    // What enter[0] and enter[1] of lane_maps.h make of `in`.
+    // The images of `in` under enter[0] and enter[1] of lane_maps.h.
     const uint8x16_t low = vshlq_n_u8(in, kLaneStateShift);
     const uint8x16_t high = vshrq_n_u8(in, 8 - kLaneStateShift);
     State next;
@@ -49,7 +49,7 @@ class NeonLanes {
   uint64_t Matches(const State& state) const {
     const uint8x16_t below = vandq_u8(vcltq_u8(state.s5, limit_[5]), vceqq_u8(state.s6, limit_[6]));
     const uint8x16_t candidates = vbicq_u8(vcgeq_u8(state.s6, limit_[6]), below);
-    // Four bits of each lane: the shortest way to see whether any is set.
+    // Four bits of each lane: the shortest test for any set lane.
     const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(candidates), 4);
     if (vget_lane_u64(vreinterpret_u64_u8(narrow), 0) == 0) [[likely]]
       return 0;
@@ -68,7 +68,7 @@ class NeonLanes {
   }
 
  private:
-  // What the byte that overflows and the one that leaves the window add to the state.
+  // The contribution of the overflowing byte and of the byte that leaves the window to the state.
   class Change {
    public:
     Change(const LaneMaps& maps, uint8x16_t top, uint8x16_t out)
@@ -98,7 +98,7 @@ class NeonLanes {
   uint64_t AtLeastLimit(const State& state) const {
     const uint8x16_t bytes[kLaneStateBytes] = {state.s0, state.s1, state.s2, state.s3,
                                                state.s4, state.s5, state.s6};
-    uint8x16_t at_least = vdupq_n_u8(0xff);  // of the bytes so far
+    uint8x16_t at_least = vdupq_n_u8(0xff);  // for the bytes so far
     for (size_t i = 0; i < kLaneStateBytes; ++i) {
       const uint8x16_t below = vbicq_u8(vceqq_u8(bytes[i], limit_[i]), at_least);
       at_least = vbicq_u8(vcgeq_u8(bytes[i], limit_[i]), below);
@@ -106,7 +106,7 @@ class NeonLanes {
     return LaneMask(at_least);
   }
 
-  // Bit i is set if byte i, all ones or all zeros, is.
+  // Bit i is set if byte i is all ones, not all zeros.
   static uint64_t LaneMask(uint8x16_t lanes) {
     alignas(16) static constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128,
                                                       1, 2, 4, 8, 16, 32, 64, 128};
@@ -114,8 +114,8 @@ class NeonLanes {
     return vaddv_u8(vget_low_u8(bits)) | uint64_t{vaddv_u8(vget_high_u8(bits))} << 8;
   }
 
-  // Byte j of rows[i] trades places with byte i of rows[j]. A round turns the eight bits of the
-  // numbers (i, j) round by one.
+  // Byte j of rows[i] trades places with byte i of rows[j]. A round rotates the eight bits of the
+  // numbers (i, j) by one.
   static void TransposeSquare(uint8x16_t (&rows)[16]) {
     uint8x16_t turned[16];
     TurnRound(rows, turned);

@@ -1,6 +1,6 @@
-// Six windows side by side in plain C++. A step of one waits only for its own step before, so the
-// processor has six chains of table lookups to work on at a time; their fingerprints, and what
-// finds their bytes, fit the registers of x86-64 and aarch64.
+// Six windows in parallel in plain C++. Each step waits only for the previous step of its window,
+// so the processor works on six chains of table lookups at a time. The fingerprints and the
+// pointers to the bytes fit the registers of x86-64 and aarch64.
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -20,13 +20,13 @@ uint32_t LoadBigEndian(const uint8_t* bytes) {
   return value;
 }
 
-// Where the lanes are: at equal distances.
+// The positions of the lanes, at equal distances.
 class Rows {
  public:
   Rows(const uint8_t* data, size_t stride)
       : base_(data), middle_(data + 3 * stride), stride_(stride) {}
 
-  // In so few steps that it is part of a load.
+  // Simple enough for the addressing mode of a load.
   template <size_t kLane>
   const uint8_t* At() const {
     if constexpr (kLane == 3) return middle_;
@@ -49,7 +49,7 @@ class Scan {
   Scan(const CutCondition& condition, const uint8_t* data, uint64_t* matches)
       : condition_(condition), data_(data), matches_(matches) {}
 
-  // Windows [lane * stride, lane * stride + 1 + kGroup * groups) of each lane.
+  // Scans windows [lane * stride, lane * stride + 1 + kGroup * groups) of each lane.
   template <size_t... kLane>
   void Run(size_t stride, size_t groups, std::index_sequence<kLane...>) {
     Rows rows(data_, stride);
@@ -69,9 +69,9 @@ class Scan {
   }
 
  private:
-  // The bytes that come in are added four at a time: they do not reach the highest bits, which the
-  // steps between need, before. So after the first three steps of a group the lowest 24 bits are
-  // not yet what they will be.
+  // Entering bytes are added four at a time: within a group they do not reach the highest bits,
+  // which the steps in between need. So after the first three steps of a group the lowest 24 bits
+  // are not final.
   static constexpr uint64_t kLateBits = (uint64_t{1} << 24) - 1;
 
   template <size_t kStep>
@@ -108,7 +108,7 @@ void ScanPortable(const CutCondition& condition, const uint8_t* data, size_t win
   const size_t length = groups * kGroup + 1;
   const size_t stride = (windows - length) / (kLanes - 1);
   scan.Run(stride, groups, std::make_index_sequence<kLanes>());
-  // The few that the division left.
+  // The few windows that the division leaves over.
   for (size_t i = stride * (kLanes - 1) + length; i < windows; ++i) {
     if (condition.Matches(condition.rabin.Of({data + i, kWindowSize}))) scan.Mark(data + i);
   }

@@ -1,5 +1,5 @@
-// The reference kernel: two table lookups and a comparison a byte, each step waiting for the one
-// before.
+// The reference kernel: two table lookups and a comparison per byte; each step waits for the
+// previous one.
 #include <cassert>
 
 #include "chunker/scan/scan.h"

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 constexpr size_t kLengthBytes = 8;
-// What follows a message's whole blocks: the rest, 0x80, zeros, and the length in bits.
+// The tail after a message's whole blocks: the rest, 0x80, zeros, and the length in bits.
 constexpr size_t kMaxTailBlocks = 2;
 
 using State = std::array<uint32_t, 5>;
@@ -29,7 +29,7 @@ struct Run {
   State state = kInitialState;
 };
 
-// Sees runs through to their ends, as many at once as the kernel takes. For one use.
+// Compresses runs to their ends, as many at once as the kernel has lanes. For one use.
 class Lanes {
  public:
   Lanes(const Sha1Kernel& kernel, std::vector<Run>& runs) : kernel_(kernel) {
@@ -72,8 +72,8 @@ class Lanes {
       std::swap(state_[j * kSha1MaxLanes + a], state_[j * kSha1MaxLanes + b]);
   }
 
-  // Brings the lanes with the most left to the front, so that in the end as few as possible are
-  // left over to be finished one by one.
+  // Moves the lanes with the most blocks left to the front, so that as few as possible must be
+  // finished one by one in the end.
   void PutLongestFirst(size_t lanes) {
     for (size_t i = 0; i < lanes; ++i) {
       const auto longest = std::max_element(left_.begin() + i, left_.begin() + busy_);
@@ -85,7 +85,7 @@ class Lanes {
     if (busy_ > step.lanes) PutLongestFirst(step.lanes);
     const size_t used = std::min(busy_, step.lanes);
     const size_t blocks = *std::min_element(left_.begin(), left_.begin() + used);
-    // Lanes that are not busy compress what a busy one does, and nobody looks at the outcome.
+    // Idle lanes compress the data of a busy one; the results are ignored.
     for (size_t lane = used; lane < step.lanes; ++lane) data_[lane] = data_[0];
     step.compress(state_.data(), data_.data(), blocks);
     for (size_t lane = used; lane-- > 0;) {
@@ -106,7 +106,7 @@ class Lanes {
 
   const Sha1Kernel& kernel_;
   std::vector<Run*> queue_;
-  size_t next_ = 0;  // in queue_
+  size_t next_ = 0;  // index in queue_
   // Lanes [0, busy_) hold a run with blocks left.
   size_t busy_ = 0;
   std::array<Run*, kSha1MaxLanes> run_ = {};
@@ -115,7 +115,7 @@ class Lanes {
   alignas(64) std::array<uint32_t, kInitialState.size() * kSha1MaxLanes> state_ = {};
 };
 
-// Pads the message (FIPS 180-4, 5.1.1) into `tail`, which is zero, and returns its blocks.
+// Pads the message (FIPS 180-4, 5.1.1) into the zeroed `tail`; returns its number of blocks.
 size_t MakeTail(ByteView message, uint8_t* tail) {
   const ByteView rest = message.last(message.size() % kBlock);
   std::copy(rest.begin(), rest.end(), tail);
@@ -139,8 +139,8 @@ bool Sha1Kernel::IsWorth(std::span<const ByteView> messages) const {
   return longest <= total / largest_part;
 }
 
-// First all whole blocks, then all tails: so the lanes, which are stopped whenever one of them is
-// done, are stopped half as often as if each tail followed its message.
+// First all whole blocks, then all tails: lanes stop whenever one of them is done, and this halves
+// the stops compared to hashing each tail after its message.
 void Sha1Batch(const Sha1Kernel& kernel, std::span<const ByteView> messages,
                std::span<ChunkName> names) {
   assert(messages.size() == names.size() && kernel.has_steps());

@@ -1,9 +1,9 @@
 // SHA-1's compression function (FIPS 180-4, 6.1.2) for several messages at once, one file per
 // instruction set.
 //
-// The files of instruction sets are compiled with flags of their own. They include nothing but this
-// header and <immintrin.h>, so that no function shared with other files is compiled with those
-// flags; for the same reason this header declares and defines nothing else.
+// Each instruction set's file is compiled with its own flags. It includes only this header and
+// <immintrin.h>, so that no function shared with other files is compiled with those flags. For the
+// same reason this header contains nothing else.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace siltfs {
 
-// The most messages that any of the functions takes.
+// The maximum number of lanes of all functions.
 inline constexpr size_t kSha1MaxLanes = 16;
 
-// Compresses `blocks` blocks of 64 bytes, beginning at data[lane], into the state of each of the
-// function's lanes. Word j of a lane's state is state[j * kSha1MaxLanes + lane]. Lanes may point to
-// the same data. No alignment is asked for; reads nothing but the blocks.
+// Compresses `blocks` blocks of 64 bytes from data[lane] into the state of each of the function's
+// lanes. Word j of a lane's state is state[j * kSha1MaxLanes + lane]. Lanes may share data. No
+// alignment is required; only the blocks are read.
 using Sha1CompressFunction = void (*)(uint32_t* state, const uint8_t* const* data, size_t blocks);
 
 void Sha1CompressPortable(uint32_t* state, const uint8_t* const* data, size_t blocks);

@@ -64,8 +64,8 @@ struct Working {
   __m256i a, b, c, d, e;
 };
 
-// One round, without the renaming of the variables. What A takes part in comes last, as all else
-// is known earlier.
+// One round, without the renaming of the variables. The term with A is added last, because all
+// others are known earlier.
 template <Function kFunction>
 inline __attribute__((always_inline)) void Round(__m256i a, __m256i& b, __m256i c, __m256i d,
                                                  __m256i& e, __m256i k, __m256i w) {

@@ -30,7 +30,7 @@ inline __attribute__((always_inline)) void Transpose(__m512i* w) {
     w[i + 2] = _mm512_unpacklo_epi64(v[i + 1], v[i + 3]);
     w[i + 3] = _mm512_unpackhi_epi64(v[i + 1], v[i + 3]);
   }
-  // Quarter q of w[4 g + r] holds now word 4 q + r of lanes 4 g to 4 g + 3.
+  // Quarter q of w[4 g + r] now holds word 4 q + r of lanes 4 g to 4 g + 3.
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) {
     const __m512i low_even = _mm512_shuffle_i32x4(w[r], w[4 + r], 0x88);
@@ -58,8 +58,8 @@ struct Working {
   __m512i a, b, c, d, e;
 };
 
-// One round, without the renaming of the variables. What A takes part in comes last, as all else
-// is known earlier: that leaves a rotation and an addition of each round on the critical path.
+// One round, without the renaming of the variables. The term with A is added last, because all
+// others are known earlier: only a rotation and an addition per round stay on the critical path.
 template <int kFunction>
 inline __attribute__((always_inline)) void Round(__m512i a, __m512i& b, __m512i c, __m512i d,
                                                  __m512i& e, __m512i k, __m512i w) {

@@ -1,5 +1,5 @@
-// One lane in plain C++, for what a kernel without SHA instructions leaves over, and to test
-// everything around the compression functions on any machine.
+// One lane in plain C++, for the last messages of kernels without SHA instructions, and to test the
+// code around the compression functions on any machine.
 #include "chunker/sha1/compress.h"
 
 namespace siltfs {
@@ -21,7 +21,7 @@ struct Working {
   uint32_t a, b, c, d, e;
 };
 
-// One round. What A takes part in comes last, as all else is known earlier.
+// One round. The term with A is added last, because all others are known earlier.
 template <uint32_t (*kFunction)(uint32_t, uint32_t, uint32_t)>
 inline void Round(uint32_t a, uint32_t& b, uint32_t c, uint32_t d, uint32_t& e, uint32_t k_and_w) {
   e += k_and_w + kFunction(b, c, d);

@@ -1,7 +1,7 @@
-// One, two and four lanes with the SHA instructions. SHA1RNDS4 takes several times as long to
-// answer as until the next one can start, and within one message each waits for the one before; so
-// independent messages are interleaved instruction by instruction. Four need more than the 16
-// registers that these instructions can name, but what is spilled is not on the critical path.
+// One, two and four lanes with the SHA instructions. The latency of SHA1RNDS4 is several times its
+// throughput interval, and within one message each waits for the previous one; so independent
+// messages are interleaved instruction by instruction. Four lanes need more than the 16 registers
+// available to these instructions, but the spilled values are not on the critical path.
 #include <immintrin.h>
 
 #include "chunker/sha1/compress.h"
@@ -10,7 +10,7 @@ namespace siltfs {
 
 namespace {
 
-// The instructions want the most significant word of each quadruple first.
+// The instructions expect the first word of each four as the most significant one.
 inline __m128i LoadWords(const uint8_t* data) {
   const __m128i reverse = _mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f);
   return _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data)), reverse);
@@ -19,8 +19,8 @@ inline __m128i LoadWords(const uint8_t* data) {
 template <int kLanes>
 struct Lanes {
   __m128i abcd[kLanes];
-  // E, in the highest word: before a group of rounds it is to be derived from A of four rounds
-  // ago, which is what the highest word here then holds.
+  // E, in the highest word. Before a group of rounds the highest word holds A of four rounds ago,
+  // from which E is derived.
   __m128i e[kLanes];
   __m128i w[4][kLanes];  // the last 16 words of the message schedule
 };

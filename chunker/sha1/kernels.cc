@@ -20,7 +20,7 @@ bool Always() { return true; }
 
 struct CpuFeatures {
   bool sha = false;     // with SSSE3 and SSE4.1
-  bool avx2 = false;    // these two with the operating system's consent to their registers
+  bool avx2 = false;    // this and avx512: with registers enabled by the operating system
   bool avx512 = false;  // F and BW
 };
 
@@ -30,11 +30,11 @@ uint32_t EnabledRegisters() {
   return low;
 }
 
-// Of these names __builtin_cpu_supports does not know "sha" in all compilers.
+// Not with __builtin_cpu_supports, because some compilers don't know "sha" there.
 CpuFeatures DetectFeatures() {
   constexpr uint32_t kAvxRegisters = 0x06;     // XMM, YMM
-  constexpr uint32_t kAvx512Registers = 0xe6;  // and the masks and ZMM
-  constexpr uint32_t kBitSha = 1u << 29;       // <cpuid.h>'s names of leaf 7's bits differ
+  constexpr uint32_t kAvx512Registers = 0xe6;  // also the masks and ZMM
+  constexpr uint32_t kBitSha = 1u << 29;       // <cpuid.h> names leaf 7's bits differently
   constexpr uint32_t kBitAvx2 = 1u << 5;
   constexpr uint32_t kBitAvx512F = 1u << 16;
   constexpr uint32_t kBitAvx512Bw = 1u << 30;
@@ -89,7 +89,7 @@ struct KnownAnswer {
   std::array<uint8_t, ChunkName::kSize> name;
 };
 
-// Of one block of padding, of two, and of a whole block and two of padding.
+// Messages with one padded block, with two, and with a whole block and two padded ones.
 constexpr KnownAnswer kKnownAnswers[] = {
     {"abc", {0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x6a, 0xba, 0x3e,
              0x25, 0x71, 0x78, 0x50, 0xc2, 0x6c, 0x9c, 0xd0, 0xd8, 0x9d}},
@@ -102,7 +102,7 @@ constexpr KnownAnswer kKnownAnswers[] = {
       0xf9, 0x95, 0xb6, 0x70, 0x91, 0x25, 0x3a, 0x04, 0xa2, 0x59}},
 };
 
-// A batch in which the answer at `first` is the first one, the others following by turns.
+// Checks a batch of the known answers in turn, beginning at index `first`.
 bool AnswersBatch(const Sha1Kernel& kernel, size_t count, size_t first) {
   std::vector<ByteView> messages;
   std::vector<ChunkName> names(count);
@@ -140,7 +140,7 @@ Result<const Sha1Kernel*> ChooseSha1Kernel(std::span<const Sha1Kernel> kernels,
       return &kernel;
     }
   }
-  assert(!any);  // one without steps was to be among them
+  assert(!any);  // the caller must include a kernel without steps
   return Status(StatusCode::kInvalidArgument, "no SHA-1 kernel '" + std::string(any ? "" : forced) +
                                                   "' runs here; there are " + names);
 }

@@ -1,4 +1,4 @@
-// Which compression functions this machine names chunks with.
+// The choice of the SHA-1 kernel that names chunks on this machine.
 //
 // The environment variable SILTFS_SHA1_KERNEL forces a kernel by its name.
 //
@@ -12,19 +12,20 @@
 
 namespace siltfs {
 
-// All that this build has, whether or not the machine can run them: those that are chosen by
-// themselves in the order of preference, down to "evp", and then those that have to be forced.
+// All kernels of this build, even if the machine cannot run them: first those chosen automatically,
+// in order of preference, down to "evp"; then those that must be forced.
 std::span<const Sha1Kernel> Sha1Kernels();
 
-// Whether the kernel names known messages rightly, in all its lanes. Requires that it runs here.
+// Whether the kernel computes the SHA-1 of known messages correctly in all its lanes. Requires that
+// it runs here.
 bool Sha1KernelWorks(const Sha1Kernel& kernel);
 
-// The first of `kernels` that runs here and works: one that gives a wrong SHA-1 is refused. Or the
-// one of the name `forced`, unless that is null or empty; kInvalidArgument if it does not run here
-// or does not work. Requires that a kernel without steps is among them.
+// The first of `kernels` that runs here and computes SHA-1 correctly; or the one named `forced`,
+// unless that is null or empty. kInvalidArgument if the forced one does not run here or is
+// incorrect. Requires a kernel without steps in `kernels`.
 Result<const Sha1Kernel*> ChooseSha1Kernel(std::span<const Sha1Kernel> kernels, const char* forced);
 
-// The choice of this process, made when first asked for.
+// The kernel of this process, chosen at the first call.
 Result<const Sha1Kernel*> Sha1KernelInUse();
 
 }  // namespace siltfs

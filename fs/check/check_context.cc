@@ -14,7 +14,7 @@ bool IsDamage(const Status& status) {
     case StatusCode::kCorruption:
     case StatusCode::kIoError:
     case StatusCode::kNotFound:
-    case StatusCode::kNotADirectory:  // a file stands where a directory should, or the reverse
+    case StatusCode::kNotADirectory:  // a file in the place of a directory, or the reverse
     case StatusCode::kIsADirectory:
     case StatusCode::kNeedsNewer:
     case StatusCode::kInvalidArgument:

@@ -1,7 +1,8 @@
-// What the parts of a check share: the options, what was found, and what the store says of itself.
+// State shared by the parts of a check: the options, the findings, and the store's metadata
+// records.
 //
-// Thread-safety: Report, Progress, Continue and Count at any time; the rest is set before threads
-// are there.
+// Thread-safety: Report, Progress, Continue and Count at any time; all other state is set before
+// threads are started.
 #pragma once
 
 #include <atomic>
@@ -33,28 +34,29 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
-  // Metadata says that the last mount for writing was ended by an unmount.
+  // Whether, by the metadata, the last writable mount ended with an unmount.
   bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
-  // That the index does not find chunks of a segment is a fault only where something refers to such
-  // ones: of what is stored twice, and dead, it knows one place, and forgets it with its segment.
-  // Held back until that is known. Where segments were never noted for secondary copies, the next
-  // mount makes all entries that are missing (ChunkStore::BeginNotes).
+  // Defers a finding that the index does not find chunks of a segment. It is a fault only if such a
+  // chunk is referenced: of a dead chunk that is stored twice the index knows one copy, and forgets
+  // it when that copy's segment is removed. If segments were never noted for secondary copies, the
+  // next mount adds all missing entries (ChunkStore::BeginNotes).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
-  // Whether the next mount makes entries of the index for the block's chunks if it has none: a crash
-  // may have taken them. `index` must be open.
+  // Whether the next mount adds missing index entries for the block's chunks, which a crash may
+  // have lost. `index` must be open.
   bool IsReplayed(const BlockHead& head) const {
     return !clean() &&
-           (head.sequence > index->durable_sequence() || condemned.Contains(head.segment));
+           (head.sequence > index->durable_sequence() || victims.Contains(head.segment));
   }
   void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
-  // Reports what was held back, if there is such a reference, or nobody `knows`.
+  // Reports the deferred findings if there is such a reference, or if not all references were read
+  // (!`knows`).
   void ReportHeldBack(bool knows) SILTFS_EXCLUDES(mutex_);
-  // Of a failure: its path and offset.
+  // Path and offset are taken from `failure`.
   void Report(std::string code, const Status& failure) SILTFS_EXCLUDES(mutex_);
   void Progress(const CheckProgress& progress) SILTFS_EXCLUDES(mutex_);
-  // kInterrupted if the check is to end.
+  // kInterrupted if the check must end.
   Status Continue() const;
   // Changes the report's counts.
   template <typename Change>
@@ -64,37 +66,36 @@ class CheckContext {
   }
   CheckReport report() const SILTFS_EXCLUDES(mutex_);
 
-  // Chunks whose bytes are known to be damaged, as far as they are known by name; a bounded number
-  // of them.
+  // Damaged chunks with known names; at most kMostDamagedNames.
   void AddDamaged(const ChunkName& name) SILTFS_EXCLUDES(mutex_);
   bool IsDamaged(const ChunkName& name) const SILTFS_EXCLUDES(mutex_);
 
-  // How many chunks a segment was found to have; 0 for one that is not there.
+  // Number of chunks found in a segment; 0 if the segment is missing.
   void SetChunksIn(SegmentId id, uint32_t chunks) SILTFS_EXCLUDES(mutex_);
   uint32_t ChunksIn(SegmentId id) const SILTFS_EXCLUDES(mutex_);
 
   Env& env;
   const CheckOptions& options;
   Superblock superblock;
-  uint64_t highest_commit = 0;  // that a superblock knows of
+  uint64_t highest_commit = 0;  // recorded in a superblock copy
 
-  // What metadata says of the store as a whole; null if it cannot be opened.
+  // Null if the metadata cannot be opened.
   std::unique_ptr<KvStore> metadata;
-  bool records_known = false;  // the following are what metadata says
+  bool records_known = false;  // the following were read from metadata
   uint64_t last_commit = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
-  SegmentSet secondary;            // that may hold secondary copies
-  SegmentSet condemned;            // of these, that were being collected
-  bool notes_kept = false;         // of such segments
-  std::vector<SegmentId> removed;  // ascending; their files may still be there, and are nothing
+  SegmentSet secondary;            // noted: may hold secondary copies
+  SegmentSet victims;              // segments in `secondary` that GC was collecting
+  bool notes_kept = false;         // segments are noted in `secondary`
+  std::vector<SegmentId> removed;  // ascending; files that are still there are ignored
 
   std::unique_ptr<ChunkIndex> index;  // null if it cannot be opened
 
  private:
   static constexpr size_t kMostDamagedNames = 1u << 16;
 
-  mutable Mutex mutex_;  // held while the caller's functions run
+  mutable Mutex mutex_;  // held while the callbacks in `options` run
   CheckReport report_ SILTFS_GUARDED_BY(mutex_);
   std::unordered_set<ChunkName> damaged_ SILTFS_GUARDED_BY(mutex_);
   std::map<SegmentId, uint32_t> chunks_in_ SILTFS_GUARDED_BY(mutex_);
@@ -103,7 +104,7 @@ class CheckContext {
   int64_t last_progress_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
-// Whether a check of the rest may go on after this failure, which then is a finding.
+// Whether this failure is a finding, after which the check continues.
 bool IsDamage(const Status& status);
 
 }  // namespace siltfs

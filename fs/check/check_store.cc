@@ -15,8 +15,8 @@
 namespace siltfs {
 namespace {
 
-// Locks a store that has a lock. A store without one, or with something else in its place, is open
-// nowhere, and gets none, for that would be a change.
+// Locks a store that has a lock file. A store without one, or with another object in its place, is
+// not in use; no lock file is made, because a check must change nothing.
 Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
   const auto info = env.GetFileInfo(path);
   if (info.ok() && info->type == FileType::kRegular) return env.LockFile(path);
@@ -27,22 +27,22 @@ Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
   return info.status();
 }
 
-// A lock that is missing is made by the next mount; another thing in its place is in the way.
+// The next mount makes a missing lock file, but another object in its place prevents a mount.
 void CheckLock(CheckContext& context, const std::string& path) {
   const auto info = context.env.GetFileInfo(path);
   if (!info.ok() || info->type == FileType::kRegular) return;
   context.Report({.code = "lock",
                   .path = path,
-                  .message = "is no file, and the store cannot be locked for a mount"});
+                  .message = "is not a file, so the store cannot be locked for a mount"});
 }
 
-// The same of the reserve, which the next mount makes anew.
+// Checks the reserve, which the next mount creates again.
 Status CheckReserve(CheckContext& context, const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const bool usable, SpaceReserve::IsDirectoryOrNothing(context.env, path));
   if (usable) return Status::Ok();
   context.Report({.code = "reserve",
                   .path = path,
-                  .message = "is no directory; the next mount makes it anew"});
+                  .message = "is not a directory; the next mount makes it again"});
   return Status::Ok();
 }
 

@@ -49,7 +49,7 @@ Result<ChunkFinder::TablePtr> ChunkFinder::TableOf(SegmentId segment) {
   const bool unsealed =
       read.status().Is(StatusCode::kInvalidArgument) && (record == nullptr || !record->sealed);
   if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
-  read.status().IgnoreError("the walk of the segment tells of it");
+  read.status().IgnoreError("SegmentWalk reports it");
   return ScannedTableOf(segment);
 }
 
@@ -58,7 +58,7 @@ Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
     return NotEmpty(segment, std::move(table));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
   auto scanned = reader->ScanBlockTable();
-  // Where no block is whole, none is the next time: a scan reads all of the file.
+  // Cache also that no block is whole: a scan reads the whole file.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const Table>(
@@ -76,8 +76,8 @@ Result<ChunkFinder::TablePtr> ChunkFinder::NotEmpty(SegmentId segment, TablePtr 
 Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {
   auto hinted = ReadHead(location.segment, location.block_offset);
   if (hinted.ok() && (*hinted)->head.Covers(location.ordinal)) return hinted;
-  if (!hinted.ok() && hinted.status().Is(StatusCode::kNotFound)) return HeadPtr();  // nor a segment
-  // The footer says it, and if that has rotted, the blocks do.
+  if (!hinted.ok() && hinted.status().Is(StatusCode::kNotFound)) return HeadPtr();  // no segment
+  // Use the footer, or the blocks if the footer is damaged.
   Status failure;
   const auto nothing = [&]() -> Result<HeadPtr> {
     if (!failure.ok()) return failure;
@@ -96,7 +96,7 @@ Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {
     if (head.ok() && (*head)->head.Covers(location.ordinal)) return head;
     if (head.ok()) continue;
     failure = std::move(head).status();
-    failure.IgnoreError("the table may have rotted");
+    failure.IgnoreError("the table may be damaged");
   }
   return nothing();
 }

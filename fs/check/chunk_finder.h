@@ -1,5 +1,4 @@
-// From a place in the segments to what the block's chunk table says of it; payloads are read only
-// for recipe nodes.
+// Reads the chunk table entry of a location in the segments; payloads are read only by ReadAt.
 //
 // Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 4 MiB of block tables,
 // 64 open files.
@@ -18,10 +17,10 @@ class ChunkFinder {
  public:
   explicit ChunkFinder(CheckContext& context);
 
-  // What the chunk table has under the location's ordinal; the offset is a hint. Empty if the
-  // segment has no such chunk; fails where it may have one that cannot be read.
+  // The chunk table's record for the location's ordinal; the offset is a hint. Empty if the segment
+  // has no such chunk; fails if it may have one that cannot be read.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
-  // The chunk's bytes, verified; only where RecordAt finds it.
+  // The chunk's bytes, verified; requires that RecordAt finds it.
   Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location);
 
   Result<std::shared_ptr<SegmentReader>> Open(SegmentId segment);
@@ -37,10 +36,10 @@ class ChunkFinder {
   // The block that holds the ordinal; null if there is none.
   Result<HeadPtr> HeadOf(const Location& location);
   Result<HeadPtr> ReadHead(SegmentId segment, uint32_t offset);
-  // The segment's footer has it, or, where that has rotted, the blocks themselves.
+  // A segment's block table, from its footer or, if that is damaged, from a scan of the blocks.
   struct Table {
     BlockTable blocks;
-    bool scanned = false;  // and without a block, the scan has failed
+    bool scanned = false;  // with no blocks: the scan found none whole
   };
   using TablePtr = std::shared_ptr<const Table>;
   Result<TablePtr> TableOf(SegmentId segment);

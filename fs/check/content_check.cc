@@ -23,8 +23,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kBatch = 4096;
-// Leaves with losses whose entries are named one by one, at all places that lead to them. Behind
-// that a file has a finding for the first, and one for each subtree that is left.
+// Limit on leaves with losses whose entries are reported one by one, at every place that refers to
+// them. Beyond it a file gets a finding for its first leaf, and one for each further subtree.
 constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 
 // A file's use of a chunk.
@@ -34,11 +34,11 @@ struct Reference {
   uint64_t inode = 0;
   uint64_t offset = 0;   // in the file
   uint64_t covers = 0;   // bytes of the file
-  bool damaged = false;  // what the index has for it cannot be read
-  // The index does not lead to it. The next mount makes the entry if a block that it replays has
-  // the chunk.
+  bool damaged = false;  // the copy that the index points to cannot be read
+  // The index does not point to the chunk. The next mount adds the entry if a block that it replays
+  // has the chunk.
   bool not_indexed = false;
-  // SubtreeSet::KeyOf the leaf that has it; nothing for an entry of an inode or of an overlay.
+  // SubtreeSet::KeyOf the leaf with the reference; unset for an entry of an inode or of an overlay.
   std::optional<ChunkName> leaf = {};
 };
 
@@ -46,8 +46,8 @@ bool ByChunk(const Reference& a, const Reference& b) {
   return a.name != b.name ? a.name < b.name : a.length < b.length;
 }
 
-// Every node is walked once, whatever the number of places that lead to it. Where something under
-// it is lost, a second walk over all files, which enters those nodes alone, names the places.
+// Every node is walked once, however many places refer to it. If anything is lost, a second walk
+// over all files enters only the nodes above losses and reports the places.
 class ContentCheck {
  public:
   ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
@@ -75,23 +75,23 @@ class ContentCheck {
  private:
   Status ForEachFile(const std::function<Status(uint64_t inode, const Recipe&)>& visit);
   Status Overlays();
-  // Enters the nodes that were not walked yet.
+  // Enters only nodes that were not walked yet.
   Status WalkFile(uint64_t inode, const Recipe& recipe);
-  // Enters the nodes that lead to a loss.
+  // Enters only nodes above a loss.
   Status NameLosses();
   Status NameLossesOf(uint64_t inode, const Recipe& recipe);
   Result<bool> LeadsToLoss(const RecipeChild& child, uint8_t level);
   void LoseNode(uint64_t inode, const RecipeChild& node, uint64_t offset, const Status& why) {
     Lose(LostRange{inode, offset, node.covered_bytes}, "recipe-node",
-         fmt::format("{} bytes cannot be read, as a node of the recipe, {}, cannot: {}",
+         fmt::format("{} bytes cannot be read, because recipe node {} cannot be read: {}",
                      node.covered_bytes, node.name.ToHex(), why.ToString()));
   }
   Status Add(const Reference& reference);
-  // Asks the index for the batch.
+  // Looks the batch up in the index.
   Status ResolveBatch();
-  // Looks for what the index did not find, or only where it is damaged.
+  // Searches the segments for chunks that the index did not find, or found only damaged.
   Status SearchSegments();
-  // Of a chunk that is damaged somewhere: not there, that is.
+  // For a chunk with a damaged copy: whether the copy at this location is undamaged.
   bool IsWholeAt(const Location& location, const ChunkRecord& record);
   bool IsWholeAtIndex(const Location& location, const ChunkRecord& record);
   void Lose(const LostRange& range, const char* code, std::string message);
@@ -110,11 +110,11 @@ class ContentCheck {
   NodeFinder nodes_;
   ChunkVerifier verifier_;
   FileDamages damages_;
-  // Of chunks that are damaged somewhere, which are bounded: whether where the index leads is not.
+  // For chunks with a damaged copy (a bounded number): whether the copy in the index is undamaged.
   std::unordered_map<ChunkName, bool> whole_at_index_;
   SubtreeSet walked_;
-  NodeSet lossy_{NodeSet::kWholeNames};  // by SubtreeSet::KeyOf: nodes that lead to a loss
-  SubtreeSet whole_;                     // nodes above leaves that lead to none
+  NodeSet lossy_{NodeSet::kWholeNames};  // by SubtreeSet::KeyOf: nodes above a loss
+  SubtreeSet whole_;                     // nodes above leaves, without losses
   bool any_lost_ = false;                // under a node
   bool naming_ = false;
   uint64_t named_leaves_ = 0;
@@ -131,7 +131,7 @@ Status ContentCheck::ForEachFile(
   TableCursor inodes(snapshot_, Table::kInode);
   for (; inodes.inode() != TableCursor::kEnd; inodes.Next()) {
     const auto record = InodeRecord::Decode(inodes.value());
-    if (!record.ok() || !record->IsRegular()) continue;  // told already
+    if (!record.ok() || !record->IsRegular()) continue;  // already reported
     context_.Progress({.phase = "contents", .done = ++done, .total = report.files});
     SILTFS_RETURN_IF_ERROR(visit(inodes.inode(), record->recipe));
     SILTFS_RETURN_IF_ERROR(context_.Continue());
@@ -163,7 +163,7 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t level, uint64_t, Status why) {
     if (!IsDamage(why)) return why;
-    why.IgnoreError("the second walk names it");
+    why.IgnoreError("the second walk reports it");
     any_lost_ = true;
     lossy_.Insert(SubtreeSet::KeyOf(node, level));
     return Status::Ok();
@@ -178,7 +178,7 @@ Status ContentCheck::NameLosses() {
       [this](uint64_t inode, const Recipe& recipe) { return NameLossesOf(inode, recipe); }));
   SILTFS_RETURN_IF_ERROR(ResolveBatch());
   SILTFS_RETURN_IF_ERROR(SearchSegments());
-  references_ = references;  // these were counted by the first walk
+  references_ = references;  // the first walk counted them
   return Status::Ok();
 }
 
@@ -223,7 +223,7 @@ Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
   return walked;
 }
 
-// The recursion is as deep as a recipe, 8 levels.
+// The recursion depth is a recipe's height, at most 8.
 Result<bool> ContentCheck::LeadsToLoss(const RecipeChild& child, uint8_t level) {
   const ChunkName key = SubtreeSet::KeyOf(child, level);
   if (lossy_.Contains(key)) return true;
@@ -244,7 +244,7 @@ Status ContentCheck::Overlays() {
   for (; extents.inode() != TableCursor::kEnd; extents.Next()) {
     uint64_t offset = 0;
     const auto extent = OverlayExtent::Decode(extents.value());
-    if (!extent.ok() || !extents.Number(offset)) continue;  // told already
+    if (!extent.ok() || !extents.Number(offset)) continue;  // already reported
     for (const ChunkSlice& slice : extent->slices) {
       SILTFS_RETURN_IF_ERROR(Add({.name = slice.name,
                                   .length = slice.chunk_length,
@@ -275,8 +275,8 @@ Status ContentCheck::ResolveBatch() {
   std::vector<ChunkName> names;
   for (const Reference& reference : batch_) names.push_back(reference.name);
   std::vector<std::optional<Location>> locations(names.size());
-  if (context_.index) context_.index->Get(names, locations).IgnoreError("the segments know, too");
-  // In the order of places, so that each block's head is read once.
+  if (context_.index) context_.index->Get(names, locations).IgnoreError("segments are searched");
+  // In the order of locations, so that each block's head is read once.
   std::vector<size_t> order(batch_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
@@ -306,7 +306,7 @@ Status ContentCheck::ResolveBatch() {
 bool ContentCheck::IsWholeAt(const Location& location, const ChunkRecord& record) {
   const auto bytes = finder_.ReadAt(location);
   if (bytes.ok()) return verifier_.Verify(record, **bytes) == ChunkVerifier::Verdict::kRight;
-  bytes.status().IgnoreError("the walk of the segment has told of it");
+  bytes.status().IgnoreError("SegmentWalk has reported it");
   return false;
 }
 

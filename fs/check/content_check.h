@@ -1,9 +1,9 @@
-// What files refer to: every chunk of every recipe and overlay is in a segment, under its name and
-// with its length.
+// Checks files' references: every chunk of every recipe and overlay is in a segment, under its name
+// and with its length.
 //
-// The index is asked first, in batches. What it does not find, or finds damaged, is gathered and
-// looked for in all segments at once: so a store is checked down to its chunks with an index that
-// is behind, as after a crash, or with none.
+// The index is asked first, in batches. Chunks that it does not find, or that are damaged there,
+// are collected and searched in all segments at once. So a store is checked down to its chunks even
+// without an index, or with one that lacks entries after a crash.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace siltfs {
 
-// Reports one finding a file and kind of damage, in the end.
+// Reports one finding per file and kind of damage, at the end.
 Status CheckContents(CheckContext& context, ChunkFinder& finder);
 
 }  // namespace siltfs

@@ -21,8 +21,8 @@ Result<std::optional<uint64_t>> DirectoryTreeCheck::ParentOf(uint64_t directory)
 Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
   if (directory == kRootInode || record.links == 0 || record.parent < directory)
     return Status::Ok();
-  // Up to the root, or back to where it began; Brent's mark finds a cycle further up, which is told
-  // of from there.
+  // Walk up to the root or back to `directory`. Brent's mark detects a cycle further up, which the
+  // walk from that cycle reports.
   uint64_t at = record.parent;
   uint64_t lowest = directory;
   uint64_t mark = at;
@@ -36,7 +36,8 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
       next_mark *= 2;
     }
   }
-  // A cycle may have several that stand below their parents; the lowest always does.
+  // Several directories of a cycle may have a lower number than their parent; the lowest always
+  // has. Only it reports the cycle.
   if (lowest != directory) return Status::Ok();
   context_.Report({.code = "directory-cycle",
                    .path = MetadataPath(context_.store()),

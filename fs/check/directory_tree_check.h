@@ -1,7 +1,8 @@
-// Whether every directory leads to the root: a cycle of parents hangs in the air.
+// Checks that every directory's parents lead to the root: finds cycles of parents.
 //
-// Numbers are given away in ascending order, so a cycle has a directory whose parent's number is
-// higher than its own, as only a rename makes it: the walks begin at these alone. Memory: none.
+// Inode numbers are allocated in ascending order, so a cycle has a directory whose parent's number
+// is higher than its own, which only a rename can cause. Walks begin only at such directories.
+// Memory: none.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,7 @@ class DirectoryTreeCheck {
   Status Add(uint64_t directory, const InodeRecord& record);
 
  private:
-  // The parent; empty where the way ends, at the root or because of damage that others tell of.
+  // The parent; empty at the root, or at damage that other checks report.
   Result<std::optional<uint64_t>> ParentOf(uint64_t directory) const;
 
   CheckContext& context_;

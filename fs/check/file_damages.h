@@ -1,6 +1,6 @@
-// Damage of files' contents, gathered: one finding a file and kind, with a path if there is one.
+// Collects damage of files' contents: one finding per file and kind, with a path if there is one.
 //
-// Not thread-safe. Memory: of the first 10,000 files; the others are one finding together.
+// Not thread-safe. Memory: entries for the first 10,000 files; the rest become one finding.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace siltfs {
 
 class FileDamages {
  public:
-  // `message` is used for the first place of a file.
+  // The finding gets the `message` of the lowest offset.
   void Add(uint64_t inode, const char* code, uint64_t offset, std::string message);
   Status Report(CheckContext& context, const KvSnapshot& snapshot) const;
 

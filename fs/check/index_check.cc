@@ -11,8 +11,8 @@
 namespace siltfs {
 namespace {
 
-// Those that name a segment that is not there, or a chunk that the segment does not have. The rest
-// is confirmed at use.
+// Counts all entries, and the stale ones: their segment, or their chunk in the segment, is missing.
+// Names are verified at use.
 Status CountEntries(CheckContext& context) {
   uint64_t entries = 0;
   uint64_t stale = 0;
@@ -36,8 +36,8 @@ Status OpenCheckedIndex(CheckContext& context) {
   if (unfinished) {
     context.Report({.code = "index-rebuild",
                     .path = IndexPath(context.store()),
-                    .message = "the making of the chunk index from the segments was interrupted; "
-                               "the next mount goes on with it"});
+                    .message = "rebuilding the chunk index from the segments was interrupted; "
+                               "the next mount continues it"});
     return Status::Ok();
   }
   IndexOptions options;
@@ -54,21 +54,21 @@ Status OpenCheckedIndex(CheckContext& context) {
   context.Report({.code = "index-open",
                   .path = options.directory,
                   .offset = failure.offset(),
-                  .message = fmt::format("the next mount makes the chunk index anew from the "
-                                         "segments, as it cannot be used: {}",
+                  .message = fmt::format("the chunk index cannot be used, and the next mount "
+                                         "rebuilds it from the segments: {}",
                                          failure.ToString())});
   return Status::Ok();
 }
 
 Status CheckIndex(CheckContext& context) {
   if (!context.index) return Status::Ok();
-  // What opening dropped, Verify does not see.
+  // Verify does not see the pages that opening dropped.
   const uint64_t lost = context.index->stats().damaged_pages;
   if (lost > 0) {
     context.Report({.code = "index-page-missing",
                     .path = IndexPath(context.store()),
                     .message = fmt::format("{} pages that were durable are damaged or missing; "
-                                           "mounting puts their entries again",
+                                           "the next mount adds their entries again",
                                            lost)});
   }
   for (const bool verify : {true, false}) {

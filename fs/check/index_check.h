@@ -1,16 +1,15 @@
-// The chunk index by itself. That it finds every chunk is checked with the segments
-// (segment_walk.h).
+// Checks the chunk index itself. segment_walk.h checks that it finds every chunk.
 #pragma once
 
 #include "fs/check/check_context.h"
 
 namespace siltfs {
 
-// Opens the index into the context, read-only. One that cannot be opened is a finding; kNeedsNewer
-// for an engine or format of a later version.
+// Opens the index read-only and puts it into the context. An index that cannot be opened is a
+// finding; kNeedsNewer for an engine or format of a later version.
 Status OpenCheckedIndex(CheckContext& context);
 
-// What the index's own verification finds, and how many of its entries lead nowhere.
+// Reports the findings of the index's own verification, and counts entries without a chunk.
 Status CheckIndex(CheckContext& context);
 
 }  // namespace siltfs

@@ -27,8 +27,7 @@ bool IsType(uint32_t type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
-// A number that stands for the link between a name and its cookie, whichever table it was read
-// from.
+// A checksum of a name and its cookie, equal for both tables' entries.
 uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_view name) {
   return Checksum(AsBytes(Encoder().U64(cookie).U64(inode).U32(type).Raw(name).Take()));
 }
@@ -50,11 +49,11 @@ class InodeCheck {
   Status Run();
 
  private:
-  // What the tables have of one inode.
+  // The tables' data of one inode.
   struct Found {
     uint64_t number = 0;
     std::optional<InodeRecord> record;
-    bool has_record = false;  // though it may be malformed
+    bool has_record = false;  // it may be malformed
     uint64_t names = 0;
     uint64_t subdirectories = 0;
     uint64_t cookies = 0;
@@ -83,7 +82,7 @@ class InodeCheck {
   Status Judge(const Found& found);
   Status JudgeDirectory(const Found& found);
   void JudgeFile(const Found& found);
-  // Tells which names and cookies do not belong together.
+  // Reports the names and cookies that do not match.
   Status MatchNames(uint64_t directory);
   void CheckCounters();
 
@@ -161,7 +160,7 @@ void InodeCheck::ReadNames(Found& found) {
     const auto entry = NameEntry::Decode(names_.value());
     if (!entry.ok() || !IsName(name)) {
       Say("name-record", found.number,
-          entry.ok() ? std::string("the directory has a name that cannot be one")
+          entry.ok() ? std::string("the directory has an impossible name")
                      : fmt::format("the name \"{}\" in the directory is malformed: {}", name,
                                    entry.status().cause()));
     }
@@ -200,7 +199,7 @@ void InodeCheck::ReadExtents(Found& found) {
     if (offset < found.overlay_end && !overlaps) {
       overlaps = true;
       Say("overlay-overlap", found.number,
-          fmt::format("the overlay's extent at offset {} begins before the one ahead of it ends",
+          fmt::format("the overlay's extent at offset {} begins before the previous one ends",
                       offset));
     }
     found.overlay_end = std::max(found.overlay_end, offset + extent->length);
@@ -233,21 +232,21 @@ Status InodeCheck::Judge(const Found& found) {
   });
   if (!found.has_record) {
     Say("inode-missing", found.number,
-        fmt::format("there is no such inode, but {} names, {} overlay extents, {} attributes{} of "
-                    "it",
+        fmt::format("the inode is missing, but it has {} names, {} overlay extents, {} attributes"
+                    "{}",
                     found.names, found.extents, found.xattrs,
                     found.orphan ? " and the mark of an orphan" : ""));
     return Status::Ok();
   }
   if (found.number == 0 || (context_.records_known && found.number >= context_.ids.inode_limit)) {
-    Say("inode-number", found.number, "the inode has a number that was never given away");
+    Say("inode-number", found.number, "the inode's number was never allocated");
   }
   SILTFS_RETURN_IF_ERROR(links_.Add(found.number, found.record, found.orphan));
   if (!found.record) return Status::Ok();
   const InodeRecord& record = *found.record;
   if (record.xattrs != found.xattrs) {
     Say("xattr-count", found.number,
-        fmt::format("the inode has {} extended attributes and says {}", found.xattrs,
+        fmt::format("the inode has {} extended attributes, but its record says {}", found.xattrs,
                     record.xattrs));
   }
   if (found.orphan != (record.links == 0)) {
@@ -271,7 +270,8 @@ Status InodeCheck::JudgeDirectory(const Found& found) {
   const InodeRecord& record = *found.record;
   if (record.entries != found.names) {
     Say("entry-count", found.number,
-        fmt::format("the directory has {} entries and says {}", found.names, record.entries));
+        fmt::format("the directory has {} entries, but its record says {}", found.names,
+                    record.entries));
   }
   if (record.links != 0 && record.links != 2 + found.subdirectories) {
     Say("link-count", found.number,
@@ -322,14 +322,14 @@ Status InodeCheck::MatchNames(uint64_t directory) {
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
     const std::string name(iterator->key().substr(9));
     const auto entry = NameEntry::Decode(iterator->value());
-    if (!entry.ok()) continue;  // told already
+    if (!entry.ok()) continue;  // already reported
     SILTFS_ASSIGN_OR_RETURN(const auto value,
                             snapshot_.Get(DirectoryCookieKey(directory, entry->cookie)));
     const CookieEntry wanted{entry->inode, entry->type, name};
     if (value && *value == wanted.Encode()) continue;
     Say("name-without-cookie", directory,
         fmt::format("the name \"{}\" has cookie {}, which {}", name, entry->cookie,
-                    value ? "says something else" : "is missing"));
+                    value ? "does not match it" : "is missing"));
   }
   SILTFS_RETURN_IF_ERROR(iterator->status());
   range = RangeOf(Table::kDirectoryCookie, directory);
@@ -342,11 +342,11 @@ Status InodeCheck::MatchNames(uint64_t directory) {
                             snapshot_.Get(DirectoryEntryKey(directory, entry->name)));
     const auto name = value ? NameEntry::Decode(*value)
                             : Result<NameEntry>(Status(StatusCode::kNotFound, "no name"));
-    // A name that leads here and says something else was told from its side.
+    // A name with this cookie but other data was reported above.
     if (name.ok() && name->cookie == parts->number) continue;
     Say("cookie-without-name", directory,
         fmt::format("cookie {} is of \"{}\", which {}", parts->number, entry->name,
-                    name.ok() ? "has another one" : "is no name in the directory"));
+                    name.ok() ? "has another cookie" : "is not a name in the directory"));
   }
   return iterator->status();
 }

@@ -46,8 +46,8 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   return OpenRocksDbStore(context.env, options);
 }
 
-// Whatever a crash tears, one slot of the ledger is whole. Without any, nothing would tell rot in
-// the metadata's logs from a torn end.
+// After any crash one slot of the ledger is whole. Without one, damage in the metadata's logs
+// cannot be distinguished from a torn end.
 Status CheckLedger(CheckContext& context) {
   const std::string path = LedgerPath(context.store());
   SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
@@ -62,14 +62,14 @@ Status CheckLedger(CheckContext& context) {
   for (const uint64_t slot : slots) {
     context.Report("metadata-ledger",
                    Status(StatusCode::kCorruption,
-                          "a slot of the sync ledger is damaged: others make up for it, and the "
-                          "next mount writes it anew")
+                          "a slot of the sync ledger is damaged; the other slots suffice, and the "
+                          "next mount rewrites it")
                        .At(path, slot));
   }
   return Status::Ok();
 }
 
-// An unmount leaves no log, and the first thing that a mount writes says that the store is in use.
+// An unmount leaves no log, and the first write of a mount marks the store as in use.
 void CheckLogs(CheckContext& context) {
   if (!context.superblock.clean || !context.clean()) return;
   const uint64_t changes = context.metadata->LoggedChanges();
@@ -139,7 +139,7 @@ class RecordReader {
     return iterator->status();
   }
 
-  // A crash may have come while segments were being replaced; the files tell how far it was.
+  // A crash may have interrupted replacing segments; the files show the progress.
   Status ReadReplacements() {
     SegmentRecords intents;
     const KeyRange range = RangeOf(Table::kReplacement);
@@ -154,7 +154,7 @@ class RecordReader {
       }
       intents.emplace_back(*id, *intent);
       if (!context_.segments.contains(*id)) {
-        Bad(fmt::format("a replacement of segment {} is recorded, but no such segment", *id));
+        Bad(fmt::format("a replacement of segment {} is recorded, but not the segment", *id));
       } else if (context_.ids.clean) {
         context_.Report(MetadataFinding(
             context_, "segment-replacement",
@@ -180,7 +180,7 @@ class RecordReader {
     }
     for (const SegmentId id : *removed) {
       if (context_.segments.contains(id)) {
-        Bad(fmt::format("segment {} is recorded as removed, and as there", id));
+        Bad(fmt::format("segment {} is recorded both as removed and as present", id));
       } else {
         context_.removed.push_back(id);
       }
@@ -188,7 +188,7 @@ class RecordReader {
     return Status::Ok();
   }
 
-  // A note of a segment that is not there is harmless: the next mount drops it.
+  // A note of a missing segment is harmless: the next mount drops it.
   Status ReadSecondaryNotes() {
     SILTFS_ASSIGN_OR_RETURN(const auto kept, kv_.Get(kNotesKey));
     context_.notes_kept = kept.has_value();
@@ -196,8 +196,8 @@ class RecordReader {
     const auto noted = ReadSecondary(*snapshot);
     if (noted.ok()) {
       for (const SegmentId id : *noted) context_.secondary.Add(id);
-      SILTFS_ASSIGN_OR_RETURN(const auto condemned, ReadCondemned(*snapshot));
-      for (const SegmentId id : condemned) context_.condemned.Add(id);
+      SILTFS_ASSIGN_OR_RETURN(const auto victims, ReadVictims(*snapshot));
+      for (const SegmentId id : victims) context_.victims.Add(id);
       return Status::Ok();
     }
     if (!noted.status().Is(StatusCode::kCorruption)) return noted.status();
@@ -210,7 +210,7 @@ class RecordReader {
   bool usable_ = true;
 };
 
-// Keys of no table, and more than one key in a table that has one.
+// Reports keys of no table, and further keys in a table of a single key.
 Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
   uint64_t unknown = 0;
   std::string first;

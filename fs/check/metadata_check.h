@@ -1,16 +1,16 @@
-// Metadata as a whole: whether it opens, what it says of the store, whether it is as new as it must
-// be (docs/crash-model.md, I5), and whether it agrees with itself.
+// Checks the metadata: that it opens, that its records of the store are well-formed, that it is as
+// new as it must be (docs/crash-model.md, I5), and that it is consistent.
 #pragma once
 
 #include "fs/check/check_context.h"
 
 namespace siltfs {
 
-// Opens the key-value store and reads the records of the store as a whole into the context. What
-// cannot be had is a finding; kNeedsNewer for a sync ledger of a later version.
+// Opens the key-value store and reads the store-wide records into the context. Missing or
+// unreadable ones are findings; kNeedsNewer for a sync ledger of a later version.
 Status OpenMetadata(CheckContext& context);
 
-// All tables against each other: see inode_check.h and name_check.h.
+// Compares all tables with each other; see inode_check.h and name_check.h.
 Status CheckMetadata(CheckContext& context);
 
 }  // namespace siltfs

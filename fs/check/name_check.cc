@@ -88,7 +88,7 @@ void NameCheck::Judge(const Slot& slot) {
     return;
   }
   if (slot.names == 0) {
-    // An orphan's mark is compared with its links elsewhere.
+    // InodeCheck compares an orphan's mark with its links.
     if (slot.links > 0 && !slot.orphan)
       Say("unreachable", slot.number, "no name leads to the inode");
     return;
@@ -96,7 +96,7 @@ void NameCheck::Judge(const Slot& slot) {
   if (!directory) {
     if (slot.names != slot.links) {
       Say("link-count", slot.number,
-          fmt::format("the inode has {} names and says {}", slot.names, slot.links));
+          fmt::format("the inode has {} names, but its record says {}", slot.names, slot.links));
     }
     return;
   }

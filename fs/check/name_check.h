@@ -1,8 +1,8 @@
-// Names against inodes: every name leads to an inode of its type, every inode has as many names as
-// it says, and a directory's one name stands in its parent.
+// Compares names with inodes: every name refers to an inode of its type, every inode has as many
+// names as its link count, and a directory's only name is in its parent.
 //
-// Inodes are taken in passes of a bounded number; each pass reads all names of the store once and
-// counts those that lead into it.
+// Works in passes over a bounded number of inodes; each pass reads all names of the store once and
+// counts the names of its inodes.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ class NameCheck {
   NameCheck(CheckContext& context, const KvSnapshot& snapshot)
       : context_(context), snapshot_(snapshot) {}
 
-  // The next inode; numbers ascend. Without a record: it is malformed, and nothing is known but
-  // that it is there.
+  // Adds the next inode; numbers ascend. Without `record`: the record is malformed, only the
+  // inode's existence is known.
   Status Add(uint64_t number, const std::optional<InodeRecord>& record, bool orphan);
-  // There are no more.
+  // Call after the last Add.
   Status Finish();
 
  private:
   struct Slot {
     uint64_t number = 0;
-    uint64_t parent = 0;   // that a directory says it has
-    uint64_t seen_in = 0;  // a directory that has a name of it
+    uint64_t parent = 0;   // by a directory's record
+    uint64_t seen_in = 0;  // the last directory found with a name of it
     uint32_t links = 0;
     uint32_t names = 0;
     uint32_t type = 0;
@@ -38,7 +38,7 @@ class NameCheck {
     bool orphan = false;
   };
 
-  // Of the inodes from first_ to `last`.
+  // Checks the inodes from first_ to `last`.
   Status Pass(uint64_t last);
   void CountName(uint64_t directory, std::string_view name, std::string_view value, uint64_t last);
   void Judge(const Slot& slot);

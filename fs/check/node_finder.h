@@ -1,5 +1,5 @@
-// Recipe nodes by name, for walking recipes: through the index, or, where that does not find one,
-// through a list of all nodes that is made once it is needed.
+// Reads recipe nodes by name, for walking recipes: through the index, or, if that does not find
+// one, through a list of all nodes, which is made on first need.
 //
 // Not thread-safe. Memory: 4 MiB of nodes, and 24 bytes for each of the store's nodes if the list
 // is made.
@@ -18,7 +18,7 @@ class NodeFinder final : public NodeStore {
  public:
   NodeFinder(CheckContext& context, ChunkFinder& finder);
 
-  // kCorruption if it is nowhere to be found, or damaged.
+  // kCorruption if the node is missing or damaged.
   Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
   // kReadOnly.
   Result<ChunkName> PutNode(ByteView node) override;
@@ -30,7 +30,7 @@ class NodeFinder final : public NodeStore {
     bool replayed = false;  // CheckContext::IsReplayed
   };
 
-  // The node if it is at this place.
+  // Reads the node if it is at this location.
   Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location, const ChunkName& name);
   Status ListNodes();
 

@@ -35,13 +35,14 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     context.Report("segments-missing", place);
     return std::vector<SegmentId>();
   }
-  // Nobody needs them, and that they were removed may be lost in a crash: no findings.
+  // Temporary files and files of removed segments are unneeded, and a crash may undo their removal:
+  // not findings.
   uint64_t leftovers = listing->temporaries.size();
   leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return IsRemoved(context, id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });
   for (const auto& [id, record] : context.segments) {
     if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
-    // One of which nothing was committed is removed by recovery before its record is.
+    // Recovery removes a segment without committed chunks before its record.
     const bool empty = record.chunks == 0 || record.length <= kSegmentHeaderSize;
     if (empty && !record.sealed && !context.clean()) continue;
     context.Report(
@@ -52,7 +53,7 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
   return std::move(listing->ids);
 }
 
-// Hands out segments to the threads and keeps the first failure.
+// Distributes segments to the threads and keeps the first failure.
 class Run {
  public:
   Run(CheckContext& context, ChunkFinder& finder, std::vector<SegmentId> ids)
@@ -87,7 +88,7 @@ class Run {
     if (failure_.ok()) {
       failure_ = std::move(status);
     } else {
-      status.IgnoreError("the first one is told");
+      status.IgnoreError("only the first failure is returned");
     }
   }
 
@@ -111,7 +112,7 @@ Status CheckAllSegments(CheckContext& context, ChunkFinder& finder) {
 Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
                     const std::function<Status(const BlockHead& head, uint32_t offset)>& visit) {
   const auto listing = ListSegments(context.env, context.store());
-  if (!listing.ok()) return Status::Ok();  // told already
+  if (!listing.ok()) return Status::Ok();  // already reported
   for (const SegmentId id : listing->ids) {
     SILTFS_RETURN_IF_ERROR(context.Continue());
     if (IsRemoved(context, id)) continue;
@@ -133,7 +134,7 @@ Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<Se
       options.verify_payloads = true;
     }
     options.on_damage = [](uint64_t, uint64_t, const Status& cause) {
-      cause.IgnoreError("told when the segment was checked");
+      cause.IgnoreError("SegmentWalk reported it");
       return Status::Ok();
     };
     auto scanned = ScanBlocks((*reader)->file(), context.Identity(id), options, visit);

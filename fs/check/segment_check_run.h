@@ -1,4 +1,4 @@
-// All segments, several at a time; and what else lies in their directories, or should.
+// Checks all segments, several in parallel, and finds missing segments and leftover files.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace siltfs {
 
-// Reports what is wrong; see segment_walk.h for what is looked at.
+// Reports findings; see segment_walk.h for the checks.
 Status CheckAllSegments(CheckContext& context, ChunkFinder& finder);
 
-// Calls `visit` with every whole block of every segment that can be read, ascending; damage is
-// passed over. With `kind`, of the segments of one kind, as far as their headers can be read.
+// Calls `visit` with every whole block of every readable segment, ascending; skips damage. With
+// `kind`, segments whose readable header has another kind are skipped.
 Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
                     const std::function<Status(const BlockHead& head, uint32_t offset)>& visit);
 

@@ -12,7 +12,7 @@
 namespace siltfs {
 namespace {
 
-// Looked up together: the index reads flash at depth.
+// Chunks looked up together: the index then reads flash with a deep queue.
 constexpr size_t kLookupBatch = 4096;
 
 }  // namespace
@@ -93,15 +93,15 @@ void SegmentWalk::CheckPresence() {
   if (record_ != nullptr || !context_.records_known) return;
   if (id_ >= context_.ids.segment_limit) {
     Say("metadata-lost", std::nullopt,
-        fmt::format("metadata ends at commit {}, but the segment has a number that it never gave "
-                    "away",
+        fmt::format("metadata ends at commit {}, but it never allocated the segment's "
+                    "number",
                     context_.last_commit));
     return;
   }
-  // After a crash there may be some that were begun after the last commit.
+  // After a crash there may be segments that were begun after the last commit.
   const bool begun_since =
       !context_.clean() && (context_.segments.empty() || id_ > context_.segments.rbegin()->first);
-  if (!begun_since) Say("segment-unknown", std::nullopt, "metadata knows nothing of the segment");
+  if (!begun_since) Say("segment-unknown", std::nullopt, "metadata has no record of the segment");
 }
 
 void SegmentWalk::CheckLength() {
@@ -114,7 +114,7 @@ void SegmentWalk::CheckLength() {
   } else if (record_->sealed) {
     Say("segment-record", std::nullopt, sizes);
   } else if (context_.clean()) {
-    Say("metadata-lost", std::nullopt, sizes + " since it was left by an unmount");
+    Say("metadata-lost", std::nullopt, sizes + " after the unmount");
   }
 }
 
@@ -134,12 +134,12 @@ void SegmentWalk::ReadFooter() {
     }
   } else if (expected) {
     if (sealed.ok()) {
-      Say("segment-footer", std::nullopt, "the footer that sealed the segment is gone");
+      Say("segment-footer", std::nullopt, "the segment's footer is missing");
     } else {
       Say("segment-footer", sealed.status());
     }
   } else if (!sealed.ok() && !context_.records_known) {
-    Say("segment-footer", sealed.status());  // nothing says that it may be torn
+    Say("segment-footer", sealed.status());  // without records it is not known to be torn
   } else {
     sealed.status().IgnoreError("torn, as above");
   }
@@ -165,7 +165,7 @@ void SegmentWalk::CheckHeader() {
       (record_ != nullptr && static_cast<uint8_t>(header->kind) != record_->kind) ||
       (trailer_ && header->kind != trailer_->kind);
   if (kinds_differ)
-    Say("segment-kind", 0, "header, footer and record do not agree on what the segment holds");
+    Say("segment-kind", 0, "header, footer and record do not agree on the segment's kind");
 }
 
 Status SegmentWalk::ScanAll() {
@@ -173,7 +173,7 @@ Status SegmentWalk::ScanAll() {
   options.committed_length = committed_length_;
   const bool sealed = trailer_ || (record_ != nullptr && record_->sealed);
   options.end = sealed ? committed_length_ : 0;
-  // Where the blocks end is told by their payloads alone.
+  // Without a trailer only the payloads show where the blocks end.
   options.verify_payloads = !trailer_;
   options.on_damage = [this](uint64_t begin, uint64_t end, const Status& cause) {
     return OnDamage(begin, end, cause);
@@ -197,18 +197,18 @@ Status SegmentWalk::ScanAll() {
 }
 
 Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
-  // Of a lost footer nobody knows where exactly it began.
+  // The exact beginning of a lost footer is unknown.
   const bool sealed = record_ != nullptr && record_->sealed;
   if (!trailer_ && sealed && end_ordinal_ >= record_->chunks) return Status::Ok();
   damaged_ = true;
   const auto head = ReadBlockHeadAt(reader_->file(), context_.Identity(id_), begin);
-  // Or the file ends within it.
+  // True also if the file ends within the payload.
   const bool payload_only = head.ok() && begin + head->total_bytes() >= end;
   if (payload_only) {
     end_ordinal_ = head->end_ordinal();
     for (const ChunkRecord& chunk : head->records) context_.AddDamaged(chunk.name);
   }
-  if (truncated_ && end >= size_) return Status::Ok();  // told already
+  if (truncated_ && end >= size_) return Status::Ok();  // already reported
   Say(payload_only ? "block-payload" : "block-head", begin,
       fmt::format("bytes {} to {} are damaged: {}", begin, end, cause.cause()));
   return Status::Ok();
@@ -235,7 +235,7 @@ void SegmentWalk::CompareWithFooter(const BlockHead& head, uint32_t offset) {
   }
   if (same) return;
   footer_wrong_ = true;
-  Say("segment-footer", offset, "the footer says something else than the block at this offset");
+  Say("segment-footer", offset, "the footer differs from the block at this offset");
 }
 
 void SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
@@ -252,12 +252,12 @@ void SegmentWalk::CompareWithIndex(const BlockHead& head, uint32_t offset) {
 void SegmentWalk::FindGathered() {
   if (gathered_.empty()) return;
   std::vector<std::optional<Location>> locations(gathered_.size());
-  context_.index->Get(gathered_, locations).IgnoreError("what could not be told counts as absent");
+  context_.index->Get(gathered_, locations).IgnoreError("chunks without an answer count as absent");
   for (size_t i = 0; i < gathered_.size(); ++i) {
     const Place& place = places_[i];
     if (locations[i]) {
       if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
-      // Stored twice: the index knows one of them. Two copies in one segment go together.
+      // Stored twice: the index knows one copy. Two copies in one segment are removed together.
       const auto other = finder_.RecordAt(*locations[i]);
       const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
       if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);
@@ -308,7 +308,7 @@ void SegmentWalk::CheckTotals() {
       trailer.last_sequence == scan_.last_sequence) {
     return;
   }
-  Say("segment-footer", trailer.data_end, "the footer's totals are not those of the blocks");
+  Say("segment-footer", trailer.data_end, "the footer's totals differ from the blocks");
 }
 
 void SegmentWalk::CheckRecord() {
@@ -317,10 +317,10 @@ void SegmentWalk::CheckRecord() {
   if (record_->sealed) {
     if (trailer_) {
       expected = SealedRecord(*trailer_);
-      expected.kind = record_->kind;        // compared with the header, too
-      expected.settled = record_->settled;  // the file does not say
+      expected.kind = record_->kind;                  // CheckHeader compares it
+      expected.recompressed = record_->recompressed;  // not stored in the file
     } else if (!damaged_ && scan_.end_ordinal != record_->chunks) {
-      // Without a footer nothing else tells how far the blocks went.
+      // Without a footer only the record holds the number of chunks.
       Say("block-head", scan_.valid_end,
           fmt::format("the segment ends after {} of {} chunks", scan_.end_ordinal,
                       record_->chunks));

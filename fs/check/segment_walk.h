@@ -1,7 +1,7 @@
-// One segment, from its header to its footer: against itself, against what metadata says of it, and
-// against the index.
+// Checks one segment from header to footer: its consistency, and its agreement with metadata and
+// with the index.
 //
-// Thread-safety: one object a thread, several at the same time.
+// Thread-safety: one object per thread; several objects may run at the same time.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ class SegmentWalk {
  public:
   SegmentWalk(CheckContext& context, ChunkFinder& finder, ChunkNamer namer);
 
-  // What is wrong with the segment is reported. Fails only for what ends the check.
+  // Reports faults as findings. Fails only with errors that end the whole check.
   Status Check(SegmentId id);
 
  private:
@@ -32,7 +32,7 @@ class SegmentWalk {
   void Say(const char* code, std::optional<uint64_t> offset, std::string message);
   void Say(const char* code, const Status& failure);
 
-  // Whether the segment may be there, going by its number.
+  // Checks that a segment with this number may exist.
   void CheckPresence();
   void CheckHeader();
   void CheckLength();
@@ -41,11 +41,11 @@ class SegmentWalk {
   Status OnDamage(uint64_t begin, uint64_t end, const Status& cause);
   Status OnBlock(const BlockHead& head, uint32_t offset);
   void CompareWithFooter(const BlockHead& head, uint32_t offset);
-  // Gathers a block's chunks; FindGathered then asks the index for many at once.
+  // Collects a block's chunks; FindGathered then looks up many at once.
   void CompareWithIndex(const BlockHead& head, uint32_t offset);
   void FindGathered();
   void NoteSecondary(const Place& place);
-  // Decompresses the block and names its chunks anew.
+  // Decompresses the block and verifies its chunks' names.
   void CheckData(const BlockHead& head, uint32_t offset);
   void CheckTotals();
   void CheckRecord();
@@ -54,7 +54,7 @@ class SegmentWalk {
   ChunkFinder& finder_;
   ChunkVerifier verifier_;
 
-  // Of the segment that is being checked.
+  // State of the current segment.
   SegmentId id_ = kNoSegment;
   std::string path_;
   const SegmentRecord* record_ = nullptr;
@@ -68,11 +68,12 @@ class SegmentWalk {
   bool damaged_ = false;
   bool lost_commit_ = false;
   ScanResult scan_;
-  uint32_t end_ordinal_ = 0;  // one beyond the last block's so far, damaged ones included
+  uint32_t end_ordinal_ = 0;  // end of the last block so far, damaged blocks included
   std::vector<ChunkName> gathered_;
-  std::vector<Place> places_;  // of the gathered
+  std::vector<Place> places_;  // of gathered_
   uint64_t not_indexed_ = 0;
-  uint64_t not_noted_ = 0;  // to which the index does not lead, in a segment that is not noted
+  uint64_t not_noted_ = 0;  // chunks that the index does not point to, in a segment that is not
+                            // noted
   uint32_t not_noted_offset_ = 0;
   uint32_t not_indexed_offset_ = 0;
   uint64_t data_bytes_ = 0;

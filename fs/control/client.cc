@@ -14,15 +14,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
-// For a daemon that has hung up to be gone. (A longer wait would be for another process: that of
-// its number in another container.)
+// How long to wait for a daemon's process to end after it hung up. (A longer wait would be for
+// another process: one with the same number in another container.)
 constexpr std::chrono::seconds kGrace{5};
-// Between two looks at a daemon that does not answer.
+// Interval between checks of a daemon that does not answer.
 constexpr std::chrono::milliseconds kSlice{100};
 
 struct Connection {
   std::unique_ptr<LocalStream> stream;
-  int64_t pid = 0;  // 0 if this process has no number for it
+  int64_t pid = 0;  // 0 if the daemon has no number in this PID namespace
 };
 
 const std::string& Place(const DaemonAddress& address) {
@@ -45,7 +45,7 @@ Status Silent(const DaemonAddress& address, int64_t pid, std::chrono::millisecon
                   std::chrono::duration_cast<std::chrono::seconds>(waited).count());
   if (pid > 0) {
     cause +=
-        fmt::format(", and \"kill -KILL {}\" ends it, with the loss of what was not synced", pid);
+        fmt::format(", and \"kill -KILL {}\" ends it and loses changes that were not synced", pid);
   }
   return Status(StatusCode::kIoError, std::move(cause)).At(Place(address));
 }
@@ -56,7 +56,7 @@ Status Ended(const DaemonAddress& address, int64_t pid) {
       .At(Place(address));
 }
 
-// An abstract name can be taken by any user.
+// Any user can listen on an abstract name.
 bool IsTrusted(const LocalStream& stream, const DaemonAddress& address) {
   const auto uid = stream.PeerUid();
   if (!uid.ok()) return false;
@@ -87,7 +87,8 @@ Result<std::unique_ptr<LocalStream>> ConnectStream(const DaemonAddress& address,
         address.mountpoint.empty()
             ? ""
             : fmt::format("; siltfs umount {} removes the mount", address.mountpoint);
-    return Status(StatusCode::kStale, "its daemon has died" + remedy).At(Place(address));
+    return Status(StatusCode::kStale, "its daemon was killed or crashed" + remedy)
+        .At(Place(address));
   }
   if (cause.Is(StatusCode::kNotFound) || cause.Is(StatusCode::kNotADirectory)) {
     return Status(StatusCode::kNotFound, "is not mounted").At(address.store);
@@ -105,7 +106,7 @@ Result<Connection> Send(const DaemonAddress& address, const std::string& command
   return connection;
 }
 
-// The next line; nothing if the daemon has hung up.
+// The next line; nullopt if the daemon has hung up.
 Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pid,
                                                  const DaemonAddress& address,
                                                  const Patience& patience) {
@@ -180,10 +181,11 @@ Result<Waiter> Waiter::Register(const DaemonAddress& address, const Patience& pa
 
 Status Waiter::Wait(const Patience& patience) {
   const auto died = [&] {
-    return Status(StatusCode::kAborted,
-                  fmt::format("its daemon{} died before it had closed the store; what was not "
-                              "synced is lost, and the next mount recovers the rest",
-                              Named(identity_.pid)))
+    return Status(
+               StatusCode::kAborted,
+               fmt::format("its daemon{} was killed or crashed before it closed the store; changes "
+                           "that were not synced are lost, and the next mount recovers the rest",
+                           Named(identity_.pid)))
         .At(Place(address_));
   };
   const auto outcome = ReadPatiently(*stream_, identity_.pid, address_, patience);
@@ -192,8 +194,9 @@ Status Waiter::Wait(const Patience& patience) {
     ended_ = true;
     return died();
   }
+  // The daemon answers no more, and hangs up when it ends.
   const auto end = ReadPatiently(*stream_, identity_.pid, address_, patience);
-  if (!end.ok()) return end.status();  // only the end of the connection counts: the daemon's
+  if (!end.ok()) return end.status();
   ended_ = true;
   if (identity_.pid != CurrentProcessId()) WaitForProcessEnd(identity_.pid, kGrace);
   return DecodeResponse(**outcome).status();

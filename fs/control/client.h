@@ -1,11 +1,11 @@
 // The client's side of the control socket (protocol.h).
 //
-// A daemon that does not answer is waited for as long as `Patience` says, then given up with a
-// sentence that names its process and what can be done.
+// Waits for a daemon's answer as long as `Patience` allows, then fails with a sentence that names
+// its process and a remedy.
 //
-// Errors: kNotFound if no daemon listens for the store; kStale if one did and has died; kAborted if
-// it ended, or began to close the store, instead of answering; kNotPermitted if this user may not
-// ask it; otherwise what the daemon reports, or why it is not known whether there is one.
+// Errors: kNotFound if no daemon listens for the store; kStale if the daemon was killed; kAborted
+// if it ended, or began to close the store, instead of answering; kNotPermitted if this user may
+// not ask it; otherwise the error that the daemon reports, or that prevents finding it.
 #pragma once
 
 #include <chrono>
@@ -21,21 +21,21 @@
 
 namespace siltfs::control {
 
-// Where a daemon is to be found. What only the mount table knows is empty for a store that is not
-// mounted where this process sees it.
+// How to reach a daemon. Fields that come from the mount table are empty if the mount is not
+// visible to this process.
 struct DaemonAddress {
   std::string store;                             // absolute path
   std::string mountpoint = {};                   // absolute path
-  std::string device = {};                       // of the mount, "0:53"
+  std::string device = {};                       // the mount's device, such as "0:53"
   std::optional<uint32_t> owner = std::nullopt;  // the user that mounted it
 };
 
 struct Patience {
-  // With a daemon that runs. Empty: for as long as it runs.
+  // For a running daemon; unset: as long as it runs.
   std::optional<std::chrono::milliseconds> answer = std::chrono::seconds(30);
-  // With one that was stopped, without interruption.
+  // For a daemon that is stopped continuously.
   std::chrono::milliseconds stopped = std::chrono::seconds(3);
-  // Called after each `notice_interval` of waiting with what is waited for; may be empty.
+  // Called after each `notice_interval` of waiting, with a message; may be empty.
   std::function<void(const std::string& sentence)> notice = {};
   std::chrono::milliseconds notice_interval = std::chrono::seconds(15);
 
@@ -43,12 +43,12 @@ struct Patience {
 };
 
 struct Identity {
-  int64_t pid = 0;         // as this process sees it, or else as the daemon sees itself
-  std::string mountpoint;  // as the daemon sees it
-  std::string state;       // kStarting, kMounted or kClosing; empty if it does not say
+  int64_t pid = 0;         // in this process's PID namespace, or else in the daemon's
+  std::string mountpoint;  // by the daemon's report
+  std::string state;       // kStarting, kMounted or kClosing; empty if not reported
 };
 
-// True of the errors after which no daemon keeps others from the store, or soon will not.
+// Whether, after this error, no daemon holds the store, or soon none will.
 bool IsGone(const Status& status);
 
 // Sends one command to the daemon and returns its result.
@@ -56,16 +56,16 @@ Result<nlohmann::json> Ask(const DaemonAddress& address, const std::string& comm
                            const Patience& patience = {});
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience = {});
 
-// A client that wants to know when a daemon has ended, and how.
+// Waits for the end of a daemon and returns its outcome.
 class Waiter {
  public:
-  // From its return on the daemon's end is not missed.
+  // After this returns, the daemon's end cannot be missed.
   static Result<Waiter> Register(const DaemonAddress& address, const Patience& patience = {});
 
   const Identity& identity() const { return identity_; }
 
   // Returns when the daemon has closed its store and ended: OK if everything is durable. kAborted
-  // if it died before.
+  // if it was killed before.
   Status Wait(const Patience& patience = Patience::WhileItRuns());
   // False if Wait returned because the daemon did not answer.
   bool ended() const { return ended_; }

@@ -1,5 +1,5 @@
-// Collecting a store's garbage on request, and its outcome as JSON: the one place that knows the
-// keys of `siltfs gc --json`. They are stable interface.
+// Collects a store's garbage on request and returns the result as JSON. The only place that defines
+// the keys of `siltfs gc --json`, a stable interface.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace siltfs {
 
-// Collects, or says what that would do. Errors: FileSystem::CollectGarbage's.
+// Collects garbage; with `dry_run` only reports the expected result. Errors:
+// FileSystem::CollectGarbage's.
 Result<nlohmann::json> CollectGarbageOf(FileSystem& file_system, const std::string& store,
                                         bool dry_run);
 

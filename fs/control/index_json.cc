@@ -12,13 +12,13 @@ double PerEntry(uint64_t bytes, uint64_t entries) {
   return entries == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(entries);
 }
 
-// All stores of a kind taken together.
+// The sums over all component stores of a kind.
 struct Kind {
-  IndexComponentStats sum;  // occupancy: of the mean store
+  IndexComponentStats sum;  // occupancy: the mean
   uint64_t count = 0;
 };
 
-// In the order of the first of each.
+// In the order of each kind's first store.
 std::vector<Kind> KindsOf(const IndexStats& index) {
   std::vector<Kind> kinds;
   for (const IndexComponentStats& store : index.stores) {
@@ -102,7 +102,7 @@ Json IndexToJson(const IndexStats& index, const std::string& store,
   made["store"] = store;
   made["mountpoint"] = daemon ? Json(daemon->mountpoint) : Json();
   made["pid"] = daemon ? Json(daemon->pid) : Json();
-  made["rebuild_interrupted"] = false;  // a mount goes on with it at once
+  made["rebuild_interrupted"] = false;  // a mount continues a rebuild at once
   made["kinds"] = KindsToJson(index);
   Json stores = Json::array();
   for (const IndexComponentStats& component : index.stores) {

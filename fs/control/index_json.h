@@ -1,5 +1,5 @@
-// The figures of a chunk index as JSON: the one place that knows the keys of `siltfs index stat
-// --json`, and of `index` in `siltfs stat --json`. They are stable interface.
+// The statistics of a chunk index as JSON. The only place that defines the keys of `siltfs index
+// stat --json` and of `index` in `siltfs stat --json`, a stable interface.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace siltfs {
 
-// With one element of "stores" for all component stores of a kind, of which there may be hundreds.
+// "stores" has one element per kind of component store; a kind may have hundreds of stores.
 nlohmann::json IndexSummaryToJson(const IndexStats& index);
 
-// With those as "kinds", and with each store in "stores". `daemon` is empty for an unmounted store;
-// its keys are then null.
+// "kinds" has one element per kind, "stores" one per component store. `daemon` is empty for an
+// unmounted store; its keys are then null.
 nlohmann::json IndexToJson(const IndexStats& index, const std::string& store,
                            const std::optional<DaemonInfo>& daemon);
 

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Never throws, whatever bytes the texts hold.
+// Never throws, also for texts with invalid UTF-8.
 std::string ToLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -24,7 +24,8 @@ StatusCode CodeNamed(std::string_view name) {
 }  // namespace
 
 std::string AbstractName(const std::string& store, const std::string& device) {
-  // The device alone may be another daemon's by now: one that is still closing its store.
+  // The device number alone is not unique: another daemon that is still closing its store may use
+  // it.
   return fmt::format("siltfs/{}/{:016x}", device, Checksum(AsBytes(store)));
 }
 

@@ -1,28 +1,32 @@
-// How `siltfs` talks to the daemon of a mounted store.
+// The protocol between `siltfs` and the daemon of a mounted store.
 //
 // The daemon listens on the Unix socket "control" in the store directory (mode 0600), and on a
-// socket with an abstract name (AbstractName) for the time when that directory cannot be reached;
-// only the superuser and the user the daemon runs as are answered. A client sends one line of JSON
-// and gets one line of JSON back; then the connection ends.
+// socket with an abstract name (AbstractName), in case that directory cannot be reached. It answers
+// only the superuser and the user the daemon runs as. A client sends one line of JSON and gets one
+// line of JSON back; then the connection ends.
 //
-//   {"command":"stat"}  ->  {"ok":true,"result":{...}}   the figures, keys as in stats_json.h
-//   {"command":"index stat"}  ->  {"ok":true,"result":{...}}  those of index_json.h, store by store
-//   {"command":"settle"}  ->  {"ok":true,"result":{...}}  when all that awaits it was recompressed;
-//   keys as in settle_json.h. Takes long; others are answered meanwhile, and an unmount ends it
-//   {"command":"gc"}, {"command":"gc dry run"}  ->  {"ok":true,"result":{...}}  when what nothing
-//   refers to was given back, or counted; keys as in gc_json.h. As settle
-//   {"command":"sync"}  ->  {"ok":true,"result":null}    everything accepted so far is durable, and
-//   what the kernel was sending (syncfs(2) of the mount makes the kernel send what it holds)
-//   {"command":"identity"}  ->  {"ok":true,"result":{"pid":N,"mountpoint":"...","state":"..."}} at
-//   once; the state is "starting", "mounted", or "closing" from the moment it is unmounted
-//   everywhere
-//   {"command":"wait"}  ->  the same at once, and a second line
-//                           {"ok":true,"result":null} when the store was closed and unlocked; the
+// clang-format off
+//   command                 "result" in the answer {"ok":true,"result":...}
+//   "stat"                  the statistics; keys as in stats_json.h
+//   "index stat"            the index's statistics, store by store; keys as in index_json.h
+//   "settle"                when all segments that awaited it were recompressed; keys as in
+//                           recompression_json.h. Takes long; other requests are answered meanwhile, and
+//                           an unmount ends it
+//   "gc", "gc dry run"      when unreferenced data was freed, or counted; keys as in gc_json.h.
+//                           Takes long, like "settle"
+//   "sync"                  null, when all accepted changes are durable, also those the kernel was
+//                           sending (syncfs(2) on the mount makes the kernel send its changes)
+//   "identity"              {"pid":N,"mountpoint":"...","state":"..."}, at once. The state is
+//                           "starting", "mounted", or "closing" once it is unmounted everywhere
+//   "wait"                  at once the answer to "identity"; a second line
+//                           {"ok":true,"result":null} when the store was closed and unlocked. The
 //                           connection then stays open until the daemon ends
-//   anything else       ->  {"ok":false,"code":"invalid argument","error":"..."}
+//   any other               {"ok":false,"code":"invalid argument","error":"..."} is the answer
+// clang-format on
 //
-// While the store is being closed only the last two are answered; the others fail with "aborted".
-// A failure carries the name of its StatusCode and one sentence.
+// A request is {"command":"..."}. While the store is being closed only "identity" and "wait" are
+// answered; other commands fail with "aborted". A failure carries the name of its StatusCode and
+// one sentence.
 #pragma once
 
 #include <string>
@@ -42,8 +46,8 @@ inline constexpr std::string_view kStarting = "starting";
 inline constexpr std::string_view kMounted = "mounted";
 inline constexpr std::string_view kClosing = "closing";
 
-// Where the daemon that has `store` mounted as `device` ("0:53", as the mount table has it) listens
-// besides.
+// The abstract socket name of the daemon that has `store` mounted as `device` ("0:53", from the
+// mount table).
 std::string AbstractName(const std::string& store, const std::string& device);
 
 struct Request {
@@ -51,11 +55,11 @@ struct Request {
 };
 
 std::string EncodeRequest(const Request& request);  // with the newline
-// kInvalidArgument for whatever is not a request.
+// kInvalidArgument if `line` is not a request.
 Result<Request> DecodeRequest(std::string_view line);
 
 std::string EncodeResponse(const Result<nlohmann::json>& result);  // with the newline
-// The result, or the failure that the daemon reported; kCorruption for whatever is not a response.
+// The result, or the failure that the daemon reported; kCorruption if `line` is not a response.
 Result<nlohmann::json> DecodeResponse(std::string_view line);
 
 }  // namespace siltfs::control

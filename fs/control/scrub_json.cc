@@ -23,7 +23,7 @@ Result<nlohmann::json> ScrubStore(FileSystem& file_system, const std::string& st
   };
 }
 
-bool ToldOfDamage(const nlohmann::json& outcome) {
+bool ReportsDamage(const nlohmann::json& outcome) {
   const auto number = [&](const char* key) { return outcome.at(key).get<uint64_t>(); };
   return number("damaged_chunks") + number("damaged_footers") + number("damaged_files") > 0;
 }

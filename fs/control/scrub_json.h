@@ -1,5 +1,5 @@
-// Scrubbing a store on request, and its outcome as JSON: the one place that knows the keys of
-// `siltfs scrub --json`. They are stable interface.
+// Scrubs a store on request and returns the result as JSON. The only place that defines the keys of
+// `siltfs scrub --json`, a stable interface.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace siltfs {
 
-// Verifies all that is stored, and says what was found. Errors: FileSystem::Scrub's.
+// Verifies all stored data and reports the findings. Errors: FileSystem::Scrub's.
 Result<nlohmann::json> ScrubStore(FileSystem& file_system, const std::string& store,
                                   ScrubMode mode);
 
-// Whether such an outcome tells of damage.
-bool ToldOfDamage(const nlohmann::json& outcome);
+// Whether a result of ScrubStore reports damage.
+bool ReportsDamage(const nlohmann::json& outcome);
 
 }  // namespace siltfs

@@ -92,7 +92,7 @@ void Server::AcceptLoop(LocalListener& listener) {
       Admit(std::move(*stream));
     } else if (stream.status().Is(StatusCode::kAborted)) {
       return;
-    } else {  // out of descriptors, say: until somebody has left
+    } else {  // such as no descriptors left: wait until a connection has ended
       const MutexLock lock(mutex_);
       phase_changed_.WaitFor(mutex_, kRetryAfter);
     }
@@ -116,7 +116,7 @@ void Server::Admit(std::unique_ptr<LocalStream> stream) {
     connection.thread = std::thread([this, &connection] { Serve(connection); });
   } catch (const std::system_error&) {
     const Result<Json> busy(
-        Status(StatusCode::kIoError, "the machine has no thread to spare for an answer"));
+        Status(StatusCode::kIoError, "no thread is available for an answer; try again later"));
     connection.stream->WriteAll(EncodeResponse(busy)).IgnoreError("the client has left");
     connections_.pop_back();
   }
@@ -175,11 +175,13 @@ Result<Json> Server::RunLong(const Handler& handler) {
 }
 
 void Server::BecomeWaiter(Connection& connection) {
-  Enter(connection, Phase::kWriting);  // who has read the answer is a waiter, or about to be one
+  Enter(connection, Phase::kWriting);  // a client that has read the answer is a waiter, or soon
+                                       // will be
   connection.stream->WriteAll(EncodeResponse(options_.identity()))
       .IgnoreError("the client has left");
   const MutexLock lock(mutex_);
-  // Nobody tells when a waiting client leaves; the oldest are the likeliest to have left.
+  // The server does not learn when a waiting client leaves; drop the oldest, which most probably
+  // has left.
   if (waiters_.size() >= kMaxWaiters) waiters_.pop_front();
   waiters_.push_back(std::move(connection.stream));
 }
@@ -196,7 +198,7 @@ size_t Server::Sweep() {
       ++connection;
       continue;
     }
-    connection->thread.join();  // needs the mutex no more
+    connection->thread.join();  // the thread no longer needs the mutex
     connection = connections_.erase(connection);
   }
   return connections_.size();

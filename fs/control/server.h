@@ -1,13 +1,14 @@
 // The daemon's side of the control socket (protocol.h).
 //
-// Each connection is served by a thread of its own, of which there are at most kMaxConnections. A
-// client that sends nothing, too slowly or too much keeps neither others nor the shutdown waiting:
-// when all places are taken, the one that has been read from for longest is cut off in favour of
-// the newcomer. What takes long may have kMaxLongCommands of the places: whoever asks for it goes
-// on taking one when he has left, and the others must still be served.
+// Each connection has its own thread, at most kMaxConnections. A client that sends nothing, too
+// slowly or too much delays neither others nor the shutdown: when all connections are in use, the
+// one that has been in kReading longest is cut off for a new client. Long commands may use at most
+// kMaxLongCommands connections: each occupies its connection even after the client has left, and
+// other clients must still be served.
 //
-// Thread-safety: one thread starts, listens, stops and destroys; AnswerWaiters from any. Ownership:
-// borrows what the handlers borrow; no handler is called after StopCommands or Stop returned.
+// Thread-safety: one thread calls Start, ListenAbstract, the stops and the destructor;
+// AnswerWaiters from any thread. Lifetime: objects used by the handlers must live until
+// StopCommands or Stop has returned; no handler is called afterwards.
 #pragma once
 
 #include <chrono>
@@ -29,14 +30,14 @@
 
 namespace siltfs::control {
 
-// What a command does; its result goes to the client.
+// Runs a command; the result is sent to the client.
 using Handler = std::function<Result<nlohmann::json>()>;
 
 struct ServerOptions {
-  std::string store;     // the directory for the socket; empty if there is to be none
-  uint32_t own_uid = 0;  // this user is served, besides the superuser
+  std::string store;                         // the directory for the socket; empty: no socket there
+  uint32_t own_uid = 0;                      // this user is served, besides the superuser
   std::function<nlohmann::json()> identity;  // the answer to "identity", and the first to "wait"
-  std::map<std::string, Handler> handlers;   // by command, "identity" and "wait" excepted
+  std::map<std::string, Handler> handlers;   // by command, without "identity" and "wait"
   std::set<std::string> long_commands = {};
 };
 
@@ -45,31 +46,31 @@ class Server {
   static constexpr size_t kMaxConnections = 16;
   static constexpr size_t kMaxLongCommands = 8;
   static constexpr size_t kMaxWaiters = 64;
-  static constexpr std::chrono::milliseconds kPatience{2000};  // with a client that stalls
+  static constexpr std::chrono::milliseconds kPatience{2000};  // time limit for a stalled client
 
-  // Listens and serves from now on. kInUse if another daemon listens there.
+  // Starts to listen and serve. kInUse if another daemon listens there.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
 
-  // Listens on this abstract name, too. kInUse if another process does.
+  // Also listens on this abstract name. kInUse if another process does.
   Status ListenAbstract(const std::string& name);
 
-  // Calls no handler any more, and returns when those under way have returned. To be called before
-  // the store is closed. Clients can still ask which daemon this is, and wait for its end.
+  // Calls no more handlers, and returns when running handlers have returned. Call before the store
+  // is closed. Clients can still send "identity" and "wait".
   void StopCommands();
 
-  // Takes no new request, removes the sockets and returns when the requests under way are answered.
-  // Clients that wait stay connected. To be called before the store is unlocked.
+  // Accepts no new requests, removes the sockets and returns when running requests are answered.
+  // Waiting clients stay connected. Call before the store is unlocked.
   void Stop();
 
-  // Tells those who sent "wait" how closing the store went; after Stop. Their connections end with
-  // the Server, which should be destroyed last of all.
+  // Sends the outcome of closing the store to the clients that sent "wait". Call after Stop. Their
+  // connections end with the Server's destruction, which should be the daemon's last step.
   void AnswerWaiters(const Status& outcome);
 
  private:
   enum class Phase : uint8_t { kReading, kRunning, kWriting, kDone };
   struct Connection {
-    std::unique_ptr<LocalStream> stream;  // null once it waits
+    std::unique_ptr<LocalStream> stream;  // null once the client waits
     std::thread thread;
     Phase phase = Phase::kReading;  // guarded by the server's mutex
   };
@@ -83,31 +84,32 @@ class Server {
 
   void Open(std::unique_ptr<LocalListener> listener);
   void AcceptLoop(LocalListener& listener);
-  // Gives the stream a thread, if need be in place of the slowest client, or turns it away.
+  // Gives the stream a thread, if necessary in place of the slowest client, or refuses it.
   void Admit(std::unique_ptr<LocalStream> stream);
-  // On the connection's thread.
+  // Runs on the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
-  // False once commands were stopped.
+  // False after StopCommands.
   bool BeginRunning(Connection& connection);
-  // kInUse while as many as may are under way.
+  // kInUse while kMaxLongCommands are running.
   Result<nlohmann::json> RunLong(const Handler& handler);
   void BecomeWaiter(Connection& connection);
   void Enter(Connection& connection, Phase phase);
-  // Joins the threads that are done; how many are left.
+  // Joins finished threads; returns the number of connections left.
   size_t Sweep() SILTFS_REQUIRES(mutex_);
   bool CutOffSlowest() SILTFS_REQUIRES(mutex_);
   void CutOff(Phase phase) SILTFS_REQUIRES(mutex_);
   bool AnyIn(Phase phase) const SILTFS_REQUIRES(mutex_);
 
   const ServerOptions options_;
-  std::list<Entrance> entrances_;  // of the thread that starts and stops; empty after Stop
+  std::list<Entrance> entrances_;  // used only by the thread that starts and stops; empty after
+                                   // Stop
 
   Mutex mutex_;
   CondVar phase_changed_;
   std::list<Connection> connections_ SILTFS_GUARDED_BY(mutex_);  // oldest first
   bool commands_stopped_ SILTFS_GUARDED_BY(mutex_) = false;
-  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;  // under way
+  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;  // running
   std::list<std::unique_ptr<LocalStream>> waiters_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// The figures of a store as JSON: the one place that knows the keys of `siltfs stat --json`. They
-// are stable interface.
+// The statistics of a store as JSON. The only place that defines the keys of `siltfs stat --json`,
+// a stable interface.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace siltfs {
 
-// What is known of a store's daemon, beyond the figures themselves.
+// A store's daemon.
 struct DaemonInfo {
   int64_t pid = 0;
   std::string mountpoint;

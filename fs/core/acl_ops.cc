@@ -1,7 +1,7 @@
-// Access control lists: what they do to modes, and what modes do to them.
+// Access control lists: their effect on modes, and the effect of modes on them.
 //
-// The kernel enforces the lists and reads them as extended attributes; keeping them in step with
-// the permission bits, and handing a directory's default list down, is the file system's part.
+// The kernel enforces the lists and reads them as extended attributes. The file system keeps them
+// in step with the permission bits, and hands down a directory's default list.
 #include "fs/core/file_system_impl.h"
 #include "fs/core/posix_acl.h"
 #include "fs/meta/schema.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kAccessBits = 0777;
 constexpr uint32_t kSetGidBit = 02000;
 
-// What was checked when it was set can only be damaged.
+// Lists are checked when they are set, so a malformed one is damaged.
 Result<PosixAcl> DecodeStored(std::string_view value) {
   auto acl = PosixAcl::Decode(value);
   if (acl.ok()) return acl;
@@ -53,7 +53,7 @@ Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_v
 }
 
 Status FileSystemImpl::AdaptAcl(Inode& inode, uint32_t mode, Change& change) const {
-  change.inodes.push_back(&inode);  // whose mode has changed already
+  change.inodes.push_back(&inode);  // its mode has changed already
   if (inode.record.xattrs == 0) return Status::Ok();
   const std::string key = XattrKey(inode.number, kAccessAclName);
   SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(key));

@@ -20,7 +20,7 @@ Status CheckXattrName(std::string_view name) {
   return Status::Ok();
 }
 
-// Without group-execute set-group-id means nothing to those who run the file, and stays.
+// Without group-execute, set-group-id has no effect on execution, and stays.
 uint32_t WithoutSetId(uint32_t mode) {
   mode &= ~kSetUserId;
   return (mode & kGroupExecute) != 0 ? mode & ~kSetGroupId : mode;
@@ -51,7 +51,7 @@ Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
     SILTFS_ASSIGN_OR_RETURN(attributes, ChangeAttributes(*inode, wanted));
   }
   if (!wanted.size || inode->open_count > 0) return attributes;
-  // No release will follow that would fold the file.
+  // The file is not open, so no release will fold it.
   FoldAndLog(number);
   auto folded = GetAttributes(number);
   return folded.ok() ? std::move(folded).value() : attributes;
@@ -59,12 +59,12 @@ Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
 
 Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const AttributeChange& wanted) {
   Change change;
-  // Of a file that was just written only the record changes, and is kept back with its content.
-  const bool keeps_back = inode.unsaved && !wanted.size && inode.record.xattrs == 0;
+  // Of a dirty file only the record changes, and is deferred with the content.
+  const bool keeps_back = inode.deferred && !wanted.size && inode.record.xattrs == 0;
   if (keeps_back) {
     SILTFS_RETURN_IF_ERROR(Join(inode, change));
   } else {
-    SILTFS_RETURN_IF_ERROR(wanted.size ? LoadOverlay(inode) : Load(inode));
+    SILTFS_RETURN_IF_ERROR(wanted.size ? LoadContentAndFlush(inode) : LoadAndFlush(inode));
   }
   InodeRecord& record = inode.record;
   const int64_t now = Now();
@@ -90,9 +90,9 @@ Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const Attribut
   if (wanted.atime) record.atime = *wanted.atime;
   if (wanted.mtime) record.mtime = *wanted.mtime;
   record.ctime = wanted.ctime.value_or(now);
-  if (wanted.mtime && wanted.ctime) inode.times_told = inode.open_count > 0;
+  if (wanted.mtime && wanted.ctime) inode.times_replied = inode.open_count > 0;
   if (keeps_back) {
-    KeepBack(inode, before, change);
+    Defer(inode, before, change);
     return AttributesOf(inode);
   }
   if (wanted.size) {
@@ -145,7 +145,7 @@ Status FileSystemImpl::SetXattr(InodeNumber number, std::string_view name, std::
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(Load(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(XattrKey(number, name)));
   if (present && mode == XattrMode::kCreate)
     return Status(StatusCode::kAlreadyExists, "the attribute is there");
@@ -196,9 +196,9 @@ Status FileSystemImpl::RemoveXattr(InodeNumber number, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(Load(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, metadata_->Get(XattrKey(number, name)));
-  // There is no list where there would be nothing to say, and so nothing to miss.
+  // A redundant list is not stored, so its absence is no error.
   if (!present) return IsAclName(name) ? Status::Ok() : NoAttribute();
   if (name == kDefaultAclName) inode->default_acl.reset();
   Change change;

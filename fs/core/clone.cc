@@ -12,10 +12,10 @@
 namespace siltfs {
 namespace {
 
-// What an overlay takes one by one; a fold handles some 64 changed places at once.
+// The most parts that an overlay takes one by one; a fold handles about 64 changed places at once.
 constexpr int kFewParts = 32;
 
-// An entry of a recipe and where it lies.
+// An entry of a recipe and its position.
 struct PlacedEntry {
   RecipeEntry entry;
   uint64_t begin = 0;
@@ -23,7 +23,7 @@ struct PlacedEntry {
   uint64_t end() const { return begin + entry.length; }
 };
 
-// Something to put into the target's overlay.
+// A part to put into the target's overlay.
 struct Part {
   uint64_t offset = 0;  // in the target
   uint64_t hole_bytes = 0;
@@ -44,7 +44,7 @@ class Cloner {
 
   // Finds the parts that cover the whole range.
   Status CoverAll() { return Cover(source_, source_begin(), source_end(), range_.target_offset); }
-  // The target's recipe with the range's chunks in it; finds the parts at its ends.
+  // Returns the target's recipe with the range's chunks in it; finds the parts at the range's ends.
   Result<Recipe> Splice();
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -58,17 +58,18 @@ class Cloner {
     return source_offset - range_.source_offset + range_.target_offset;
   }
 
-  // What lies at `offset`, which is below the recipe's end.
+  // The entry at `offset`, which is below the recipe's end.
   static Result<PlacedEntry> At(RecipeReader& reader, uint64_t offset);
-  // No chunk of this recipe begins at `offset` or lies across it.
+  // Whether a hole or the end of the recipe is at `offset`.
   static Result<bool> IsBarrier(RecipeReader& reader, const Recipe& recipe, uint64_t offset);
-  // Adds parts for [begin, end) of a recipe, to lie at `target_offset`.
+  // Adds parts for [begin, end) of a recipe, to be put at `target_offset`.
   Status Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_t target_offset);
 
   // Where the source's whole chunks begin and end within the range.
   Result<uint64_t> WholeBegin();
   Result<uint64_t> WholeEnd(uint64_t whole_begin);
-  // How much of the target's recipe stays before the range, and from where behind it.
+  // Where the part of the target's recipe that stays before the range ends, and where the part
+  // after it begins.
   Result<uint64_t> KeptBefore();
   Result<uint64_t> KeptFrom();
 
@@ -113,7 +114,7 @@ Status Cloner::Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_
     if (placed.entry.is_hole()) {
       part.hole_bytes = stop - at;
     } else if (slice.IsWhole() && !placed.before_chunk) {
-      // A fold would take a whole slice for a chunk that its content ended.
+      // A fold would take a whole slice for a chunk ended by its content.
       SILTFS_ASSIGN_OR_RETURN(const ChunkBytes chunk, chunks_.Get(slice.name, slice.chunk_length));
       part.plain.assign(chunk.bytes.begin(), chunk.bytes.end());
     } else {
@@ -136,7 +137,7 @@ Result<uint64_t> Cloner::WholeEnd(uint64_t whole_begin) {
   if (last.entry.is_hole()) return source_end();
   if (last.end() == source_end()) {
     if (last.before_chunk) return source_end();
-    // Ended by what followed it: as good here if nothing or a hole follows again.
+    // A hole or the end of the file ended it: valid here if one of these follows again.
     SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(target_, target_recipe_, target_end()));
     if (barrier) return source_end();
   }
@@ -211,7 +212,7 @@ Result<bool> HasFewParts(ChunkStore& chunks, const InodeRecord& source, uint64_t
 Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneRange& range,
                      InodeRecord& target, Overlay& target_overlay) {
   Cloner cloner(chunks, source, range, target);
-  if (FileContent::IsSettled(target)) {
+  if (FileContent::IsFolded(target)) {
     SILTFS_ASSIGN_OR_RETURN(Recipe recipe, cloner.Splice());
     target.recipe_limit = recipe.size();
     target.recipe = std::move(recipe);
@@ -221,7 +222,7 @@ Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneR
   for (const Part& part : cloner.parts()) {
     target_overlay.PutHole(part.offset, part.hole_bytes);
     target_overlay.PutSlices(part.offset, part.slices);
-    target_overlay.PutPlain(part.offset, part.plain);
+    target_overlay.PutRaw(part.offset, part.plain);
   }
   target.size = std::max(target.size, range.target_offset + range.length);
   return Status::Ok();

@@ -1,4 +1,4 @@
-// Damage: told of once, when somebody meets it, and looked for by scrubs.
+// Damage: reported once, when a read meets it, and searched for by scrubs.
 #include <fmt/format.h>
 
 #include <functional>
@@ -11,36 +11,38 @@
 namespace siltfs {
 namespace {
 
-// What cannot be told from what was told already, at 50 bytes each.
-constexpr size_t kMostTold = 4096;
+// Reported places that are remembered, at 50 bytes each.
+constexpr size_t kMostReported = 4096;
 // Files that a scrub names.
 constexpr size_t kMostNamed = 1000;
 
 }  // namespace
 
-void FileSystemImpl::TellDamage(InodeNumber inode, uint64_t offset, uint64_t length,
-                                const Status& damage) {
+void FileSystemImpl::ReportDamage(InodeNumber inode, uint64_t offset, uint64_t length,
+                                  const Status& damage) {
   if (!options_.report) return;
-  // A block is its file and offset. Chunks of which no place is known, as their segment is gone,
-  // may be all that a file has: it is told of once.
+  // A block is identified by its file and offset. If the segment of a chunk is gone, its place is
+  // unknown. All chunks of the file may be like that, so such a file is reported once.
   const std::string place = damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset())
                                             : fmt::format("inode {}", inode);
   bool last = false;
   {
-    MutexLock lock(told_mutex_);
-    if (told_.size() >= kMostTold || !told_.insert(std::hash<std::string>()(place)).second) return;
-    last = told_.size() == kMostTold;
+    MutexLock lock(reported_mutex_);
+    if (reported_.size() >= kMostReported ||
+        !reported_.insert(std::hash<std::string>()(place)).second)
+      return;
+    last = reported_.size() == kMostReported;
   }
   options_.report(fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
                               offset + length, damage.ToString()));
-  if (last) options_.report("there is more damage, which a scrub tells of; no more is told here");
+  if (last) options_.report("more damage is not logged; run `siltfs scrub`");
 }
 
 Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   const int64_t begun = env_.MonotonicNanoseconds();
   const ChunkStore::ScrubCall call(*chunks_);
-  // What is stored by now, and known to metadata, is what is verified.
+  // The scrub verifies the chunks that are stored by now and known to metadata.
   chunks_->WaitUntilSealed();
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());
@@ -50,13 +52,13 @@ Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {
   ScrubReport report;
   report.resumed = outcome.resumed;
   report.complete = outcome.complete;
-  report.segments = outcome.figures.segments;
-  report.blocks = outcome.figures.blocks;
-  report.chunks = outcome.figures.chunks;
-  report.bytes = outcome.figures.bytes;
-  report.damaged_blocks = outcome.figures.damaged_blocks;
-  report.damaged_chunks = outcome.figures.damaged_chunks;
-  report.damaged_footers = outcome.figures.damaged_footers;
+  report.segments = outcome.statistics.segments;
+  report.blocks = outcome.statistics.blocks;
+  report.chunks = outcome.statistics.chunks;
+  report.bytes = outcome.statistics.bytes;
+  report.damaged_blocks = outcome.statistics.damaged_blocks;
+  report.damaged_chunks = outcome.statistics.damaged_chunks;
+  report.damaged_footers = outcome.statistics.damaged_footers;
   if (outcome.complete) {
     const Status named = NameDamagedFiles(report);
     if (!named.ok() && !named.Is(StatusCode::kInterrupted)) return named;

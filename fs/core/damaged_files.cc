@@ -65,13 +65,12 @@ class DamagedFileFinder {
   }
 
  private:
-  // What cannot be read of a subtree: the offset of the first such byte in it, and how many they
-  // are.
+  // The unreadable bytes of a subtree: the offset of the first within it, and their number.
   struct Loss {
     uint64_t offset = UINT64_MAX;
     uint64_t bytes = 0;
   };
-  // A subtree in which the walk is.
+  // A subtree that the walk is in.
   struct Subtree {
     ChunkName key;
     uint8_t level = 0;
@@ -80,7 +79,7 @@ class DamagedFileFinder {
     Loss loss;
   };
 
-  // False if the subtree was walked before; what is lost in it is noted then.
+  // False if the subtree was walked before; its lost bytes are then noted.
   bool BeginSubtree(uint64_t inode, const RecipeChild& node, uint8_t level, uint64_t offset) {
     if (whole_.Contains(node, level)) return false;
     Subtree subtree{SubtreeSet::KeyOf(node, level), level, offset, offset + node.covered_bytes, {}};
@@ -93,7 +92,7 @@ class DamagedFileFinder {
     return true;
   }
 
-  // The walk has come to `offset`.
+  // Call it when the walk reaches `offset`.
   void EndSubtrees(uint64_t offset) {
     for (; !subtrees_.empty() && subtrees_.back().end <= offset; subtrees_.pop_back()) {
       const Subtree& ended = subtrees_.back();
@@ -139,7 +138,7 @@ class DamagedFileFinder {
   const size_t most_;
   std::vector<uint64_t> prefixes_;  // ascending
   std::unordered_map<ChunkName, bool> lost_;
-  SubtreeSet whole_;  // subtrees that were walked and in which nothing is lost
+  SubtreeSet whole_;                            // walked subtrees without lost bytes
   std::unordered_map<ChunkName, Loss> losses_;  // of the others, by SubtreeSet::KeyOf
   std::vector<Subtree> subtrees_;               // from the root down, in the current file
   std::map<uint64_t, DamagedFile> files_;

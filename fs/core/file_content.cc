@@ -12,20 +12,20 @@
 namespace siltfs {
 namespace {
 
-// Chunks that start where the data before is not known (writes that overtake each other) are likely
-// to be cut again by the fold; so they wait as plain bytes for the gap to fill, up to this many.
+// Chunks that start after a gap (writes overtake each other) are likely to be cut again by the
+// fold. So at most this many bytes wait as raw bytes for the gap to fill.
 constexpr uint64_t kMaxWaitingBytes = 4u << 20;
-// Less than this of a stream is not worth cutting: what is left over at its end would be cut again
-// with every write, and names are made of many chunks at once.
+// A shorter stream is not worth cutting: the rest at its end would be cut again with every write,
+// and chunks are named many at a time.
 constexpr uint64_t kLeastToCut = 128U << 10;
-// When an overlay is folded although its file is in use.
+// An overlay beyond one of these limits is folded although its file is in use.
 constexpr uint64_t kMaxOverlaySlices = 8192;
-constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
+constexpr uint64_t kMaxOverlayRawBytes = 8u << 20;
 constexpr uint64_t kMaxOverlayExtents = 16384;
-// What is folded at once while others wait: each range costs about two chunks read and three
-// written, each plain byte that it is cut and named.
+// Limits for one step of a fold, while other threads wait: each range costs about two chunks read
+// and three written; each raw byte is cut and named.
 constexpr size_t kFoldRanges = 64;
-constexpr uint64_t kFoldPlainBytes = 1u << 20;
+constexpr uint64_t kFoldRawBytes = 1u << 20;
 
 }  // namespace
 
@@ -43,13 +43,13 @@ uint64_t FileContent::ChunkReferences(const InodeRecord& record) {
   return record.recipe.chunk_count() + record.overlay_chunks;
 }
 
-bool FileContent::IsSettled(const InodeRecord& record) {
+bool FileContent::IsFolded(const InodeRecord& record) {
   return !record.has_overlay && record.recipe_limit == record.size &&
          record.recipe.size() == record.size;
 }
 
 bool FileContent::NeedsFold(const Overlay& overlay) {
-  return overlay.slices() > kMaxOverlaySlices || overlay.plain_bytes() > kMaxOverlayPlainBytes ||
+  return overlay.slices() > kMaxOverlaySlices || overlay.plain_bytes() > kMaxOverlayRawBytes ||
          overlay.extents() > kMaxOverlayExtents;
 }
 
@@ -58,7 +58,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
   if (offset >= record.size) return size_t{0};
   out = out.first(std::min<uint64_t>(out.size(), record.size - offset));
   Status status;
-  ChunkStore::Trail trail;
+  ChunkStore::ReadCursor read_cursor;
   overlay.Visit(offset, offset + out.size(), [&](const OverlayPiece& piece) {
     MutableByteView target = out.subspan(piece.offset - offset, piece.length);
     switch (piece.kind) {
@@ -69,7 +69,7 @@ Result<size_t> FileContent::Read(const InodeRecord& record, const Overlay& overl
         std::memset(target.data(), 0, target.size());
         break;
       case OverlayPiece::Kind::kChunk: {
-        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length, trail);
+        auto chunk = chunks_.Get(piece.slice.name, piece.slice.chunk_length, read_cursor);
         if (!chunk.ok()) {
           status = std::move(chunk).status();
           return false;
@@ -92,7 +92,7 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   if (offset < record.recipe_limit) {
     const uint64_t end = std::min<uint64_t>(record.recipe_limit, offset + out.size());
     RecipeReader reader(chunks_, record.recipe);
-    ChunkStore::Trail trail;
+    ChunkStore::ReadCursor read_cursor;
     for (reader.Seek(offset); offset < end; reader.Next()) {
       if (!reader.Valid()) {
         if (!reader.status().ok()) return reader.status();
@@ -106,7 +106,8 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
         std::memset(out.data(), 0, count);
       } else {
         SILTFS_ASSIGN_OR_RETURN(
-            ChunkBytes chunk, chunks_.Get(entry.name, static_cast<uint32_t>(entry.length), trail));
+            ChunkBytes chunk,
+            chunks_.Get(entry.name, static_cast<uint32_t>(entry.length), read_cursor));
         std::memcpy(out.data(), chunk.bytes.data() + skip, count);
       }
       out = out.subspan(count);
@@ -131,17 +132,17 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
   if (end < offset || end > kMaxRecipeBytes)
     return Status(StatusCode::kFileTooLarge, "the file would grow too large");
 
-  // The stream that this write continues, and what already waits behind it.
-  Overlay::Range before = offset > 0 ? overlay.PlainRunAt(offset - 1) : Overlay::Range{};
+  // The stream that this write continues, and the raw bytes that already wait after it.
+  Overlay::Range before = offset > 0 ? overlay.RawRunAt(offset - 1) : Overlay::Range{};
   if (before.end < offset) before = {offset, offset};
   before.end = offset;
-  Overlay::Range behind = overlay.PlainRunAt(end);
+  Overlay::Range behind = overlay.RawRunAt(end);
   behind.begin = end;
   const uint64_t waiting = before.size() + data.size() + behind.size();
 
   const bool is_stream = IsStreamStart(record, overlay, before.begin);
   if (waiting < (is_stream ? kLeastToCut : kMaxWaitingBytes)) {
-    overlay.PutPlain(offset, data);
+    overlay.PutRaw(offset, data);
   } else {
     SILTFS_RETURN_IF_ERROR(CutStream(overlay, before, data, behind));
   }
@@ -151,8 +152,8 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
 
 Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                               Overlay::Range behind) const {
-  // The chunks that begin in what waits need it in one piece with what follows, as far as the
-  // longest of them reaches; from there on `data` is cut where it is.
+  // Chunks that begin in the waiting bytes need them in one piece with the data that follows, as
+  // far as the longest chunk reaches. From there on `data` is cut in place.
   Bytes joined;
   size_t joined_data = 0;  // bytes of `data` in it
   if (before.size() > 0 || behind.size() > 0) {
@@ -177,7 +178,7 @@ Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView 
   rest = rest.subspan(in_rest);
   SILTFS_ASSIGN_OR_RETURN(const auto parts, cutter.Finish());
   if (parts.empty()) {
-    overlay.PutPlain(before.end, data);
+    overlay.PutRaw(before.end, data);
     return Status::Ok();
   }
   uint64_t at = before.begin;
@@ -190,7 +191,7 @@ Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView 
       for (const ChunkSlice& slice : part.slices) at += slice.length;
     }
   }
-  overlay.PutPlain(at, rest);
+  overlay.PutRaw(at, rest);
   return Status::Ok();
 }
 
@@ -229,7 +230,7 @@ Result<uint64_t> FileContent::Find(const InodeRecord& record, const Overlay& ove
         return false;
       }
       at = *in_recipe;
-      if (at == recipe_end && !hole) at = end;  // behind the recipe there is nothing
+      if (at == recipe_end && !hole) at = end;  // there is no data after the recipe
     }
     if (at < end) found = at;
     return at == end;
@@ -251,10 +252,10 @@ Result<uint64_t> FileContent::FindHole(const InodeRecord& record, const Overlay&
 Status FileContent::FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::Range window,
                                FoldMode mode) const {
   uint64_t end = record.recipe_limit;
-  if (window.end >= record.recipe_limit) {  // all that lies behind the recipe, too
+  if (window.end >= record.recipe_limit) {  // including all bytes after the recipe
     end = record.size;
     if (mode == FoldMode::kKeepTail && end > 0) {
-      const Overlay::Range tail = overlay.PlainRunAt(end - 1);
+      const Overlay::Range tail = overlay.RawRunAt(end - 1);
       if (tail.end == end && tail.size() < kMaxWaitingBytes) end = tail.begin;
     }
     window = {std::min(window.begin, record.recipe_limit), end};
@@ -269,14 +270,14 @@ Status FileContent::FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::R
 
 Result<uint64_t> FileContent::FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
                                        FoldMode mode) const {
-  Overlay::Range window = overlay.StretchFrom(from, kFoldRanges, kFoldPlainBytes);
-  if (window.size() == 0) window = overlay.StretchFrom(0, kFoldRanges, kFoldPlainBytes);
+  Overlay::Range window = overlay.StretchFrom(from, kFoldRanges, kFoldRawBytes);
+  if (window.size() == 0) window = overlay.StretchFrom(0, kFoldRanges, kFoldRawBytes);
   SILTFS_RETURN_IF_ERROR(FoldWindow(record, overlay, window, mode));
   return window.end;
 }
 
 bool FileContent::FoldsAtOnce(const Overlay& overlay) {
-  return overlay.StretchFrom(0, kFoldRanges, kFoldPlainBytes).end >= overlay.end();
+  return overlay.StretchFrom(0, kFoldRanges, kFoldRawBytes).end >= overlay.end();
 }
 
 }  // namespace siltfs

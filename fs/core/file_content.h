@@ -1,15 +1,15 @@
-// What a regular file holds: reads, writes and truncation over recipe, overlay and chunks, and the
-// fold that turns overlay into recipe.
+// The content of a regular file: reads, writes and truncation over recipe, overlay and chunks, and
+// the fold that turns the overlay into recipe.
 //
-// A write goes into the overlay as plain bytes; where it continues a stream, complete chunks are
-// cut off the front of the stream, put into the chunk store and replace the plain bytes, so only
-// the tail of a stream stays plain. Fold makes a recipe of everything.
+// A write goes into the overlay as raw bytes. If it continues a stream, complete chunks are cut off
+// the front of the stream, put into the chunk store and replace the raw bytes, so only the tail of
+// a stream stays raw. Fold turns everything into a recipe.
 //
 // Not thread-safe for one file: the caller holds the inode's lock (exclusively for all but Read).
 // Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
 // Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
-// range; kFileTooLarge. After a failure record and overlay still say what the file holds (a failed
-// Write has not written).
+// range; kFileTooLarge. After a failure, record and overlay still describe the file's content (a
+// failed Write has written nothing).
 #pragma once
 
 #include <memory>
@@ -27,23 +27,23 @@ class FileContent {
   // `chunks` must outlive it.
   FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables);
 
-  // Fills `out` from `offset`; the number of bytes, short only at the end of the file.
+  // Fills `out` from `offset`. Returns the number of bytes, fewer than asked for only at the end of
+  // the file.
   Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                       MutableByteView out) const;
 
-  // What cuts the files.
+  // The kernel that cuts the files.
   const ChunkerKernel& kernel() const { return tables_->kernel(); }
 
   Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
   // Also makes a file longer; the new part reads as zeros.
   Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;
 
-  // Makes [offset, offset + length) zeros that take no space; what is behind the end of the file
-  // stays outside it.
+  // Makes [offset, offset + length) zeros that take no space. Does not extend the file.
   static void PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
                         uint64_t length);
-  // The first place at or behind `offset` that holds data, or that is in a hole; the end of the
-  // file if there is none. `offset` < record.size.
+  // The first offset at or after `offset` with data, or in a hole; the end of the file if there is
+  // none. `offset` < record.size.
   Result<uint64_t> FindData(const InodeRecord& record, const Overlay& overlay,
                             uint64_t offset) const;
   Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
@@ -59,32 +59,32 @@ class FileContent {
 
   enum class FoldMode : uint8_t {
     kAll,
-    kKeepTail,  // leaves plain bytes at the end of the file to whoever goes on writing there
+    kKeepTail,  // leaves raw bytes at the end of the file, for the writes that continue there
   };
   Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
     return FoldWindow(record, overlay, {0, record.size}, mode);
   }
-  // Folds as much as can be done without keeping others waiting (some 64 changed places, or a
-  // megabyte of plain bytes and parts of chunks), of what begins at or behind `from`, or anywhere
-  // if nothing does. Where to go on from.
+  // Folds a part, small enough not to delay other users of the file for long: about 64 changed
+  // places, or 1 MiB of raw bytes and parts of chunks. The part starts at the first extent at or
+  // after `from`, or else at the first of all. Returns the offset to continue from.
   Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
                             FoldMode mode) const;
-  // There is no more than FoldSome would fold.
+  // Whether one FoldSome folds everything.
   static bool FoldsAtOnce(const Overlay& overlay);
-  // The recipe is all that the file holds, and reaches to its end: there is nothing to fold. What
-  // the caller has not saved does not count.
-  static bool IsSettled(const InodeRecord& record);
-  // The overlay has grown so large that it should be folded while the file is still written to.
+  // Whether there is nothing to fold: the recipe is the whole content and reaches the end of the
+  // file. Ignores overlay changes that are not yet in the record (Overlay::Describe).
+  static bool IsFolded(const InodeRecord& record);
+  // Whether the overlay is so large that it should be folded while the file is still being written.
   static bool NeedsFold(const Overlay& overlay);
 
-  // Bytes of the file that are not holes: exact after a fold, else an upper bound (what is
-  // overwritten counts twice).
+  // Bytes of the file that are not holes: exact after a fold, else an upper bound (overwritten
+  // bytes count twice).
   static uint64_t AllocatedBytes(const InodeRecord& record);
   static uint64_t ChunkReferences(const InodeRecord& record);
 
  private:
-  // Cuts the stream that `data` is a part of, after what waits as plain bytes before it and with
-  // what waits behind it, as far as chunks end in it; the rest waits.
+  // Cuts the stream formed by the raw bytes in `before`, by `data`, and by the raw bytes in
+  // `behind`. The bytes after its last complete chunk stay raw.
   Status CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                    Overlay::Range behind) const;
   bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;

@@ -9,15 +9,15 @@
 namespace siltfs {
 namespace {
 
-// Less than this in an overlay is not folded to relieve memory: it is the tail of a stream, or soon
-// dropped. Nor is a file folded to copy less into it.
+// Fewer raw bytes in an overlay are not folded to relieve memory: they are the tail of a stream, or
+// soon dropped. Nor is a file folded to copy less than this into it.
 constexpr uint64_t kWorthFolding = 256u << 10;
-// Plain bytes that are still there when their commit closes are written to metadata's log and
-// tables, and dropped again when they are folded, which takes longer than folding them. So a file
-// that gets more of them with one commit is folded while it is written to. What an earlier commit
-// has brought may wait for more writes to the same chunks.
-constexpr uint64_t kMaxFreshPlainBytes = 1u << 20;
-// A smaller file is read before readahead gets going.
+// Raw bytes that remain when their commit closes are written to metadata's log and tables, and
+// dropped again by the fold. That takes longer than folding them at once. So a file that gets more
+// of them in one commit is folded while it is being written. Raw bytes of an earlier commit may
+// wait for more writes to the same chunks.
+constexpr uint64_t kMaxFreshRawBytes = 1u << 20;
+// A smaller file is read before readahead starts.
 constexpr uint64_t kWorthReadahead = 512u << 10;
 
 }  // namespace
@@ -26,8 +26,8 @@ Status FileSystemImpl::OpenFile(InodeNumber number, bool truncate) {
   InodePtr inode = inodes_.Get(number);
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    // Changes nothing that is saved: what is kept back stays so, and a store that has failed is
-    // read on.
+    // Changes nothing in metadata: deferred changes stay deferred, and a failed store can still be
+    // read.
     SILTFS_RETURN_IF_ERROR(LoadRecord(*inode));
     if (inode->record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     ++inode->open_count;
@@ -48,7 +48,7 @@ void FileSystemImpl::ReleaseFile(InodeNumber number) {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (inode->open_count > 0) --inode->open_count;
     if (inode->open_count == 0) {
-      inode->times_told = false;
+      inode->times_replied = false;
       chunks_->ForgetReads(number);
     }
     fold = inode->open_count == 0 && NeedsFold(*inode);
@@ -69,7 +69,7 @@ Result<size_t> FileSystemImpl::Read(InodeNumber number, uint64_t offset, Mutable
       chunks_->NoteRead(number, record.recipe, record.recipe_limit, offset, count);
     return Status::Ok();
   });
-  if (read.Is(StatusCode::kCorruption)) TellDamage(number, offset, out.size(), read);
+  if (read.Is(StatusCode::kCorruption)) ReportDamage(number, offset, out.size(), read);
   SILTFS_RETURN_IF_ERROR(read);
   return count;
 }
@@ -82,38 +82,38 @@ Status FileSystemImpl::CheckRegular(const InodeRecord& record) {
 
 Status FileSystemImpl::ApplyContent(Inode& inode, const ContentTally& before, Change& change,
                                     Privileges privileges, WriteTimes times) {
-  if (times == WriteTimes::kNow || !inode.times_told)
+  if (times == WriteTimes::kNow || !inode.times_replied)
     inode.record.mtime = inode.record.ctime = Now();
   inode.last_write = env_.MonotonicNanoseconds();
   SILTFS_RETURN_IF_ERROR(DropPrivileges(inode, privileges, change));
-  if (change.commit && change.mutations.empty() && !TooMuchToKeepBack()) {
-    KeepBack(inode, before, change);
+  if (change.commit && change.mutations.empty() && !TooMuchToDefer()) {
+    Defer(inode, before, change);
   } else {
     const bool joined = change.commit.has_value();
     SaveContent(inode, before, change);
     SILTFS_RETURN_IF_ERROR(joined ? ApplyJoined(inode, change) : Apply(change));
   }
   const bool pressure = UnderPressure();
-  if (pressure) WakeHousekeeper();
+  if (pressure) WakeMaintenance();
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
-  // Behind the recipe a stream may be waiting for what comes before it.
-  const bool fold_before_commit = inode.fresh_plain_bytes > kMaxFreshPlainBytes &&
-                                  inode.overlay.end() <= inode.record.recipe_limit;
+  // After the end of the recipe, a stream may be waiting for earlier data.
+  const bool fold_before_commit =
+      inode.fresh_raw_bytes > kMaxFreshRawBytes && inode.overlay.end() <= inode.record.recipe_limit;
   if (!fold_for_room && !fold_before_commit && !FileContent::NeedsFold(inode.overlay))
     return Status::Ok();
-  // The change is accepted; should the fold fail, the overlay goes on holding what it holds.
+  // The change is accepted; if the fold fails, the overlay keeps its content.
   Status folded = FoldSomeLocked(inode, FileContent::FoldMode::kKeepTail);
   return folded.Is(StatusCode::kNoSpace) ? Status::Ok() : folded;
 }
 
 void FileSystemImpl::CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit) {
-  if (inode.fresh_commit != commit) inode.fresh_plain_bytes = 0;
+  if (inode.fresh_commit != commit) inode.fresh_raw_bytes = 0;
   inode.fresh_commit = commit;
   const uint64_t plain = inode.overlay.plain_bytes();
   if (plain >= plain_before) {
-    inode.fresh_plain_bytes += plain - plain_before;
+    inode.fresh_raw_bytes += plain - plain_before;
   } else {
-    inode.fresh_plain_bytes -= std::min(inode.fresh_plain_bytes, plain_before - plain);
+    inode.fresh_raw_bytes -= std::min(inode.fresh_raw_bytes, plain_before - plain);
   }
 }
 
@@ -122,11 +122,11 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(CheckRoom(data.size()));
   InodePtr inode = inodes_.Get(number);
-  const WriteTurn turn(inode->write_turns, offset, data.size());
+  const SequencedWrite turn(inode->write_sequencer, offset, data.size());
   const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
-  // The writes before this one may have filled the disk while it waited for its turn. What is
-  // accepted then cannot become chunks, and takes metadata's part of the reserve as plain bytes.
+  // Earlier writes may have filled the disk while this one waited for its turn. Data accepted then
+  // could not become chunks; as raw bytes it would take metadata's part of the reserve.
   SILTFS_RETURN_IF_ERROR(CheckRoom(0));
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
@@ -154,7 +154,7 @@ Status FileSystemImpl::Allocate(InodeNumber number, AllocateMode mode, uint64_t 
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadContentAndFlush(*inode));
   InodeRecord& record = inode->record;
   SILTFS_RETURN_IF_ERROR(CheckRegular(record));
   if (mode == AllocateMode::kReserve && end > record.size) {
@@ -196,7 +196,7 @@ Status FileSystemImpl::FoldForCopy(InodeNumber number) {
     return Status::Ok();
   });
   SILTFS_RETURN_IF_ERROR(known);
-  if (!regular) return Status::Ok();  // is found out, and refused, under the lock
+  if (!regular) return Status::Ok();  // CopyRange checks again under the lock, and refuses
   Status folded = FoldInSteps(number);
   return folded.Is(StatusCode::kInUse) ? Status::Ok() : folded;
 }
@@ -207,15 +207,15 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   SILTFS_RETURN_IF_ERROR(CheckRoom(kBytesPerName));
   const ChunkStore::Use use(*chunks_);
-  // What takes long is done before both files are locked.
+  // Long folds are done before both files are locked.
   SILTFS_RETURN_IF_ERROR(FoldForCopy(source_number));
   if (length >= kWorthFolding) SILTFS_RETURN_IF_ERROR(FoldForCopy(target_number));
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr source = inodes_.Get(source_number);
   InodePtr target = inodes_.Get(target_number);
   InodeLock lock({source, target}, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(*source));
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(*target));
+  SILTFS_RETURN_IF_ERROR(LoadContentAndFlush(*source));
+  SILTFS_RETURN_IF_ERROR(LoadContentAndFlush(*target));
   SILTFS_RETURN_IF_ERROR(CheckRegular(source->record));
   SILTFS_RETURN_IF_ERROR(CheckRegular(target->record));
   if (source_offset >= source->record.size) return uint64_t{0};
@@ -244,7 +244,7 @@ Result<uint64_t> FileSystemImpl::CopyRange(InodeNumber source_number, uint64_t s
 
 Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {
   SILTFS_RETURN_IF_ERROR(LoadContent(inode));
-  if (!inode.record.IsRegular() || FileContent::IsSettled(inode.record)) return Status::Ok();
+  if (!inode.record.IsRegular() || FileContent::IsFolded(inode.record)) return Status::Ok();
   const ContentTally before(inode.record);
   Change change;
   SILTFS_RETURN_IF_ERROR(Join(inode, change));
@@ -255,7 +255,7 @@ Status FileSystemImpl::FoldLocked(Inode& inode, FileContent::FoldMode mode) {
 
 Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) {
   SILTFS_RETURN_IF_ERROR(LoadContent(inode));
-  if (!inode.record.IsRegular() || FileContent::IsSettled(inode.record)) return Status::Ok();
+  if (!inode.record.IsRegular() || FileContent::IsFolded(inode.record)) return Status::Ok();
   const ContentTally before(inode.record);
   Change change;
   SILTFS_RETURN_IF_ERROR(Join(inode, change));
@@ -267,13 +267,13 @@ Status FileSystemImpl::FoldSomeLocked(Inode& inode, FileContent::FoldMode mode) 
   return ApplyJoined(inode, change);
 }
 
-// What is about to go is not worth it.
+// A file without links is not worth folding: it will be deleted.
 bool FileSystemImpl::NeedsFold(const InodeRecord& record) {
-  return record.IsRegular() && record.links > 0 && !FileContent::IsSettled(record);
+  return record.IsRegular() && record.links > 0 && !FileContent::IsFolded(record);
 }
 
-// A change that failed may have left it to be loaded again. What cannot be loaded was removed, or
-// is reported by whoever uses it.
+// After a failed change the inode may have to be loaded again. If that fails, the inode was
+// removed, or its next user reports the error.
 bool FileSystemImpl::NeedsFold(Inode& inode) {
   return LoadRecord(inode).ok() && NeedsFold(inode.record);
 }
@@ -300,7 +300,7 @@ Status FileSystemImpl::FoldInSteps(InodeNumber number) {
     return Status::Ok();
   });
   SILTFS_RETURN_IF_ERROR(loaded);
-  // Who keeps writing meanwhile would keep it from ending, and folds for himself.
+  // A steady writer would keep this from ending; its own writes fold the file.
   for (uint64_t step = 0; step < 16 + extents / kLeastPerStep; ++step) {
     SILTFS_ASSIGN_OR_RETURN(const bool done, FoldStep(number));
     if (done) return Status::Ok();
@@ -310,7 +310,7 @@ Status FileSystemImpl::FoldInSteps(InodeNumber number) {
 
 void FileSystemImpl::FoldAndLog(InodeNumber number) {
   if (options_.read_only) return;
-  // The file still holds everything; only the space for it is used less well.
+  // A failed fold loses nothing; the file only takes more space.
   Status status = FoldInSteps(number);
   if (status.Is(StatusCode::kNoSpace)) {
     folds_wait_for_room_ = true;
@@ -331,7 +331,7 @@ void FileSystemImpl::FoldLeftovers() {
           if (auto parts = ParseNumberedKey(Table::kOverlay, key)) found = parts->inode;
           return false;
         });
-    if (!scanned.ok() || !found) return;  // what is left is folded when its file is next used
+    if (!scanned.ok() || !found) return;  // other files are folded when they are next used
     bool in_use;
     {
       InodePtr inode = inodes_.Get(*found);
@@ -340,7 +340,7 @@ void FileSystemImpl::FoldLeftovers() {
     if (!in_use) FoldAndLog(*found);
     if (UnderPressure()) RelievePressure();
     next = RangeOf(Table::kOverlay, *found).end;
-    MutexLock lock(housekeeping_mutex_);
+    MutexLock lock(maintenance_mutex_);
     if (stopping_) return;
   }
 }
@@ -351,7 +351,7 @@ Status FileSystemImpl::Fsync(InodeNumber number) {
     last_apply = inode.last_apply;
     return Status::Ok();
   }));
-  // What an evicted inode remembers no more may still be in the open group.
+  // An evicted inode has lost last_apply, but its last change may still be in the open group.
   return last_apply > 0 ? metadata_->Commit(last_apply) : metadata_->CommitAll();
 }
 

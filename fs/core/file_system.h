@@ -1,12 +1,12 @@
-// The file system itself, free of FUSE: inodes, names, files' contents, over metadata (fs/meta) and
-// chunks (fs/dedup).
+// The file system itself, independent of FUSE: inodes, names and file contents, over metadata
+// (fs/meta) and chunks (fs/dedup).
 //
 // Thread-safety: every call from any thread. Ownership: the FileSystem owns the open store, lock
-// included. Order: operations take effect in the order their calls return or, where they overlap,
-// in some order; what survives a crash is a prefix of that order (docs/crash-model.md). Permissions
-// are the kernel's business (default_permissions); nothing here checks them. Errors: Status codes
-// as a POSIX caller expects (fs/fuse maps them). kReadOnly once the store has turned read-only.
-// Durability: none until Fsync, SyncAll or Close returned OK; every commit interval at the latest.
+// included. Order: operations take effect in the order their calls return; overlapping calls in
+// some order. A crash preserves a prefix of that order (docs/crash-model.md). The kernel checks
+// permissions (default_permissions); nothing here does. Errors: Status codes as a POSIX caller
+// expects (fs/fuse maps them). kReadOnly once the store has turned read-only. Durability: once
+// Fsync, SyncAll or Close returned OK; else with the next periodic commit.
 #pragma once
 
 #include <chrono>
@@ -29,11 +29,11 @@ inline constexpr InodeNumber kRootInode = 1;
 
 // POSIX limits of this file system.
 inline constexpr size_t kMaxNameBytes = 255;
-// 8 EiB less one byte: as far as offsets reach (off_t). The kernel refuses what lies beyond before
-// it takes data into its cache; a lower limit would be met only when that is written back.
+// 8 EiB less one byte, the largest off_t. The kernel refuses larger offsets before it caches the
+// data. A lower limit would only be met at writeback.
 inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 63) - 1;
 inline constexpr size_t kMaxXattrValueBytes = 65536;
-inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with a zero behind it
+inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with its terminating zero
 inline constexpr uint32_t kMaxLinks = 1000000;
 
 // Whether a directory may have an entry of this name.
@@ -57,7 +57,7 @@ struct Attributes {
   int64_t btime = 0;
 };
 
-// What SetAttributes changes; what is empty stays.
+// The attributes that SetAttributes changes; empty fields stay unchanged.
 struct AttributeChange {
   std::optional<uint32_t> mode;  // permission bits
   std::optional<uint32_t> uid;
@@ -66,34 +66,34 @@ struct AttributeChange {
   std::optional<int64_t> atime;
   std::optional<int64_t> mtime;
   std::optional<int64_t> ctime;  // else: now
-  // Set-user-id goes, and set-group-id where the group may execute. A capability goes with every
-  // new size, owner or group. Neither from directories.
+  // Removes set-user-id, and set-group-id if the group may execute. (A new size, owner or group
+  // always removes the capability.) Directories keep all of these.
   bool kill_privileges = false;
 };
 
-// What a write takes from a file that gives those who run it more rights than they have.
+// The extra privileges of an executable file that a write removes.
 enum class Privileges : uint8_t {
   kKeep,
   kDropCapability,  // the extended attribute security.capability
-  kDropAll,         // and set-user-id, and set-group-id where the group may execute
+  kDropAll,         // also set-user-id, and set-group-id if the group may execute
 };
 
-// Who tells when a file was changed.
+// How a write sets the file's times.
 enum class WriteTimes : uint8_t {
-  kNow,      // the write is the change
-  kMayKeep,  // it was made earlier, and comes from a cache that tells the times by SetAttributes,
-             // perhaps before this write; until it has told any, as kNow
+  kNow,      // to the time of the write
+  kMayKeep,  // a write from a cache, which sets the times by SetAttributes, perhaps before this
+             // write; as kNow until the cache has set any
 };
 
-// Who makes something new.
+// The process that creates an inode.
 struct Caller {
   uint32_t uid = 0;
   uint32_t gid = 0;
-  // Permission bits to leave out, unless the directory's default access control list says what
-  // there is to leave out.
+  // Permission bits to clear, unless the directory has a default access control list, which
+  // replaces the umask.
   uint32_t umask = 0;
-  // Whether such lists are enforced. Else directories' default lists count for nothing: the group's
-  // permission bits, which would then hold the list's mask, would let the whole group in.
+  // Whether access control lists are enforced. If not, default lists are ignored: otherwise the
+  // group's permission bits would hold the list's mask and admit the whole group.
   bool acls = true;
 };
 
@@ -101,12 +101,12 @@ struct DirectoryRecord {
   std::string_view name;
   InodeNumber inode = 0;
   uint32_t mode = 0;    // type bits only, as st_mode
-  uint64_t cookie = 0;  // pass it to ReadDirectory to go on behind this record
+  uint64_t cookie = 0;  // pass it to ReadDirectory to continue after this record
 };
 
 struct SpaceInfo {
   uint64_t block_size = 4096;
-  uint64_t total_bytes = 0;  // of the disk below
+  uint64_t total_bytes = 0;  // of the underlying disk
   uint64_t free_bytes = 0;
   uint64_t available_bytes = 0;
   uint64_t inodes = 0;  // in use
@@ -117,10 +117,10 @@ enum class XattrMode : uint8_t {
   kSet,
   kCreate,
   kReplace,
-  kSetWithoutSetGid,  // as kSet; the set-group-ID bit goes with a new access control list
+  kSetWithoutSetGid,  // as kSet; a new access control list clears the set-group-ID bit
 };
 enum class AllocateMode : uint8_t {
-  kReserve,  // nothing is set aside; but the file grows, and more than the disk has is refused
+  kReserve,  // reserves nothing; but the file grows, and kNoSpace if the disk has less
   kZero,     // the range becomes a hole
 };
 enum class SeekTarget : uint8_t { kData, kHole };
@@ -129,55 +129,55 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   bool read_only = false;
   std::chrono::milliseconds commit_interval{5000};
-  // Changes that pause for so long are committed before the interval is over, within the limits of
-  // fs/meta/commit_pace.h; 0: never.
+  // Once changes pause for this long, commits before the interval is over, within the limits of
+  // fs/meta/commit_pace.h. 0: never.
   std::chrono::milliseconds quiet_interval{0};
-  // Of metadata that is committed together, about; two of these are in memory. Changes kept back
-  // until their commit may come to as much again.
+  // Approximate bytes of metadata in one commit; two such groups are in memory. Deferred changes
+  // may take as much again.
   size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
-  // Blocks of data grow to the size they have once settled while compressing has little to do.
-  // Which chunks share a block then depends on the pace of threads.
+  // While compression has little to do, data blocks grow to the size of recompressed ones. Which
+  // chunks share a block then depends on thread timing.
   bool dense_when_idle = false;
-  // Recompresses sealed segments in the background when nothing was written for so long.
-  bool settle_in_background = false;
-  std::chrono::milliseconds settle_after{5000};
+  // Recompresses sealed segments in the background once nothing was written for `recompress_after`.
+  bool recompress_in_background = false;
+  std::chrono::milliseconds recompress_after{5000};
   // Collects garbage in the background once enough was removed or replaced.
   bool collect_in_background = false;
-  // Keeps disk space claimed for a disk that is full (store/env/space_reserve.h); without it a part
-  // of the disk is only left free.
+  // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
+  // it, a part of the disk is only left free.
   bool keep_reserve = false;
-  // Asked now and then while the store is opened; true ends that with kInterrupted, as a crash
-  // would. May be empty.
+  // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
+  // as a crash would. May be empty.
   std::function<bool()> interrupted;
-  // Called with a sentence about damage or failures that no caller is told of, and once for each
-  // damaged block that Read meets; from any thread. May be empty.
+  // Called from any thread with a sentence about damage or failures that no Status reports, and
+  // once for each damaged block that Read meets. May be empty.
   std::function<void(const std::string& finding)> report;
 };
 
-struct FileSystemStats;  // fs/core/stats.h
-struct SettleReport;     // fs/core/stats.h
-struct GarbageReport;    // fs/core/stats.h
-struct ScrubReport;      // fs/core/stats.h
+struct FileSystemStats;      // fs/core/stats.h
+struct RecompressionReport;  // fs/core/stats.h
+struct GarbageReport;        // fs/core/stats.h
+struct ScrubReport;          // fs/core/stats.h
 
 enum class ScrubMode : uint8_t {
   kFull,    // as fast as it can
-  kGentle,  // makes way for who uses the store
+  kGentle,  // slows down while the store is in use
 };
 
 class FileSystem {
  public:
-  // Locks the store (kInUse if someone has it), recovers it after a crash and opens it.
+  // Locks the store (kInUse if it is already open), recovers it after a crash and opens it.
   static Result<std::unique_ptr<FileSystem>> Open(Env& env, FileSystemOptions options);
   virtual ~FileSystem() = default;
 
   // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
-  // adds one to the inode's lookup count, which Forget takes back: an inode without names lives on
-  // while it is looked up or open.
+  // adds one to the inode's lookup count; Forget subtracts. An inode without names stays while it
+  // is looked up or open.
   //
-  // "." is `parent` itself, of whatever type, and kStale once it has no name left; ".." the
-  // directory above a directory (above the root: the root). Both serve those who come with a number
-  // they kept: numbers are never reused, so it is the same inode or none.
+  // "." is `parent` itself, of any type; kStale once it has no name left. ".." is the parent
+  // directory (of the root: the root). Both serve callers that kept an inode number: numbers are
+  // never reused, so it is the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
@@ -187,7 +187,7 @@ class FileSystem {
                                            Caller caller) = 0;
   virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
                                          std::string_view target, Caller caller) = 0;
-  // kNotFound for a file that has lost its last name; a temporary one gets its first.
+  // kNotFound for a file that has lost its last name. A temporary file gets its first name.
   virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                                   std::string_view new_name) = 0;
   virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
@@ -199,35 +199,35 @@ class FileSystem {
   // --- attributes
   virtual Result<Attributes> GetAttributes(InodeNumber inode) = 0;
   virtual Result<Attributes> SetAttributes(InodeNumber inode, const AttributeChange& change) = 0;
-  // Names are in the namespaces of xattr(7). Of "system." there are the access control lists
-  // (posix_acl.h): setting the access list sets the permission bits, changing these changes the
-  // list, and a list that says no more than they do is not kept. A directory's default list goes to
-  // what is made in it, where it takes the umask's place. kInvalidArgument for a malformed list,
-  // kAccessDenied for a default list of what is no directory, kNoSpace where the names would no
-  // longer fit a listing.
+  // Names are in the namespaces of xattr(7). The access control lists (posix_acl.h) are in
+  // "system.". Setting the access list sets the permission bits, and changing the bits changes the
+  // list; a list equivalent to the bits is not kept. New entries inherit the directory's default
+  // list, which replaces the umask. kInvalidArgument for a malformed list, kAccessDenied for a
+  // default list of a non-directory, kNoSpace if the names would no longer fit a listing.
   virtual Result<std::string> GetXattr(InodeNumber inode, std::string_view name) = 0;
   virtual Status SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
                           XattrMode mode) = 0;
   virtual Result<std::vector<std::string>> ListXattrs(InodeNumber inode) = 0;
   virtual Status RemoveXattr(InodeNumber inode, std::string_view name) = 0;
 
-  // --- directories. Visits "." and ".." (cookies 1 and 2) and then the entries behind `cookie` in
-  // creation order, until `visit` returns false. Stable under change: what was there all along is
-  // visited exactly once.
+  // --- directories. Visits "." and ".." (cookies 1 and 2) and then the entries after `cookie` in
+  // creation order, until `visit` returns false. Stable under change: an entry that exists all
+  // along is visited exactly once.
   virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
                                const std::function<bool(const DirectoryRecord&)>& visit) = 0;
 
   // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                         Caller caller) = 0;
-  // A regular file without a name that would be entered in `directory`: open and looked up once, as
-  // if created; gone once neither, or after a crash, unless Link named it while it was open.
+  // Makes a regular file without a name, with attributes as if made in `directory`. It is open and
+  // looked up once, as after CreateFile. It is removed once it is neither, or after a crash, unless
+  // Link named it while it was open.
   virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
-  // The number of bytes read: fewer than asked for only at the end of the file. kCorruption was
-  // reported (FileSystemOptions::report).
+  // Returns the number of bytes read, fewer than asked for only at the end of the file. kCorruption
+  // is also reported (FileSystemOptions::report).
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
   // All of `data` or an error.
   virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
@@ -236,47 +236,48 @@ class FileSystem {
   // As fallocate(2). The file grows to the end of the range unless `keep_size`. length > 0.
   virtual Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
                           bool keep_size, Privileges privileges = Privileges::kKeep) = 0;
-  // As lseek(2) with SEEK_DATA and SEEK_HOLE (the end of the file is a hole); nothing where those
-  // answer ENXIO.
+  // As lseek(2) with SEEK_DATA and SEEK_HOLE (the end of the file is a hole); nullopt where lseek
+  // fails with ENXIO.
   virtual Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
                                                SeekTarget target) = 0;
-  // Copies as copy_file_range(2), without copying any bytes; how many, fewer than asked for only at
-  // the source's end. kInvalidArgument for ranges of one file that overlap.
+  // As copy_file_range(2), but shares chunks instead of copying bytes. Returns the number of bytes,
+  // fewer than asked for only at the source's end. kInvalidArgument for overlapping ranges of one
+  // file.
   virtual Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
                                      uint64_t target_offset, uint64_t length,
                                      Privileges privileges = Privileges::kKeep) = 0;
   virtual Status Fsync(InodeNumber inode) = 0;
 
-  // --- the whole
+  // --- the whole file system
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
-  // Whether a write that is accepted into somebody's cache now may find no room later. Cheap, and a
-  // few seconds old.
+  // Whether a write that is accepted into a cache now may find no room at writeback. Cheap; the
+  // answer is a few seconds old.
   virtual bool NearlyFull() const = 0;
   virtual Result<FileSystemStats> GetStats() = 0;
-  // Recompresses everything that awaits it (all sealed segments that are not settled), now. Other
-  // calls go on meanwhile; takes long. kInterrupted once StopSettling was called, kNoSpace.
-  virtual Result<SettleReport> Settle() = 0;
-  // Ends recompression for good: a Settle under way returns soon. Close does so, too.
-  virtual void StopSettling() = 0;
-  // Gives back the space of what no file refers to any more, as far as it lies in segments of which
-  // enough is dead; with `dry_run` only says what it would. Other calls go on meanwhile; takes
-  // long. kInterrupted once StopCollecting was called, kNoSpace, kCorruption where a file's recipe
-  // cannot be read.
+  // Recompresses all sealed segments that await it, now. Takes long; other calls proceed meanwhile.
+  // kInterrupted once StopRecompression was called, kNoSpace.
+  virtual Result<RecompressionReport> Recompress() = 0;
+  // Stops recompression permanently; a Recompress under way returns soon. Close does this, too.
+  virtual void StopRecompression() = 0;
+  // Frees the space of chunks that no file refers to any more, in segments of which enough is dead.
+  // With `dry_run` it only estimates the result. Takes long; other calls proceed meanwhile.
+  // kInterrupted once StopCollecting was called, kNoSpace, kCorruption if a file's recipe cannot be
+  // read.
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
-  // Ends garbage collection for good, as StopSettling.
+  // Stops garbage collection permanently, as StopRecompression.
   virtual void StopCollecting() = 0;
-  // Verifies all that is stored, chunk by chunk, and reports what is damaged; goes on where the
-  // last one was interrupted, in this mount or another. Other calls go on meanwhile; takes long.
-  // What is found is no failure, and a scrub that was interrupted is not complete. kIoError where
-  // the device fails again and again.
+  // Verifies all stored chunks and reports damage. Continues where the last scrub was interrupted,
+  // in this mount or another. Takes long; other calls proceed meanwhile. Damage found is not an
+  // error; neither is an interruption, which leaves the scrub incomplete. kIoError if the device
+  // fails again and again.
   virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
-  // Ends the one under way, if there is one: it returns soon.
+  // Interrupts the scrub under way, if any; it returns soon.
   virtual void InterruptScrub() = 0;
-  // Ends scrubbing for good, as StopSettling.
+  // Stops scrubbing permanently, as StopRecompression.
   virtual void StopScrubbing() = 0;
-  // Commits everything and closes the store cleanly. No call may follow. Without it destruction is
-  // like a crash.
+  // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
+  // is like a crash.
   virtual Status Close() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Opening, figures and closing of the FileSystem.
+// Opening, statistics and closing of the FileSystem.
 #include "fs/core/file_system_impl.h"
 
 #include "chunker/sha1/kernels.h"
@@ -10,7 +10,7 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kCachedInodes = 4096;
-// A closed store's reserve is no more than such a part of what it stores.
+// A closed store's reserve is at most 1/kReserveShareAtRest of its stored bytes.
 constexpr uint64_t kReserveShareAtRest = 128;
 
 }  // namespace
@@ -31,22 +31,22 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       inodes_(kCachedInodes) {}
 
 FileSystemImpl::~FileSystemImpl() {
-  StopHousekeeping();
-  chunks_->StopScrubbing();  // these write metadata
-  chunks_->StopSettling();
+  StopMaintenance();
+  chunks_->StopScrubbing();  // these three write metadata
+  chunks_->StopRecompression();
   chunks_->StopCollecting();
-  metadata_->EndCommits();  // they call this object and chunks_
+  metadata_->EndCommits();  // commits call this object and chunks_
   metadata_.reset();
 }
 
 Status FileSystemImpl::Start() {
   if (options_.read_only) return Status::Ok();
-  metadata_->SetLateChanges(this);
-  reserve_->Fill().IgnoreError("a full disk is told of to who wants to write");
+  metadata_->SetDeferredChanges(this);
+  reserve_->Fill().IgnoreError("writes report a full disk");
   reserve_->Enter(SpaceReserve::Phase::kInUse);
   SILTFS_RETURN_IF_ERROR(RemoveOrphans());
-  housekeeper_ = std::thread([this] { KeepHouse(); });
-  if (options_.settle_in_background) chunks_->StartSettling();
+  maintenance_thread_ = std::thread([this] { RunMaintenance(); });
+  if (options_.recompress_in_background) chunks_->StartRecompression();
   if (options_.collect_in_background) chunks_->StartCollecting();
   return Status::Ok();
 }
@@ -64,7 +64,7 @@ Result<SpaceInfo> FileSystemImpl::GetSpace() {
 }
 
 Result<FileSystemStats> FileSystemImpl::GetStats() {
-  SaveAllUnsaved(UINT64_MAX).IgnoreError("a store that has failed still has figures");
+  SaveAllDeferred(UINT64_MAX).IgnoreError("a failed store still has statistics");
   const Counters counters = metadata_->counters();
   auto counter = [&counters](Counter c) {
     return static_cast<uint64_t>(counters[static_cast<size_t>(c)]);
@@ -93,22 +93,22 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
   SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
   stats.sha1_kernel = sha1_kernel->name;
   Status failure = metadata_->failure();
-  if (failure.ok()) failure = chunks_->failure();  // which metadata learns with the next commit
+  if (failure.ok()) failure = chunks_->failure();  // metadata learns of it with the next commit
   stats.read_only = options_.read_only || !failure.ok();
   if (!failure.ok()) stats.read_only_cause = failure.ToString();
   return stats;
 }
 
-Result<SettleReport> FileSystemImpl::Settle() {
+Result<RecompressionReport> FileSystemImpl::Recompress() {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
-  // Segments are settled once metadata knows that they are sealed: that takes a commit, though
-  // nothing else may have changed.
+  // Segments are recompressed once metadata knows that they are sealed. That takes a commit, even
+  // if nothing else changed.
   chunks_->WaitUntilSealed();
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());
   SILTFS_RETURN_IF_ERROR(metadata_->Commit(commit));
-  SILTFS_ASSIGN_OR_RETURN(const SettleOutcome outcome, chunks_->Settle());
-  return SettleReport{
+  SILTFS_ASSIGN_OR_RETURN(const RecompressionOutcome outcome, chunks_->Recompress());
+  return RecompressionReport{
       .segments_rewritten = outcome.segments,
       .segments_kept = outcome.kept,
       .segments_left = outcome.left,
@@ -122,7 +122,7 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
   chunks_->WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
                           dry_run ? chunks_->EstimateGarbage() : chunks_->CollectGarbage());
-  reserve_->Fill().IgnoreError("then there was too little garbage");
+  reserve_->Fill().IgnoreError("there was too little garbage to fill it");
   return GarbageReport{.dry_run = dry_run,
                        .segments_checked = outcome.segments,
                        .segments_removed = outcome.segments_removed,
@@ -138,9 +138,9 @@ Result<GarbageReport> FileSystemImpl::CollectGarbage(bool dry_run) {
 }
 
 Status FileSystemImpl::Close() {
-  StopHousekeeping();
+  StopMaintenance();
   chunks_->StopScrubbing();
-  chunks_->StopSettling();  // which a collection may wait for
+  chunks_->StopRecompression();  // a collection may wait for recompression
   chunks_->StopCollecting();
   if (options_.read_only) return metadata_->Close();
   for (const InodePtr& inode : inodes_.Snapshot()) {

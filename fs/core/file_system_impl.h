@@ -1,7 +1,7 @@
-// The FileSystem over metadata and chunks. How an operation goes: wait for room in the open group;
-// lock the inodes concerned, in the order of their numbers; read; change the inodes in memory and
-// collect mutations; Apply them as one. What is read outside the locks to find out which inodes are
-// concerned is read again under them.
+// The FileSystem over metadata and chunks. The steps of an operation: wait for room in the open
+// group; lock the inodes concerned, in the order of their numbers; read; change the inodes in
+// memory and collect mutations; Apply them as one. Names read before locking, to find the inodes
+// concerned, are read again under the locks.
 //
 // Lock order: rename_mutex_, inodes (by number), then the mutexes of the tables, of ChunkStore and
 // MetadataStore.
@@ -14,12 +14,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fs/core/dirty_inodes.h"
 #include "fs/core/file_content.h"
 #include "fs/core/file_system.h"
 #include "fs/core/inode_table.h"
 #include "fs/core/lookup_counts.h"
 #include "fs/core/stats.h"
-#include "fs/core/unsaved_files.h"
 #include "fs/dedup/chunk_store.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/id_allocator.h"
@@ -31,12 +31,12 @@
 
 namespace siltfs {
 
-class FileSystemImpl final : public FileSystem, private LateChanges {
+class FileSystemImpl final : public FileSystem, private DeferredChanges {
  public:
-  // Opened by open_store.cc, in this order; destroyed in the other.
+  // Opened by open_store.cc, in this order; destroyed in reverse order.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
-    // That draw on it, for data and for metadata; null when there is none.
+    // Draw on the reserve, for data and for metadata; null when none is kept.
     std::unique_ptr<Env> env;
     std::unique_ptr<Env> metadata_env;
     std::unique_ptr<FileLock> lock;
@@ -50,7 +50,7 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
   ~FileSystemImpl() override;
 
-  // Removes what was unlinked but still in use at a crash, and starts the housekeeping.
+  // Removes inodes that were unlinked but in use at a crash, and starts the maintenance thread.
   Status Start();
 
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
@@ -102,8 +102,8 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Result<SpaceInfo> GetSpace() override;
   bool NearlyFull() const override { return reserve_ && reserve_->nearly_full(); }
   Result<FileSystemStats> GetStats() override;
-  Result<SettleReport> Settle() override;
-  void StopSettling() override { chunks_->StopSettling(); }
+  Result<RecompressionReport> Recompress() override;
+  void StopRecompression() override { chunks_->StopRecompression(); }
   Result<GarbageReport> CollectGarbage(bool dry_run) override;
   void StopCollecting() override { chunks_->StopCollecting(); }
   Result<ScrubReport> Scrub(ScrubMode mode) override;
@@ -112,22 +112,22 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Status Close() override;
 
  private:
-  // The mutations of one operation and what they do to the counters.
+  // The mutations of one operation and their effect on the counters.
   struct Change {
     std::vector<Mutation> mutations;
     Counters differences{};
     std::vector<Inode*> inodes;      // changed in memory, or about to be; locked
-    std::optional<uint64_t> commit;  // that it has joined
+    std::optional<uint64_t> commit;  // the commit that the change has joined
     bool applied = false;
 
     Change() = default;
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    // What failed half-way is loaded again; but nothing accepted is lost.
+    // Inodes of a failed change are loaded again. Dirty inodes are not: they hold accepted changes.
     ~Change() {
       if (applied) return;
       for (Inode* inode : inodes) {
-        if (!inode->unsaved) inode->Invalidate();
+        if (!inode->deferred) inode->Invalidate();
       }
     }
 
@@ -140,13 +140,14 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
     void Delete(std::string key) { mutations.push_back({std::move(key), std::nullopt}); }
   };
   // --- inode_ops.cc; locks held exclusively
-  // kStale if there is no such inode. What is unsaved is saved, so that metadata has it all.
-  Status Load(Inode& inode);
-  Status LoadOverlay(Inode& inode);
-  // Also leave unsaved what is.
+  // kStale if there is no such inode. Saves a dirty inode, so that metadata is up to date.
+  Status LoadAndFlush(Inode& inode);
+  Status LoadContentAndFlush(Inode& inode);
+  // These two leave a dirty inode dirty.
   Status LoadRecord(Inode& inode);
   Status LoadContent(Inode& inode);
-  // Locks the inode in shared mode, loaded (with its overlay if `overlay`), and calls `use`.
+  // Loads the inode (with its overlay if `overlay`), and calls `use` with the inode locked in
+  // shared mode.
   Status WithLoaded(InodeNumber number, bool overlay,
                     const std::function<Status(const Inode&)>& use);
   static Attributes AttributesOf(const Inode& inode);
@@ -158,26 +159,26 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   // --- acl_ops.cc; locks held exclusively, inodes loaded
   Status SetAcl(Inode& inode, std::string_view name, std::string_view value, bool present,
                 XattrMode mode);
-  // Adds to the change what new permission bits do to the access list.
+  // Adds the access list's update for new permission bits to the change.
   Status AdaptAcl(Inode& inode, uint32_t mode, Change& change) const;
   Result<std::shared_ptr<const PosixAcl>> DefaultAclOf(Inode& directory) const;
-  // Takes from a new inode's mode what `inherited`, or else the umask, does not grant, and adds the
-  // lists that it inherits.
+  // Clears in a new inode's mode the bits that `inherited`, or else the umask, does not grant. Adds
+  // the inherited lists.
   static void SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
                            uint32_t umask, Change& change);
-  // Takes what `privileges` says from the inode, which the caller saves in the same change.
+  // Removes `privileges` from the inode; the caller saves the inode in the same change.
   Status DropPrivileges(Inode& inode, Privileges privileges, Change& change) const;
 
   // --- inode_ops.cc
   // Adds the inode's record to the change.
   void Save(Inode& inode, Change& change) const;
-  // Adds record, overlay and the difference in counters since `before`, or since metadata was last
-  // given any.
+  // Adds record, overlay and the difference in counters since `before`, or, for a dirty inode,
+  // since it was last saved.
   void SaveContent(Inode& inode, const ContentTally& before, Change& change) const;
   Status Apply(Change& change);
   // Adds the removal of everything the inode has.
   Status DeleteInode(Inode& inode, Change& change);
-  // Removes the inode if it is an orphan and nobody uses it.
+  // Removes the inode if it is an orphan and neither open nor looked up.
   void RemoveIfUnused(InodeNumber number);
   Status RemoveOrphans();
   bool IsOrphan(InodeNumber number) const;
@@ -204,9 +205,10 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
                       Change& change);
   static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,
                        Change& change);
-  // Takes one link from the inode (all from a directory) and removes it if nobody uses it.
+  // Drops one link of the inode (all of a directory). An inode without links is deleted, or becomes
+  // an orphan if it is open or looked up.
   Status DropLink(Inode& inode, int64_t now, Change& change);
-  // After the change that removed an inode for good was applied.
+  // Call it after the change that deleted the inode was applied.
   void ForgetRemoved(Inode& inode);
   Status RemoveName(InodeNumber parent, std::string_view name, bool directory);
   Status RemoveNameLocked(Inode& from, std::string_view name, const NameEntry& entry, Inode& inode,
@@ -227,68 +229,69 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
   static void Exchange(const Place& from, const Place& to, int64_t now, Change& change);
 
-  // --- unsaved_changes.cc; locks held exclusively
-  Status ApplyLate(uint64_t number) override;
-  // The change belongs to the group that is open now, as does from now on what is unsaved of the
-  // inode: what belonged to an earlier one is saved there. `inode` is loaded with its overlay.
+  // --- deferred_changes.cc; locks held exclusively
+  Status FlushDeferred(uint64_t number) override;
+  // Joins the change to the group that is open now. Deferred changes of the inode that belong to an
+  // earlier group are saved to that group. `inode` is loaded with its overlay.
   Status Join(Inode& inode, Change& change);
-  // Keeps back the change, which has joined and made no mutations.
-  void KeepBack(Inode& inode, const ContentTally& before, Change& change);
-  bool TooMuchToKeepBack() const { return unsaved_files_.bytes() > options_.group_bytes; }
-  // Each needs something unsaved. SaveUnsaved leaves the inode in unsaved_files_, for a change that
-  // has joined.
-  Status SaveUnsaved(Inode& inode);
+  // Defers the change, which has joined and made no mutations.
+  void Defer(Inode& inode, const ContentTally& before, Change& change);
+  bool TooMuchToDefer() const { return dirty_inodes_.bytes() > options_.group_bytes; }
+  // The inode must be dirty. SaveDeferred leaves it in dirty_inodes_, for a change that has joined.
+  Status SaveDeferred(Inode& inode);
   Status SaveLast(Inode& inode);
-  void ForgetUnsaved(Inode& inode);
-  // Apply for a change of this inode alone, which has joined and saves what was unsaved of it.
+  void ForgetDeferred(Inode& inode);
+  // Applies a change of this inode alone, which has joined and includes the deferred changes.
   Status ApplyJoined(Inode& inode, Change& change);
-  Status SaveAllUnsaved(uint64_t last_commit);
+  Status SaveAllDeferred(uint64_t last_commit);
 
   // --- file_ops.cc
   static bool NeedsFold(const InodeRecord& record);
   bool NeedsFold(Inode& inode);  // locked exclusively; loads it
   static Status CheckRegular(const InodeRecord& record);
-  // After a change of the overlay that belongs to this commit.
+  // Call it after a change of the overlay that belongs to this commit.
   static void CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit);
-  // Saves a change of content that was made in memory, or keeps it back if it has joined, and folds
-  // what has grown too large.
+  // Saves a change of content that was made in memory, or defers it if it has joined. Folds a part
+  // of an overlay that has grown too large.
   Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,
                       Privileges privileges, WriteTimes times = WriteTimes::kNow);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
-  // A part of it, so that whoever waits for the inode does not wait long.
+  // Folds a part, so that other threads do not wait long for the inode.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
   // Folds a part of a file; true if nothing is left to fold.
   Result<bool> FoldStep(InodeNumber number);
-  // Folds it part by part; kInUse if it is written to so fast that this does not end.
+  // Folds the file part by part; kInUse if writes outpace the fold.
   Status FoldInSteps(InodeNumber number);
   Status FoldForCopy(InodeNumber number);
-  // Folds a file that nobody writes to; reports what fails.
+  // Folds a file that is not being written; reports failures.
   void FoldAndLog(InodeNumber number);
   void FoldLeftovers();
 
   // --- damage.cc
-  // Reports what kept [offset, offset + length) of a file from being read, once for each block.
-  void TellDamage(InodeNumber inode, uint64_t offset, uint64_t length, const Status& damage);
-  // Finds and reports the files that use what is known to be damaged.
+  // Reports the damage that makes [offset, offset + length) of a file unreadable, once for each
+  // block.
+  void ReportDamage(InodeNumber inode, uint64_t offset, uint64_t length, const Status& damage);
+  // Finds and reports the files that use chunks known to be damaged.
   Status NameDamagedFiles(ScrubReport& report);
 
-  // --- housekeeping.cc
-  void KeepHouse();
+  // --- maintenance.cc
+  void RunMaintenance();
   void FoldIdle();
-  // Drops overlays from memory (metadata has them) until those that are left are small enough.
+  // Drops overlays from memory (metadata has them) until the rest is small enough.
   void RelievePressure();
-  void WakeHousekeeper();
-  bool UnderPressure() const { return overlay_plain_bytes_ > kMaxOverlayPlainBytes; }
-  void StopHousekeeping();
+  void WakeMaintenance();
+  bool UnderPressure() const { return overlay_raw_bytes_ > kMaxOverlayRawBytes; }
+  void StopMaintenance();
 
-  // Of all overlays in memory together.
-  static constexpr uint64_t kMaxOverlayPlainBytes = 8u << 20;
+  // Limit for all overlays in memory together.
+  static constexpr uint64_t kMaxOverlayRawBytes = 8u << 20;
 
   int64_t Now() { return env_.NowNanoseconds(); }
   Status CheckWritable() const;
-  // For a change that takes so much of the disk: kNoSpace where that is only there to delete.
+  // For a change that takes this many bytes of the disk: kNoSpace if the remaining space is only
+  // for deletions.
   Status CheckRoom(uint64_t bytes) { return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok(); }
-  // What a new name, inode or attribute takes in metadata, about.
+  // Approximate bytes of a new name, inode or attribute in metadata.
   static constexpr uint64_t kBytesPerName = 4096;
 
   std::unique_ptr<SpaceReserve> reserve_;
@@ -303,24 +306,25 @@ class FileSystemImpl final : public FileSystem, private LateChanges {
   std::unique_ptr<MetadataStore> metadata_;
   std::unique_ptr<IdAllocator> ids_;
   FileContent content_;
-  PlainBytesTotal overlay_plain_bytes_ = 0;       // outlives the inodes
-  std::atomic<bool> folds_wait_for_room_{false};  // of files that nobody has open
+  PlainBytesTotal overlay_raw_bytes_ = 0;         // outlives the inodes
+  std::atomic<bool> folds_wait_for_room_{false};  // of files that are not open
   InodeTable inodes_;
   LookupCounts lookups_;
-  UnsavedFiles unsaved_files_;
-  Mutex rename_mutex_;  // held while a directory moves to another, so that the tree above it holds
-                        // still
+  DirtyInodes dirty_inodes_;
+  Mutex rename_mutex_;  // held while an entry moves to another directory, so that the tree above it
+                        // does not change
 
   mutable Mutex orphans_mutex_;
   std::unordered_set<InodeNumber> orphans_ SILTFS_GUARDED_BY(orphans_mutex_);
 
-  Mutex told_mutex_;
-  std::unordered_set<size_t> told_ SILTFS_GUARDED_BY(told_mutex_);  // hashes of damaged places
+  Mutex reported_mutex_;
+  std::unordered_set<size_t> reported_
+      SILTFS_GUARDED_BY(reported_mutex_);  // hashes of reported places
 
-  Mutex housekeeping_mutex_;
-  CondVar housekeeping_wakes_;
-  bool stopping_ SILTFS_GUARDED_BY(housekeeping_mutex_) = false;
-  std::thread housekeeper_;
+  Mutex maintenance_mutex_;
+  CondVar maintenance_wakes_;
+  bool stopping_ SILTFS_GUARDED_BY(maintenance_mutex_) = false;
+  std::thread maintenance_thread_;
 };
 
 }  // namespace siltfs

@@ -13,11 +13,11 @@
 namespace siltfs {
 namespace {
 
-// How much of a changed stretch is read and cut at once, about.
+// Approximate bytes of a changed stretch that are read and cut at once.
 constexpr uint64_t kReadAheadBytes = 1u << 20;
-// How far behind a change the base is cut anew until cuts fall in step with its chunks. They do
-// after a few chunks where siltfs has cut the base. Behind this a chunk is ended early, where one
-// of the base ends.
+// How far after a change the base is cut again until cut points coincide with its chunks. They do
+// after a few chunks if siltfs has cut the base. Beyond this distance a chunk is ended early, where
+// a chunk of the base ends.
 constexpr uint64_t kMostRecutBytes = 16u << 20;
 
 class Folder {
@@ -45,7 +45,7 @@ class Folder {
     uint64_t begin;
     uint64_t end;
   };
-  // What lies at a position, as far as the next thing.
+  // The content at a position, up to where its kind changes.
   struct Layout {
     enum class Kind : uint8_t { kHole, kChunk, kBytes };
     Kind kind = Kind::kBytes;
@@ -78,7 +78,7 @@ class Folder {
   const Overlay& overlay_;
   const Overlay::Range window_;
   const uint64_t end_;        // of the new recipe
-  const uint64_t base_end_;   // the base counts up to here
+  const uint64_t base_end_;   // the base is valid up to here
   const uint64_t base_size_;  // of the old recipe
   RecipeReader base_;
 };
@@ -90,15 +90,15 @@ Result<std::optional<Folder::BaseEntry>> Folder::BaseAt(uint64_t offset) {
   return std::optional<BaseEntry>({base_.entry(), base_.entry_offset()});
 }
 
-// Where to start cutting so that a change that begins at `begin` is cut as if the file had always
-// been so.
+// Where to start cutting, so that a change at `begin` is cut as if the file had always had this
+// content.
 Result<uint64_t> Folder::StartOf(uint64_t begin) {
   if (begin == 0) return begin;
   SILTFS_ASSIGN_OR_RETURN(auto before, BaseAt(begin - 1));
   if (!before || before->entry.is_hole()) return begin;
   if (before->end() > begin) return before->begin;  // the change is within a chunk
-  // The chunk before ends right here: by its content if another chunk followed, else because
-  // something else did.
+  // The chunk before ends exactly here: by its content if another chunk follows, else because of a
+  // hole or the end of the file.
   SILTFS_ASSIGN_OR_RETURN(auto next, BaseAt(begin));
   return next && !next->entry.is_hole() ? begin : before->begin;
 }
@@ -106,7 +106,7 @@ Result<uint64_t> Folder::StartOf(uint64_t begin) {
 Result<std::vector<Folder::Region>> Folder::FindRegions() {
   std::vector<Overlay::Range> changed =
       overlay_.CoveredRanges({window_.begin, std::min(window_.end, base_end_)});
-  // Whatever lies behind the base, and the place where the base was cut off.
+  // The part after the base, and the place where the base was truncated.
   if (end_ > base_end_ || base_end_ < base_size_) {
     if (!changed.empty() && changed.back().end == base_end_) {
       changed.back().end = end_;
@@ -163,9 +163,8 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
   return Layout{Layout::Kind::kBytes, length, {}};
 }
 
-// Appends to `buffer` what lies at `at`: to the end of the region, or one piece. False, and nothing
-// appended, where there are no bytes, a hole or the end of the file, or where the base is taken
-// over from.
+// Appends the bytes at `at` to `buffer`: to the end of the region, or one piece. Returns false and
+// appends nothing at a hole or the end of the file, or if the base is taken over from here.
 Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
   if (at > region_end && at - region_end > kMostRecutBytes) {
     SILTFS_ASSIGN_OR_RETURN(const bool in_step, InStep(at));
@@ -188,7 +187,7 @@ Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
   return true;
 }
 
-// Whether what lies at `position` need not be cut.
+// Whether the content at `position` need not be cut.
 Result<bool> Folder::MayTakeOver(uint64_t position, uint64_t region_end) {
   if (position == end_) return true;
   SILTFS_ASSIGN_OR_RETURN(Layout layout, LayoutAt(position));
@@ -208,7 +207,7 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
   Bytes buffer;  // from `position` on, read as far as cutting needs
   bool more = true;
   size_t done = 0;
-  std::optional<CutSequence> sequence;  // of what is in the buffer
+  std::optional<CutSequence> sequence;  // of the bytes in the buffer
   for (bool existing = false; !existing && done < kReadAheadBytes;) {
     const ByteView rest = ByteView(buffer).subspan(done);
     if (!sequence) sequence.emplace(tables_, rest);
@@ -218,7 +217,7 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
       SILTFS_ASSIGN_OR_RETURN(more, ReadMore(position + buffer.size(), region_end, buffer));
       continue;
     }
-    if (!length) length = rest.size();  // what follows is no part of it
+    if (!length) length = rest.size();  // the next byte belongs to no chunk with these
     cuts.push_back({done, *length, IsAllZero(rest.first(*length))});
     done += *length;
     SILTFS_ASSIGN_OR_RETURN(existing, MayTakeOver(position + done, region_end));
@@ -257,7 +256,7 @@ Result<uint64_t> Folder::Step(uint64_t position, uint64_t region_end,
 Result<Recipe> Folder::Run() {
   SILTFS_ASSIGN_OR_RETURN(std::vector<Region> regions, FindRegions());
   RecipeSplicer splicer(chunks_, record_.recipe);
-  uint64_t done = 0;  // the new recipe is settled up to here
+  uint64_t done = 0;  // the new recipe is complete up to here
   for (size_t next = 0; next < regions.size();) {
     uint64_t position = std::max(regions[next].start, done);
     uint64_t region_end = regions[next].end;
@@ -284,7 +283,7 @@ Result<Recipe> Folder::Run() {
   SILTFS_ASSIGN_OR_RETURN(Recipe recipe, splicer.Finish());
   if (recipe.size() != end_) {
     return Status(StatusCode::kCorruption,
-                  fmt::format("a fold made {} bytes of {}", recipe.size(), end_));
+                  fmt::format("a fold made {} bytes instead of {}", recipe.size(), end_));
   }
   return recipe;
 }

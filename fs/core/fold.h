@@ -1,10 +1,10 @@
-// Makes one recipe of a file's recipe and overlay.
+// Merges a file's overlay into its recipe.
 //
-// Only what changed is cut again: from the start of the chunk before a change until the cut points
-// fall in step with the chunks that are there. Where a chunk ends depends on its own bytes alone
-// (chunker.h), so any chunk that was cut by its content may stand after any other; chunks that
-// ended because a hole or the end of the file followed are cut again when that has changed. Holes
-// are barriers: no chunk reaches across one, and all-zero chunks become holes.
+// Only changed parts are cut again: from the start of the chunk before a change until the cut
+// points coincide with existing chunks again. A chunk's end depends on its own bytes alone
+// (chunker.h), so any chunk cut by its content may follow any other. Chunks ended by a hole or the
+// end of the file are cut again when that has changed. Holes are barriers: no chunk reaches across
+// one, and all-zero chunks become holes.
 #pragma once
 
 #include "chunker/chunker.h"
@@ -15,10 +15,9 @@
 
 namespace siltfs {
 
-// The recipe of the file's first `end` bytes; end <= record.size. Of what the overlay holds at
-// least that within `window` is in it; where the rest lies it may be what was there before. What
-// lies behind record.recipe_limit and before `end` is always in it. New chunks and nodes are put;
-// nothing else changes.
+// Returns the recipe of the file's first `end` bytes; end <= record.size. It includes the overlay's
+// extents within `window`, and everything between record.recipe_limit and `end`. Elsewhere it may
+// still have the old content. Puts new chunks and nodes; changes nothing else.
 Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
                             const FileContent& content, const InodeRecord& record,
                             const Overlay& overlay, Overlay::Range window, uint64_t end);

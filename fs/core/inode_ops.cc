@@ -10,13 +10,13 @@ ContentTally::ContentTally(const InodeRecord& record)
     : allocated(static_cast<int64_t>(FileContent::AllocatedBytes(record))),
       references(static_cast<int64_t>(FileContent::ChunkReferences(record))) {}
 
-Status FileSystemImpl::Load(Inode& inode) {
+Status FileSystemImpl::LoadAndFlush(Inode& inode) {
   SILTFS_RETURN_IF_ERROR(LoadRecord(inode));
-  return inode.unsaved ? SaveLast(inode) : Status::Ok();
+  return inode.deferred ? SaveLast(inode) : Status::Ok();
 }
 
-Status FileSystemImpl::LoadOverlay(Inode& inode) {
-  SILTFS_RETURN_IF_ERROR(Load(inode));
+Status FileSystemImpl::LoadContentAndFlush(Inode& inode) {
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(inode));
   return LoadContent(inode);
 }
 
@@ -27,14 +27,14 @@ Status FileSystemImpl::LoadRecord(Inode& inode) {
   SILTFS_ASSIGN_OR_RETURN(inode.record, InodeRecord::Decode(*value));
   inode.loaded = true;
   inode.overlay_loaded = !inode.record.has_overlay;
-  if (inode.overlay_loaded) inode.overlay = Overlay(&overlay_plain_bytes_);
+  if (inode.overlay_loaded) inode.overlay = Overlay(&overlay_raw_bytes_);
   return Status::Ok();
 }
 
 Status FileSystemImpl::LoadContent(Inode& inode) {
   SILTFS_RETURN_IF_ERROR(LoadRecord(inode));
   if (inode.overlay_loaded) return Status::Ok();
-  Overlay overlay(&overlay_plain_bytes_);
+  Overlay overlay(&overlay_raw_bytes_);
   Status status;
   const KeyRange range = RangeOf(Table::kOverlay, inode.number);
   Status scanned = metadata_->Pin().Scan(
@@ -48,9 +48,9 @@ Status FileSystemImpl::LoadContent(Inode& inode) {
                           fmt::format("the overlay of inode {} overlaps itself", inode.number));
         } else if (parts->number > kMaxFileBytes ||
                    extent->length > kMaxFileBytes - parts->number) {
-          status = Status(StatusCode::kCorruption,
-                          fmt::format("the overlay of inode {} goes beyond what a file may hold",
-                                      inode.number));
+          status = Status(
+              StatusCode::kCorruption,
+              fmt::format("the overlay of inode {} exceeds the largest file size", inode.number));
         } else {
           overlay.Load(parts->number, std::move(extent).value());
         }
@@ -103,7 +103,7 @@ void FileSystemImpl::SaveContent(Inode& inode, const ContentTally& before, Chang
   inode.overlay.Describe(inode.record);
   inode.overlay.TakeMutations(inode.number, change.mutations);
   Save(inode, change);
-  const ContentTally& saved = inode.unsaved ? inode.unsaved->before : before;
+  const ContentTally& saved = inode.deferred ? inode.deferred->before : before;
   const ContentTally after(inode.record);
   change.Count(Counter::kLogicalBytes, after.allocated - saved.allocated);
   change.Count(Counter::kChunkReferences, after.references - saved.references);
@@ -122,14 +122,14 @@ Status FileSystemImpl::Apply(Change& change) {
   if (grown < 0) chunks_->NoteReleased(static_cast<uint64_t>(-grown));
   for (Inode* inode : change.inodes) {
     inode->last_apply = *change.commit;
-    if (inode->unsaved) ForgetUnsaved(*inode);
+    if (inode->deferred) ForgetDeferred(*inode);
   }
   return Status::Ok();
 }
 
 Status FileSystemImpl::DeleteInode(Inode& inode, Change& change) {
   change.inodes.push_back(&inode);
-  SILTFS_RETURN_IF_ERROR(LoadOverlay(inode));
+  SILTFS_RETURN_IF_ERROR(LoadContentAndFlush(inode));
   InodeRecord& record = inode.record;
   const ContentTally before(record);
   if (record.IsRegular()) {
@@ -167,13 +167,13 @@ void FileSystemImpl::SetOrphan(InodeNumber number, bool orphan) {
 
 void FileSystemImpl::RemoveIfUnused(InodeNumber number) {
   if (!IsOrphan(number) || lookups_.Of(number) > 0 || options_.read_only) return;
-  // What fails here is found again at the next mount: the orphan's key stays.
+  // After a failure the orphan's key stays, and the next mount tries again.
   if (!metadata_->WaitForRoom().ok()) return;
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   if (!IsOrphan(number) || lookups_.Of(number) > 0 || inode->open_count > 0) return;
   Change change;
-  Status status = Load(*inode);
+  Status status = LoadAndFlush(*inode);
   if (status.ok() && inode->record.links > 0) return;
   if (status.ok()) status = DeleteInode(*inode, change);
   if (status.ok()) {
@@ -204,7 +204,7 @@ Status FileSystemImpl::RemoveOrphans() {
 Status FileSystemImpl::CheckWritable() const {
   if (options_.read_only)
     return Status(StatusCode::kReadOnly, "is mounted read-only").At(options_.store);
-  // Metadata learns of it with the next commit; what were changed until then would be lost.
+  // Metadata learns of the failure with the next commit; changes until then would be lost.
   return chunks_->failure();
 }
 

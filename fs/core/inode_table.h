@@ -1,8 +1,8 @@
-// Inodes in memory: one object per inode in use, with the lock that serialises what is done to it;
-// the most recently used are kept loaded.
+// Inodes in memory: one object per inode in use, with the lock that serialises its operations. The
+// most recently used stay loaded.
 //
-// Thread-safety: every call from any thread. Ownership: shared; the table lets go of inodes that
-// nobody holds and that are not open, least recently used first.
+// Thread-safety: every call from any thread. Ownership: shared. The table releases inodes that have
+// no other owner and are not open, least recently used first.
 #pragma once
 
 #include <atomic>
@@ -15,31 +15,31 @@
 #include "fs/core/file_system.h"
 #include "fs/core/overlay.h"
 #include "fs/core/posix_acl.h"
-#include "fs/core/write_turns.h"
+#include "fs/core/write_sequencer.h"
 #include "fs/meta/inode_record.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
 
-// What a file's content counts for in the store-wide totals.
+// A file's share of the store-wide totals.
 struct ContentTally {
   explicit ContentTally(const InodeRecord& record);
   int64_t allocated;   // bytes
   int64_t references;  // to chunks
 };
 
-// Changes of a file that were accepted in memory and that metadata has not been given (see
-// FileSystemImpl::ApplyLate).
-struct UnsavedChanges {
-  uint64_t commit;      // they belong to
-  ContentTally before;  // what metadata has
-  uint64_t bytes = 0;   // of mutations, about
+// Deferred changes of a file: accepted in memory, not yet in metadata
+// (FileSystemImpl::FlushDeferred).
+struct InodeChanges {
+  uint64_t commit;      // the commit that they belong to
+  ContentTally before;  // the tally in metadata
+  uint64_t bytes = 0;   // of mutations, approximate
 };
 
-// A reader-writer lock that no stream of readers keeps a writer from: those who come after a writer
-// wait behind it. (A std::shared_mutex lets readers in as long as there are any. A commit locks the
-// files that have changes kept back, so readers of one file would keep all others from syncing.)
-// Not recursive, not even for readers.
+// A reader-writer lock that readers cannot starve: readers that come after a writer wait behind it.
+// (A std::shared_mutex admits new readers while any reader holds it. A commit locks the dirty
+// files, so readers of one file would keep every sync waiting.) Not recursive, not even for
+// readers.
 class SILTFS_CAPABILITY("mutex") InodeMutex {
  public:
   void Lock() SILTFS_ACQUIRE() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
@@ -65,40 +65,41 @@ struct Inode : std::enable_shared_from_this<Inode> {
 
   const InodeNumber number;
   // Lock order: several inodes are locked in the order of their numbers (InodeLock); before any
-  // other lock of the core.
+  // other lock of the core, except rename_mutex_ and the write sequencer.
   InodeMutex mutex;
-  // Before `mutex`, of writes only.
-  WriteTurns write_turns;
+  // Entered before `mutex`, by writes only.
+  WriteSequencer write_sequencer;
 
   // Guarded by mutex.
-  bool loaded = false;          // the rest mirrors metadata, or is ahead of it if `unsaved`
+  bool loaded = false;          // the rest mirrors metadata, or is ahead of it if `deferred`
   bool overlay_loaded = false;  // the overlay, too
   InodeRecord record;
   Overlay overlay;
-  std::optional<UnsavedChanges> unsaved;  // of a regular file, loaded with its overlay
-  // Of a directory that has extended attributes: null if it has no default list; empty until
-  // someone asked.
+  std::optional<InodeChanges> deferred;  // of a regular file, loaded with its overlay
+  // Of a directory that has extended attributes: null if it has no default list; nullopt until
+  // first read.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;
-  std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without
+  std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without it
   uint64_t last_apply =
       0;  // number of the commit that carries the last change made through this object
   int64_t last_write = 0;  // monotonic nanoseconds
-  uint64_t fold_from = 0;  // where the next FoldSome goes on
-  // Plain bytes in the overlay that came with this commit, about.
+  uint64_t fold_from = 0;  // where the next FoldSome continues
+  // Approximate raw bytes in the overlay that were written for commit `fresh_commit`.
   uint64_t fresh_commit = 0;
-  uint64_t fresh_plain_bytes = 0;
+  uint64_t fresh_raw_bytes = 0;
   bool no_capability = false;  // known to have no security.capability among its xattrs
-  bool times_told = false;     // by who writes from a cache, since the file was opened
-  bool linkable = false;       // made without a name, which it may still be given while it is open
+  bool times_replied = false;  // the kernel's write cache has set the times since the file was
+                               // opened
+  bool linkable = false;       // made without a name; Link may name it while it is open
 
-  // What is in memory may not be what metadata has: load it again.
+  // The state in memory may differ from metadata: it must be loaded again.
   void Invalidate() {
     loaded = false;
     default_acl.reset();
     no_capability = false;
     DropOverlay();
   }
-  // Overlays are kept in memory for speed only; metadata has them, unless `unsaved`.
+  // Overlays are kept in memory for speed only; metadata has them, unless `deferred`.
   void DropOverlay() {
     overlay_loaded = false;
     overlay = Overlay();
@@ -112,7 +113,7 @@ class InodeTable {
 
   // The one object of this inode, loaded or not.
   InodePtr Get(InodeNumber number);
-  // All that are in the table, as of now.
+  // All inodes in the table at this moment.
   std::vector<InodePtr> Snapshot() const;
   // Forgets a removed inode.
   void Erase(InodeNumber number);

@@ -13,7 +13,7 @@ constexpr size_t kMinCells = 64;
 LookupCounts::LookupCounts() : inodes_(kMinCells, kNone), counts_(kMinCells, 0) {}
 
 size_t LookupCounts::HomeOf(uint64_t inode) const {
-  // The high half of hash times size: any table size will do, so growth can be gentle.
+  // The high half of hash times size suits any table size, so the table can grow in small steps.
   __extension__ using Wide = unsigned __int128;
   const uint64_t hash = inode * 0x9e3779b97f4a7c15U;
   return static_cast<size_t>((static_cast<Wide>(hash) * inodes_.size()) >> 64);

@@ -1,6 +1,6 @@
-// How often the kernel has looked up each inode and not yet forgotten it: 12 bytes an inode in a
-// table that is at least 3/4 full while it grows, so 16 bytes at most. Needed to know when an inode
-// without names may go.
+// How often the kernel has looked up each inode and not yet forgotten it: 12 bytes per inode in a
+// table that is at least 3/4 full while it grows, so at most 16 bytes. Needed to know when an inode
+// without names may be deleted.
 //
 // Thread-safety: every call from any thread. No errors, no I/O.
 #pragma once
@@ -17,7 +17,7 @@ class LookupCounts {
   LookupCounts();
 
   void Add(uint64_t inode);
-  // Takes `count` back; returns what is left (0 also if it was never there).
+  // Subtracts `count`; returns the remaining count (0 also for an inode that has none).
   uint64_t Remove(uint64_t inode, uint64_t count);
   uint64_t Of(uint64_t inode) const;
   uint64_t inodes() const;
@@ -33,7 +33,7 @@ class LookupCounts {
   void EraseAt(size_t at) SILTFS_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  // Open addressing with linear probing, in two arrays so that nothing is padded.
+  // Open addressing with linear probing, in two arrays to avoid padding.
   std::vector<uint64_t> inodes_ SILTFS_GUARDED_BY(mutex_);
   std::vector<uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
   size_t used_ SILTFS_GUARDED_BY(mutex_) = 0;

@@ -21,8 +21,8 @@
 namespace siltfs {
 namespace {
 
-// Makes the directory or makes sure that it is empty, but for what a mkfs before has left, and
-// marks it. `made` tells whether it was made.
+// Makes the directory, or ensures that it is empty but for the remains of an earlier mkfs, and
+// marks it. `made` says whether it was made.
 Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
   auto entries = env.ListDirectory(path);
   if (entries.status().Is(StatusCode::kNotFound)) {
@@ -75,8 +75,8 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   return superblock;
 }
 
-// So that a handful of segments, which garbage collection has to copy at a time, is a small part of
-// the disk.
+// A size for which a handful of segments, as many as garbage collection copies at a time, is a
+// small part of the disk.
 Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
   constexpr uint64_t kSegmentsPerDisk = 64;
   constexpr uint64_t kLeast = 1u << 20;
@@ -112,16 +112,16 @@ Status MakeMetadata(Env& env, const std::string& store, const FileOwner& root_ow
   return env.SyncDirectory(path);
 }
 
-// The directory that a path's last name stands in.
+// The parent directory of a path.
 std::string ParentOf(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const size_t slash = end == std::string::npos ? std::string::npos : path.rfind('/', end);
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// All but the mark and the superblock's secrets, in a directory that is marked and locked.
+// Makes all but the mark and the superblock's secrets, in a directory that is marked and locked.
 Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& superblock) {
-  // What a mkfs before has left.
+  // The remains of an earlier mkfs.
   SILTFS_RETURN_IF_ERROR(RemoveUnfinishedStore(env, options.path));
   SILTFS_ASSIGN_OR_RETURN(superblock.segment_bytes, SegmentBytesFor(env, options.path));
   SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
@@ -130,12 +130,12 @@ Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& supe
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
   superblock.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));
-  // The store's own name, if it was made here.
+  // For the store's own name, if the directory was made here.
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(ParentOf(options.path)));
   return MarkFinished(env, options.path);
 }
 
-// Removes what was made, as far as the device lets it. What remains is the next mkfs's.
+// Removes the files made, as far as the device permits. The next mkfs removes the rest.
 void Undo(Env& env, const std::string& path, bool made) {
   if (!RemoveUnfinishedStore(env, path).ok()) return;
   if (!env.RemoveFile(LockPath(path)).ok()) return;
@@ -146,7 +146,7 @@ void Undo(Env& env, const std::string& path, bool made) {
 }  // namespace
 
 Status MakeStore(Env& env, const MakeStoreOptions& options) {
-  // Everything that can be wrong with the options is found before anything is written.
+  // Invalid options are found before anything is written.
   SILTFS_ASSIGN_OR_RETURN(Superblock superblock, DrawSuperblock(env, options));
   bool made = false;
   Status claimed = ClaimDirectory(env, options.path, made);

@@ -1,4 +1,4 @@
-// Makes an empty store: what `siltfs mkfs` does.
+// Makes an empty store, for `siltfs mkfs`.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ struct MakeStoreOptions {
   FileOwner root_owner = {};          // of the file system's root directory
 };
 
-// kNotEmpty if there is anything in the directory that a MakeStore before has not left there,
-// kInUse if a daemon holds the store in it, kInvalidArgument for options that make no sense.
-// Everything is durable on return. A failure removes what was made; a crash in between leaves a
-// directory that the next MakeStore goes on with (unfinished_store.h), and that is not taken for a
-// store (the superblock is written last).
+// kNotEmpty if the directory has anything but the remains of an earlier MakeStore; kInUse if a
+// daemon holds the store in it; kInvalidArgument for invalid options. Everything is durable on
+// return. A failure removes the files made. A crash leaves a directory that the next MakeStore
+// accepts (unfinished_store.h) and that is not taken for a store: the superblock is written last.
 Status MakeStore(Env& env, const MakeStoreOptions& options);
 
 }  // namespace siltfs

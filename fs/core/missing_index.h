@@ -1,6 +1,5 @@
-// An index that holds nothing and takes nothing: for a read-only mount of a store whose own index
-// is missing or damaged. All blocks are then replayed into memory beside it (ChunkStore's
-// `unindexed`).
+// An index without entries, for a read-only mount of a store with a missing or damaged index. All
+// blocks are then replayed into memory instead (ChunkStore's `unindexed`).
 #pragma once
 
 #include "index/chunk_index.h"

@@ -74,7 +74,7 @@ Result<Attributes> FileSystemImpl::Lookup(InodeNumber parent, std::string_view n
     SILTFS_ASSIGN_OR_RETURN(auto entry, FindName(parent, name));
     if (!entry) return Status(StatusCode::kNotFound, "there is no such name");
     child = entry->inode;
-    // While the directory is locked the name cannot go, so the inode is still there to be counted.
+    // While the directory is locked, the name cannot be removed, so the inode still exists.
     lookups_.Add(child);
     return Status::Ok();
   }));
@@ -89,7 +89,7 @@ Result<Attributes> FileSystemImpl::LookupSelf(InodeNumber number) {
     if (inode.record.links == 0)
       return Status(StatusCode::kStale, fmt::format("inode {} was removed", number));
     attributes = AttributesOf(inode);
-    lookups_.Add(number);  // while it is locked, and so still there
+    lookups_.Add(number);  // while it is locked, so it still exists
     return Status::Ok();
   }));
   return attributes;
@@ -100,7 +100,7 @@ Result<Attributes> FileSystemImpl::LookupParent(InodeNumber directory) {
   Status found = WithLoaded(directory, false, [&](const Inode& inode) -> Status {
     SILTFS_RETURN_IF_ERROR(CheckDirectory(inode));
     parent = inode.record.parent;
-    // While the directory is locked it stays where it is, so what holds it is not empty and stays.
+    // While the directory is locked it cannot move, so its parent is not empty and stays.
     lookups_.Add(parent);
     return Status::Ok();
   });
@@ -122,7 +122,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr directory = inodes_.Get(parent);
   InodeLock lock(directory, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(Load(*directory));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(*directory));
   SILTFS_RETURN_IF_ERROR(CheckDirectory(*directory));
   if (!wanted.temporary) {
     SILTFS_ASSIGN_OR_RETURN(auto taken, FindName(parent, name));
@@ -135,7 +135,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = Now();
-  // Its number is above all others, so it comes after its directory in the order of locks.
+  // Its number is above all others, so it comes after its directory in the lock order.
   InodePtr inode = inodes_.Get(number);
   InodeLock inode_lock(inode, InodeLock::Mode::kExclusive);
   InodeRecord& record = inode->record;
@@ -161,7 +161,7 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
     ++directory->record.links;
   }
   inode->loaded = inode->overlay_loaded = true;
-  inode->overlay = Overlay(&overlay_plain_bytes_);
+  inode->overlay = Overlay(&overlay_raw_bytes_);
   if (wanted.open) inode->open_count = 1;
   if (!record.IsSymlink()) SetFirstMode(*inode, inherited, wanted.caller.umask, change);
 
@@ -259,8 +259,8 @@ Result<Attributes> FileSystemImpl::Link(InodeNumber number, InodeNumber new_pare
   InodePtr inode = inodes_.Get(number);
   InodePtr directory = inodes_.Get(new_parent);
   InodeLock lock({inode, directory}, InodeLock::Mode::kExclusive);
-  SILTFS_RETURN_IF_ERROR(Load(*inode));
-  SILTFS_RETURN_IF_ERROR(Load(*directory));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(*inode));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(*directory));
   SILTFS_RETURN_IF_ERROR(CheckDirectory(*directory));
   InodeRecord& record = inode->record;
   if (record.IsDirectory())
@@ -299,7 +299,8 @@ Status FileSystemImpl::DropLink(Inode& inode, int64_t now, Change& change) {
   record.links = record.IsDirectory() ? 0 : record.links - 1;
   record.ctime = now;
   if (record.links == 0) {
-    // Who lets go of it from here on and finds no orphan leaves it to the caller (RemoveIfUnused).
+    // A concurrent release that sees no orphan mark leaves the deletion to the caller
+    // (RemoveIfUnused).
     const bool used = inode.open_count > 0 || lookups_.Of(inode.number) > 0;
     SetOrphan(inode.number, used);
     if (!used) return DeleteInode(inode, change);
@@ -337,8 +338,8 @@ Status FileSystemImpl::RemoveName(InodeNumber parent, std::string_view name, boo
 
 Status FileSystemImpl::RemoveNameLocked(Inode& from, std::string_view name, const NameEntry& entry,
                                         Inode& inode, bool directory) {
-  SILTFS_RETURN_IF_ERROR(Load(from));
-  SILTFS_RETURN_IF_ERROR(Load(inode));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(from));
+  SILTFS_RETURN_IF_ERROR(LoadAndFlush(inode));
   const bool is_directory = inode.record.IsDirectory();
   if (directory && !is_directory) return Status(StatusCode::kNotADirectory, "is not a directory");
   if (!directory && is_directory) return Status(StatusCode::kIsADirectory, "is a directory");

@@ -26,35 +26,35 @@
 namespace siltfs {
 namespace {
 
-// Of what the reserve has for data, a collection may fill so much with copies at least, which is a
-// little more than it wants to begin. The rest is for the index, for copies that wait in blocks, for
-// the footers of the segments that they are written to, and for the next collection. With 1 MiB left
-// to these the last copy met a full disk, and all of them were lost.
+// The part of the reserve for data that a collection may at least fill with copies, a little more
+// than it needs to begin. The rest is for the index, for copies that wait in blocks, for the
+// footers of the segments with the copies, and for the next collection. With 1 MiB for these, the
+// last copy met a full disk, and all copies were lost.
 constexpr uint64_t kLeastForCopies = 5u << 20;
 
-// Of segments that garbage collection had taken out of metadata when the store was last open.
+// Removes the files of segments that garbage collection had removed from metadata when the store
+// was last open.
 Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& records,
                       std::vector<Mutation>& changes) {
   const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
   for (const SegmentId id : records.removed) {
     if (there.contains(id)) {
       return Status(StatusCode::kCorruption,
-                    fmt::format("metadata says of segment {} that it is there, and that it was "
-                                "removed",
-                                id))
+                    fmt::format("metadata lists segment {} both as present and as removed", id))
           .At(MetadataPath(store));
     }
     Status gone = RemoveSegment(env, store, id);
-    // It was removed, and perhaps not durably.
+    // It was removed, but perhaps not durably.
     if (gone.Is(StatusCode::kNotFound)) gone = env.SyncDirectory(SegmentDirectory(store, id));
     if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
-    gone.IgnoreError("the directory went with it");
+    gone.IgnoreError("the directory was removed, too");
     changes.push_back({RemovedSegmentKey(id), std::nullopt});
   }
   return Status::Ok();
 }
 
-// Notes of secondary copies in segments that are no more, or that a crash kept from being made.
+// Forgets notes of secondary copies in segments that no longer exist, or that were not made because
+// of a crash.
 void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
   const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
   std::erase_if(records.secondary, [&](SegmentId id) {
@@ -62,7 +62,7 @@ void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
     changes.push_back({SecondaryKey(id), std::nullopt});
     return true;
   });
-  std::erase_if(records.condemned, [&](SegmentId id) { return !there.contains(id); });
+  std::erase_if(records.victims, [&](SegmentId id) { return !there.contains(id); });
 }
 
 Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
@@ -89,8 +89,8 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superbloc
   chunk_options.secondary = records.secondary;
   chunk_options.scrub = records.scrub;
   chunk_options.report = options.report;
-  chunk_options.settle_after = options.settle_after;
-  if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kSettledBlockPlainBytes;
+  chunk_options.recompress_after = options.recompress_after;
+  if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kRecompressedBlockBytes;
   return chunk_options;
 }
 
@@ -103,15 +103,16 @@ Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOpt
   return SpaceReserve::Open(disk, reserve);
 }
 
-// Even if nothing changed: what was put and what was sealed becomes durable, and metadata knows.
+// Commits even if nothing changed: chunks put and segments sealed become durable, and metadata
+// knows of them.
 Status CommitNow(MetadataStore& metadata) {
   SILTFS_RETURN_IF_ERROR(metadata.WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata.Join());
   return metadata.Commit(commit);
 }
 
-// The index is a cache of what the segments say: where it is missing or damaged, a writable mount
-// begins an empty one, and the replay of all blocks fills it. A read-only one keeps their entries
+// The index is a cache of the segments' contents. If it is missing or damaged, a writable mount
+// begins an empty one, and the replay of all blocks fills it. A read-only mount keeps the entries
 // in memory.
 Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOptions& options,
                                                    const Superblock& superblock,
@@ -132,7 +133,7 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
                        index.status().ToString()));
     return std::unique_ptr<ChunkIndex>(std::make_unique<MissingIndex>());
   }
-  report(fmt::format("the chunk index is made anew from the segments, as it cannot be used: {}",
+  report(fmt::format("the chunk index cannot be used and is rebuilt from the segments: {}",
                      index.status().ToString()));
   SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, options.store));
   return OpenIndex(env, index_options);
@@ -143,8 +144,8 @@ Status GoOn(const FileSystemOptions& options) {
   return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(options.store);
 }
 
-// Entries of blocks that the index lost in a crash: put back, or kept aside where nothing may be
-// written. What cannot be read of them goes on the list of damage.
+// Puts back the entries of blocks that the index lost in a crash, or returns them if the mount is
+// read-only. Blocks that cannot be read go on the list of damage.
 Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& options,
                                        const StoreIdentity& identity, StoreRecords& records,
                                        KvStore& kv, ChunkIndex& index,
@@ -171,13 +172,13 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   return aside;
 }
 
-// What a failed attempt to open the store has drawn from the reserve, and left free: the next attempt
-// is to have it, not another program. Spare bytes stay free.
+// Fills the reserve with the space that a failed attempt to open the store has drawn and left free:
+// for the next attempt, not for another program. Spare bytes stay free.
 void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
   const auto lock = disk.LockFile(LockPath(options.store));
   if (!lock.ok()) return;
   const auto reserve = OpenReserve(disk, options);
-  if (reserve.ok()) (*reserve)->Fill().IgnoreError("the disk is full, which is why");
+  if (reserve.ok()) (*reserve)->Fill().IgnoreError("the attempt failed because the disk is full");
 }
 
 Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
@@ -194,11 +195,11 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
           std::make_unique<ReserveEnv>(disk, *parts.reserve, SpaceReserve::Use::kMetadata);
     }
     ReferenceSorter::RemoveLeftovers(disk, SpillPath(options.store))
-        .IgnoreError("the next collection says so");
+        .IgnoreError("the next collection reports it");
   }
   Env& env = parts.env ? *parts.env : disk;
   Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
-  // Read again: whoever held the lock may have written it meanwhile.
+  // Read again: the last holder of the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
   parts.superblock = state.superblock;
   SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
@@ -240,8 +241,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
                           Replay(env, options, identity, records, *kv, *parts.index, report));
 
-  // The allocator writes through the metadata store once that is there; before, nobody asks it for
-  // anything.
+  // The allocator writes through the metadata store once that exists. Before, only the allocator
+  // writes, and directly.
   ChunkStoreOptions chunk_options = StoreOptions(options, parts.superblock, records);
   auto metadata_holder = std::make_shared<MetadataStore*>(nullptr);
   if (!read_only) {
@@ -282,13 +283,13 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
   metadata_options.quiet_interval = options.quiet_interval;
-  // A group of changes goes into a write buffer as a whole, and grows beyond this size by what is
-  // being written when it reaches it. What is kept back of contents is bounded by the larger number:
-  // it is saved when the group closes, and less of it by then than if it were saved before.
+  // A group of changes goes into a write buffer as a whole, and exceeds this size by the changes
+  // under way when it reaches it. Deferred changes of contents are bounded by the larger number:
+  // they are saved when the group closes, and are fewer by then than if they were saved earlier.
   metadata_options.group_bytes = options.group_bytes;
   if (const auto space = disk.GetDiskSpace(options.store); !read_only && space.ok()) {
-    metadata_options.group_bytes = std::min<uint64_t>(
-        options.group_bytes, MetadataBufferBytes(space->total_bytes) / 2);
+    metadata_options.group_bytes =
+        std::min<uint64_t>(options.group_bytes, MetadataBufferBytes(space->total_bytes) / 2);
   }
   metadata_options.read_only = read_only;
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,
@@ -296,12 +297,12 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   *metadata_holder = parts.metadata.get();
   if (!read_only && !records.notes_kept) {
     SILTFS_RETURN_IF_ERROR(parts.chunks->BeginNotes(records.segments));
-  } else if (!read_only && !records.condemned.empty()) {
+  } else if (!read_only && !records.victims.empty()) {
     SILTFS_RETURN_IF_ERROR(
-        parts.chunks->CompareCondemned(records.condemned, /*crashed=*/!records.ids.clean));
+        parts.chunks->CompareVictims(records.victims, /*crashed=*/!records.ids.clean));
   }
 
-  // What the index lacks if this process dies now is entered again by the next mount.
+  // If this process is killed now, the next mount puts the entries that the index lacks.
   if (!read_only) SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
 
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
@@ -316,7 +317,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
   const Status& status = opened.status();
   if (status.Is(StatusCode::kNoSpace) && !options.read_only && options.keep_reserve)
     FillReserveAgain(disk, options);
-  // A file of the store where a directory should be, or the other way round.
+  // A file of the store is where a directory should be, or vice versa.
   if (!status.Is(StatusCode::kNotADirectory) && !status.Is(StatusCode::kIsADirectory))
     return opened;
   return Status(StatusCode::kCorruption, std::string(status.cause())).At(status.path());

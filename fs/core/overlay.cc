@@ -34,7 +34,7 @@ OverlayExtent Part(const OverlayExtent& extent, uint64_t from, uint64_t to) {
   return part;
 }
 
-// What a fold has to cut of it.
+// The bytes of the extent that a fold has to cut.
 uint64_t CutBytes(const OverlayExtent& extent) {
   if (extent.kind == Kind::kPlain) return extent.length;
   uint64_t bytes = 0;
@@ -57,7 +57,7 @@ Overlay& Overlay::operator=(Overlay&& other) noexcept {
   extents_ = std::exchange(other.extents_, {});
   touched_ = std::exchange(other.touched_, {});
   slices_ = std::exchange(other.slices_, 0);
-  plain_bytes_ = std::exchange(other.plain_bytes_, 0);  // counted all along
+  plain_bytes_ = std::exchange(other.plain_bytes_, 0);  // already in the total
   chunk_bytes_ = std::exchange(other.chunk_bytes_, 0);
   return *this;
 }
@@ -146,7 +146,7 @@ void Overlay::Visit(uint64_t begin, uint64_t end,
   absent(at, end);
 }
 
-Overlay::Range Overlay::PlainRunAt(uint64_t offset) const {
+Overlay::Range Overlay::RawRunAt(uint64_t offset) const {
   auto at = AtOrBefore(offset);
   auto plain = [](const auto& entry) { return entry.second.kind == Kind::kPlain; };
   if (at == extents_.end() || !plain(*at) || at->first + at->second.length <= offset)
@@ -236,7 +236,7 @@ void Overlay::Erase(uint64_t begin, uint64_t end) {
   }
 }
 
-void Overlay::PutPlain(uint64_t offset, ByteView bytes) {
+void Overlay::PutRaw(uint64_t offset, ByteView bytes) {
   if (bytes.empty()) return;
   Erase(offset, offset + bytes.size());
   if (offset > 0) {

@@ -1,6 +1,5 @@
-// A file's overlay in memory: the extents that override its recipe, and which of their keys changed
-// since they were last turned into mutations. The same extents stand in metadata
-// (fs/meta/overlay_extent.h).
+// A file's overlay in memory: the extents that override its recipe, and the keys that changed since
+// they were last turned into mutations. Metadata has the same extents (fs/meta/overlay_extent.h).
 //
 // Not thread-safe: it belongs to an inode and is guarded by the inode's mutex. Units: bytes. No
 // I/O.
@@ -30,25 +29,25 @@ struct OverlayPiece {
   ChunkSlice slice = {};  // kChunk
 };
 
-// Plain bytes of all overlays that are in memory.
+// Raw bytes of all overlays in memory.
 using PlainBytesTotal = std::atomic<uint64_t>;
 
 class Overlay {
  public:
-  // Counts its plain bytes into `total`, too, as long as it lives; null: nobody counts.
+  // Adds its raw bytes to `total` while it exists; null: no total.
   explicit Overlay(PlainBytesTotal* total = nullptr) : total_(total) {}
   ~Overlay() { CountPlain(-static_cast<int64_t>(plain_bytes_)); }
   Overlay(Overlay&& other) noexcept { *this = std::move(other); }
   Overlay& operator=(Overlay&& other) noexcept;
 
-  // An extent read from metadata.
+  // Adds an extent read from metadata.
   void Load(uint64_t offset, OverlayExtent extent);
 
   bool empty() const { return extents_.empty(); }
   uint64_t extents() const { return extents_.size(); }
   uint64_t slices() const { return slices_; }
   uint64_t plain_bytes() const { return plain_bytes_; }
-  // Plain bytes and bytes of chunk slices.
+  // Raw bytes and bytes of chunk slices.
   uint64_t data_bytes() const { return plain_bytes_ + chunk_bytes_; }
   uint64_t end() const;
 
@@ -57,7 +56,7 @@ class Overlay {
   void Visit(uint64_t begin, uint64_t end,
              const std::function<bool(const OverlayPiece&)>& visit) const;
 
-  // The maximal range of adjacent plain extents around `offset`; empty (begin == end) if it lies in
+  // The maximal range of adjacent raw extents around `offset`; empty (begin == end) if it lies in
   // none.
   struct Range {
     uint64_t begin = 0;
@@ -65,25 +64,26 @@ class Overlay {
     uint64_t size() const { return end - begin; }
     bool operator==(const Range&) const = default;
   };
-  Range PlainRunAt(uint64_t offset) const;
+  Range RawRunAt(uint64_t offset) const;
   // Whether a whole chunk slice or a hole ends exactly at `offset`.
   bool BoundaryAt(uint64_t offset) const;
   // Maximal ranges within the window that are covered by extents of any kind, in order.
   std::vector<Range> CoveredRanges(Range window) const;
-  // From the first extent that begins at or behind `from`, as far as there are no more than so many
-  // ranges, separate from each other or not of one kind, and bytes that a fold cuts, plain ones and
-  // parts of chunks (but one extent at least). Empty if there is none.
+  // The stretch from the first extent that begins at or after `from`. It has at most `max_ranges`
+  // ranges (a gap or a change of kind begins a new one) and at most `max_cut_bytes` bytes that a
+  // fold cuts (raw bytes and parts of chunks), but at least one extent. Empty if there is no such
+  // extent.
   Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_cut_bytes) const;
 
-  // Each replaces whatever lies in the range.
-  void PutPlain(uint64_t offset, ByteView bytes);
+  // Each replaces the old extents in the range.
+  void PutRaw(uint64_t offset, ByteView bytes);
   void PutHole(uint64_t offset, uint64_t length);
   void PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices);
   void Erase(uint64_t begin, uint64_t end);
 
-  // Writes down in the file's record what there is.
+  // Sets the overlay fields of the file's record.
   void Describe(InodeRecord& record) const;
-  // Appends what brings metadata up to date, and forgets it.
+  // Appends the mutations that bring metadata up to date, and forgets which keys changed.
   void TakeMutations(uint64_t inode, std::vector<Mutation>& mutations);
 
  private:

@@ -30,13 +30,13 @@ Status CheckEntry(const Entry& entry) {
       return Wrong("the access control list has an entry of an unknown kind");
   }
   if ((entry.permissions & ~kAllPermissions) != 0)
-    return Wrong("the access control list grants what does not exist");
+    return Wrong("the access control list has an unknown permission");
   if (IsNamed(entry.tag) && entry.id == PosixAcl::kNoId)
-    return Wrong("the access control list names nobody");
+    return Wrong("a named entry of the access control list has no id");
   return Status::Ok();
 }
 
-// Tags are numbered in the order in which they stand; only named ones repeat.
+// Tag numbers ascend in the order of the entries; only named tags repeat.
 Status CheckOrder(const std::vector<Entry>& entries) {
   for (size_t i = 1; i < entries.size(); ++i) {
     const Tag before = entries[i - 1].tag;
@@ -53,9 +53,9 @@ Status CheckWhole(const std::vector<Entry>& entries) {
                        [tag](const Entry& entry) { return entry.tag == tag; });
   };
   if (!has(Tag::kUserObj) || !has(Tag::kGroupObj) || !has(Tag::kOther))
-    return Wrong("the access control list says nothing of owner, group or others");
+    return Wrong("the access control list has no entry for owner, group or others");
   if ((has(Tag::kUser) || has(Tag::kGroup)) && !has(Tag::kMask))
-    return Wrong("the access control list names somebody and has no mask");
+    return Wrong("the access control list has named entries but no mask");
   return Status::Ok();
 }
 
@@ -73,7 +73,7 @@ Result<PosixAcl> PosixAcl::Decode(std::string_view value) {
     entry.id = in.U32();
     if (!in.ok()) return Wrong("the access control list ends within an entry");
     SILTFS_RETURN_IF_ERROR(CheckEntry(entry));
-    if (!IsNamed(entry.tag)) entry.id = kNoId;  // whatever stands there means nothing
+    if (!IsNamed(entry.tag)) entry.id = kNoId;  // other ids have no meaning
     entries.push_back(entry);
   }
   SILTFS_RETURN_IF_ERROR(CheckOrder(entries));

@@ -1,12 +1,13 @@
-// POSIX access control lists: who, besides owner, group and others, may do what with a file, and
-// what a directory hands down to what is made in it. From POSIX.1e draft 17, section 23, as Linux
-// has it (acl(5)); the kernel enforces them, this computes what a file system owes it.
+// POSIX access control lists: the rights of named users and groups, besides owner, group and
+// others, and the default lists that new entries of a directory inherit. From POSIX.1e draft 17,
+// section 23, as in Linux (acl(5)). The kernel enforces the lists; this file computes the file
+// system's part.
 //
-// The form is that of the extended attributes system.posix_acl_access and system.posix_acl_default:
-// little-endian, a 32-bit version (2), then entries of tag (16 bits), permissions (16) and user or
-// group id (32).
+// The encoded form is that of the extended attributes system.posix_acl_access and
+// system.posix_acl_default: little-endian, a 32-bit version (2), then entries of tag (16 bits),
+// permissions (16) and user or group id (32).
 //
-// A plain value; thread-safety as such.
+// A value type without synchronisation of its own.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ inline bool IsAclName(std::string_view name) {
 
 class PosixAcl {
  public:
-  enum class Tag : uint16_t {  // in the order in which entries stand
+  enum class Tag : uint16_t {  // in the order of the entries
     kUserObj = 0x01,           // the owner
     kUser = 0x02,              // a named user
     kGroupObj = 0x04,          // the owning group
@@ -44,25 +45,25 @@ class PosixAcl {
     bool operator==(const Entry&) const = default;
   };
 
-  // What the kernel reads at once on machines with small pages; a longer list would be stored and
-  // then keep everyone out.
+  // The most that the kernel reads at once on machines with small pages. A longer list would be
+  // stored and then deny all access.
   static constexpr size_t kMaxBytes = 4096;
 
-  // kInvalidArgument unless the kernel would take the list: one entry each for owner, owning group
-  // and others, named users behind the owner, named groups behind the owning group, a mask if
-  // anyone is named. Ids may come in any order, and repeat: the first that fits counts.
+  // kInvalidArgument unless the kernel would accept the list: one entry each for owner, owning
+  // group and others; named users after the owner; named groups after the owning group; a mask if
+  // there are named entries. Ids may come in any order and repeat; the first match counts.
   static Result<PosixAcl> Decode(std::string_view value);
   std::string Encode() const;
 
   // The permission bits (0777) of a file with this access list. The group's are the mask's if there
   // is one.
   uint32_t PermissionBits() const;
-  // Says no more than PermissionBits.
+  // Whether the list grants the same as PermissionBits.
   bool IsEquivalentToMode() const { return entries_.size() == 3; }
-  // The file's permission bits become those of `mode` (chmod).
+  // Sets the file's permission bits to those of `mode` (chmod).
   void SetPermissionBits(uint32_t mode);
-  // Turns a directory's default list into the access list of what is made in it with `mode`: nobody
-  // gets more than either grants.
+  // Turns a directory's default list into the access list of an entry made in it with `mode`. The
+  // result grants only what both grant.
   void LimitTo(uint32_t mode);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -73,11 +74,11 @@ class PosixAcl {
 
   uint32_t PermissionsOf(Tag tag) const;
   Entry& Find(Tag tag);
-  // The entry that the group's permission bits stand for.
+  // The entry that the group's permission bits represent.
   Entry& GroupClass();
   bool HasMask() const;
 
-  std::vector<Entry> entries_;  // valid, always
+  std::vector<Entry> entries_;  // always valid
 };
 
 }  // namespace siltfs

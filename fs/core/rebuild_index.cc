@@ -18,7 +18,7 @@
 namespace siltfs {
 namespace {
 
-// What of the store a rebuild has to know.
+// The state of the store that a rebuild needs.
 struct Known {
   Superblock superblock;
   StoreIdentity identity;
@@ -52,7 +52,7 @@ Result<Known> ReadStore(Env& env, const std::string& store) {
   known.segments = std::move(records->segments);
   known.damage = std::move(records->damage);
   known.secondary = std::move(records->secondary);
-  std::vector<Mutation> changes;  // which the next mount writes
+  std::vector<Mutation> changes;  // the next mount writes them
   ResolveReplacements(env, known.identity, records->replacements, known.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(env, known.identity, records->ids, known.segments));
   return known;
@@ -107,7 +107,7 @@ class Rebuild {
   Status Continue() const {
     if (!options_.interrupted || !options_.interrupted()) return Status::Ok();
     return Status(StatusCode::kInterrupted,
-                  "making the chunk index anew was interrupted; the next mount goes on with it")
+                  "rebuilding the chunk index was interrupted; the next mount continues")
         .At(options_.store);
   }
 
@@ -153,7 +153,7 @@ Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& opt
 }
 
 Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options) {
-  // Before there is a lock, which would be made where there is no store.
+  // Before locking, which would make a lock file where there is no store.
   SILTFS_RETURN_IF_ERROR(ReadSuperblock(env, options.store).status());
   auto rebuilt = RebuildWithLock(env, options);
   if (rebuilt.ok() || !rebuilt.status().Is(StatusCode::kInvalidArgument)) return rebuilt;

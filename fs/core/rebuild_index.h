@@ -1,15 +1,16 @@
-// Makes the chunk index of a store anew from its segments: what `siltfs index rebuild` does, and a
-// repair. The same replay of blocks as at a mount whose index is missing.
+// Rebuilds the chunk index of a store from its segments, for `siltfs index rebuild` and for
+// repairs. Uses the same replay of blocks as a mount without an index.
 //
-// The old index goes first, so that the new one needs no room beside it. Whatever cuts this short
-// leaves an index that is whole up to some block and says so: the next mount goes on from there. A
-// mark beside it (IndexRebuildPath) tells so too, for commands that only look at the index.
-// Metadata and superblock are not written to; a store that was unmounted stays so.
+// The old index is removed first, so the new one needs no room beside it. An interruption leaves an
+// index that is complete up to a block and records that block; the next mount continues there. A
+// mark beside it (IndexRebuildPath) says the same to commands that only read the index. Metadata
+// gets only newly found damage, and the superblock is not written; an unmounted store stays
+// unmounted.
 //
 // Thread-safety: any thread. Memory: the index's, and ReplayBlocks's. Errors: kNotFound if there is
-// no store, kInUse if someone has it mounted, kNeedsNewer for a later version's, kCorruption where
-// metadata does not say which segments there are, or is older than they; kInterrupted; Env's. What
-// is damaged in segments is reported, and left out.
+// no store, kInUse if it is mounted, kNeedsNewer for a store of a later version, kCorruption if
+// metadata does not list the segments or is older than they are; kInterrupted; Env's. Damaged parts
+// of segments are reported and left out.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +24,27 @@ namespace siltfs {
 
 struct IndexRebuildOptions {
   std::string store;  // path
-  // Told of damage met in segments, in a sentence; may be empty.
+  // Called with a sentence about damage in segments; may be empty.
   std::function<void(const std::string&)> report;
-  // Told how many segments are done, of how many; may be empty.
+  // Called with the number of segments that are done; may be empty.
   std::function<void(uint64_t done, uint64_t total)> on_progress;
-  // Asked now and then; true ends it with kInterrupted. May be empty.
+  // Polled; true ends the rebuild with kInterrupted. May be empty.
   std::function<bool()> interrupted;
 };
 
 struct RebuiltIndex {
   std::string engine;
   uint64_t segments = 0;
-  uint64_t chunks = 0;      // in them, of files and recipe nodes
+  uint64_t chunks = 0;      // in the segments, of files and recipe nodes
   uint64_t entries = 0;     // of the index (IndexStats::entries)
   uint64_t damages = 0;     // reported
-  int64_t nanoseconds = 0;  // that it took
+  int64_t nanoseconds = 0;  // duration
 };
 
-// A store that was not unmounted is first recovered, as a mount and an unmount would.
+// A store that was not unmounted is first recovered by a mount and an unmount.
 Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options);
 
-// The caller holds the store's lock. kInvalidArgument if it was not unmounted.
+// The caller holds the store's lock. kInvalidArgument if the store was not unmounted.
 Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& options);
 
 }  // namespace siltfs

@@ -1,4 +1,4 @@
-// Rename: within a directory and across, over what is there, or by exchange.
+// Rename: within a directory and across, over an existing entry, or by exchange.
 #include <fmt/format.h>
 
 #include "fs/core/file_system_impl.h"
@@ -40,8 +40,8 @@ Status FileSystemImpl::Rename(InodeNumber parent, std::string_view name, InodeNu
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   InodePtr from_directory = inodes_.Get(parent);
   InodePtr to_directory = inodes_.Get(new_parent);
-  // Only a directory that moves to another parent needs it; but that is known only once it is
-  // locked.
+  // Only a directory that moves to another parent needs this lock, but its type is known only once
+  // it is locked.
   std::optional<MutexLock> tree_lock;
   if (parent != new_parent) tree_lock.emplace(rename_mutex_);
   for (;;) {
@@ -60,7 +60,7 @@ Status FileSystemImpl::Rename(InodeNumber parent, std::string_view name, InodeNu
       const bool target_same =
           target_entry ? target && target_entry->inode == target->number : !target;
       if (!source_same || !target_same) continue;  // it changed before it was locked
-      for (const InodePtr& inode : all) SILTFS_RETURN_IF_ERROR(Load(*inode));
+      for (const InodePtr& inode : all) SILTFS_RETURN_IF_ERROR(LoadAndFlush(*inode));
       SILTFS_RETURN_IF_ERROR(RenameLocked({*from_directory, name, source_entry, source.get()},
                                           {*to_directory, new_name, target_entry, target.get()},
                                           mode));
@@ -125,11 +125,11 @@ Status FileSystemImpl::Replace(const Place& from, const Place& to, int64_t now, 
   if (to.inode) {
     if (is_directory) --to.directory.record.links;
     SILTFS_RETURN_IF_ERROR(DropLink(*to.inode, now, change));
-    // The name has been there all along, and keeps its place in the directory.
+    // The name existed before, and keeps its place in the directory.
     PutName(to.directory, to.name, source, to.entry->cookie, change);
   } else if (&from.directory == &to.directory) {
-    // It keeps its place: a listing under way would meet an entry at the end again and again while
-    // it is renamed.
+    // The entry keeps its place: at the end, a listing under way would meet it again after each
+    // rename.
     PutName(to.directory, to.name, source, from.entry->cookie, change);
     ++to.directory.record.entries;
   } else {

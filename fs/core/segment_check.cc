@@ -17,8 +17,8 @@ Status MetadataLost(const StoreIdentity& identity, SegmentId id, std::string_vie
       .At(SegmentPath(identity.store, id));
 }
 
-// The highest number of a completed commit that the segment's blocks tell of; 0 where none can be
-// read, which recovery and reads will meet on their own.
+// The highest completed commit that the segment's blocks name; 0 if no block can be read, which
+// recovery and reads report themselves.
 uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, SegmentId id) {
   uint64_t newest = 0;
   ScanBlocks(file, {identity.uuid, id}, {},
@@ -27,7 +27,7 @@ uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, Segment
                return Status::Ok();
              })
       .status()
-      .IgnoreError("what can be read counts");
+      .IgnoreError("the readable blocks count");
   return newest;
 }
 
@@ -37,7 +37,7 @@ Status CheckPlaceOfSegments(const std::string& store, const SegmentListing& list
                             bool metadata_knows_some) {
   if (!listing.links.empty()) {
     return Status(StatusCode::kCorruption,
-                  "is a symbolic link, behind which there may be segments, and not followed")
+                  "is a symbolic link, possibly to segments, and is not followed")
         .At(listing.links.front());
   }
   if (!metadata_knows_some || !listing.directories.empty()) return Status::Ok();
@@ -58,7 +58,8 @@ Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& id
   SILTFS_RETURN_IF_ERROR(CheckPlaceOfSegments(identity.store, *listing, HoldAnything(records)));
   const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (SegmentId id : listing->ids) {
-    if (id >= ids.segment_limit) return MetadataLost(identity, id, "has a number never given away");
+    if (id >= ids.segment_limit)
+      return MetadataLost(identity, id, "has an id that was never allocated");
     auto record = known.find(id);
     if (record != known.end() && record->second.sealed) continue;
     auto file = env.OpenFile(SegmentPath(identity.store, id), {.mode = OpenMode::kRead});
@@ -69,8 +70,7 @@ Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& id
           identity, id,
           fmt::format("grew from {} to {} bytes after it", record->second.length, size));
     }
-    // Nothing was appended after the commit that metadata ends with, so no block tells of a later
-    // one.
+    // Nothing was appended after metadata's last commit, so no block names a later one.
     if (record != known.end() && size == record->second.length) continue;
     const uint64_t newest = NewestCommitIn(**file, identity, id);
     if (newest > identity.last_commit) {

@@ -1,4 +1,4 @@
-// The figures of `siltfs stat`. Units: bytes and counts.
+// The statistics of `siltfs stat`. Units: bytes and counts.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace siltfs {
 
 struct FileSystemStats {
   uint64_t logical_bytes = 0;  // of files: sizes less holes, hard links once
-  uint64_t unique_bytes = 0;   // plain bytes of the distinct chunks in use
+  uint64_t unique_bytes = 0;   // uncompressed bytes of the distinct chunks in use
   uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included
-  // Of the stored: segments of chunks that are not yet in the form in which they are to stay.
+  // Of stored_bytes: data segments that are not recompressed yet.
   uint64_t awaiting_recompression_bytes = 0;
-  uint64_t dead_bytes = 0;  // as far as is known
+  uint64_t dead_bytes = 0;  // as far as known
   uint64_t reserve_bytes = 0;
   uint64_t metadata_bytes = 0;
   uint64_t index_bytes = 0;
@@ -22,8 +22,8 @@ struct FileSystemStats {
   uint64_t directories = 0;
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
-  uint64_t sha1_collisions = 0;  // kept over mounts
-  // Known to be damaged, whether or not their chunks were stored again since; kept over mounts.
+  uint64_t sha1_collisions = 0;  // kept across mounts
+  // Known to be damaged, whether or not their chunks were stored again since; kept across mounts.
   uint64_t damaged_blocks = 0;
   uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
@@ -40,43 +40,45 @@ struct FileSystemStats {
   double TotalRatio() const;        // logical / (stored + metadata + index)
 };
 
-// What FileSystem::Settle did. Units: bytes of segment files, and counts of segments.
-struct SettleReport {
+// The result of FileSystem::Recompress. Units: bytes of segment files, and counts of segments.
+struct RecompressionReport {
   uint64_t segments_rewritten = 0;
-  uint64_t segments_kept = 0;  // would have saved nothing: settled as they are
-  uint64_t segments_left = 0;  // damaged, or not yet to be touched
-  uint64_t bytes_before = 0;   // of those rewritten and kept
+  uint64_t segments_kept = 0;  // kept as they are: recompression would save nothing
+  uint64_t segments_left = 0;  // damaged, or not yet eligible
+  uint64_t bytes_before = 0;   // of segments rewritten and kept
   uint64_t bytes_after = 0;
-  uint64_t awaiting_recompression_bytes = 0;  // left, the segments being written included
+  uint64_t awaiting_recompression_bytes = 0;  // still awaiting, open segments included
 };
 
-// What FileSystem::CollectGarbage did, or would do. Units: bytes of segment files, and counts.
+// The result of FileSystem::CollectGarbage, or its estimate. Units: bytes of segment files, and
+// counts.
 struct GarbageReport {
   bool dry_run = false;
   uint64_t segments_checked = 0;
   uint64_t segments_removed = 0;
   uint64_t segments_left = 0;  // damaged
-  uint64_t bytes_removed = 0;  // of those removed
-  uint64_t bytes_copied = 0;   // into new ones, of what lived in them
+  uint64_t bytes_removed = 0;  // of the segments removed
+  uint64_t bytes_copied = 0;   // live bytes copied into new segments
   uint64_t bytes_freed = 0;    // removed less copied
-  uint64_t dead_bytes = 0;     // left, in segments of which little is dead
+  uint64_t dead_bytes = 0;     // left in segments with few dead bytes
   uint64_t live_chunks = 0;    // recipe nodes included, in sealed segments
-  uint64_t dead_chunks = 0;    // before
+  uint64_t dead_chunks = 0;    // before the collection
 };
 
-// What FileSystem::Scrub found, since its first part began. Units: counts, bytes of segment files.
+// The findings of FileSystem::Scrub since its first part began. Units: counts, bytes of segment
+// files.
 struct ScrubReport {
   uint64_t segments = 0;
   uint64_t blocks = 0;
   uint64_t chunks = 0;  // recipe nodes included
   uint64_t bytes = 0;
   uint64_t damaged_blocks = 0;   // or parts of blocks
-  uint64_t damaged_chunks = 0;   // which may lie whole elsewhere
+  uint64_t damaged_chunks = 0;   // intact copies may exist elsewhere
   uint64_t damaged_footers = 0;  // of segments
-  uint64_t damaged_files = 0;    // that cannot be read as a whole; counted when it is complete
+  uint64_t damaged_files = 0;    // not fully readable; counted once the scrub is complete
   double seconds = 0;            // of this part
   bool resumed = false;          // an earlier part had been interrupted
-  bool complete = false;         // else it was interrupted itself
+  bool complete = false;         // else this part was interrupted
 
   bool found_damage() const { return damaged_chunks + damaged_footers + damaged_files > 0; }
 };

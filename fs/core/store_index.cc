@@ -19,7 +19,7 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, store, access));
   StoreIndex opened;
   SILTFS_ASSIGN_OR_RETURN(opened.lock, env.LockFile(LockPath(store)));
-  // Read again: whoever held the lock may have written it meanwhile.
+  // Read again: the last holder of the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, store, access));
   const bool read_only = access == StoreAccess::kReadOnly;
   if (!read_only && !state.superblock.clean) {
@@ -32,7 +32,7 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   if (!read_only) options.memory_limit = state.superblock.index_memory;
   SILTFS_ASSIGN_OR_RETURN(opened.rebuild_interrupted, IsRebuildUnfinished(env, store));
   auto index = OpenIndex(env, options);
-  // A rebuild that has just begun leaves nothing that could be opened.
+  // A rebuild that has just begun leaves no index to open.
   if (!index.ok() && opened.rebuild_interrupted &&
       (index.status().Is(StatusCode::kCorruption) || index.status().Is(StatusCode::kNotFound))) {
     return Status(StatusCode::kCorruption,
@@ -57,8 +57,8 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(StoreIndex opened, Open(env, store, StoreAccess::kReadWrite));
   if (opened.rebuild_interrupted)
-    return NeedsMount("the making of the store's chunk index was interrupted", IndexPath(store));
-  // What was durable and is no more would count as durable again.
+    return NeedsMount("the rebuild of the store's chunk index was interrupted", IndexPath(store));
+  // Entries that were durable and are lost would count as durable again.
   if (opened.index->stats().damaged_pages > 0) {
     return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
   }

@@ -1,5 +1,5 @@
-// What lies where in a store's directory, beside the segments (store/segment/segment_files.h) and
-// the superblock's copies (store/superblock/superblock.h).
+// Paths in a store's directory, besides the segments (store/segment/segment_files.h) and the
+// superblock's copies (store/superblock/superblock.h).
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace siltfs {
 
-// Locked by whoever has the store open; empty.
+// Locked by the process that has the store open; empty.
 inline std::string LockPath(const std::string& store) { return JoinPath(store, "lock"); }
 // The metadata's key-value store.
 inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
-// How much of the metadata's logs was synced.
+// The sync ledger: how much of the metadata's logs was synced.
 inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
-// What a repair makes of damaged metadata: while it is being made, and when it is whole; each a
-// directory, the first with its own ledger beside it, which stays there until it takes its place.
+// New metadata that a repair makes from damaged metadata, under the first name until it is
+// complete, then under the second. Both are directories. The ledger beside the first keeps its name
+// until it replaces the old ledger.
 inline std::string NewMetadataPath(const std::string& store) { return JoinPath(store, "meta.new"); }
 inline std::string NewLedgerPath(const std::string& store) {
   return JoinPath(store, "meta.new.ledger");
@@ -23,20 +24,20 @@ inline std::string NewLedgerPath(const std::string& store) {
 inline std::string SalvagedMetadataPath(const std::string& store) {
   return JoinPath(store, "meta.salvaged");
 }
-// Metadata that was damaged, as a repair has found it. Nobody reads it.
+// Damaged metadata, as a repair found it. It is never read.
 inline std::string DamagedMetadataPath(const std::string& store) {
   return JoinPath(store, "meta.damaged");
 }
 // The chunk index.
 inline std::string IndexPath(const std::string& store) { return JoinPath(store, "index"); }
-// There while the chunk index is being made anew: a directory with nothing in it.
+// An empty directory that exists while the chunk index is being rebuilt.
 inline std::string IndexRebuildPath(const std::string& store) {
   return JoinPath(store, "index.rebuild");
 }
-// What garbage collection sorts and cannot keep in memory; of no use to anyone afterwards.
+// Data that garbage collection sorts and cannot keep in memory; useless afterwards.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 
-// Disk space kept for a disk that is full (store/env/space_reserve.h).
+// Disk space kept in reserve for a full disk (store/env/space_reserve.h).
 inline std::string ReservePath(const std::string& store) { return JoinPath(store, "reserve"); }
 
 }  // namespace siltfs

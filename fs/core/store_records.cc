@@ -42,7 +42,7 @@ Result<StoreRecords> ReadStoreRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(const auto notes, kv.Get(kNotesKey));
   records.notes_kept = notes.has_value();
   SILTFS_ASSIGN_OR_RETURN(records.secondary, ReadSecondary(*snapshot));
-  SILTFS_ASSIGN_OR_RETURN(records.condemned, ReadCondemned(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(records.victims, ReadVictims(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.damage, ReadDamage(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(const auto scrub, kv.Get(kScrubKey));
   if (scrub) {

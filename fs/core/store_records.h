@@ -1,7 +1,7 @@
-// What metadata says of a store as a whole, for who opens one.
+// Metadata's records of a store as a whole, for opening it.
 //
-// Thread-safety: any thread. Errors: kCorruption for what is no such record, or where metadata is
-// older than it must be; the key-value store's.
+// Thread-safety: any thread. Errors: kCorruption for a malformed record, or if metadata is older
+// than it must be; the key-value store's.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ struct StoreRecords {
   uint64_t collisions = 0;
   GarbageRecord garbage;
   std::vector<DamagedBlock> damage;
-  std::optional<ScrubRecord> scrub;  // that has not ended
+  std::optional<ScrubRecord> scrub;  // an unfinished scrub
   IdRanges ids;
   SegmentRecords segments;
-  SegmentRecords replacements;     // intents (fs/dedup/segment_replacement.h)
-  std::vector<SegmentId> removed;  // whose files may still be there
-  std::vector<SegmentId> secondary;  // that may hold secondary copies
-  std::vector<SegmentId> condemned;  // of these, that were being collected
-  bool notes_kept = false;           // of such segments, ever since
+  SegmentRecords replacements;       // intents (fs/dedup/segment_replacement.h)
+  std::vector<SegmentId> removed;    // their files may still exist
+  std::vector<SegmentId> secondary;  // they may hold secondary copies
+  std::vector<SegmentId> victims;    // of these, the victims of GC
+  bool notes_kept = false;           // whether `secondary` is complete
 };
 
 Result<StoreRecords> ReadStoreRecords(const KvStore& kv);
 
-// I5: both superblock copies tell a commit that metadata must have.
+// I5: metadata must have the highest commit that a superblock copy names.
 Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store);
 
 }  // namespace siltfs

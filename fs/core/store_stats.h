@@ -1,5 +1,4 @@
-// The figures of a store that nobody has mounted: read-only, nothing is written, also after a
-// crash.
+// The statistics of an unmounted store. Nothing is written, also after a crash.
 #pragma once
 
 #include <string>
@@ -10,9 +9,8 @@
 
 namespace siltfs {
 
-// kNotFound if there is no store, kInUse if someone has it mounted, kNeedsNewer and kCorruption as
-// opening it would. What was not committed when the store crashed is not counted among files and
-// logical bytes.
+// kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer and kCorruption as opening
+// it would. After a crash, files and logical bytes do not count uncommitted changes.
 Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store);
 
 }  // namespace siltfs

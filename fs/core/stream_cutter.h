@@ -2,7 +2,7 @@
 //
 // Chunks are named, tagged and looked up many at a time, also across pieces. All-zero chunks become
 // holes. Thread-safety: none; one per stream. Ownership: borrows everything, the pieces until
-// Finish. Errors: those of ChunkStore::Put; what was cut off is of no use then.
+// Finish. Errors: those of ChunkStore::Put; the parts are useless then.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ namespace siltfs {
 
 class StreamCutter {
  public:
-  // What was cut off, in order: runs of chunks, and holes.
+  // A part that was cut off: a run of chunks, or a hole.
   struct Part {
-    uint64_t hole_bytes = 0;  // or
+    uint64_t hole_bytes = 0;  // 0: slices
     std::vector<ChunkSlice> slices;
   };
 
   StreamCutter(ChunkStore& chunks, const ChunkerTables& tables)
       : chunks_(chunks), tables_(tables) {}
 
-  // Cuts whole chunks off `data` until `enough` bytes are, or no chunk ends in what is left. The
-  // bytes that were cut off; the next piece begins behind them.
+  // Cuts whole chunks off `data` until `enough` bytes are cut off, or no chunk ends in the rest.
+  // Returns the number of bytes cut off; the next piece begins after them.
   Result<uint64_t> Cut(ByteView data, uint64_t enough = UINT64_MAX);
+  // The parts, in order.
   Result<std::vector<Part>> Finish();
 
  private:

@@ -15,7 +15,7 @@
 namespace siltfs {
 namespace {
 
-constexpr std::string_view kReplacement = ".new";  // ReplaceFile's
+constexpr std::string_view kReplacement = ".new";  // the suffix of ReplaceFile
 
 bool IsNumber(std::string_view text) {
   return !text.empty() &&
@@ -47,14 +47,14 @@ Status InTheWay(const std::string& store, const std::string& path) {
       .At(store);
 }
 
-// The lists of what is to be removed, in this order.
+// The paths to remove, in this order.
 struct Remains {
   std::vector<std::string> superblocks;
   std::vector<std::string> files;
   std::vector<std::string> directories;
 };
 
-// Looks at a directory that mkfs makes: whether all in it is a file that mkfs makes there.
+// Checks that a directory of mkfs has only files that mkfs makes there, and collects them.
 template <typename IsOwn>
 Status CollectDirectory(Env& env, const std::string& store, const std::string& path,
                         const IsOwn& is_own, Remains& remains) {
@@ -68,8 +68,8 @@ Status CollectDirectory(Env& env, const std::string& store, const std::string& p
   return Status::Ok();
 }
 
-// A copy of the superblock is written as a whole. Of a store that is mounted for writing it is
-// written a second time before the file system answers.
+// A copy of the superblock is written as a whole. A mount for writing writes it a second time
+// before the file system answers.
 Status CheckSuperblock(Env& env, const std::string& store, int copy) {
   const auto superblock = ReadSuperblockCopy(env, store, copy);
   if (superblock.ok() && superblock->generation == 1) return Status::Ok();
@@ -130,7 +130,7 @@ Status MarkFinished(Env& env, const std::string& store) {
 Status RemoveUnfinishedStore(Env& env, const std::string& store) {
   Remains remains;
   SILTFS_RETURN_IF_ERROR(Collect(env, store, remains));
-  // Durably, so that what is left is at no time a store that lacks something.
+  // Superblocks first and durably, so that the rest is never taken for a store that lacks files.
   for (const std::string& path : remains.superblocks) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
   if (!remains.superblocks.empty()) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(store));
   for (const std::string& path : remains.files) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));

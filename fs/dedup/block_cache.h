@@ -1,9 +1,9 @@
-// The decoded blocks used last, each decoded once however many threads ask for it at the same time:
-// the others wait for the one that came first.
+// The most recently used decoded blocks. Each is decoded once, however many threads ask for it at
+// the same time: the others wait for the first.
 //
-// Thread-safety: every call from any thread. Ownership: blocks are shared with whoever got them.
-// Memory: `capacity_bytes` of blocks that nobody holds. Errors: those of decoding, which are not
-// remembered: who waited for a block that could not be decoded tries himself.
+// Thread-safety: every call from any thread. Ownership: blocks are shared with their users. Memory:
+// `capacity_bytes` of blocks, and evicted blocks that are still in use. Errors: those of decoding,
+// which are not remembered: a thread that waited for a failed decoding tries itself.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class BlockCache {
  public:
   using Decode = std::function<Result<DecodedBlockPtr>()>;
 
-  // Where a block begins. `file` is not kUnknown: nothing is cached of such.
+  // Where a block begins. `file` is not kUnknown: such blocks are not cached.
   struct Place {
     SegmentId segment = kNoSegment;
     SegmentFile file = SegmentFile::kOriginal;
@@ -34,11 +34,11 @@ class BlockCache {
 
   explicit BlockCache(size_t capacity_bytes) : blocks_(capacity_bytes) {}
 
-  // The block that begins there; `decode` is called if it is not here.
+  // The block that begins there; `decode` is called if it is not cached.
   Result<DecodedBlockPtr> Get(const Place& place, const Decode& decode);
-  // Null unless it is here.
+  // Null unless it is cached.
   DecodedBlockPtr Find(const Place& place);
-  // Brings it in, unless it is here or somebody is about it. False if it could not be decoded.
+  // Brings it in, unless it is cached or being decoded. False if it could not be decoded.
   bool Prefetch(const Place& place, const Decode& decode);
 
   // How often a block was decoded.
@@ -52,12 +52,12 @@ class BlockCache {
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
-  // Offsets are below kMaxSegmentTargetSize, 2^25; those of hints too.
+  // Offsets are below kMaxSegmentTargetSize, 2^25; those of hints, too.
   static uint64_t KeyOf(const Place& place) {
-    const uint64_t settled = place.file == SegmentFile::kSettled ? 1 : 0;
-    return uint64_t{place.segment} << 32 | settled << 31 | place.offset;
+    const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
+    return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
   }
-  // The block if it is here; else who decodes it, made by the caller if `mine`.
+  // The block if it is cached; else sets `decoding`, which the caller must perform if `mine`.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
   Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
       SILTFS_EXCLUDES(mutex_);

@@ -157,7 +157,7 @@ void BlockPipeline::Work() {
 }
 
 Status BlockPipeline::Encode(const Block& block, EncodedBlock& encoded) const {
-  // A copy, as pending chunks are read from the block meanwhile.
+  // Copies, because pending chunks are read from the block meanwhile.
   Compression compression = options_.compression;
   if (block.kind == SegmentKind::kRecipeNodes) compression.codec = BlockCodecId::kNone;
   auto result = codec_.Encode(block.content, compression);
@@ -192,7 +192,7 @@ void BlockPipeline::AppendReady() {
       Remember(*ready.block);
     }
     full_ = full ? std::move(status) : Status::Ok();
-    full_.IgnoreError("who waits, or tries again, is told");
+    full_.IgnoreError("callers that wait or try again get it");
     progress_.NotifyAll();
     if (full) return;
   }
@@ -205,7 +205,7 @@ bool BlockPipeline::IsStuck() {
 
 Status BlockPipeline::AppendAgain() {
   {
-    // Whoever is appending may have met a disk that has room by now.
+    // The thread that is appending may have met a disk that has room by now.
     MutexLock lock(mutex_);
     while (appending_) progress_.Wait(mutex_);
   }
@@ -267,7 +267,7 @@ Status BlockPipeline::InTurn(const std::function<Status()>& work) {
     if (!status.ok() && !status.Is(StatusCode::kNoSpace)) failure_ = status = log_.Fail(status);
     progress_.NotifyAll();
   }
-  AppendReady();  // what became ready meanwhile found that it was not its turn
+  AppendReady();  // appends blocks that became ready during the turn
   return status;
 }
 
@@ -280,7 +280,7 @@ Result<AppendedBlock> BlockPipeline::AppendMoved(SegmentKind kind, const Encoded
   return appended;
 }
 
-// Whoever puts an entry does so in its turn, so nobody does between the look and the change.
+// Every thread that puts entries does so in its turn, so no entry changes between Get and Put.
 Status BlockPipeline::MoveEntries(std::span<const Move> moves,
                                   const std::function<bool(SegmentId)>& gone) {
   return InTurn([&]() -> Status {
@@ -300,7 +300,8 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
     const uint64_t sequence = log_.TakeSequence();
     Status put = index_.Put(entries, sequence);
     if (!put.Is(StatusCode::kNoSpace)) return put;
-    // No block is missed with them: they lead where they did, or there already.
+    // No block is missing with them: without them the index leads to the old places, or already to
+    // the new ones.
     SILTFS_RETURN_IF_ERROR(index_.PutAgain({}, sequence));
     return put;
   });

@@ -17,12 +17,12 @@
 namespace siltfs {
 namespace {
 
-// Segments that are read and not yet reached by the replay, for each thread.
+// Segments that each thread may read ahead of the replay.
 constexpr size_t kAheadPerThread = 2;
 // Where a block's head ends, mostly.
 constexpr uint64_t kHeadBytes = 4096;
 
-// What a segment has for the index.
+// The entries of a segment for the index.
 struct SegmentEntries {
   struct Block {
     uint64_t sequence = 0;
@@ -32,11 +32,11 @@ struct SegmentEntries {
   std::vector<Block> blocks;
   std::vector<IndexEntry> entries;  // of all blocks
   std::vector<std::string> damage;  // sentences
-  std::vector<DamagedBlock> lost;   // chunks that the footer knows and no block has
+  std::vector<DamagedBlock> lost;   // chunks in the footer that no block has
 };
 using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 
-// Has the device begin with all heads at once.
+// Makes the device begin to read all heads at once.
 void BeginReadingHeads(const SegmentReader& reader) {
   const auto table = reader.ReadBlockTable();
   if (!table.ok()) return;  // a hint
@@ -44,19 +44,19 @@ void BeginReadingHeads(const SegmentReader& reader) {
     reader.file().BeginRead(place.block_offset, kHeadBytes);
 }
 
-// How far the segment's blocks go.
+// How far the segment's blocks extend.
 ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
   ScanOptions options;
   options.committed_length = record.length;
   if (!record.sealed) return options;
-  // The footer's own damage says nothing of the blocks: scan as far as they go.
+  // Damage to the footer says nothing of the blocks: scan them as far as they extend.
   const auto trailer = reader.ReadTrailer();
   options.committed_length = options.end =
       trailer.ok() ? trailer->data_end : LastDataEnd(record.length, record.chunks);
   return options;
 }
 
-// What was lost to damage before the segment was sealed its footer does not know either.
+// Chunks that were lost before the segment was sealed are unknown to its footer, too.
 void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, SegmentEntries& read) {
   DamagedBlock lost{read.id, begin, {}};
   const auto pass = [&](uint32_t next) {
@@ -111,21 +111,21 @@ SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId
   if (gaps.empty()) return read;
   const auto footer = (*reader)->ReadFooter();
   if (!footer.ok()) {
-    footer.status().IgnoreError("then nobody knows what they were");
+    footer.status().IgnoreError("then the lost chunks are unknown");
     return read;
   }
   for (const auto& [begin, end] : gaps) NoteLost(*footer, begin, end, *read);
   return read;
 }
 
-// Reads segments in the order given, some ahead of who takes them.
+// Reads segments in the order given, some of them ahead of the caller.
 class SegmentQueue {
  public:
   using Read = std::function<SegmentEntriesPtr(size_t number)>;
 
   SegmentQueue(size_t count, unsigned threads, Read read)
       : count_(count), most_ahead_(threads * kAheadPerThread), read_(std::move(read)) {
-    // A single one is read by who wants it.
+    // The caller reads a single segment itself.
     if (count < 2) return;
     for (size_t i = 0; i < std::min<size_t>(threads, count); ++i)
       threads_.emplace_back([this] { Work(); });
@@ -141,7 +141,7 @@ class SegmentQueue {
   SegmentQueue(const SegmentQueue&) = delete;
   SegmentQueue& operator=(const SegmentQueue&) = delete;
 
-  // The next one; to be called `count` times.
+  // The next one; call it `count` times.
   SegmentEntriesPtr Take() {
     if (threads_.empty()) return read_(taken_++);
     MutexLock lock(mutex_);
@@ -177,14 +177,14 @@ class SegmentQueue {
   const Read read_;
   Mutex mutex_;
   CondVar changed_;
-  size_t taken_ = 0;  // changed under the mutex where there are threads
+  size_t taken_ = 0;  // changed under the mutex if there are threads
   std::deque<SegmentEntriesPtr> ahead_ SILTFS_GUARDED_BY(mutex_);  // null while it is being read
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
-// Passes entries on in batches, each under the sequence of its first block: with the last one's the
-// index would think that the others had come before.
+// Passes entries on in batches, each under the sequence of its first block: from the last block's
+// sequence the index would conclude that it has the others already.
 class Batches {
  public:
   explicit Batches(const ReplayOptions& options) : options_(options) {
@@ -192,7 +192,7 @@ class Batches {
   }
 
   Status Add(std::span<const IndexEntry> entries, uint64_t sequence) {
-    // Damaged records may have put the segments into a wrong order.
+    // Damaged records may have put the segments into the wrong order.
     last_ = std::max(last_, sequence);
     if (batch_.empty()) first_ = last_;
     batch_.insert(batch_.end(), entries.begin(), entries.end());
@@ -218,7 +218,7 @@ class Batches {
   uint64_t last_ = 0;
 };
 
-// The blocks of several segments, whose sequences overlap, in one order.
+// The blocks of several segments with overlapping sequences, in one order.
 class Merge {
  public:
   explicit Merge(const ReplayOptions& options) : options_(options), batches_(options) {}
@@ -277,8 +277,7 @@ class Merge {
 }  // namespace
 
 ReplayedEntries::ReplayedEntries(ChunkIndex& index, const SegmentRecords& records,
-                                 const std::vector<SegmentId>& secondary,
-                                 const DamageList& damage)
+                                 const std::vector<SegmentId>& secondary, const DamageList& damage)
     : index_(index), secondary_(secondary), damage_(damage) {
   if (secondary.empty()) return;
   for (const auto& [id, record] : records) chunks_in_[id] = record.chunks;

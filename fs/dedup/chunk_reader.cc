@@ -8,12 +8,12 @@
 namespace siltfs {
 namespace {
 
-// A failure that says that this place does not have the chunk, rather than that the device failed.
+// A failure that means that the place does not have the chunk, not that the device failed.
 bool MeansNotHere(const Status& status) {
   return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kInvalidArgument);
 }
 
-// A hint may be wrong, and what lies between two blocks may be damage: more than this is no block.
+// A hint may be wrong, and there may be damage between two blocks: more than this is no block.
 constexpr size_t kMaxExpectedBytes = 1u << 20;
 
 size_t ExpectedBytes(const BlockTable::Found& found) {
@@ -26,7 +26,7 @@ size_t ExpectedBytes(const BlockTable::Found& found) {
 class ChunkReader::Damage {
  public:
   void Note(Status status) {
-    status.IgnoreError("of no account if the chunk is found after all");
+    status.IgnoreError("irrelevant if the chunk is found elsewhere");
     if (!first_.ok()) return;
     first_ = std::move(status);
     first_.IgnoreError("as before");
@@ -37,8 +37,8 @@ class ChunkReader::Damage {
   Status first_;
 };
 
-ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
-                         FooterWindows& windows, DamageList& damage, Options options)
+ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterCache& windows,
+                         DamageList& damage, Options options)
     : segments_(segments),
       index_(index),
       windows_(windows),
@@ -52,36 +52,37 @@ ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index,
 }
 
 std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uint32_t length,
-                                                      Trail& trail) {
-  if (!trail.block) return std::nullopt;
-  if (trail.next == trail.block->chunk_count()) {
+                                                      ReadCursor& read_cursor) {
+  if (!read_cursor.block) return std::nullopt;
+  if (read_cursor.next == read_cursor.block->chunk_count()) {
     // A block is followed by the next one.
-    const BlockHead& head = trail.block->head();
-    const uint32_t offset = trail.block_offset + head.total_bytes();
-    if (trail.file == SegmentFile::kUnknown) return std::nullopt;
-    auto next = blocks_.Find({head.segment, trail.file, offset});
+    const BlockHead& head = read_cursor.block->head();
+    const uint32_t offset = read_cursor.block_offset + head.total_bytes();
+    if (read_cursor.file == SegmentFile::kUnknown) return std::nullopt;
+    auto next = blocks_.Find({head.segment, read_cursor.file, offset});
     if (!next) return std::nullopt;
-    trail = {std::move(next), offset, trail.file, 0};
+    read_cursor = {std::move(next), offset, read_cursor.file, 0};
   }
-  const ChunkRecord& record = trail.block->records()[trail.next];
+  const ChunkRecord& record = read_cursor.block->records()[read_cursor.next];
   if (record.name != name || record.length != length) return std::nullopt;
-  const BlockHead& head = trail.block->head();
-  if (damage_.Contains(head.segment, head.first_ordinal + static_cast<uint32_t>(trail.next)))
+  const BlockHead& head = read_cursor.block->head();
+  if (damage_.Contains(head.segment, head.first_ordinal + static_cast<uint32_t>(read_cursor.next)))
     return std::nullopt;  // to be looked at more closely
-  const ByteView bytes = trail.block->chunk(trail.next++);
-  return Found{trail.block, bytes};
+  const ByteView bytes = read_cursor.block->chunk(read_cursor.next++);
+  return Found{read_cursor.block, bytes};
 }
 
-Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length, Trail& trail) {
-  if (auto found = Follow(name, length, trail)) return *std::move(found);
+Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length,
+                                            ReadCursor& read_cursor) {
+  if (auto found = Follow(name, length, read_cursor)) return *std::move(found);
   Damage damage;
   auto attempt = [&](const Location& location, bool offset_known) -> std::optional<Found> {
-    auto found = ReadAt(location, offset_known, name, length, trail);
+    auto found = ReadAt(location, offset_known, name, length, read_cursor);
     if (found.ok()) return std::move(found).value();
     damage.Note(std::move(found).status());
     return std::nullopt;
   };
-  // Once it is healed, the index leads to the whole one.
+  // Once a chunk is healed, the index leads to the whole copy.
   const auto hit = windows_.Find(name);
   if (hit && !damage_.Contains(hit->segment, hit->ordinal)) {
     if (auto found = attempt({hit->segment, hit->ordinal, 0}, false)) return *found;
@@ -91,7 +92,7 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
   }
   auto location = index_.Get(name);
   if (!location.ok()) {
-    location.status().IgnoreError("the segments know, too");
+    location.status().IgnoreError("the segments are searched");
   } else if (*location) {
     if (auto found = attempt(**location, true)) {
       LoadWindow((*location)->segment, (*location)->ordinal);
@@ -99,7 +100,7 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
     }
   }
   const std::optional<Location> led_to = location.ok() ? *location : std::nullopt;
-  if (auto found = SearchSegments(name, length, led_to, damage, trail)) return *found;
+  if (auto found = SearchSegments(name, length, led_to, damage, read_cursor)) return *found;
   if (!damage.first().ok()) return damage.first();
   return Status(StatusCode::kCorruption, fmt::format("chunk {} is in no segment", name.ToHex()))
       .At(store_);
@@ -108,7 +109,7 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
 Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
   Status hint_failure;
   SILTFS_ASSIGN_OR_RETURN(const Block at, BlockAt(location, true, hint_failure));
-  hint_failure.IgnoreError("the segment has no such chunk, whatever stands at the offset");
+  hint_failure.IgnoreError("the segment has no such ordinal");
   if (!at.block) return std::optional<ChunkRecord>();
   return std::optional(at.block->records()[location.ordinal - at.block->head().first_ordinal]);
 }
@@ -116,7 +117,7 @@ Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& locatio
 Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool offset_known,
                                                 Status& hint_failure) {
   auto found = FindBlockAt(location, offset_known, hint_failure);
-  // What only the device could not give now is no damage.
+  // A device error, which may pass, is no damage.
   if (!found.ok() && found.status().Is(StatusCode::kCorruption)) NoteDamage(location);
   return found;
 }
@@ -132,7 +133,7 @@ void ChunkReader::NoteDamage(const Location& location) {
 Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bool offset_known,
                                                     Status& hint_failure) {
   if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
-    // What was decoded needs no open file.
+    // A decoded block needs no open file.
     auto block = blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
     if (block && block->head().Covers(location.ordinal))
       return Block{std::move(block), location.block_offset, SegmentFile::kOriginal};
@@ -143,7 +144,7 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
     return std::move(opened).status();
   }
   const OpenSegment& segment = **opened;
-  // Of the block at the offset, if that is bad; or there is none, as the offset is a hint.
+  // The block at the offset is bad; or there is none, as the offset is a hint.
   Status damage;
   // The index has the offsets of the original file.
   if (offset_known && segment.file == SegmentFile::kOriginal) {
@@ -153,13 +154,13 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
         return Block{*block, location.block_offset, segment.file};
     } else {
       damage = std::move(block).status();
-      damage.IgnoreError("of no account if there is no block at this offset");
+      damage.IgnoreError("irrelevant if there is no block at this offset");
     }
   }
-  // The ordinal says it for sure.
+  // The block table finds the ordinal without a hint.
   auto place = segments_.FindBlock(segment, location.ordinal);
   if (!place.ok() && !offset_known && MeansNotHere(place.status())) {
-    // Of a segment that is not sealed only blocks know where they are.
+    // An unsealed segment has no block table, only blocks.
     place = segments_.FindBlockByScan(segment, location.ordinal);
   }
   if (!place.ok()) {
@@ -177,10 +178,10 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
   if (block.ok() && (*block)->head().Covers(location.ordinal))
     return Block{std::move(block).value(), offset, segment.file};
   if (!block.ok() && !block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
-  // The table may have rotted.
+  // The table may be damaged.
   auto scanned = segments_.FindBlockByScan(segment, location.ordinal);
   if (!scanned.ok()) {
-    scanned.status().IgnoreError("what the table has led to says more");
+    scanned.status().IgnoreError("the failure at the table's place says more");
   } else if (*scanned && (*scanned)->place.block_offset != offset) {
     const uint32_t found = (*scanned)->place.block_offset;
     block = ReadBlock(segment, found, ExpectedBytes(**scanned));
@@ -196,7 +197,8 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
 Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& location,
                                                               bool offset_known,
                                                               const ChunkName& name,
-                                                              uint32_t length, Trail& trail) {
+                                                              uint32_t length,
+                                                              ReadCursor& read_cursor) {
   Status hint_failure;
   SILTFS_ASSIGN_OR_RETURN(Block at, BlockAt(location, offset_known, hint_failure));
   DecodedBlockPtr& block = at.block;
@@ -209,10 +211,10 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
   const bool listed = damage_.Contains(location.segment, location.ordinal);
   if (listed && is_right_ && !is_right_(record, bytes)) {
     return Status(StatusCode::kCorruption,
-                  fmt::format("chunk {} has bytes of another name or tag", name.ToHex()))
+                  fmt::format("the bytes of chunk {} do not match its name or tag", name.ToHex()))
         .At(SegmentPath(store_, location.segment), at.offset);
   }
-  trail = {block, at.offset, at.file, i + 1};
+  read_cursor = {block, at.offset, at.file, i + 1};
   return std::optional(Found{std::move(block), bytes});
 }
 
@@ -229,13 +231,13 @@ void ChunkReader::Prefetch(const Place& place) {
   if (file == SegmentFile::kUnknown) return;
   if (file == place.file && blocks_.Find({place.segment, place.file, place.block_offset})) return;
   auto opened = segments_.Open(place.segment);
-  if (!opened.ok()) return opened.status().IgnoreError("whoever reads it meets the failure");
+  if (!opened.ok()) return opened.status().IgnoreError("the read that needs the block reports it");
   const OpenSegment& segment = **opened;
   if (segment.file == SegmentFile::kUnknown) return;
   uint32_t offset = place.block_offset;
   size_t bytes = place.block_bytes;
   if (segment.file != place.file) {
-    // The file was replaced since the place was found: the chunk is elsewhere in the new one.
+    // The file was replaced since the place was found: the chunk lies elsewhere in the new file.
     const auto found = segments_.FindBlock(segment, place.ordinal);
     if (!found.ok()) return found.status().IgnoreError("as above");
     if (!*found) return;
@@ -278,7 +280,7 @@ std::optional<ChunkReader::Place> ChunkReader::LocateInWindows(const ChunkName& 
   if (last.segment != kNoSegment) {
     const uint32_t next = last.ordinal + 1;
     auto chunk = windows_.At(last.segment, next);
-    if (!chunk && FooterWindows::WindowStart(next) == next) {
+    if (!chunk && FooterCache::WindowStart(next) == next) {
       LoadWindow(last.segment, next);
       chunk = windows_.At(last.segment, next);
     }
@@ -317,7 +319,7 @@ void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
   };
   drop_known();
   if (!unknown.empty()) {
-    // The first one brings in a window, which mostly knows the next ones, too.
+    // The first name loads footer entries, which mostly have the next names, too.
     ask_index(1);
     drop_known();
     ask_index(unknown.size());
@@ -328,12 +330,12 @@ void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
 }
 
 void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
-  const uint32_t start = FooterWindows::WindowStart(ordinal);
-  auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
+  const uint32_t start = FooterCache::WindowStart(ordinal);
+  auto window = segments_.Window(segment, start, FooterCache::kWindowChunks);
   if (window.ok()) windows_.Insert(segment, start, std::move(window).value());
 }
 
-// Where the index leads to damage, what was lost with it is looked for in the same go.
+// If the index leads to damage, the chunks lost with it are searched for in the same pass.
 std::vector<uint64_t> ChunkReader::LostTogether(const std::optional<Location>& location) const {
   std::vector<uint64_t> prefixes;
   if (!location) return prefixes;
@@ -345,9 +347,9 @@ std::vector<uint64_t> ChunkReader::LostTogether(const std::optional<Location>& l
 
 std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
     const ChunkName& name, uint32_t length, const std::optional<Location>& location, Damage& damage,
-    Trail& trail) {
+    ReadCursor& read_cursor) {
   const std::vector<uint64_t> together = LostTogether(location);
-  // What is remembered may have moved.
+  // Remembered places may be stale.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto places = search_.Find(name.Prefix64(), together);
     if (!places.ok()) {
@@ -356,7 +358,7 @@ std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
     }
     bool stale = false;
     for (const Location& place : **places) {
-      auto found = ReadAt(place, false, name, length, trail);
+      auto found = ReadAt(place, false, name, length, read_cursor);
       if (found.ok() && *found) return std::move(found).value();
       stale |= found.ok();
       if (!found.ok()) damage.Note(std::move(found).status());

@@ -10,7 +10,7 @@
 #include "fs/dedup/chunk_verifier.h"
 #include "fs/dedup/deduplicator.h"
 #include "fs/dedup/entry_check.h"
-#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/footer_cache.h"
 #include "fs/dedup/gone_segments.h"
 #include "fs/dedup/readahead.h"
 #include "fs/dedup/scrubber.h"
@@ -20,34 +20,35 @@
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
-#include "store/env/idle_heap.h"
+#include "store/env/heap_trimmer.h"
 
 namespace siltfs {
 namespace {
 
-// Chunks that are compared with the index before a mount answers, some seconds at most.
+// At most so many chunks are compared with the index before a mount answers, some seconds.
 constexpr uint64_t kMostComparedAtOpen = 1u << 20;
 
 constexpr size_t kOpenSegmentFiles = 256;
 constexpr size_t kNodeCacheBytes = 1u << 20;
-// How many segments may be sealed before the index is flushed: what a mount after a crash has to
-// replay, at most.
+// How many segments may be sealed before the index is flushed: the most that a mount after a crash
+// has to replay.
 constexpr uint32_t kSegmentsPerIndexFlush = 4;
-// How many bytes may be put between two looks at the heap's free space: so much data leaves its
-// buffers there.
+// How many bytes may be put between two checks of the heap's free space: the buffers of so much
+// data may stay there.
 constexpr uint64_t kBytesPerTrim = 4u << 20;
-// Of the block cache, what may be filled ahead of those who read in order.
+// The share of the block cache that may be filled ahead of sequential readers.
 constexpr size_t kReadaheadShare = 2;
-// What is put waits for its compression; what is settled has time.
+// Put waits for its compression; recompression has time.
 constexpr int kIngestLevel = 3;
-// That must be free beside the reserve: a segment's new file, and room for what is put meanwhile.
-constexpr uint64_t kSegmentsFreeToSettle = 2;
+// Segments' worth of space that must be free beside the reserve: for a new file, and for chunks put
+// meanwhile.
+constexpr uint64_t kSegmentsFreeToRecompress = 2;
 // Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 constexpr size_t kMaxNodeBytes = 16u << 10;
 
-Compression IngestCompression(Compression settled) {
-  settled.level = std::min(settled.level, kIngestLevel);
-  return settled;
+Compression IngestCompression(Compression recompressed) {
+  recompressed.level = std::min(recompressed.level, kIngestLevel);
+  return recompressed;
 }
 
 std::shared_ptr<const SegmentSet> SetOf(
@@ -66,7 +67,7 @@ struct ChunkStore::Parts {
         options(std::move(options_in)),
         damage(options.damage),
         secondary(options.secondary, options.write_through),
-        windows(options.window_cache_bytes),
+        windows(options.footer_cache_bytes),
         nodes(kNodeCacheBytes) {}
 
   void OpenLog();
@@ -74,15 +75,15 @@ struct ChunkStore::Parts {
   void OpenRecompressor();
   void OpenCollector(NodeStore& nodes_in);
   void OpenScrubber();
-  // Of segments that an older version has removed, or a mount that ended before it could say so.
+  // For segments removed by an older version, or by a mount that ended before it could record this.
   void ForgetDamageOfGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
-  // What lies in a damaged block is no duplicate any more, though it was put a moment ago.
+  // A chunk in a damaged block has no duplicates any more, even if it was put a moment ago.
   void ForgetWhatWasPut() {
     if (pipeline) pipeline->ForgetAppended();
   }
   bool IsRight(const ChunkRecord& record, ByteView bytes);
-  // Makes entries for chunks of these segments to which the index leads nowhere. Returns the
-  // segments to whose chunks it does not lead, durably.
+  // Makes entries for chunks of these segments for which the index leads nowhere. Returns the
+  // damaged segments and those with chunks to which the index does not lead. Durable.
   Result<std::vector<SegmentId>> CompareWithIndex(const std::vector<SegmentId>& ids);
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
@@ -96,7 +97,7 @@ struct ChunkStore::Parts {
   const BlockCodec codec;
   DamageList damage;
   SecondaryCopies secondary;
-  FooterWindows windows;
+  FooterCache windows;
   LruCache<ChunkName, const Bytes> nodes;
   std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
   std::unique_ptr<SegmentCache> segments;
@@ -106,20 +107,20 @@ struct ChunkStore::Parts {
   std::unique_ptr<Deduplicator> deduplicator;  // null when read-only
   std::unique_ptr<Readahead> readahead;
   std::unique_ptr<Recompressor> recompressor;  // null when read-only
-  SegmentSet condemned;
+  SegmentSet victims;
   EpochGate uses;
   std::unique_ptr<GarbageCollector> collector;  // null when read-only
   std::unique_ptr<Scrubber> scrubber;           // null when read-only
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
   std::atomic<uint64_t> bytes_since_trim{0};
   std::atomic<uint32_t> sealed_since_flush{0};
-  IdleHeap idle_heap;
+  HeapTrimmer heap_trimmer;
 };
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The readahead and the scrubber read, the collector uses all others, the recompressor fails the
-// log, the pipeline feeds the log, the log's thread calls the index: in that order.
+// The order of destruction: readahead and scrubber read, the collector uses all others, the
+// recompressor fails the log, the pipeline feeds the log, and the log's thread calls the index.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
   parts_->scrubber.reset();
@@ -140,26 +141,27 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
   Parts& p = *parts;
   const Superblock& superblock = p.options.superblock;
   if (!p.options.read_only) p.OpenLog();
-  const bool settles = superblock.compression.codec != BlockCodecId::kNone;
-  std::vector<std::pair<SegmentId, SegmentRecord>> to_settle;
-  std::vector<SegmentId> settled;
+  const bool recompresses = superblock.compression.codec != BlockCodecId::kNone;
+  std::vector<std::pair<SegmentId, SegmentRecord>> to_recompress;
+  std::vector<SegmentId> recompressed;
   for (auto [id, record] : records) {
-    if (record.settled) {
-      settled.push_back(id);
-    } else if (record.sealed) {  // what is sealed below has its record with the next commit
-      to_settle.emplace_back(id, record);
+    if (record.recompressed) {
+      recompressed.push_back(id);
+    } else if (record.sealed) {  // a segment sealed below is added when its record is committed
+      to_recompress.emplace_back(id, record);
     }
     if (p.log && !record.sealed && record.chunks > 0) {
       SILTFS_ASSIGN_OR_RETURN(record, p.ResumeOrSeal(id, record));
     }
     p.base.stored_bytes += record.length;
     if (record.kind != static_cast<uint8_t>(SegmentKind::kData)) continue;
-    if (settles && !record.settled) p.base.awaiting_recompression_bytes += record.length;
+    if (recompresses && !record.recompressed) p.base.awaiting_recompression_bytes += record.length;
     p.base.chunks += record.chunks;
     p.base.plain_bytes += record.plain_bytes;
   }
-  p.segments = std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec,
-                                              p.log.get(), kOpenSegmentFiles, std::move(settled));
+  p.segments =
+      std::make_unique<SegmentCache>(env, p.options.store, superblock.uuid, p.codec, p.log.get(),
+                                     kOpenSegmentFiles, std::move(recompressed));
   p.gone = std::make_unique<const GoneSegments>(p.segments->removed(), SetOf(records),
                                                 p.options.first_segment);
   ChunkReader::Options reader_options{
@@ -179,13 +181,13 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     p.pipeline = std::make_unique<BlockPipeline>(*p.log, index, p.codec, pipeline_options);
     p.OpenDeduplicator();
     p.OpenRecompressor();
-    for (const auto& [id, record] : to_settle) p.recompressor->Add(id, record);
+    for (const auto& [id, record] : to_recompress) p.recompressor->Add(id, record);
   }
   Readahead::Options readahead_options;
   readahead_options.threads = p.options.readahead_threads;
   readahead_options.total_bytes = p.options.block_cache_bytes / kReadaheadShare;
   readahead_options.stream_bytes = readahead_options.total_bytes / 3 * 2;
-  // The last chunk of a block may reach beyond its size.
+  // The last chunk of a block may extend beyond the block's size.
   readahead_options.block_bytes = superblock.block_plain_bytes + superblock.block_plain_bytes / 4;
   ChunkReader& chunk_reader = *p.reader;
   std::unique_ptr<ChunkStore> store(new ChunkStore(std::move(parts)));
@@ -194,7 +196,7 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(
     store->parts_->ForgetDamageOfGone(records);
     store->parts_->OpenCollector(*store);
     store->parts_->OpenScrubber();
-    // The index forgets what leads into segments that are no more.
+    // The index drops entries that lead into removed segments.
     index.SetGone([gone = *store->parts_->gone](SegmentId id) { return gone.Contains(id); });
   }
   return store;
@@ -212,14 +214,13 @@ void ChunkStore::Parts::OpenLog() {
   log_options.last_commit = options.last_commit;
   log_options.before_moved = [this](SegmentId id) { return secondary.Note(id); };
   log_options.retired = [this](SegmentId id, const SegmentRecord& record) {
-    if (record.settled) segments->SetSettled(id);
+    if (record.recompressed) segments->SetRecompressed(id);
     if (recompressor) recompressor->Add(id, record);
   };
   log = std::make_unique<SegmentLog>(env, log_options, [this](SegmentId) {
     if (sealed_since_flush.fetch_add(1) + 1 < kSegmentsPerIndexFlush) return;
     sealed_since_flush = 0;
-    index.Flush().IgnoreError(
-        "the index says itself how far it is durable; a mount replays the rest");
+    index.Flush().IgnoreError("the index records how far it is durable; a mount replays the rest");
   });
 }
 
@@ -230,26 +231,28 @@ void ChunkStore::Parts::OpenDeduplicator() {
   dedup.tag_secret = options.superblock.tag_secret;
   dedup.sha1_collisions = options.sha1_collisions;
   deduplicator = std::make_unique<Deduplicator>(
-      Deduplicator::Store{index, *pipeline, *gone, windows, *reader, condemned, damage, secondary},
+      Deduplicator::Dependencies{index, *pipeline, *gone, windows, *reader, victims, damage,
+                                 secondary},
       std::move(dedup));
 }
 
 void ChunkStore::Parts::OpenRecompressor() {
   const Superblock& superblock = options.superblock;
-  Recompressor::Options settle;
-  settle.store = options.store;
-  settle.uuid = superblock.uuid;
-  settle.compression = superblock.compression;
-  settle.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
-  settle.needed_bytes = options.spare_bytes + kSegmentsFreeToSettle * superblock.segment_bytes;
-  settle.write_through = options.write_through;
-  settle.report = options.report;
-  settle.is_condemned = [this](SegmentId id) {
-    return condemned.Contains(id) || gone->Contains(id);
+  Recompressor::Options recompress;
+  recompress.store = options.store;
+  recompress.uuid = superblock.uuid;
+  recompress.compression = superblock.compression;
+  recompress.block_plain_bytes = std::max(superblock.block_plain_bytes, kRecompressedBlockBytes);
+  recompress.needed_bytes =
+      options.spare_bytes + kSegmentsFreeToRecompress * superblock.segment_bytes;
+  recompress.write_through = options.write_through;
+  recompress.report = options.report;
+  recompress.is_victim = [this](SegmentId id) {
+    return victims.Contains(id) || gone->Contains(id);
   };
-  settle.is_damaged = [this](SegmentId id) { return damage.HasAnyOf(id); };
-  settle.quiet = options.settle_after;
-  recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(settle));
+  recompress.is_damaged = [this](SegmentId id) { return damage.HasAnyOf(id); };
+  recompress.quiet = options.recompress_after;
+  recompressor = std::make_unique<Recompressor>(env, index, *log, *segments, std::move(recompress));
 }
 
 void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
@@ -257,7 +260,7 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   GarbageCollector::Options collect;
   collect.store = options.store;
   collect.compression = superblock.compression;
-  collect.block_plain_bytes = std::max(superblock.block_plain_bytes, kSettledBlockPlainBytes);
+  collect.block_plain_bytes = std::max(superblock.block_plain_bytes, kRecompressedBlockBytes);
   collect.segment_bytes = superblock.segment_bytes;
   collect.known = options.garbage;
   collect.spill_directory = options.spill_directory;
@@ -269,9 +272,9 @@ void ChunkStore::Parts::OpenCollector(NodeStore& nodes_in) {
   collect.room_for_others = options.room_for_others;
   if (options.check_room) collect.is_full = [this] { return !options.check_room(0).ok(); };
   collector = std::make_unique<GarbageCollector>(
-      GarbageCollector::Store{env, index, *log, *segments, windows, *reader, *pipeline,
-                              *recompressor, codec, nodes_in, uses, condemned, damage, *gone,
-                              secondary},
+      GarbageCollector::Dependencies{env, index, *log, *segments, windows, *reader, *pipeline,
+                                     *recompressor, codec, nodes_in, uses, victims, damage, *gone,
+                                     secondary},
       std::move(collect));
 }
 
@@ -286,7 +289,7 @@ void ChunkStore::Parts::OpenScrubber() {
   scrub.report = options.report;
   scrub.on_damage = [this] { ForgetWhatWasPut(); };
   scrubber = std::make_unique<Scrubber>(
-      Scrubber::Store{env, *log, *segments, *recompressor, damage}, std::move(scrub));
+      Scrubber::Dependencies{env, *log, *segments, *recompressor, damage}, std::move(scrub));
 }
 
 Result<std::vector<SegmentId>> ChunkStore::Parts::CompareWithIndex(
@@ -299,7 +302,7 @@ Result<std::vector<SegmentId>> ChunkStore::Parts::CompareWithIndex(
     SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
     if (!leads_here || damage.HasAnyOf(id)) others.push_back(id);
   }
-  // What was made must be durable before the notes say that the rest is right.
+  // The entries made must be durable before notes say that all others are right.
   if (check.made() > 0) {
     SILTFS_RETURN_IF_ERROR(pipeline->EndSequence().status());
     SILTFS_RETURN_IF_ERROR(index.Flush());
@@ -318,7 +321,7 @@ void ChunkStore::Parts::ForgetDamageOfGone(
 bool ChunkStore::Parts::IsRight(const ChunkRecord& record, ByteView bytes) {
   auto namer = ChunkNamer::Create(options.superblock.uuid.bytes);
   if (!namer.ok()) {
-    namer.status().IgnoreError("then nothing vouches for it");
+    namer.status().IgnoreError("bytes that cannot be verified do not count");
     return false;
   }
   ChunkVerifier verifier(std::move(namer).value(), options.superblock.tag_secret);
@@ -337,8 +340,8 @@ Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const Segmen
   const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
   SILTFS_ASSIGN_OR_RETURN(SegmentRecord after, RecoverSegment(env, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
-  // What is gone with the end of the segment nobody knows any more, and what the index leads to
-  // there must not be taken for what never was.
+  // The chunks lost at the end of the segment are unknown. Index entries that lead there must not
+  // pass for entries of chunks that never existed.
   for (uint64_t begin = after.chunks; begin < std::min<uint64_t>(record.chunks, kMaxSegmentChunks);
        begin += DamagedBlock::kMostChunks) {
     const uint64_t count = std::min<uint64_t>(record.chunks - begin, DamagedBlock::kMostChunks);
@@ -367,7 +370,7 @@ Status ChunkStore::Parts::CheckLengths(SegmentKind kind, std::span<const ByteVie
 void ChunkStore::Parts::TrimHeap(uint64_t bytes_put) {
   if (bytes_since_trim.fetch_add(bytes_put) + bytes_put < kBytesPerTrim) return;
   bytes_since_trim = 0;
-  idle_heap.Trim();
+  heap_trimmer.Trim();
 }
 
 Status ChunkStore::Parts::Put(SegmentKind kind, std::span<const ByteView> chunks,
@@ -389,13 +392,14 @@ Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> na
 }
 
 Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
-  Trail trail;
-  return Get(name, length, trail);
+  ReadCursor read_cursor;
+  return Get(name, length, read_cursor);
 }
 
-Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail& trail) {
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length,
+                                   ReadCursor& read_cursor) {
   Parts& p = *parts_;
-  if (auto found = p.reader->Follow(name, length, trail)) {
+  if (auto found = p.reader->Follow(name, length, read_cursor)) {
     return ChunkBytes{std::move(found->block), found->bytes};
   }
   if (p.pipeline) {
@@ -403,7 +407,7 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length, Trail
       if (pending->bytes.size() == length) return ChunkBytes{pending->owner, pending->bytes};
     }
   }
-  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length, trail));
+  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, p.reader->Get(name, length, read_cursor));
   return ChunkBytes{found.block, found.bytes};
 }
 
@@ -475,14 +479,14 @@ ChunkStoreTotals ChunkStore::totals() const {
     totals.stored_bytes +=
         growth.stored_bytes - p.recompressor->saved_bytes() - garbage.removed_bytes;
     if (p.options.superblock.compression.codec != BlockCodecId::kNone) {
-      totals.awaiting_recompression_bytes += growth.unsettled_bytes -
-                                             p.recompressor->settled_bytes() -
-                                             garbage.removed_unsettled_bytes;
+      totals.awaiting_recompression_bytes += growth.not_recompressed_bytes -
+                                             p.recompressor->recompressed_bytes() -
+                                             garbage.removed_not_recompressed_bytes;
     }
     totals.chunks += growth.chunks - garbage.removed_chunks;
     totals.plain_bytes += growth.plain_bytes - garbage.removed_plain_bytes;
   }
-  // After a crash what was known of the dead may be of segments that are gone.
+  // After a crash the known dead chunks may belong to segments that are gone.
   const GarbageRecord known = p.collector ? p.collector->known() : p.options.garbage;
   totals.dead_bytes = std::min(known.dead_bytes, totals.stored_bytes);
   totals.chunks -= std::min(known.dead_chunks, totals.chunks);
@@ -492,21 +496,21 @@ ChunkStoreTotals ChunkStore::totals() const {
 
 void ChunkStore::WaitUntilSealed() {
   if (!parts_->log) return;
-  parts_->pipeline->Flush().IgnoreError("the commit that follows meets it, too");
+  parts_->pipeline->Flush().IgnoreError("the next commit fails with it, too");
   parts_->log->WaitUntilSealed();
 }
 
-Result<SettleOutcome> ChunkStore::Settle() {
+Result<RecompressionOutcome> ChunkStore::Recompress() {
   Parts& p = *parts_;
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
-  return p.recompressor->Settle();
+  return p.recompressor->Recompress();
 }
 
-void ChunkStore::StartSettling() {
+void ChunkStore::StartRecompression() {
   if (parts_->recompressor) parts_->recompressor->StartInBackground();
 }
 
-void ChunkStore::StopSettling() {
+void ChunkStore::StopRecompression() {
   if (parts_->recompressor) parts_->recompressor->Stop();
 }
 
@@ -526,9 +530,9 @@ Status ChunkStore::BeginNotes(const std::vector<std::pair<SegmentId, SegmentReco
   return p.options.write_through({{std::string(kNotesKey), std::string()}});
 }
 
-Status ChunkStore::CompareCondemned(const std::vector<SegmentId>& condemned, bool crashed) {
-  if (crashed) SILTFS_RETURN_IF_ERROR(parts_->CompareWithIndex(condemned).status());
-  return parts_->secondary.Compared(condemned);
+Status ChunkStore::CompareVictims(const std::vector<SegmentId>& victims, bool crashed) {
+  if (crashed) SILTFS_RETURN_IF_ERROR(parts_->CompareWithIndex(victims).status());
+  return parts_->secondary.Compared(victims);
 }
 
 ChunkStore::Use::Use(ChunkStore& store) : Pin(store.parts_->uses) {}
@@ -588,7 +592,7 @@ Status ChunkStore::Finish(std::vector<Mutation>& extra) {
   Parts& p = *parts_;
   p.readahead.reset();
   p.scrubber->Stop();
-  p.recompressor->Stop();  // which the collector may wait for
+  p.recompressor->Stop();  // the collector may wait for it
   p.collector->Stop();
   SILTFS_RETURN_IF_ERROR(p.CheckWritable());
   SILTFS_RETURN_IF_ERROR(p.pipeline->Flush());

@@ -1,20 +1,21 @@
-// Puts and gets chunks: the write path from plain bytes to segments with inline deduplication, and
-// the read path back.
+// Puts and gets chunks: the write path from uncompressed bytes to segments with inline
+// deduplication, and the read path back.
 //
-// Put stores what is not there yet (deduplicator.h). New chunks gather in a block; full blocks are
-// compressed on worker threads and appended to the open segment in the order in which they filled,
-// then entered into the index (block_pipeline.h). Memory on the way is bounded; Put waits for room.
+// Put stores chunks that are not stored yet (deduplicator.h). New chunks gather in a block. Worker
+// threads compress full blocks, append them to the open segment in the order in which they filled,
+// and enter their chunks into the index (block_pipeline.h). Memory in the pipeline is bounded; Put
+// waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
 // Errors: kNoSpace before anything is accepted when `check_room` says so; kInvalidArgument for a
-// chunk of impossible length. Where a write meets a full disk all the same, what was accepted waits
-// for room: PrepareCommit and Finish fail with kNoSpace, as does a Put for which there is no room
-// in memory either, and may be called again. After any other failed write, or a sync, of segments
-// or the index, every Put, PrepareCommit and Finish fails with kReadOnly and the first cause, reads
-// go on. Get: kCorruption for exactly the chunk that is damaged or missing, never wrong bytes; once
-// it is known to be damaged, whoever puts it again stores it anew under its name.
-// Durability: none by Put; what was put before PrepareCommit is durable when that returns OK (it is
-// the participant of fs/meta's commits). Source: the write and read paths of docs/architecture.md.
+// chunk of impossible length. If a later write meets a full disk, accepted chunks wait for room:
+// PrepareCommit and Finish fail with kNoSpace, as does a Put for which memory has no room either;
+// all may be called again. After any other failed write or sync of segments or the index, every
+// Put, PrepareCommit and Finish fails with kReadOnly and the first cause; reads go on. Get:
+// kCorruption for exactly the chunk that is damaged or missing, never wrong bytes. Once a chunk is
+// known to be damaged, the next Put of its bytes stores it again under its name. Durability: none
+// by Put; chunks put before PrepareCommit are durable when it returns OK (the store participates in
+// fs/meta's commits). Source: the write and read paths of docs/architecture.md.
 #pragma once
 
 #include <atomic>
@@ -46,7 +47,7 @@
 
 namespace siltfs {
 
-// A chunk's plain bytes, kept alive by `owner`.
+// A chunk's uncompressed bytes, kept alive by `owner`.
 struct ChunkBytes {
   std::shared_ptr<const void> owner;
   ByteView bytes;
@@ -55,35 +56,36 @@ struct ChunkBytes {
 struct ChunkStoreOptions {
   std::string store;  // path
   Superblock superblock;
-  bool read_only = false;  // Put and PrepareCommit answer kReadOnly; what follows is of no meaning
-  SegmentId first_segment = 1;                        // ids from here on have never been used
-  SegmentId segment_limit = 1;                        // ids from here on must be claimed first
+  bool read_only = false;       // Put and PrepareCommit fail with kReadOnly; log options are unused
+  SegmentId first_segment = 1;  // ids from here on have never been used
+  SegmentId segment_limit = 1;  // ids from here on must be claimed first
   std::function<Result<SegmentId>()> claim_segments;  // claims more, durably; returns the new limit
   uint64_t first_sequence = 1;                        // of blocks
-  uint64_t last_commit = 0;                           //
+  uint64_t last_commit = 0;                           // number of the last commit
   uint64_t sha1_collisions = 0;                       // met so far
   GarbageRecord garbage;                              // as of the last commit
-  std::vector<DamagedBlock> damage;                   // that is known
-  std::vector<SegmentId> secondary;                   // that may hold secondary copies
-  std::optional<ScrubRecord> scrub;                   // that has not ended
-  size_t worker_threads = 2;                          // that compress and append
-  size_t pipeline_bytes = 5u << 20;                   // plain bytes on their way, at most
+  std::vector<DamagedBlock> damage;                   // known damage
+  std::vector<SegmentId> secondary;                   // segments that may hold secondary copies
+  std::optional<ScrubRecord> scrub;                   // an unfinished scrub
+  size_t worker_threads = 2;                          // compress and append blocks
+  size_t pipeline_bytes = 5u << 20;                   // uncompressed bytes in the pipeline, at most
   size_t idle_block_plain_bytes = 0;                  // BlockPipeline::Options
   size_t block_cache_bytes = 10u << 20;               // decoded blocks
   size_t readahead_threads = 2;                       // 0: no readahead
-  size_t window_cache_bytes = 5u << 20;               // footer windows
-  // Whether so many bytes may be accepted (SpaceReserve::CheckRoom); may be empty.
+  size_t footer_cache_bytes = 5u << 20;               // cached footer parts
+  // Fails if `bytes` more may not be accepted (SpaceReserve::CheckRoom); may be empty.
   std::function<Status(uint64_t bytes)> check_room;
-  uint64_t spare_bytes = 0;  // of the disk, that settling leaves free, at least
-  // What garbage collection leaves of the reserve and of what is free to metadata and the index.
+  uint64_t spare_bytes = 0;  // disk space that recompression leaves free, at least
+  // Garbage collection leaves this much of the reserve and the free space to metadata and the
+  // index.
   uint64_t room_for_others = 8u << 20;
-  std::function<uint64_t()> reserve_bytes;  // that garbage collection may draw on; may be empty
-  std::function<void(const std::string&)> report;  // told of damage met while opening, or while
-                                                   // segments are settled; may be empty
-  // Writes metadata durably beside the commits; needed where segments are to be settled.
+  std::function<uint64_t()> reserve_bytes;         // garbage collection may use it; may be empty
+  std::function<void(const std::string&)> report;  // called with damage found while opening or
+                                                   // recompressing; may be empty
+  // Writes metadata durably outside of commits; needed for recompression.
   std::function<Status(const std::vector<Mutation>&)> write_through;
-  std::chrono::milliseconds settle_after{5000};  // nothing was put or read, in the background
-  // Needed where garbage is to be collected (GarbageCollector::Options).
+  std::chrono::milliseconds recompress_after{5000};  // before background recompression
+  // Needed for garbage collection (GarbageCollector::Options).
   std::function<Status()> commit;
   std::function<std::shared_ptr<const KvSnapshot>()> snapshot;
   std::string spill_directory;
@@ -91,38 +93,40 @@ struct ChunkStoreOptions {
 
 struct ChunkStoreTotals {
   uint64_t stored_bytes = 0;                  // of segment files
-  uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments that are not settled
-  uint64_t dead_bytes = 0;                    // of these, as far as is known
+  uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments not yet recompressed
+  uint64_t dead_bytes = 0;                    // of stored_bytes, as far as is known
   uint64_t chunks = 0;                        // distinct data chunks in use, as far as is known
-  uint64_t plain_bytes = 0;                   // theirs
+  uint64_t plain_bytes = 0;                   // uncompressed bytes of these chunks
   uint64_t sha1_collisions = 0;
-  uint64_t damaged_blocks = 0;  // that are known, healed ones included
+  uint64_t damaged_blocks = 0;  // known ones, including healed ones
   uint64_t damaged_chunks = 0;
 };
 
 class ChunkStore : public CommitParticipant, public NodeStore {
  public:
-  // Goes on with the segments that a clean unmount left unsealed; one that is damaged is sealed as
-  // far as it is whole, and does not keep the store from opening. `records` are the segments as
-  // metadata and recovery (segment_recovery.h) know them; `unindexed` what a read-only mount could
-  // not enter into the index. `env` and `index` must outlive it.
+  // Continues the segments that a clean unmount left unsealed. A damaged one is salvaged and
+  // sealed, and does not keep the store from opening. `records`: the segments known to metadata and
+  // recovery (segment_recovery.h). `unindexed`: entries that a read-only mount could not put into
+  // the index. `env` and `index` must outlive the store.
   static Result<std::unique_ptr<ChunkStore>> Open(
       Env& env, ChunkIndex& index, ChunkStoreOptions options,
       const std::vector<std::pair<SegmentId, SegmentRecord>>& records,
       std::vector<IndexEntry> unindexed);
   ~ChunkStore() override;
 
-  // For a store whose segments were never noted for secondary copies (secondary_copies.h), before
-  // anything is put: compares them all with the index, has it lead to chunks that it does not know,
-  // and notes, durably, those segments to whose chunks it does not lead. Of a store of more than a
-  // million chunks it notes all segments; collections compare them.
+  // For a store in which no segment was ever noted for secondary copies (secondary_copies.h); call
+  // before any Put. Compares all segments with the index and makes it lead to chunks that it does
+  // not know. Durably notes each segment that is damaged or has a chunk to which the index does not
+  // lead. In a store of more than a million chunks it notes all segments instead; collections
+  // compare them.
   Status BeginNotes(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
-  // For segments that were condemned when the last mount ended, before anything is put. If it
-  // crashed, the index may lead nowhere for their chunks, and is made to lead to them again.
-  Status CompareCondemned(const std::vector<SegmentId>& condemned, bool crashed);
+  // For segments that were victims when the last mount ended; call before any Put. After a crash
+  // the index may lead nowhere for their chunks, and is made to lead to them again.
+  Status CompareVictims(const std::vector<SegmentId>& victims, bool crashed);
 
-  // Whoever puts or reads chunks holds one of these from before it has their names until metadata
-  // has them, or it needs them no more. May be held over other calls, but Collect's.
+  // A thread that puts or reads chunks holds a Use: from before it gets their names until metadata
+  // has the names or the thread no longer needs them. May be held during other calls except
+  // CollectGarbage.
   class Use : public EpochGate::Pin {
    public:
     explicit Use(ChunkStore& store);
@@ -132,25 +136,26 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // superblock's chunk_max long.
   Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
-  // For who gets one chunk of a file after another: the next one is often found where the last one
-  // was, without a look-up. The trail is the caller's, empty at first, and holds a block.
-  using Trail = ChunkReader::Trail;
-  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, Trail& trail);
+  // For callers that get one chunk of a file after another: the next chunk is often found behind
+  // the last one, without a look-up. The caller owns the read cursor; it is empty at first, and
+  // holds a block.
+  using ReadCursor = ChunkReader::ReadCursor;
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
 
-  // Files are read, if only small ones: what is done in the background makes way.
+  // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse();
-  // [offset, offset + length) of a file were read, whose first `limit` bytes are as `recipe` says:
-  // whoever reads on in order will find the next chunks in memory (readahead.h). Costs little.
+  // [offset, offset + length) of a file was read; `recipe` describes its first `limit` bytes. A
+  // sequential reader will find the next chunks in memory (readahead.h). Cheap.
   void NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                 uint64_t length);
-  // Nobody reads that file any more.
+  // The file is no longer read.
   void ForgetReads(uint64_t file);
   struct ReadStats {
     uint64_t blocks_decoded = 0;  // since the store was opened
-    size_t blocks_ahead = 0;      // of those who read in order
+    size_t blocks_ahead = 0;      // decoded ahead of sequential readers
   };
   ReadStats read_stats() const;
-  // Returns when what is to be read ahead by now was.
+  // Returns when all readahead that is due is done.
   void WaitForReadahead();
 
   // Recipe nodes, in segments of their own, uncompressed.
@@ -160,34 +165,35 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
   void CommitDone(uint64_t number) override;
 
-  // Why nothing can be put any more; OK as long as it can.
+  // Why Put fails permanently; OK as long as it works.
   Status failure() const;
 
   ChunkStoreTotals totals() const;
 
-  // Recompression of what was put (recompressor.h): superblock.compression is what segments settle
-  // at. What is sealed is settled once its record is committed.
-  // Returns when every segment is sealed that what was put before the call has filled, or when that
-  // fails, on a full disk for one: as the next commit will.
+  // Recompression of stored segments (recompressor.h), to superblock.compression. A sealed segment
+  // is recompressed once its record is committed.
+  //
+  // Returns when all segments filled before the call are sealed, or when sealing fails, for example
+  // on a full disk; the next commit then fails, too.
   void WaitUntilSealed();
-  Result<SettleOutcome> Settle();
-  // Settles in the background from now on, whenever nothing is being put or read.
-  void StartSettling();
-  // Ends it for good, and a Settle under way; soon. To be called before `write_through` may no
-  // longer be.
-  void StopSettling();
+  Result<RecompressionOutcome> Recompress();
+  // Recompresses in the background from now on, whenever no chunk is put or read.
+  void StartRecompression();
+  // Permanently ends background recompression and a running Recompress, soon. Call it while
+  // `write_through` may still be called.
+  void StopRecompression();
 
-  // Garbage collection (garbage_collector.h), now; or what it would find.
+  // Garbage collection (garbage_collector.h): runs it now, or estimates its outcome.
   Result<GarbageOutcome> CollectGarbage();
   Result<GarbageOutcome> EstimateGarbage();
   // Collects in the background from now on (GarbageCollector::StartInBackground).
   void StartCollecting();
-  // So much of files' content, about, was removed or replaced.
+  // About this many bytes of file content were removed or replaced.
   void NoteReleased(uint64_t bytes);
-  // Ends it for good, as StopSettling.
+  // Ends collecting permanently, like StopRecompression.
   void StopCollecting();
 
-  // Somebody scrubs: from before what comes before Scrub to the end of what is made of its outcome.
+  // Encloses a scrub: its preparations, Scrub, and the processing of its outcome.
   class ScrubCall {
    public:
     explicit ScrubCall(ChunkStore& store);
@@ -198,13 +204,14 @@ class ChunkStore : public CommitParticipant, public NodeStore {
    private:
     ChunkStore& store_;
   };
-  // Verifies all segments that are sealed as of the last commit (scrubber.h). Within a ScrubCall.
+  // Verifies all segments that are sealed as of the last commit (scrubber.h). Call within a
+  // ScrubCall.
   Result<ScrubOutcome> Scrub(ScrubPace pace);
-  // Ends the calls there are; the next scrub goes on where theirs was.
+  // Ends the current calls; the next scrub continues where they stopped.
   void InterruptScrub();
-  // kInterrupted to these.
+  // kInterrupted for calls that InterruptScrub ended.
   Status CheckScrubbing() const;
-  // Ends it for good, as StopSettling.
+  // Ends scrubbing permanently, like StopRecompression.
   void StopScrubbing();
   // Ascending.
   std::vector<DamagedBlock> damage() const;
@@ -212,8 +219,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // The next segment id not used, for a clean unmount.
   SegmentId next_segment_id() const;
 
-  // For a clean unmount: makes everything durable, ends the threads, and appends what metadata has
-  // to know in the end. After it, or a failure, only totals() and next_segment_id() may be called.
+  // For a clean unmount: makes everything durable, ends the threads, and appends the last metadata
+  // changes. After it, or a failure, only totals() and next_segment_id() may be called; after
+  // kNoSpace also Finish again.
   Status Finish(std::vector<Mutation>& extra);
 
  private:

@@ -1,5 +1,5 @@
-// Whether bytes are the chunk that a chunk table says they are: by name and tag, made anew. For
-// checks and scrubs; a block's checksums only say that it is as it was written.
+// Whether bytes are the chunk that a chunk table says: computes name and tag again. For checks and
+// scrubs; a block's checksums only show that it is as it was written.
 //
 // Thread-safety: one object a thread.
 #pragma once

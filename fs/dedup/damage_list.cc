@@ -160,13 +160,13 @@ std::vector<Mutation> DamageList::Changes() const {
 void DamageList::TellChanges(std::vector<Mutation>& mutations) {
   MutexLock lock(mutex_);
   mutations.insert(mutations.end(), changes_.begin(), changes_.end());
-  told_ = changes_.size();
+  reported_ = changes_.size();
 }
 
 void DamageList::CommitDone() {
   MutexLock lock(mutex_);
-  changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(told_));
-  told_ = 0;
+  changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(reported_));
+  reported_ = 0;
 }
 
 Status WriteDamage(DamageList& list, KvStore& metadata) {

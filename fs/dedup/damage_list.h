@@ -1,16 +1,15 @@
-// The chunks that are known to be damaged: where they lie, and what they were.
+// The chunks that are known to be damaged: where they lie, and their name prefixes and tags.
 //
-// What is on it is no duplicate of anything, so that the next write of the same content stores it
-// again, under the same name: it is *healed*, and all who refer to it can read it, as the index
-// leads to the new copy. Only bytes with its tag may take its name. Reading never asks the list
-// whether it may: what is listed and can be read all the same is read.
+// A listed chunk has no duplicates, so the next write of the same content stores it again, under
+// the same name: it is *healed*. All references to it can be read again, as the index leads to the
+// new copy. Only bytes with its tag may take its name. The list does not forbid reads: a listed
+// chunk that can be read all the same is read.
 //
-// It is kept in metadata (fs/meta/damage_record.h), where changes come with the next commit. An
-// entry goes with its segment, or when a scrub finds its chunks whole.
+// The list is kept in metadata (fs/meta/damage_record.h), where changes come with the next commit.
+// An entry goes with its segment, or when a scrub finds its chunks whole.
 //
-// Thread-safety: every call from any thread; of an empty list none takes a lock. Memory: some 80
-// bytes a chunk; no more than kMostBlocks entries and kMostChunks chunks are taken. No I/O, no
-// errors.
+// Thread-safety: every call from any thread; look-ups in an empty list take no lock. Memory: some
+// 80 bytes a chunk; at most kMostBlocks entries and kMostChunks chunks are kept. No I/O, no errors.
 #pragma once
 
 #include <atomic>
@@ -41,28 +40,28 @@ class DamageList {
   bool HasAnyOf(SegmentId segment) const SILTFS_EXCLUDES(mutex_);
 
   enum class Match : uint8_t {
-    kNone,   // no damaged chunk has a name that begins like this one
-    kSame,   // it is this one
-    kOther,  // there is another one: SHA-1 collides
+    kNone,   // no damaged chunk has this name prefix
+    kSame,   // this chunk is damaged
+    kOther,  // another chunk of this prefix is damaged: SHA-1 collides
   };
   Match Find(uint64_t name_prefix, ChunkTag tag) const SILTFS_EXCLUDES(mutex_);
-  // The segments in which a chunk is damaged whose name begins so and which has this tag.
+  // The segments that hold a damaged chunk with this name prefix and tag.
   std::vector<SegmentId> SegmentsWith(uint64_t name_prefix, ChunkTag tag) const
       SILTFS_EXCLUDES(mutex_);
-  // What lay at a place, as far as is known; empty if it is not on the list.
+  // The chunk at a place, as far as is known; empty if it is not on the list.
   std::optional<DamagedChunk> ChunkAt(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);
-  // What was lost together with it; empty if it is not on the list.
+  // The chunks that were lost together with it; empty if it is not on the list.
   std::vector<DamagedChunk> ChunksAround(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);
 
-  // True if some of it is news, which becomes an entry; what is listed already stays as it is.
+  // True if some of it is new, which becomes an entry; listed chunks stay as they are.
   bool Add(const DamagedBlock& block) SILTFS_EXCLUDES(mutex_);
-  // All of the segment's chunks below `end` that are damaged, ascending. True if something was not
-  // known before.
+  // `blocks`: all damaged chunks of the segment below `end`, ascending. True if some were not known
+  // before.
   bool Replace(SegmentId segment, std::span<const DamagedBlock> blocks, uint32_t end)
       SILTFS_EXCLUDES(mutex_);
-  // The segment is gone.
+  // The segment was removed.
   void Forget(SegmentId segment) SILTFS_EXCLUDES(mutex_);
 
   struct Totals {
@@ -73,9 +72,9 @@ class DamageList {
   // Ascending.
   std::vector<DamagedBlock> All() const SILTFS_EXCLUDES(mutex_);
 
-  // What metadata does not have yet, as far as is known.
+  // Changes that metadata does not have yet, as far as is known.
   std::vector<Mutation> Changes() const SILTFS_EXCLUDES(mutex_);
-  // Appends it, for a commit; CommitDone says that the last one told of has become durable.
+  // Appends these changes, for a commit; CommitDone says that the last ones appended are durable.
   void TellChanges(std::vector<Mutation>& mutations) SILTFS_EXCLUDES(mutex_);
   void CommitDone() SILTFS_EXCLUDES(mutex_);
 
@@ -91,13 +90,13 @@ class DamageList {
 
   mutable Mutex mutex_;
   Blocks blocks_ SILTFS_GUARDED_BY(mutex_);
-  std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // name prefixes'
+  std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // prefix and tag
   std::vector<Mutation> changes_ SILTFS_GUARDED_BY(mutex_);  // in order, not yet durable
-  size_t told_ SILTFS_GUARDED_BY(mutex_) = 0;                // of these, by TellChanges
+  size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;            // of these, by TellChanges
   std::atomic<size_t> chunks_{0};
 };
 
-// Writes what metadata does not have yet; for who has no commits.
+// Writes the changes that metadata does not have yet; for callers without commits.
 Status WriteDamage(DamageList& list, KvStore& metadata);
 
 }  // namespace siltfs

@@ -7,7 +7,7 @@ namespace {
 
 DamagedChunk DamagedChunkOf(const FooterChunk& chunk) { return {chunk.name_prefix, chunk.tag}; }
 
-// By the footer, or, of a segment that is not sealed, by what its writer has in memory.
+// Uses the footer, or, for an unsealed segment, the writer's table in memory.
 void NameChunks(SegmentCache& segments, const OpenSegment& segment, DamagedBlock& damaged) {
   const auto footer = segment.reader->ReadFooter();
   if (footer.ok()) {
@@ -18,10 +18,10 @@ void NameChunks(SegmentCache& segments, const OpenSegment& segment, DamagedBlock
     }
     return;
   }
-  if (!footer.status().Is(StatusCode::kInvalidArgument)) return;  // sealed; its window is no proof
+  if (!footer.status().Is(StatusCode::kInvalidArgument)) return;  // sealed; a window is no proof
   const auto window = segments.Window(segment.id, damaged.first_ordinal,
                                       static_cast<uint32_t>(damaged.chunks.size()));
-  if (!window.ok()) return window.status().IgnoreError("then nobody knows what they were");
+  if (!window.ok()) return window.status().IgnoreError("then the chunks are unknown");
   for (size_t i = 0; i < std::min(window->size(), damaged.chunks.size()); ++i)
     damaged.chunks[i] = DamagedChunkOf((*window)[i]);
 }
@@ -36,7 +36,7 @@ DamagedBlock IdentifyDamage(SegmentCache& segments, const OpenSegment& segment, 
   DamagedBlock damaged{segment.id, ordinal, std::vector<DamagedChunk>(1)};
   const auto found = segments.FindBlock(segment, ordinal);
   if (!found.ok()) {
-    found.status().IgnoreError("then the chunk stands for itself");
+    found.status().IgnoreError("then only the chunk's place is known");
   } else if (*found) {
     const auto head = segment.reader->ReadBlockHead((*found)->place.block_offset);
     if (head.ok() && head->Covers(ordinal)) {
@@ -46,7 +46,7 @@ DamagedBlock IdentifyDamage(SegmentCache& segments, const OpenSegment& segment, 
         damaged.chunks.push_back(DamagedChunkOf(record));
       return damaged;
     }
-    // Without the head: up to where the next block begins, from where the one before it ends.
+    // Without the head: from the end of the block before it to the beginning of the next block.
     const uint32_t begin = head.ok() ? head->end_ordinal() : (*found)->place.first_ordinal;
     const uint32_t end = (*found)->end_ordinal;
     if (begin <= ordinal && ordinal < end && end - begin <= DamagedBlock::kMostChunks) {

@@ -1,9 +1,8 @@
-// What was lost with a chunk that cannot be read: which chunks, and what is known of them for
-// certain.
+// The chunks that were lost with an unreadable chunk, and what is known of them for certain.
 //
-// A block's checksum is of its payload as a whole, so all its chunks are lost together. What they
-// were is told by the block's own head, if that is whole, else by the segment's footer, verified as
-// a whole, or the table of its writer. Where neither can be had, of the one chunk only its place is
+// A block's checksum covers its payload as a whole, so all its chunks are lost together. The
+// block's own head has their names and tags, if it is whole; else the segment's footer, verified as
+// a whole, or the table of its writer. If neither can be read, only the place of the one chunk is
 // known.
 //
 // Thread-safety: any thread. Cost: reads a block's head, and in the worst case a whole footer.
@@ -14,7 +13,7 @@
 
 namespace siltfs {
 
-// The block of this file that holds the ordinal, which could not be read.
+// Identifies the chunks of the unreadable block of this file that holds the ordinal.
 DamagedBlock IdentifyDamage(SegmentCache& segments, const OpenSegment& segment, uint32_t ordinal);
 
 DamagedChunk DamagedChunkOf(const ChunkRecord& record);

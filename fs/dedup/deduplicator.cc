@@ -9,8 +9,8 @@ constexpr int kMaxSalt = 255;
 
 }  // namespace
 
-Deduplicator::Deduplicator(const Store& store, Options options)
-    : store_(store),
+Deduplicator::Deduplicator(const Dependencies& store, Options options)
+    : deps_(store),
       options_(std::move(options)),
       tag_key_(options_.tag_secret),
       collisions_(options_.sha1_collisions) {}
@@ -80,7 +80,7 @@ Result<bool> Deduplicator::Add(SegmentKind kind, Candidate& candidate) {
   while (candidate.known == Known::kNew) {
     SILTFS_ASSIGN_OR_RETURN(
         const BlockPipeline::Outcome outcome,
-        store_.pipeline.Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
+        deps_.pipeline.Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
     switch (outcome) {
       case BlockPipeline::Outcome::kAdded:
         return true;
@@ -99,22 +99,22 @@ Result<bool> Deduplicator::Add(SegmentKind kind, Candidate& candidate) {
 }
 
 Status Deduplicator::Look(Candidate& candidate) {
-  candidate.looked_at = store_.pipeline.Now();
+  candidate.looked_at = deps_.pipeline.Now();
   candidate.known = LookInMemory(candidate.record);
   if (candidate.known != Known::kNew) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> location,
-                          store_.index.Get(candidate.record.name));
+                          deps_.index.Get(candidate.record.name));
   SILTFS_ASSIGN_OR_RETURN(candidate.known, Confirm(location, candidate.record));
   return Status::Ok();
 }
 
-// As long as the first unknown one turns out to be a duplicate, it has brought in a window that
-// may know the next ones, too; what is unknown then is looked up at once.
+// While the first unknown chunk turns out to be a duplicate, it has loaded footer entries that may
+// have the next ones, too. The rest is then looked up at once.
 Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<Candidate*> unknown;
   for (Candidate& candidate : candidates) unknown.push_back(&candidate);
   auto keep_unknown = [&] {
-    const uint64_t now = store_.pipeline.Now();
+    const uint64_t now = deps_.pipeline.Now();
     std::erase_if(unknown, [&](Candidate* candidate) {
       candidate->looked_at = now;
       candidate->known = LookInMemory(candidate->record);
@@ -132,7 +132,7 @@ Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<ChunkName> names;
   for (const Candidate* candidate : unknown) names.push_back(candidate->record.name);
   std::vector<std::optional<Location>> locations(unknown.size());
-  SILTFS_RETURN_IF_ERROR(store_.index.Get(names, locations));
+  SILTFS_RETURN_IF_ERROR(deps_.index.Get(names, locations));
   for (size_t i = 0; i < unknown.size(); ++i) {
     SILTFS_ASSIGN_OR_RETURN(unknown[i]->known, Confirm(locations[i], unknown[i]->record));
   }
@@ -140,25 +140,25 @@ Status Deduplicator::LookAll(std::span<Candidate> candidates) {
 }
 
 Deduplicator::Known Deduplicator::LookInMemory(const ChunkRecord& record) {
-  if (const auto pending = store_.pipeline.FindPending(record.name))
+  if (const auto pending = deps_.pipeline.FindPending(record.name))
     return *pending == record.tag ? Known::kDuplicate : Known::kCollision;
-  const auto hit = store_.windows.Find(record.name, record.tag);
-  // The index may lead to another copy than the one in the window, or to none; a segment may hold a
-  // chunk twice and be damaged at the copy to which the index leads.
-  const bool decides = hit && !store_.secondary.Contains(hit->segment) &&
-                       !store_.condemned.Contains(hit->segment) &&
-                       !store_.gone.Contains(hit->segment) && !store_.damage.HasAnyOf(hit->segment);
+  const auto hit = deps_.windows.Find(record.name, record.tag);
+  // The index may lead to another copy than the footer cache, or to none. A segment may hold a
+  // chunk twice, and be damaged at the copy to which the index leads.
+  const bool decides = hit && !deps_.secondary.Contains(hit->segment) &&
+                       !deps_.victims.Contains(hit->segment) &&
+                       !deps_.gone.Contains(hit->segment) && !deps_.damage.HasAnyOf(hit->segment);
   return decides ? Known::kDuplicate : Known::kNew;
 }
 
 Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>& location,
                                                   const ChunkRecord& record) {
-  if (location && !store_.gone.Contains(location->segment)) {
+  if (location && !deps_.gone.Contains(location->segment)) {
     SILTFS_ASSIGN_OR_RETURN(const Known known, ConfirmAt(*location, record));
     if (known != Known::kNew) return known;
   }
-  // The index may have lost a chunk that is damaged: its name stays taken, but by its own bytes.
-  switch (store_.damage.Find(record.name.Prefix64(), record.tag)) {
+  // The index may have lost a damaged chunk: its name stays reserved for its own bytes.
+  switch (deps_.damage.Find(record.name.Prefix64(), record.tag)) {
     case DamageList::Match::kNone:
       return Known::kNew;
     case DamageList::Match::kOther:
@@ -167,41 +167,41 @@ Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>&
       break;
   }
   SILTFS_RETURN_IF_ERROR(
-      store_.secondary.Note(store_.damage.SegmentsWith(record.name.Prefix64(), record.tag)));
+      deps_.secondary.Note(deps_.damage.SegmentsWith(record.name.Prefix64(), record.tag)));
   return Known::kNew;
 }
 
-// Where the footer (or the open segment) has this name and tag, that is proof enough; anything else
-// it says may be damage, and the chunk table is asked.
+// A footer entry (or that of an open segment) with this name and tag is proof enough. Any other
+// entry may be damaged, and the chunk table is asked.
 Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
                                                     const ChunkRecord& record) {
   const auto [segment, ordinal] = std::pair(location.segment, location.ordinal);
-  if (store_.damage.Contains(segment, ordinal)) return ConfirmDamaged(location);
-  // The same chunk in a condemned segment is stored again; another one of this name may live on.
-  const Known same = store_.condemned.Contains(segment) ? Known::kNew : Known::kDuplicate;
-  auto chunk = store_.windows.At(segment, ordinal);
+  if (deps_.damage.Contains(segment, ordinal)) return ConfirmDamaged(location);
+  // This chunk is stored again if it lies in a victim; another chunk of this name may live on.
+  const Known same = deps_.victims.Contains(segment) ? Known::kNew : Known::kDuplicate;
+  auto chunk = deps_.windows.At(segment, ordinal);
   if (!chunk) {
-    store_.reader.LoadWindow(segment, ordinal);
-    chunk = store_.windows.At(segment, ordinal);
+    deps_.reader.LoadWindow(segment, ordinal);
+    chunk = deps_.windows.At(segment, ordinal);
   }
   if (chunk && chunk->name_prefix == record.name.Prefix64() && chunk->tag == record.tag)
     return same;
-  auto there = store_.reader.RecordAt(location);
-  if (!there.ok()) {  // it is known now if it is damage
-    there.status().IgnoreError("what cannot be read keeps its name");
-    if (!store_.damage.Contains(segment, ordinal)) return Known::kTaken;
+  auto there = deps_.reader.RecordAt(location);
+  if (!there.ok()) {  // if it is damage, it is on the list by now
+    there.status().IgnoreError("an unreadable chunk keeps its name");
+    if (!deps_.damage.Contains(segment, ordinal)) return Known::kTaken;
     return ConfirmDamaged(location);
   }
   if (!*there || (*there)->name != record.name) return Known::kNew;
   return (*there)->tag == record.tag ? same : Known::kCollision;
 }
 
-// New, whatever lay there: Confirm sees to it that only its own bytes take its name. Where it is
-// not known what lay there, no bytes take it.
+// The chunk is new, whichever chunk lay there: Confirm ensures that only its own bytes take its
+// name. If the damaged chunk is unknown, no bytes take the name.
 Result<Deduplicator::Known> Deduplicator::ConfirmDamaged(const Location& location) const {
-  const auto chunk = store_.damage.ChunkAt(location.segment, location.ordinal);
+  const auto chunk = deps_.damage.ChunkAt(location.segment, location.ordinal);
   if (chunk && !chunk->known()) return Known::kTaken;
-  SILTFS_RETURN_IF_ERROR(store_.secondary.Note(location.segment));
+  SILTFS_RETURN_IF_ERROR(deps_.secondary.Note(location.segment));
   return Known::kNew;
 }
 

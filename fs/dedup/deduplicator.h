@@ -1,14 +1,14 @@
-// Puts chunks that are not there yet: names each (SHA-1), tags it (keyed XXH3), and looks for it
-// among those on their way, in the footer windows and in the index.
+// Puts chunks that are not stored yet: names each (SHA-1), tags it (keyed XXH3), and looks for it
+// among pending chunks, in the footer cache and in the index.
 //
-// A chunk is a duplicate only where one of these agrees in name *and* tag. What agrees in name
-// alone is a SHA-1 collision, and is stored under a salted name. An index entry is a hint: what
-// stands at its place decides, and nothing that is damaged, or soon to be removed, has duplicates.
-// A footer window decides only for segments without secondary copies (secondary_copies.h), so every
-// duplicate has an index entry that leads to a copy of it.
+// A chunk is a duplicate only if one of these agrees in name *and* tag. A chunk that agrees in name
+// alone is a SHA-1 collision, and is stored under a salted name. An index entry is a hint: the
+// chunk at its place decides. Chunks that are damaged, or will soon be removed, have no duplicates.
+// The footer cache decides only for segments without secondary copies (secondary_copies.h), so
+// every duplicate has an index entry that leads to a copy of it.
 //
-// Thread-safety: every call from any thread. Memory: for each thread that puts, a namer, and for
-// each chunk of a call some 100 bytes. Errors: those of the index and the pipeline; kIoError where
+// Thread-safety: every call from any thread. Memory: a namer for each thread that puts, and some
+// 100 bytes for each chunk of a call. Errors: those of the index and the pipeline; kIoError if
 // every salt collides. Durability: none. Source: locality windows after DDFS (FAST '08) section
 // 4.2.
 #pragma once
@@ -24,7 +24,7 @@
 #include "fs/dedup/block_pipeline.h"
 #include "fs/dedup/chunk_reader.h"
 #include "fs/dedup/damage_list.h"
-#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/footer_cache.h"
 #include "fs/dedup/gone_segments.h"
 #include "fs/dedup/secondary_copies.h"
 #include "fs/dedup/segment_set.h"
@@ -38,14 +38,14 @@ namespace siltfs {
 
 class Deduplicator {
  public:
-  // What it looks through and puts into; all must outlive it.
-  struct Store {
+  // Dependencies; all must outlive it.
+  struct Dependencies {
     ChunkIndex& index;
     BlockPipeline& pipeline;
     const GoneSegments& gone;
-    FooterWindows& windows;
+    FooterCache& windows;
     ChunkReader& reader;
-    const SegmentSet& condemned;  // about to be removed
+    const SegmentSet& victims;  // about to be removed
     const DamageList& damage;
     SecondaryCopies& secondary;
   };
@@ -55,23 +55,23 @@ class Deduplicator {
     TagKey::Secret tag_secret{};
     uint64_t sha1_collisions = 0;  // met so far
   };
-  Deduplicator(const Store& store, Options options);
+  Deduplicator(const Dependencies& store, Options options);
 
-  // names[i] becomes the name under which chunks[i] can be got, which is stored now if it was not.
-  // Each chunk is as long as the pipeline takes it.
+  // names[i] becomes the name of chunks[i], which is stored if it was not. Chunks have lengths that
+  // the pipeline accepts.
   Status Put(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names);
 
   uint64_t sha1_collisions() const { return collisions_; }
 
  private:
-  // What is known of a name after looking everywhere but among the new chunks of other threads.
+  // What is known of a name after looking everywhere except among new chunks of other threads.
   enum class Known : uint8_t {
     kNew,        // there is no chunk of this name
-    kDuplicate,  // there is this one
-    kCollision,  // there is another one: SHA-1 collides
-    kTaken,      // there is one that cannot be read; it may be another one
+    kDuplicate,  // this chunk is stored
+    kCollision,  // another chunk has this name: SHA-1 collides
+    kTaken,      // an unreadable chunk has this name; it may be another one
   };
-  // A chunk on its way through Put, and what was known of it at the pipeline's moment `looked_at`.
+  // A chunk in Put, and what was known of it at the pipeline's moment `looked_at`.
   struct Candidate {
     ChunkRecord record;
     ByteView bytes;
@@ -89,7 +89,7 @@ class Deduplicator {
   Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
   // Adds the candidate under its record's name if it is new. True if it was.
   Result<bool> Add(SegmentKind kind, Candidate& candidate);
-  // These bring candidates' `known` up to date.
+  // These update `known` of candidates.
   Status Look(Candidate& candidate);
   Status LookAll(std::span<Candidate> candidates);
   Known LookInMemory(const ChunkRecord& record);
@@ -97,7 +97,7 @@ class Deduplicator {
   Result<Known> ConfirmAt(const Location& location, const ChunkRecord& record);
   Result<Known> ConfirmDamaged(const Location& location) const;
 
-  const Store store_;
+  const Dependencies deps_;
   const Options options_;
   const TagKey tag_key_;
   std::atomic<uint64_t> collisions_;

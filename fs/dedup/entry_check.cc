@@ -7,9 +7,9 @@
 namespace siltfs {
 namespace {
 
-// Looked up together.
+// Names looked up together.
 constexpr uint32_t kLookupBatch = 4096;
-// Moved together, while nothing else is appended.
+// Entries moved together, while nothing else is appended.
 constexpr size_t kMovesAtOnce = 256;
 
 }  // namespace
@@ -38,14 +38,14 @@ Status EntryCheck::Read(SegmentId segment, Content& content) {
     content.blocks = std::move(footer->blocks);
     content.names.reserve(footer->trailer.chunk_count);
   } else {
-    footer.status().IgnoreError("the blocks say the same");
+    footer.status().IgnoreError("the blocks are read instead");
     SILTFS_ASSIGN_OR_RETURN(BlockTable table, reader.ScanBlockTable());
     content.blocks = std::move(table.blocks);
   }
   for (const BlockPlace& place : content.blocks) {
     SILTFS_ASSIGN_OR_RETURN(const BlockHead head, reader.ReadBlockHead(place.block_offset));
     if (head.first_ordinal != content.names.size() || head.first_ordinal != place.first_ordinal) {
-      return Status(StatusCode::kCorruption, "the block is not the one that the footer has here")
+      return Status(StatusCode::kCorruption, "the block does not match the footer")
           .At(reader.path(), place.block_offset);
     }
     for (const ChunkRecord& record : head.records) content.names.push_back(record.name);
@@ -111,7 +111,7 @@ Result<bool> EntryCheck::Check(SegmentId segment) {
       made_ += moves.size();
     }
     if (missing.empty() || !leads_here) continue;
-    // A chunk may have been written again meanwhile.
+    // A chunk may have been written again meanwhile, so check again.
     missing.clear();
     SILTFS_ASSIGN_OR_RETURN(const bool still, FindMissing(segment, content, begin, end, missing));
     leads_here = still && missing.empty();

@@ -1,9 +1,9 @@
-// Compares a segment with the index: whether the index leads to every chunk in it, so that
-// its footer windows may decide about duplicates again (secondary_copies.h).
+// Compares a segment with the index: whether the index leads to every chunk in it, so that the
+// footer cache may decide about its duplicates again (secondary_copies.h).
 //
-// A segment that is not sealed is compared as far as it goes now. Entries that are missing, that
-// lead into a segment that is no more, or to a place that does not hold the chunk, are made anew.
-// Entries that lead to another copy stay as they are.
+// An unsealed segment is compared up to its current end. Entries that are missing, that lead into a
+// removed segment, or that lead to a place without the chunk, are made again. Entries that lead to
+// another copy stay as they are.
 //
 // Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
 // those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
@@ -25,16 +25,17 @@ namespace siltfs {
 
 class EntryCheck {
  public:
-  // Called before each part is read, with its bytes; a failure is returned. May wait.
+  // Called once the heads of a segment were read, with their bytes; a failure is returned. May
+  // wait.
   using Pace = std::function<Status(uint64_t bytes)>;
 
-  // All must outlive it. `gone`: a place in such a segment is as good as none.
+  // All must outlive it. `gone`: a place in such a segment counts as missing.
   EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
              BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
 
   // True if the index leads to every chunk of the segment.
   Result<bool> Check(SegmentId segment);
-  // Entries made anew so far.
+  // Entries made so far.
   uint64_t made() const { return made_; }
 
  private:
@@ -46,15 +47,15 @@ class EntryCheck {
     Location PlaceOf(SegmentId segment, uint32_t ordinal) const;
   };
   Status Read(SegmentId segment, Content& content);
-  // A chunk to no copy of which the index leads, and where it leads instead, if anywhere.
+  // A chunk for which the index leads to no copy, and where it leads instead, if anywhere.
   struct Missing {
     uint32_t ordinal = 0;
     std::optional<Location> misled;
   };
-  // Of the ordinals in [begin, end). False if the index leads to other copies of some.
+  // Checks the ordinals in [begin, end). False if the index leads to other copies of some.
   Result<bool> FindMissing(SegmentId segment, const Content& content, uint32_t begin, uint32_t end,
                            std::vector<Missing>& missing);
-  // True where that cannot be read.
+  // True also if the place cannot be read.
   bool MayHold(const Location& place, const ChunkName& name);
 
   ChunkIndex& index_;

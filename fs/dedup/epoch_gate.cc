@@ -2,8 +2,8 @@
 
 namespace siltfs {
 
-// Whoever finds the epoch unchanged after it has counted itself was counted before the next one
-// began, and is waited for. All is sequentially consistent.
+// A thread that finds the epoch unchanged after it has counted itself was counted before the next
+// epoch began, and is waited for. All accesses are sequentially consistent.
 size_t EpochGate::Enter() {
   for (;;) {
     const uint64_t epoch = epoch_;

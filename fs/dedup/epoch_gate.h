@@ -1,7 +1,7 @@
-// Tells when all who were inside at some moment have left, without keeping anybody out.
+// Waits until all threads that were inside at some moment have left, without keeping others out.
 //
-// Thread-safety: every call from any thread. Whoever waits must not be inside. Costs two atomic
-// operations to enter and leave. No errors.
+// Thread-safety: every call from any thread; a waiting thread must not be inside. Entering and
+// leaving costs two atomic operations. No errors.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace siltfs {
 
 class EpochGate {
  public:
-  // Inside for as long as it lives.
+  // Its owner is inside as long as it lives.
   class Pin {
    public:
     explicit Pin(EpochGate& gate) : gate_(gate), side_(gate.Enter()) {}
@@ -28,7 +28,7 @@ class EpochGate {
     const size_t side_;
   };
 
-  // Returns when all who had entered before the call have left; others come and go meanwhile.
+  // Returns when all threads that entered before the call have left; others come and go meanwhile.
   void WaitForOthers() SILTFS_EXCLUDES(turn_, mutex_);
 
  private:
@@ -39,7 +39,7 @@ class EpochGate {
   std::array<std::atomic<int64_t>, 2> inside_{};  // by the parity of the epoch they entered in
   std::atomic<bool> waiting_{false};
 
-  Mutex turn_ SILTFS_ACQUIRED_BEFORE(mutex_);  // one waits at a time
+  Mutex turn_ SILTFS_ACQUIRED_BEFORE(mutex_);  // one thread waits at a time
   Mutex mutex_;
   CondVar left_;
 };

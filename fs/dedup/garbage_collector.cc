@@ -16,38 +16,38 @@
 namespace siltfs {
 namespace {
 
-// A segment with less dead in it, in percent of its chunks, is not worth the copying: to who asks
-// for a collection, and in the background, which has no reason to hurry.
+// A segment with fewer dead chunks, in percent, is not worth copying: for a caller that asks for a
+// collection, and in the background, which need not hurry.
 constexpr uint64_t kLeastDeadPercent = 5;
 constexpr uint64_t kLeastDeadPercentInBackground = 8;
-constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // of the disk that has no room for new data
-// Of the segments that are condemned together, at most, but for one segment at least.
+constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // the disk has no room for new data
+// Chunks of the victims handled together, at most; but always one segment at least.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
-// Where there is less than it should leave to metadata and the index, copying leaves half of it,
-// and so much at least: the index's entries, and metadata's next table.
+// If the disk has less room than copying should leave to metadata and the index, copying leaves
+// half of it, but at least this much: for the index's entries and metadata's next table.
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
-// So many entries are moved with one commit, at most.
+// At most so many entries are moved with one commit.
 constexpr size_t kMovesPerCommit = 32u << 10;
-// So many noted segments are compared with the index by one collection, at most.
+// At most so many noted segments are compared with the index by one collection.
 constexpr size_t kMostChecked = 512;
-// The index is rewritten when it has more entries than so many for each chunk there is, and some: so
-// a rewrite drops more than half, which has cost as much to enter.
+// The index is rewritten when it has more entries than this for each chunk, plus some to spare. So
+// a rewrite drops more than half of them, which cost as much to enter.
 constexpr uint64_t kEntriesPerChunk = 2;
 constexpr uint64_t kEntriesToSpare = 8192;
-// In the background: as much must have been released as so many segments hold, and this share of
-// all that is stored.
+// The background collects when as many bytes were released as this many segments hold, and this
+// share of the stored bytes.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
-// By so much less it needs to be while nobody uses the store, or can.
+// The threshold is divided by this while the store is idle or full.
 constexpr uint64_t kLessWhenIdle = 16;
-// How long the background rests for each moment that it counts.
+// The background rests this many times as long as it worked on the mark.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
-// All rests are so much longer while the store is in use, unless less than this part of the disk is
-// free.
+// All rests are this many times longer while the store is in use; there are none if less than this
+// part of the disk is free.
 constexpr int kLongerInUse = 4;
 constexpr uint64_t kNearlyFull = 16;
-// How long it keeps away after a failure.
+// The pause after a failure.
 constexpr std::chrono::minutes kAfterFailure{1};
 
 Status Interrupted(const std::string& store) {
@@ -60,8 +60,8 @@ bool IsData(const SegmentRecord& record) {
 
 }  // namespace
 
-GarbageCollector::GarbageCollector(const Store& store, Options options)
-    : store_(store), options_(std::move(options)), released_(options_.known.released_bytes) {
+GarbageCollector::GarbageCollector(const Dependencies& store, Options options)
+    : deps_(store), options_(std::move(options)), released_(options_.known.released_bytes) {
   MutexLock lock(mutex_);
   dead_ = options_.known;
 }
@@ -77,7 +77,7 @@ void GarbageCollector::Stop() {
     thread.swap(thread_);
   }
   if (thread.joinable()) thread.join();
-  MutexLock run(run_mutex_);  // who called Collect has ended, too
+  MutexLock run(run_mutex_);  // callers of Collect have ended, too
 }
 
 Status GarbageCollector::CheckRunning() {
@@ -89,24 +89,24 @@ Status GarbageCollector::CheckRunning() {
 Status GarbageCollector::Pace(uint64_t bytes) {
   if (background_ && options_.bytes_per_second > 0)
     Rest(std::chrono::nanoseconds(1'000'000'000 * bytes / options_.bytes_per_second));
-  SILTFS_RETURN_IF_ERROR(store_.log.failure());
+  SILTFS_RETURN_IF_ERROR(deps_.log.failure());
   return CheckRunning();
 }
 
 MarkPace GarbageCollector::PaceOfMark() {
-  return [this, last = store_.env.MonotonicNanoseconds()]() mutable {
+  return [this, last = deps_.env.MonotonicNanoseconds()]() mutable {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
     if (!background_) return Status::Ok();
-    const std::chrono::nanoseconds worked(store_.env.MonotonicNanoseconds() - last);
+    const std::chrono::nanoseconds worked(deps_.env.MonotonicNanoseconds() - last);
     Rest(std::min<std::chrono::nanoseconds>(worked * kRestPerWork, kLongestRest));
-    last = store_.env.MonotonicNanoseconds();
+    last = deps_.env.MonotonicNanoseconds();
     return Status::Ok();
   };
 }
 
 void GarbageCollector::Rest(std::chrono::nanoseconds pause) {
-  // Whoever uses the store comes first, until it is nearly full.
-  if (!store_.recompressor.IsQuiet()) {
+  // Users of the store come first, until the disk is nearly full.
+  if (!deps_.recompressor.IsQuiet()) {
     if (IsNearlyFull()) return;
     pause *= kLongerInUse;
   }
@@ -115,14 +115,14 @@ void GarbageCollector::Rest(std::chrono::nanoseconds pause) {
 }
 
 bool GarbageCollector::IsNearlyFull() const {
-  const auto space = store_.env.GetDiskSpace(options_.store);
+  const auto space = deps_.env.GetDiskSpace(options_.store);
   return space.ok() && space->available_bytes < space->total_bytes / kNearlyFull;
 }
 
 bool GarbageCollector::IsFull() const { return options_.is_full && options_.is_full(); }
 
 bool GarbageCollector::Gone(SegmentId id) const {
-  return store_.condemned.Contains(id) || store_.gone.Contains(id);
+  return deps_.victims.Contains(id) || deps_.gone.Contains(id);
 }
 
 GarbageCollector::Totals GarbageCollector::totals() const {
@@ -191,9 +191,9 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
     if (collected.ok()) {
       worth.erase(worth.begin(), worth.begin() + static_cast<ptrdiff_t>(some.size()));
     } else if (collected.Is(StatusCode::kNoSpace) && outcome.segments_removed > removed) {
-      // Those that went have made room for others.
+      // The segments that were removed have made room for others.
       std::erase_if(worth, [this](const Candidate& candidate) {
-        return store_.segments.IsRemoved(candidate.id);
+        return deps_.segments.IsRemoved(candidate.id);
       });
     } else {
       return collected;
@@ -201,7 +201,7 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
   }
   const Status checked = CheckNoted();
   if (!checked.ok() && !checked.Is(StatusCode::kInterrupted)) return checked;
-  checked.IgnoreError("the next collection goes on");
+  checked.IgnoreError("the next collection continues");
   SILTFS_RETURN_IF_ERROR(DropStaleEntries());
   MutexLock lock(mutex_);
   collected_ = released;
@@ -212,13 +212,13 @@ Status GarbageCollector::DropStaleEntries() {
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*options_.snapshot()));
   uint64_t chunks = 0;
   for (const auto& [id, record] : records) chunks += record.chunks;
-  if (store_.index.stats().entries <= kEntriesPerChunk * chunks + kEntriesToSpare)
+  if (deps_.index.stats().entries <= kEntriesPerChunk * chunks + kEntriesToSpare)
     return Status::Ok();
-  const Status dropped = store_.index.DropGone([this] { return Pace(0); });
+  const Status dropped = deps_.index.DropGone([this] { return Pace(0); });
   // The entries are stale, not wrong: another collection may drop them.
   if (dropped.ok() || dropped.Is(StatusCode::kNoSpace) || dropped.Is(StatusCode::kInterrupted))
     return Status::Ok();
-  return store_.log.Fail(dropped);
+  return deps_.log.Fail(dropped);
 }
 
 Status GarbageCollector::RestoreReferences() {
@@ -228,9 +228,9 @@ Status GarbageCollector::RestoreReferences() {
   std::vector<SegmentId> ids;
   for (const auto& [id, record] : records) ids.push_back(id);
   ReferenceRestorer restorer(
-      {store_.index, store_.segments, store_.pipeline, store_.nodes, store_.secondary},
+      {deps_.index, deps_.segments, deps_.pipeline, deps_.nodes, deps_.secondary},
       {[this](SegmentId id) { return Gone(id); },
-       [this](SegmentId id, uint32_t ordinal) { return store_.damage.Contains(id, ordinal); },
+       [this](SegmentId id, uint32_t ordinal) { return deps_.damage.Contains(id, ordinal); },
        PaceOfMark()});
   SILTFS_ASSIGN_OR_RETURN(const uint64_t restored, restorer.Restore(*metadata, not_indexed_, ids));
   lost_ = std::move(not_indexed_);
@@ -238,50 +238,50 @@ Status GarbageCollector::RestoreReferences() {
   lost_.clear();  // some of them are not
   if (options_.report) {
     options_.report(fmt::format(
-        "the index did not know {} chunks that are in use; it leads to them again", restored));
+        "the index did not know {} chunks that are in use; their entries were restored", restored));
   }
   return Status::Ok();
 }
 
 Status GarbageCollector::CheckNoted() {
-  std::vector<SegmentId> noted = store_.secondary.All();
+  std::vector<SegmentId> noted = deps_.secondary.All();
   if (noted.empty()) return Status::Ok();
   const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
   const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
-  // Another collection begins where this one ends.
+  // The next collection begins where this one ends.
   std::rotate(noted.begin(), std::lower_bound(noted.begin(), noted.end(), next_checked_),
               noted.end());
   if (noted.size() > kMostChecked) noted.resize(kMostChecked);
-  const uint64_t begun = store_.secondary.Now();
+  const uint64_t begun = deps_.secondary.Now();
   std::vector<SegmentId> candidates;
   for (const SegmentId id : noted) {
     next_checked_ = id + 1;
     const auto record = record_of.find(id);
-    if (record == record_of.end() || !record->second.sealed || store_.log.WriterOf(id) != nullptr)
+    if (record == record_of.end() || !record->second.sealed || deps_.log.WriterOf(id) != nullptr)
       continue;
-    if (!store_.damage.HasAnyOf(id)) candidates.push_back(id);
+    if (!deps_.damage.HasAnyOf(id)) candidates.push_back(id);
   }
   uint64_t made = 0;
   SILTFS_RETURN_IF_ERROR(KeepConfirmed(candidates, made));
   if (candidates.empty()) return Status::Ok();
   // A caller of Put may have found no entry for a chunk of these segments, so its copy may still be
-  // on the way. When it has arrived, the index leads there instead.
-  store_.uses.WaitForOthers();
+  // in the pipeline. Once appended, it gets the index entry.
+  deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(options_.commit());
   std::vector<SegmentId> confirmed = candidates;
   made = 0;
   SILTFS_RETURN_IF_ERROR(KeepConfirmed(confirmed, made));
   if (confirmed.empty() || made > 0) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(FlushIndex());
-  const Status forgot = store_.secondary.Forget(confirmed, begun);
-  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or another time
-  return store_.log.Fail(forgot);
+  const Status forgot = deps_.secondary.Forget(confirmed, begun);
+  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // retried later
+  return deps_.log.Fail(forgot);
 }
 
 Status GarbageCollector::KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made) {
   EntryCheck check(
-      store_.index, store_.segments, store_.reader, store_.pipeline,
+      deps_.index, deps_.segments, deps_.reader, deps_.pipeline,
       [this](SegmentId id) { return Gone(id); }, [this](uint64_t bytes) { return Pace(bytes); });
   std::vector<SegmentId> confirmed;
   for (const SegmentId id : segments) {
@@ -312,13 +312,13 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   mark_options.spill_directory = options_.spill_directory;
   mark_options.pace = PaceOfMark();
   mark_options.gone = [this](SegmentId id) { return Gone(id); };
-  SILTFS_ASSIGN_OR_RETURN(LiveCounts counts, CountLive(store_.env, *metadata, store_.nodes,
-                                                       store_.index, mark_options));
+  SILTFS_ASSIGN_OR_RETURN(LiveCounts counts,
+                          CountLive(deps_.env, *metadata, deps_.nodes, deps_.index, mark_options));
   not_indexed_ = std::move(counts.not_indexed);
   Candidates candidates;
   GarbageRecord counted;
   for (const auto& [id, record] : records) {
-    if (!record.sealed || record.chunks == 0 || store_.log.WriterOf(id) != nullptr) continue;
+    if (!record.sealed || record.chunks == 0 || deps_.log.WriterOf(id) != nullptr) continue;
     const auto live = counts.live_chunks.find(id);
     Candidate candidate{id, record, 0};
     if (live != counts.live_chunks.end())
@@ -339,7 +339,7 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   return candidates;
 }
 
-// First what takes no copying. Then by what is gained, and for how long, for what it costs:
+// First the segments that need no copying. Then by what is gained, and for how long, over the cost:
 // (1 - u) * age / (1 + u) (Rosenblum and Ousterhout, The Design and Implementation of a
 // Log-Structured File System, section 3.5), age in blocks written since.
 GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) const {
@@ -369,35 +369,35 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
-  // Before: what is condemned may be stored again at once.
-  const Status noted = store_.secondary.Condemn(ids);
-  if (!noted.ok()) return noted.Is(StatusCode::kNoSpace) ? noted : store_.log.Fail(noted);
-  // First: what is condemned is not settled, whenever the recompressor comes to know of it.
-  for (const SegmentId id : ids) store_.condemned.Add(id);
+  // Before they become victims, since their chunks may be stored again at once then.
+  const Status noted = deps_.secondary.NoteVictims(ids);
+  if (!noted.ok()) return noted.Is(StatusCode::kNoSpace) ? noted : deps_.log.Fail(noted);
+  // Before SetAside: the recompressor skips victims, whenever it gets to know of them.
+  for (const SegmentId id : ids) deps_.victims.Add(id);
   Status collected;
-  const auto unsettled = store_.recompressor.SetAside(ids);
-  if (unsettled.ok()) {
-    store_.pipeline.ForgetAppended();
-    store_.uses.WaitForOthers();
-    collected = CollectCondemned(some, outcome);
-    for (const auto& [id, record] : *unsettled) {
-      if (!store_.segments.IsRemoved(id)) store_.recompressor.Add(id, record);
+  const auto not_recompressed = deps_.recompressor.SetAside(ids);
+  if (not_recompressed.ok()) {
+    deps_.pipeline.ForgetAppended();
+    deps_.uses.WaitForOthers();
+    collected = CollectVictims(some, outcome);
+    for (const auto& [id, record] : *not_recompressed) {
+      if (!deps_.segments.IsRemoved(id)) deps_.recompressor.Add(id, record);
     }
   } else {
-    collected = unsettled.status();
+    collected = not_recompressed.status();
   }
-  for (const SegmentId id : ids) store_.condemned.Remove(id);  // what was removed is known as such
+  for (const SegmentId id : ids) deps_.victims.Remove(id);  // removed segments are known as such
   return collected;
 }
 
-Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome& outcome) {
+Status GarbageCollector::CollectVictims(const Candidates& some, GarbageOutcome& outcome) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
-  // Settling may have replaced a segment, and its record, since it was counted.
+  // Recompression may have replaced a segment, and its record, since it was counted.
   std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
   const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
   SegmentMark mark;
-  std::vector<Condemned> condemned;
+  std::vector<Victim> victims;
   for (Candidate candidate : some) {
     const auto record = record_of.find(candidate.id);
     if (record == record_of.end()) continue;
@@ -409,12 +409,12 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
     }
     mark.Add(candidate.id, footer->chunks);
     footer->chunks = {};
-    condemned.push_back({candidate, std::move(footer).value()});
+    victims.push_back({candidate, std::move(footer).value()});
   }
   std::vector<SegmentId> ids;
-  for (const Condemned& segment : condemned) ids.push_back(segment.candidate.id);
-  LostChunks lost(store_.damage, ids);
-  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, store_.nodes, PaceOfMark(),
+  for (const Victim& segment : victims) ids.push_back(segment.candidate.id);
+  LostChunks lost(deps_.damage, ids);
+  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, deps_.nodes, PaceOfMark(),
                                    [&lost](const ChunkName& name) { lost.Visit(name); }));
   metadata.reset();
 
@@ -422,30 +422,30 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
   relocation.compression = options_.compression;
   relocation.block_plain_bytes = options_.block_plain_bytes;
   relocation.gone = [this](SegmentId id) { return Gone(id); };
-  relocation.leave_copy = [this](SegmentId id) { return store_.secondary.Note(id); };
+  relocation.leave_copy = [this](SegmentId id) { return deps_.secondary.Note(id); };
   relocation.is_damaged = [this](SegmentId id, uint32_t ordinal) {
-    return store_.damage.Contains(id, ordinal);
+    return deps_.damage.Contains(id, ordinal);
   };
   relocation.pace = [this](uint64_t bytes) { return Pace(bytes); };
   relocation.run = [this](const std::function<void()>& work) { Run(work); };
-  Relocator relocator(store_.index, store_.segments, store_.reader, store_.pipeline, store_.codec,
+  Relocator relocator(deps_.index, deps_.segments, deps_.reader, deps_.pipeline, deps_.codec,
                       relocation);
   // In the order in which they were written, which is that of the files in them.
-  std::sort(condemned.begin(), condemned.end(),
-            [](const Condemned& a, const Condemned& b) { return a.candidate.id < b.candidate.id; });
-  // Wholly dead ones first: they may be all that can go, and make room for what is copied.
+  std::sort(victims.begin(), victims.end(),
+            [](const Victim& a, const Victim& b) { return a.candidate.id < b.candidate.id; });
+  // Wholly dead ones first: they may be the only removable ones, and make room for copies.
   Candidates done;
-  for (const Condemned& segment : condemned) {
+  for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
   SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {}), outcome));
-  Status no_room;  // for one that does not fit; a smaller one behind it may
-  for (const Condemned& segment : condemned) {
+  Status no_room;  // for a segment that does not fit; a smaller one behind it may
+  for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
     const Status copied = CopyLive(segment, mark, lost, relocator, done, outcome);
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;
-    if (relocator.is_full()) return copied;  // what was copied before may have been lost with it
+    if (relocator.is_full()) return copied;  // earlier copies may have been lost with it
     no_room = copied;
     no_room.IgnoreError("returned when the others are done");
   }
@@ -457,35 +457,35 @@ Status GarbageCollector::CollectCondemned(const Candidates& some, GarbageOutcome
 }
 
 Result<SegmentFooter> GarbageCollector::ReadFooter(const Candidate& candidate) {
-  SILTFS_ASSIGN_OR_RETURN(const OpenSegmentPtr opened, store_.segments.Open(candidate.id));
+  SILTFS_ASSIGN_OR_RETURN(const OpenSegmentPtr opened, deps_.segments.Open(candidate.id));
   SILTFS_ASSIGN_OR_RETURN(SegmentFooter footer, opened->reader->ReadFooter());
   SegmentRecord found = SealedRecord(footer.trailer);
-  found.settled = candidate.record.settled;
+  found.recompressed = candidate.record.recompressed;
   if (!(found == candidate.record)) {
-    return Status(StatusCode::kCorruption, "metadata says something else of the segment")
+    return Status(StatusCode::kCorruption,
+                  "the footer does not match the segment's record in metadata")
         .At(opened->reader->path());
   }
   return footer;
 }
 
-Status GarbageCollector::CopyLive(const Condemned& condemned, const SegmentMark& mark,
+Status GarbageCollector::CopyLive(const Victim& victims, const SegmentMark& mark,
                                   const LostChunks& lost, Relocator& relocator, Candidates& copied,
                                   GarbageOutcome& outcome) {
-  const Candidate& candidate = condemned.candidate;
+  const Candidate& candidate = victims.candidate;
   const uint64_t live = mark.LiveCount(candidate.id);
   SILTFS_RETURN_IF_ERROR(Pace(0));
   SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
   const auto is_live = [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); };
   const auto is_bad = [&](const Location& place) {
     return place.segment == candidate.id || Gone(place.segment) ||
-           store_.damage.Contains(place.segment, place.ordinal);
+           deps_.damage.Contains(place.segment, place.ordinal);
   };
   const auto lies_elsewhere = [&](uint32_t first, uint32_t end) {
-    return lost.LieElsewhere(candidate.id, first, end, is_live, store_.index, store_.reader,
-                             is_bad);
+    return lost.LieElsewhere(candidate.id, first, end, is_live, deps_.index, deps_.reader, is_bad);
   };
   const Status done = relocator.CopyLive(
-      {candidate.id, candidate.record.settled, condemned.footer, is_live, lies_elsewhere});
+      {candidate.id, candidate.record.recompressed, victims.footer, is_live, lies_elsewhere});
   if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
     LeaveAlone(candidate, done, outcome);
     return Status::Ok();
@@ -501,20 +501,21 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   if (!moves) return Status::Ok();
-  // Of the chunks some may have been written again meanwhile, and have their entries lead there:
-  // that must be durable before the index says so for good. From now on they are duplicates.
-  store_.uses.WaitForOthers();
+  // Some of the chunks may have been written again meanwhile, and their entries lead to the new
+  // copies. These must be durable before the index entries are. From now on such chunks are
+  // duplicates.
+  deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(options_.commit());
-  // Otherwise the copies are there and the old segments stay: nothing is lost but the work.
+  // If this fails, the copies are there and the old segments stay: only work is lost.
   return FlushIndex();
 }
 
 Status GarbageCollector::FlushIndex() {
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, store_.pipeline.EndSequence());
-  const Status flushed = store_.index.Flush();
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, deps_.pipeline.EndSequence());
+  const Status flushed = deps_.index.Flush();
   if (flushed.Is(StatusCode::kNoSpace)) return flushed;
-  if (!flushed.ok()) return store_.log.Fail(flushed);
-  if (store_.index.durable_sequence() >= sequence) return Status::Ok();
+  if (!flushed.ok()) return deps_.log.Fail(flushed);
+  if (deps_.index.durable_sequence() >= sequence) return Status::Ok();
   return Status(StatusCode::kInterrupted, "the index does not become durable").At(options_.store);
 }
 
@@ -528,21 +529,21 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
   }
   const Status written = options_.write_through(noted);
   if (written.Is(StatusCode::kNoSpace)) return written;
-  if (!written.ok()) return store_.log.Fail(written);
-  // Those who were led to the segments before finish first; those who come now are led elsewhere.
-  for (const Candidate& candidate : some) store_.windows.EraseSegment(candidate.id);
-  store_.uses.WaitForOthers();
+  if (!written.ok()) return deps_.log.Fail(written);
+  // Threads that were led to the segments before finish first; later ones are led elsewhere.
+  for (const Candidate& candidate : some) deps_.windows.EraseSegment(candidate.id);
+  deps_.uses.WaitForOthers();
   std::vector<Mutation> forgotten;
   for (const Candidate& candidate : some) {
-    store_.segments.Remove(candidate.id);
-    store_.windows.EraseSegment(candidate.id);
-    store_.damage.Forget(candidate.id);
-    store_.secondary.Removed(candidate.id);
+    deps_.segments.Remove(candidate.id);
+    deps_.windows.EraseSegment(candidate.id);
+    deps_.damage.Forget(candidate.id);
+    deps_.secondary.Removed(candidate.id);
     CountRemoved(candidate);
     ++outcome.segments_removed;
     outcome.bytes_removed += candidate.record.length;
     outcome.dead_bytes -= std::min(outcome.dead_bytes, candidate.dead_bytes());
-    const Status removed = RemoveSegment(store_.env, options_.store, candidate.id);
+    const Status removed = RemoveSegment(deps_.env, options_.store, candidate.id);
     if (removed.ok()) {
       forgotten.push_back({RemovedSegmentKey(candidate.id), std::nullopt});
     } else if (options_.report) {
@@ -552,7 +553,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
   }
   const Status forgot = options_.write_through(forgotten);
   if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or the next mount
-  return store_.log.Fail(forgot);
+  return deps_.log.Fail(forgot);
 }
 
 void GarbageCollector::CountRemoved(const Candidate& candidate) {
@@ -564,23 +565,22 @@ void GarbageCollector::CountRemoved(const Candidate& candidate) {
   dead_.dead_chunks -= std::min(dead_.dead_chunks, candidate.dead());
   dead_.dead_plain_bytes -=
       std::min(dead_.dead_plain_bytes, record.plain_bytes * candidate.dead() / record.chunks);
-  if (!record.settled) totals_.removed_unsettled_bytes += record.length;
+  if (!record.recompressed) totals_.removed_not_recompressed_bytes += record.length;
   totals_.removed_chunks += record.chunks;
   totals_.removed_plain_bytes += record.plain_bytes;
 }
 
 Status GarbageCollector::CheckSpace(uint64_t bytes) {
-  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, store_.env.GetDiskSpace(options_.store));
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, deps_.env.GetDiskSpace(options_.store));
   const uint64_t reserve = options_.reserve_bytes ? options_.reserve_bytes() : 0;
   const uint64_t all = space.available_bytes + reserve;
   const uint64_t room = std::max(all / 2, kLeastRoomForOthers);
   const uint64_t needed = bytes + std::min(options_.room_for_others, room);
   if (all >= needed) return Status::Ok();
-  return Status(
-             StatusCode::kNoSpace,
-             fmt::format("only {} MiB are left on the disk and {} in reserve, collecting garbage "
-                         "takes {}",
-                         space.available_bytes >> 20, reserve >> 20, needed >> 20))
+  return Status(StatusCode::kNoSpace,
+                fmt::format("only {} MiB are left on the disk and {} MiB in reserve; garbage "
+                            "collection needs {} MiB",
+                            space.available_bytes >> 20, reserve >> 20, needed >> 20))
       .At(options_.store);
 }
 
@@ -596,7 +596,7 @@ void GarbageCollector::LeaveAlone(const Candidate& candidate, const Status& why,
 
 void GarbageCollector::Run(const std::function<void()>& work) const {
   if (!background_) return work();
-  // By a thread that gets what processor time nobody else wants.
+  // On a thread that gets processor time only when no other thread wants it.
   try {
     std::thread([&work] {
       RunWhenIdle();
@@ -621,11 +621,11 @@ void GarbageCollector::Work() {
       MutexLock lock(mutex_);
       if (!stopping_) wakes_.WaitFor(mutex_, options_.poll);
       if (stopping_) return;
-      if (callers_ > 0 || store_.env.MonotonicNanoseconds() < not_before) continue;
+      if (callers_ > 0 || deps_.env.MonotonicNanoseconds() < not_before) continue;
     }
     const uint64_t enough =
         std::max(kSegmentsReleased * options_.segment_bytes, stored / kShareReleased);
-    const bool soon = store_.recompressor.IsQuiet() || IsFull();
+    const bool soon = deps_.recompressor.IsQuiet() || IsFull();
     if (known().released_bytes < (soon ? enough / kLessWhenIdle : enough)) continue;
     GarbageOutcome outcome;
     Status done;
@@ -639,7 +639,7 @@ void GarbageCollector::Work() {
       stored = outcome.segments * options_.segment_bytes;
     } else {
       not_before =
-          store_.env.MonotonicNanoseconds() + std::chrono::nanoseconds(kAfterFailure).count();
+          deps_.env.MonotonicNanoseconds() + std::chrono::nanoseconds(kAfterFailure).count();
       if (!done.Is(StatusCode::kInterrupted) && options_.report)
         options_.report(fmt::format("dead chunks were not collected: {}", done.ToString()));
     }

@@ -1,31 +1,34 @@
-// Gives back the space of chunks that nothing refers to: online, segment by segment, with the store
+// Reclaims the space of chunks that nothing refers to: online, segment by segment, with the store
 // in use.
 //
-// A collection counts which chunks of each segment committed metadata refers to (mark.h), picks
-// segments of which enough is dead, and for some of them at a time:
+// A collection counts which chunks of each segment committed metadata refers to (mark.h) and picks
+// segments with enough dead chunks. It handles a few of these victims at a time:
 //
-//   1. notes durably that they may come to hold secondary copies (secondary_copies.h), and condemns
-//      them: what would be a duplicate of a chunk in them is from now on stored again;
-//   2. waits until all who may have taken one for a duplicate before are done, and commits;
-//   3. marks exactly what that commit refers to in them;
-//   4. copies that into new segments (relocator.h), commits, and moves the index's entries;
-//   5. durably takes them out of metadata, and notes there that they are to be removed;
-//   6. waits until all who may be reading them are done, removes the files, and forgets the note.
+//   1. It durably notes that they may come to hold secondary copies (secondary_copies.h). From now
+//      on a chunk that would be a duplicate of a chunk in a victim is stored again.
+//   2. It waits until all threads that may have taken such a chunk for a duplicate before are done,
+//      and commits.
+//   3. It marks exactly the chunks in them that this commit refers to.
+//   4. It copies these into new segments (relocator.h), commits, and moves the index's entries.
+//   5. It durably removes the victims from metadata, and notes there that they are to be removed.
+//   6. It waits until all threads that may be reading them are done, removes the files, and drops
+//      the note.
 //
-// Why nothing is lost: a reference that appears after 2 is to a chunk elsewhere, or is a copy of
-// one that 3 has seen; what 3 has seen is durable elsewhere before 5. A crash before 5 leaves all
-// as it was, and copies that the next collection finds dead; one after it leaves a note, by which
-// the next mount removes the files. The index is never believed to say that a chunk is dead.
+// Why nothing is lost: a reference that appears after 2 leads to a chunk elsewhere, or is a copy of
+// one that 3 has seen; chunks that 3 has seen are durable elsewhere before 5. A crash before 5
+// leaves everything as it was, and copies that the next collection finds dead. A crash after 5
+// leaves a note, and the next mount removes the files. The index is never trusted to say that a
+// chunk is dead.
 //
-// In the end it compares noted segments with the index, and drops the notes of those to which the
-// index leads for every chunk. References that the index does not know are restored before segments
-// are picked (reference_restorer.h).
+// At the end it compares noted segments with the index, and drops the note of each segment if the
+// index leads to every chunk in it. References that the index does not know are restored before
+// segments are picked (reference_restorer.h).
 //
 // Thread-safety: every call from any thread; one collection at a time. Memory: mark.h, some 16
-// bytes a chunk of the segments that are condemned together (kMostChunksAtOnce), and relocator.h.
-// Errors: damage in a segment is reported, and the segment left alone, unless all that lives in
-// damaged blocks lies whole elsewhere; damage in recipes ends the
-// collection, as nobody knows then what is referred to. kNoSpace where copies do not fit.
+// bytes a chunk of the victims handled together (kMostChunksAtOnce), and relocator.h. Errors:
+// damage in a segment is reported, and the segment left alone, unless all live chunks of its
+// damaged blocks lie whole elsewhere. Damage in recipes ends the collection, because the references
+// are then unknown. kNoSpace if copies do not fit.
 #pragma once
 
 #include <atomic>
@@ -54,35 +57,34 @@
 
 namespace siltfs {
 
-// What a collection did, or, where it was only asked for, what it would do. Units: bytes of segment
-// files, counts.
+// The outcome of a collection or of an estimate. Units: bytes of segment files, counts.
 struct GarbageOutcome {
-  uint64_t segments = 0;  // all that were looked at
+  uint64_t segments = 0;  // examined
   uint64_t segments_removed = 0;
-  uint64_t segments_left = 0;  // damaged
+  uint64_t segments_left = 0;  // left alone because of damage
   uint64_t bytes_removed = 0;  // of the segments removed
-  uint64_t bytes_copied = 0;   // of the segments that what lived in them was copied to
-  uint64_t dead_bytes = 0;     // that are still there, in segments with little of them
-  uint64_t dead_chunks = 0;    // before
+  uint64_t bytes_copied = 0;   // of live chunks, as appended to new segments
+  uint64_t dead_bytes = 0;     // still there, in segments with few of them
+  uint64_t dead_chunks = 0;    // before the collection
   uint64_t live_chunks = 0;
 };
 
 class GarbageCollector {
  public:
-  // What it works on. All must outlive it.
-  struct Store {
+  // Dependencies. All must outlive it.
+  struct Dependencies {
     Env& env;
     ChunkIndex& index;
     SegmentLog& log;
     SegmentCache& segments;
-    FooterWindows& windows;
+    FooterCache& windows;
     ChunkReader& reader;
     BlockPipeline& pipeline;
     Recompressor& recompressor;
     const BlockCodec& codec;
     NodeStore& nodes;
-    EpochGate& uses;        // whoever holds names of chunks that metadata may not have is inside
-    SegmentSet& condemned;  // a chunk in one of these is no duplicate
+    EpochGate& uses;      // entered by threads with chunk names that metadata may not have
+    SegmentSet& victims;  // victims: a chunk in them is no duplicate
     DamageList& damage;
     const GoneSegments& gone;
     SecondaryCopies& secondary;
@@ -90,49 +92,50 @@ class GarbageCollector {
   struct Options {
     std::string store;
     Compression compression;
-    uint32_t block_plain_bytes = kSettledBlockPlainBytes;
+    uint32_t block_plain_bytes = kRecompressedBlockBytes;
     uint32_t segment_bytes = kMaxSegmentTargetSize;
     std::string spill_directory;
     GarbageRecord known;  // when the store was opened
-    // Commits all that was accepted so far, with all chunks put so far.
+    // Commits everything accepted so far, including all chunks put so far.
     std::function<Status()> commit;
     std::function<std::shared_ptr<const KvSnapshot>()> snapshot;  // of the last commit
     std::function<Status(const std::vector<Mutation>&)> write_through;
-    std::function<void(const std::string&)> report;  // told of damage; may be empty
-    std::function<uint64_t()> reserve_bytes;         // that copies may draw on; may be empty
-    // What copying leaves on the disk, if there is as much, for metadata and the index, which must
-    // be told of it.
+    std::function<void(const std::string&)> report;  // called with damage; may be empty
+    std::function<uint64_t()> reserve_bytes;         // copies may use it; may be empty
+    // Room that copying leaves to metadata and the index, which must record the copies; less if
+    // there is less (kLeastRoomForOthers).
     uint64_t room_for_others = 0;
-    std::function<bool()> is_full;  // nothing new is accepted for want of space; may be empty
-    // In the background: no more than this is read and written in a second (0: as much as it can).
+    std::function<bool()> is_full;  // new data is rejected for lack of space; may be empty
+    // In the background: at most this much is read and written per second (0: unlimited).
     uint64_t bytes_per_second = 32u << 20;
     std::chrono::nanoseconds poll{std::chrono::seconds(5)};
   };
-  GarbageCollector(const Store& store, Options options);
+  GarbageCollector(const Dependencies& store, Options options);
   ~GarbageCollector();  // stops
 
-  // Collects until nothing is left that is worth it. kInterrupted after Stop.
+  // Collects until no segment is worth it. kInterrupted after Stop.
   Result<GarbageOutcome> Collect();
-  // What Collect would find, changing nothing.
+  // Estimates the outcome of Collect, changing nothing.
   Result<GarbageOutcome> Estimate();
 
-  // From now on a thread collects whenever `released` (bytes of files' content that was removed or
-  // replaced since the store was opened; never decreases) has grown enough since the last time.
+  // Starts a thread that collects whenever `released` has grown enough since the last collection.
+  // It counts bytes of file content removed or replaced since the store was opened; never
+  // decreases.
   void StartInBackground();
-  // So much of files' content, about, was removed or replaced.
+  // About this many bytes of file content were removed or replaced.
   void NoteReleased(uint64_t bytes) { released_ += bytes; }
-  // Ends the thread, and a collection under way, soon; no other begins.
+  // Ends the thread and a running collection, soon; no other begins.
   void Stop();
 
   struct Totals {
     // Of segments removed since the store was opened.
     uint64_t removed_bytes = 0;
-    uint64_t removed_unsettled_bytes = 0;
+    uint64_t removed_not_recompressed_bytes = 0;
     uint64_t removed_chunks = 0;
     uint64_t removed_plain_bytes = 0;
   };
   Totals totals() const SILTFS_EXCLUDES(mutex_);
-  // For the next one to open the store.
+  // To be recorded for the next mount.
   GarbageRecord known() const SILTFS_EXCLUDES(mutex_);
 
  private:
@@ -146,44 +149,44 @@ class GarbageCollector {
     uint64_t dead_bytes() const { return record.length * dead() / record.chunks; }
   };
   using Candidates = std::vector<Candidate>;
-  struct Condemned {
+  struct Victim {
     Candidate candidate;
     SegmentFooter footer;  // without the chunks
   };
 
-  // The background makes way for who asks.
+  // The background collection yields to callers of Collect and Estimate.
   void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   MarkPace PaceOfMark();
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  // Has the index lead to the chunks of references that the last count did not find there.
+  // Makes the index lead to the chunks of references that the last count did not find in it.
   Status RestoreReferences() SILTFS_REQUIRES(run_mutex_);
-  // Drops the notes of segments to which the index leads for every chunk.
+  // Drops the note of each segment if the index leads to every chunk in it.
   Status CheckNoted() SILTFS_REQUIRES(run_mutex_);
-  // Leaves of the segments those to which the index leads for every chunk; adds how many entries had
-  // to be made.
+  // Drops a segment from `segments` unless the index leads to every chunk in it. Adds to `made` how
+  // many entries had to be made.
   Status KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made);
-  // Has the index rewritten without the entries of removed segments, if most of it is those.
+  // Rewrites the index without the entries of removed segments, if these are most of it.
   Status DropStaleEntries();
-  // All entries made so far: durable in the index. kInterrupted where it cannot be now.
+  // Makes all entries made so far durable in the index. kInterrupted if it cannot be done now.
   Status FlushIndex();
   Candidates WorthCollecting(const Candidates& all) const;
-  // As many as are condemned together.
+  // As many as are handled together.
   static Candidates FirstOf(const Candidates& worth);
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CollectSome(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  Status CollectCondemned(const Candidates& some, GarbageOutcome& outcome)
+  Status CollectVictims(const Candidates& some, GarbageOutcome& outcome)
       SILTFS_REQUIRES(run_mutex_);
   Result<SegmentFooter> ReadFooter(const Candidate& candidate);
-  // Appends to `copied` what could be copied as a whole.
-  Status CopyLive(const Condemned& condemned, const SegmentMark& mark, const LostChunks& lost,
+  // Appends the candidate to `copied` if all its live chunks could be copied.
+  Status CopyLive(const Victim& victims, const SegmentMark& mark, const LostChunks& lost,
                   Relocator& relocator, Candidates& copied, GarbageOutcome& outcome)
       SILTFS_REQUIRES(run_mutex_);
-  // All that was copied: durable, and where the index leads, durably. What was found elsewhere:
+  // Makes copied chunks durable, and then their index entries. Makes chunks found elsewhere
   // durable.
   Status MoveEntries(Relocator& relocator);
   Status Remove(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
-  Status CheckSpace(uint64_t bytes);  // whether there is room for so much to be copied
+  Status CheckSpace(uint64_t bytes);  // fails if so much cannot be copied
   void LeaveAlone(const Candidate& candidate, const Status& why, GarbageOutcome& outcome);
   void CountRemoved(const Candidate& candidate) SILTFS_EXCLUDES(mutex_);
   bool Gone(SegmentId id) const;
@@ -191,27 +194,27 @@ class GarbageCollector {
 
   void Work();
   Status Pace(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
-  // In the background; longer while the store is in use, unless the disk is nearly full.
+  // In the background. While the store is in use: longer, or not at all if the disk is nearly full.
   void Rest(std::chrono::nanoseconds pause) SILTFS_EXCLUDES(mutex_);
   bool IsNearlyFull() const;
   bool IsFull() const;
 
-  const Store store_;
+  const Dependencies deps_;
   const Options options_;
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a collection
-  std::atomic<bool> background_{false};             // the collection is the thread's
+  std::atomic<bool> background_{false};             // the running collection is the thread's
   // By the last count (LiveCounts), and those of them that could not be restored.
   std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(run_mutex_);
   std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(run_mutex_);
-  SegmentId next_checked_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // by CheckNoted
+  SegmentId next_checked_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // CheckNoted continues here
 
   mutable Mutex mutex_;
   CondVar wakes_;
   Totals totals_ SILTFS_GUARDED_BY(mutex_);
-  GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);      // but for released_bytes
+  GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);      // without released_bytes
   std::atomic<uint64_t> released_;                    // never decreases
-  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // of these
+  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // part of released_
   int callers_ SILTFS_GUARDED_BY(mutex_) = 0;         // of Collect and Estimate
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);

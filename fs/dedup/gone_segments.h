@@ -1,8 +1,7 @@
-// Which segments are no more: those that were removed since the store was opened, and those that
-// were used before and are not among its segments. An index entry that leads into one of them is as
-// good as none.
+// Which segments no longer exist: segments removed since the store was opened, and ids used before
+// that are not among its segments. An index entry that leads into one of them counts as missing.
 //
-// Thread-safety: every call from any thread. Ownership: a copy shares what it looks into, and may
+// Thread-safety: every call from any thread. Ownership: a copy shares the underlying sets, and may
 // outlive the store. Memory: 4 bytes for each segment of the store. No errors.
 #pragma once
 
@@ -16,7 +15,7 @@ namespace siltfs {
 
 class GoneSegments {
  public:
-  // `there`: the segments when the store was opened; ids from `first_new` on were not used then.
+  // `there`: the segments when the store was opened; ids from `first_new` on were unused then.
   GoneSegments(std::shared_ptr<const SegmentSet> removed, std::shared_ptr<const SegmentSet> there,
                SegmentId first_new)
       : removed_(std::move(removed)), there_(std::move(there)), first_new_(first_new) {}

@@ -5,7 +5,7 @@
 namespace siltfs {
 namespace {
 
-// So many names that begin alike nobody finds: they were made up, to be compared with each other.
+// More names with one prefix exist only in crafted stores; comparing them would take too long.
 constexpr size_t kMostNamesAlike = 64;
 
 }  // namespace
@@ -42,7 +42,7 @@ bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
   return true;
 }
 
-// Names that begin alike are as good as never different; if they are, all must be elsewhere.
+// Names with one prefix are practically never different; if they are, all must lie elsewhere.
 bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);
@@ -51,13 +51,13 @@ bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, Chu
   return std::all_of(lost->second.begin(), lost->second.end(), [&](const ChunkName& name) {
     const auto place = index.Get(name);
     if (!place.ok()) {
-      place.status().IgnoreError("then it is not known to lie anywhere");
+      place.status().IgnoreError("then no place of the chunk is known");
       return false;
     }
     if (!*place || is_bad(**place)) return false;
     const auto record = reader.RecordAt(**place);
     if (!record.ok()) {
-      record.status().IgnoreError("what cannot be read there does not lie there");
+      record.status().IgnoreError("an unreadable copy does not count");
       return false;
     }
     const bool is_it = *record && (*record)->name == name;

@@ -1,6 +1,6 @@
 // The chunks in damaged blocks of segments that are to be collected, by the names that metadata
-// refers to: a block's own names may be lost with its head, and the list of damage has their
-// beginnings only.
+// refers to: a block's own names may be lost with its head, and the list of damage has only their
+// prefixes.
 //
 // Not thread-safe. Memory: some 100 bytes a chunk that is damaged in these segments.
 #pragma once
@@ -24,8 +24,8 @@ class LostChunks {
   // A name that metadata refers to.
   void Visit(const ChunkName& name);
 
-  // Whether every chunk of [first, end) that is live is known to be damaged, and lies whole where
-  // the index leads, which is no place of which `is_bad` says that it soon will be none.
+  // True if every live chunk of [first, end) is known to be damaged, and lies whole where the index
+  // leads. Places for which `is_bad` is true, damaged or soon removed, do not count.
   bool LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
                     const std::function<bool(uint32_t ordinal)>& is_live, ChunkIndex& index,
                     ChunkReader& reader, const std::function<bool(const Location&)>& is_bad) const;
@@ -35,7 +35,7 @@ class LostChunks {
                      const std::function<bool(const Location&)>& is_bad) const;
 
   const DamageList& damage_;
-  std::unordered_map<uint64_t, std::vector<ChunkName>> names_;  // by their beginnings
+  std::unordered_map<uint64_t, std::vector<ChunkName>> names_;  // by prefix
 };
 
 }  // namespace siltfs

@@ -1,6 +1,6 @@
-// A bounded cache of shared, immutable values: the least recently used go first. Used for open
-// segments, decoded blocks and recipe nodes. Thread-safety: every call from any thread. Ownership:
-// values are shared with whoever got them, so one that is evicted lives on while it is used.
+// A bounded cache of shared, immutable values, which evicts the least recently used first. Used for
+// open segments, decoded blocks and recipe nodes. Thread-safety: every call from any thread.
+// Ownership: values are shared with their users, so an evicted value lives on while it is used.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace siltfs {
 template <typename Key, typename Value>
 class LruCache {
  public:
-  // `capacity` in whatever unit Put's costs are.
+  // `capacity` is in the unit of Put's costs.
   explicit LruCache(size_t capacity) : capacity_(capacity) {}
 
   // Null if it is not there.
@@ -28,7 +28,7 @@ class LruCache {
     return found->second->value;
   }
 
-  // Replaces what was there. A value that costs more than the capacity is not kept.
+  // Replaces the old value. A value that costs more than the capacity is not kept.
   void Put(const Key& key, std::shared_ptr<Value> value, size_t cost) SILTFS_EXCLUDES(mutex_) {
     std::list<Entry> evicted;  // destroyed without the lock
     MutexLock lock(mutex_);

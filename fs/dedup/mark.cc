@@ -41,13 +41,13 @@ class LiveCounter {
       RangedReferences references([this](const auto& add) { return WalkForRange(add); },
                                   options_.memory_bytes);
       SILTFS_RETURN_IF_ERROR(MergeWithIndex(references));
-      counts_.passes += references.walks();  // and the one that met a full disk
+      counts_.passes += references.walks();  // and the walk that met a full disk
     }
     return std::move(counts_);
   }
 
  private:
-  // Null if the disk has no room for it.
+  // Null if the disk has no room for sorting.
   Result<std::unique_ptr<ReferenceSorter>> SortReferences() {
     SILTFS_ASSIGN_OR_RETURN(
         auto sorter,
@@ -57,7 +57,7 @@ class LiveCounter {
     bool no_room = false;
     Status sorted = Walk([&](uint64_t order) {
       Status added = sorter->Add(order);
-      no_room = added.Is(StatusCode::kNoSpace);  // not what metadata or pace say
+      no_room = added.Is(StatusCode::kNoSpace);  // a kNoSpace of metadata or pace does not count
       return added;
     });
     if (sorted.ok()) {

@@ -42,7 +42,7 @@ Result<bool> RangedReferences::Contains(uint64_t order) {
   return at_ < orders_.size() && orders_[at_] == order;
 }
 
-// As wide as the last range would have been with nine tenths of the memory full.
+// The width at which the last range would have filled nine tenths of the memory.
 uint64_t RangedReferences::GuessLast(uint64_t first) const {
   if (walks_ == 0 || orders_.empty()) return UINT64_MAX;
   const uint64_t wanted = capacity_ / 10 * 9;
@@ -68,7 +68,7 @@ void RangedReferences::Add(uint64_t order) {
   if (orders_.size() == capacity_) {
     SortAndDropRepeated();
     if (orders_.size() > capacity_ / 4 * 3) {
-      // The range was too wide; what is cut off is the next one's.
+      // The range was too wide; the next range gets the references cut off here.
       orders_.resize(capacity_ / 2);
       last_ = orders_.back();
       if (order > last_) return;

@@ -1,8 +1,9 @@
-// The references of one commit in the order of an index, asked one by one as the index is listed.
+// The references of one commit in the order of an index, queried one by one while the index is
+// listed.
 //
-// Two ways to have them in order in bounded memory. Sorted: they are sorted outside of memory, and
-// metadata is walked once. Ranged: metadata is walked for each range of the order, as wide as
-// memory holds references of it, and nothing is written.
+// There are two ways to order them in bounded memory. Sorted: they are sorted outside of memory,
+// and metadata is walked once. Ranged: metadata is walked for each range of the order that fits
+// into memory, and nothing is written.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -21,19 +22,19 @@ namespace siltfs {
 class OrderedReferences {
  public:
   virtual ~OrderedReferences() = default;
-  // Whether a reference stands there. Orders are asked for in rising order, each perhaps again.
+  // Whether a reference stands there. Calls come in rising order, perhaps repeated.
   virtual Result<bool> Contains(uint64_t order) = 0;
 };
 
 class SortedReferences final : public OrderedReferences {
  public:
-  // `sorter` has been sorted, and must outlive it.
-  // `missed` is told of every reference that was not asked for, once; may be empty.
+  // `sorter` has been sorted, and must outlive it. `missed` is called once for every reference that
+  // was not asked for; may be empty.
   explicit SortedReferences(ReferenceSorter& sorter,
                             std::function<void(uint64_t order)> missed = {})
       : sorter_(sorter), missed_(std::move(missed)) {}
   Result<bool> Contains(uint64_t order) override;
-  // Nothing else is asked for.
+  // Call after the last Contains: reports the remaining references as missed.
   Status Finish();
 
  private:
@@ -46,11 +47,11 @@ class SortedReferences final : public OrderedReferences {
 
 class RangedReferences final : public OrderedReferences {
  public:
-  // Calls `add` with the place of every reference there is; the same ones each time.
+  // Calls `add` with the place of every reference; the same ones each time.
   using Walk = std::function<Status(const std::function<void(uint64_t order)>& add)>;
   RangedReferences(Walk walk, size_t memory_bytes);
 
-  // Walks whenever it comes to the end of a range.
+  // Walks metadata at the beginning of each range.
   Result<bool> Contains(uint64_t order) override;
   uint64_t walks() const { return walks_; }
 

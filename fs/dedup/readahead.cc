@@ -7,21 +7,21 @@
 namespace siltfs {
 namespace {
 
-// By how much reads of a stream may overtake each other, or come late.
+// How far reads of a stream may overtake each other, or come late.
 constexpr uint64_t kSlackBytes = 8u << 20;
-// So many gaps more than reads in order are no stream.
+// With this many more gaps than reads in order, a stream counts as none.
 constexpr uint64_t kMaxGaps = 4;
 // Blocks ahead of a stream that has just begun.
 constexpr size_t kFirstWindow = 4;
-// How far ahead of its reader a recipe is walked, in `stream_bytes`, where it goes round and round
-// in a few blocks.
+// How far a recipe is walked ahead of its reader, in units of `stream_bytes`, if its chunks repeat
+// a few blocks.
 constexpr uint64_t kMaxDistance = 4;
 constexpr size_t kMaxBatch = 64;
 constexpr uint64_t kNotesPerSweep = 64;
 
 }  // namespace
 
-// The recipe ahead of a stream, and how far it was walked.
+// The walk through a stream's recipe, ahead of the stream's reads.
 struct Readahead::Stream::Walk {
   Walk(NodeStore& nodes, const Recipe& recipe, uint64_t limit_in)
       : reader(nodes, recipe), limit(limit_in) {}
@@ -69,7 +69,7 @@ size_t Readahead::AllowedBlocks(const Stream& stream) const {
 
 bool Readahead::CanPlan(const Stream& stream) const {
   if (!stream.walk || stream.planning || stream.at_end) return false;
-  // A few at once.
+  // Plan a few blocks at once.
   const size_t allowed = AllowedBlocks(stream);
   return allowed > 0 && stream.weight + std::max<size_t>(allowed / 4, 1) <= allowed;
 }
@@ -134,7 +134,8 @@ void Readahead::Advance(Stream& stream, uint64_t offset, uint64_t length) {
     ++stream.gaps;
   }
   stream.next = std::max(stream.next, offset + length);
-  // What the reader has come to is his; the block he is in the middle of is the last of them.
+  // Blocks that the reader has reached are no longer ahead, including the one it is in the middle
+  // of.
   while (!stream.ahead.empty() && stream.ahead.front().offset < stream.next) {
     ahead_ -= stream.ahead.front().weight;
     stream.weight -= stream.ahead.front().weight;
@@ -168,7 +169,7 @@ void Readahead::Note(uint64_t file, const Recipe& recipe, uint64_t limit, uint64
       for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
     }
   }
-  // What one stream gives up another may use.
+  // Another stream may use the room that this one has given up.
   if (HasWork()) work_.NotifyAll();
 }
 
@@ -194,7 +195,7 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
   RecipeReader& reader = walk.reader;
   known.push_back(walk.last);
   if (!walk.placed || (reader.Valid() && reader.entry_offset() < from)) {
-    // What begins before `from` was read already.
+    // An entry that begins before `from` was read already.
     reader.Seek(from);
     if (reader.Valid() && reader.entry_offset() < from) reader.Next();
     walk.placed = true;
@@ -204,7 +205,7 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
   std::vector<uint64_t> offsets;
   std::vector<std::optional<ChunkReader::Place>> places;
   while (blocks > weight && reader.Valid() && reader.entry_offset() < end) {
-    // Each of them may lie in a block of its own.
+    // Each chunk may lie in a block of its own.
     const size_t batch = std::min(blocks - weight, kMaxBatch);
     names.clear();
     offsets.clear();
@@ -226,7 +227,7 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
       weight += planned.back().weight;
     }
   }
-  reader.status().IgnoreError("whoever reads there meets it");
+  reader.status().IgnoreError("the read that gets there reports it");
   at_end = !reader.Valid() || reader.entry_offset() >= walk.limit;
   return planned;
 }

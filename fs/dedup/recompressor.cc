@@ -13,15 +13,15 @@
 namespace siltfs {
 namespace {
 
-// How often the thread looks whether there is something to do.
+// How often the thread looks for work.
 constexpr std::chrono::seconds kPoll{1};
 constexpr std::chrono::milliseconds kShortest{1};
-// How long it keeps away from a disk that was full, and from what an index that lags behind left.
+// The pauses after a full disk, and after segments that a lagging index kept from being done.
 constexpr std::chrono::minutes kAfterNoSpace{10};
 constexpr std::chrono::seconds kAfterSomeLeft{30};
 
 Status Interrupted(const std::string& store) {
-  return Status(StatusCode::kInterrupted, "settling was interrupted").At(store);
+  return Status(StatusCode::kInterrupted, "recompression was interrupted").At(store);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ void Recompressor::Stop() {
     thread.swap(thread_);
   }
   if (thread.joinable()) thread.join();
-  // Who called Settle has ended, too, or will find that it may not begin.
+  // Callers of Recompress have ended, too, or will find that they may not begin.
   MutexLock run(run_mutex_);
 }
 
@@ -57,7 +57,7 @@ Status Recompressor::CheckRunning() {
 
 void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
   const bool data = record.kind == static_cast<uint8_t>(SegmentKind::kData);
-  if (!enabled() || !data || !record.sealed || record.settled) return;
+  if (!enabled() || !data || !record.sealed || record.recompressed) return;
   MutexLock lock(mutex_);
   candidates_[segment] = record;
   wakes_.NotifyAll();
@@ -65,16 +65,16 @@ void Recompressor::Add(SegmentId segment, const SegmentRecord& record) {
 
 Result<SegmentRecords> Recompressor::SetAside(std::span<const SegmentId> segments) {
   CountSettingAside(1);
-  SegmentRecords unsettled;
+  SegmentRecords not_recompressed;
   Status paid;
   {
     MutexLock run(run_mutex_);
     paid = PayOwed();
-    if (paid.ok()) unsettled = TakeCandidates(segments);
+    if (paid.ok()) not_recompressed = TakeCandidates(segments);
   }
   CountSettingAside(-1);
   SILTFS_RETURN_IF_ERROR(paid);
-  return unsettled;
+  return not_recompressed;
 }
 
 SegmentRecords Recompressor::TakeCandidates(std::span<const SegmentId> segments) {
@@ -101,8 +101,8 @@ void Recompressor::Drop(SegmentId id) {
   candidates_.erase(id);
 }
 
-Result<SettleOutcome> Recompressor::Settle() {
-  SettleOutcome outcome;
+Result<RecompressionOutcome> Recompressor::Recompress() {
+  RecompressionOutcome outcome;
   const Prepare prepare = [this](SegmentId id) {
     return PrepareSegment(id, [this](uint64_t) { return CheckRunning(); });
   };
@@ -130,14 +130,14 @@ SegmentId Recompressor::LastCandidate() {
   return candidates_.empty() ? kNoSegment : candidates_.rbegin()->first;
 }
 
-// A mutex would not see to it: who has just released it is the first to take it again.
+// A mutex alone is unfair: the thread that has just released it usually gets it again.
 void Recompressor::MakeWay() {
   MutexLock lock(mutex_);
   while (setting_aside_ > 0) wakes_.Wait(mutex_);
 }
 
-Status Recompressor::Pass(const Prepare& prepare, SettleOutcome& outcome) {
-  // Who writes all the time brings new ones as fast as these are settled.
+Status Recompressor::Pass(const Prepare& prepare, RecompressionOutcome& outcome) {
+  // A constant writer adds new candidates as fast as these are recompressed.
   const SegmentId end = LastCandidate();
   for (SegmentId last = kNoSegment;;) {
     MakeWay();
@@ -148,12 +148,12 @@ Status Recompressor::Pass(const Prepare& prepare, SettleOutcome& outcome) {
     const Candidate candidate = NextAfter(last);
     if (candidate.id == kNoSegment || candidate.id > end) return Status::Ok();
     last = candidate.id;
-    SILTFS_RETURN_IF_ERROR(SettleOne(candidate, prepare, outcome));
+    SILTFS_RETURN_IF_ERROR(RecompressOne(candidate, prepare, outcome));
   }
 }
 
 Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& pace) {
-  // Contexts of a high level are large, and are given back with the codec.
+  // Contexts of a high level are large, and are freed with the codec.
   const BlockCodec codec;
   RewriteOptions options;
   options.compression = options_.compression;
@@ -164,7 +164,7 @@ Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& p
 
 bool Recompressor::IndexHas(const SegmentRecord& record) {
   if (record.last_sequence <= index_.durable_sequence()) return true;
-  index_.Flush().IgnoreError("then the index does not say that it has them");
+  index_.Flush().IgnoreError("durable_sequence() shows whether it has the blocks");
   return record.last_sequence <= index_.durable_sequence();
 }
 
@@ -172,13 +172,13 @@ Status Recompressor::CheckSpace() {
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, env_.GetDiskSpace(options_.store));
   if (space.available_bytes >= options_.needed_bytes) return Status::Ok();
   return Status(StatusCode::kNoSpace,
-                fmt::format("only {} MiB are left on the disk, settling takes {}",
+                fmt::format("only {} MiB are left on the disk; recompression needs {} MiB",
                             space.available_bytes >> 20, options_.needed_bytes >> 20))
       .At(options_.store);
 }
 
 void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
-                              SettleOutcome& outcome) {
+                              RecompressionOutcome& outcome) {
   if (options_.report) {
     options_.report(
         fmt::format("segment {} is not recompressed: {}", candidate.id, why.ToString()));
@@ -187,14 +187,14 @@ void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
   ++outcome.left;
 }
 
-Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepare,
-                               SettleOutcome& outcome) {
-  const bool condemned = options_.is_condemned && options_.is_condemned(candidate.id);
-  if (condemned || !IndexHas(candidate.record)) {
+Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& prepare,
+                                   RecompressionOutcome& outcome) {
+  const bool victims = options_.is_victim && options_.is_victim(candidate.id);
+  if (victims || !IndexHas(candidate.record)) {
     ++outcome.left;
     return Status::Ok();
   }
-  if (options_.is_damaged && options_.is_damaged(candidate.id)) {  // which was told already
+  if (options_.is_damaged && options_.is_damaged(candidate.id)) {  // which was reported already
     Drop(candidate.id);
     ++outcome.left;
     return Status::Ok();
@@ -209,24 +209,25 @@ Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepar
   }
   if (!(SealedRecord(prepared->before) == candidate.record)) {
     const Status discarded = DiscardRewrite(env_, options_.store, candidate.id);
-    discarded.IgnoreError("nobody needs the file");
+    discarded.IgnoreError("the file is not needed");
     LeaveAlone(candidate,
-               Status(StatusCode::kCorruption, "metadata says something else of the segment"),
+               Status(StatusCode::kCorruption,
+                      "the footer does not match the segment's record in metadata"),
                outcome);
     return Status::Ok();
   }
   SegmentRecord after = candidate.record;
   if (prepared->worthwhile) {
     after = SealedRecord(prepared->after);
-    after.settled = true;
+    after.recompressed = true;
     SILTFS_RETURN_IF_ERROR(Replace(candidate, after));
     ++outcome.segments;
   } else {
-    after.settled = true;
+    after.recompressed = true;
     SILTFS_RETURN_IF_ERROR(
         Judge(options_.write_through({{SegmentKey(candidate.id), after.Encode()}})));
-    segments_.SetSettled(candidate.id);
-    settled_bytes_ += candidate.record.length;
+    segments_.SetRecompressed(candidate.id);
+    recompressed_bytes_ += candidate.record.length;
     Drop(candidate.id);
     ++outcome.kept;
   }
@@ -238,17 +239,18 @@ Status Recompressor::SettleOne(const Candidate& candidate, const Prepare& prepar
 Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& after) {
   const Status intended = options_.write_through({{ReplacementKey(candidate.id), after.Encode()}});
   if (!intended.ok()) {
-    // Whether the intent is durable is not known after other failures; the old file is in place,
+    // After other failures it is unknown whether the intent is durable. The old file is in place,
     // and recovery goes by that.
-    DiscardRewrite(env_, options_.store, candidate.id).IgnoreError("nobody needs the file");
+    DiscardRewrite(env_, options_.store, candidate.id).IgnoreError("the file is not needed");
     return Judge(intended);
   }
   const Status installed = segments_.Replace(
       candidate.id, [&] { return InstallRewrite(env_, options_.store, candidate.id); });
-  // Which file is in place durably is not known, and must not be guessed. The next mount sees.
+  // It is unknown which file is durably in place, and must not be guessed. The next mount finds
+  // out.
   if (!installed.ok()) return log_.Fail(installed);
   saved_bytes_ += candidate.record.length - after.length;
-  settled_bytes_ += candidate.record.length;
+  recompressed_bytes_ += candidate.record.length;
   Drop(candidate.id);
   owed_.push_back({SegmentKey(candidate.id), after.Encode()});
   owed_.push_back({ReplacementKey(candidate.id), std::nullopt});
@@ -293,7 +295,7 @@ Status Recompressor::PaceInBackground(uint64_t plain_bytes) {
     rested += static_cast<int64_t>(1'000'000'000 * plain_bytes / options_.bytes_per_second);
   MutexLock lock(mutex_);
   while (!Unwanted()) {
-    // What wakes it, a segment that was added for one, does not shorten its rest.
+    // A wake-up, for example by an added segment, does not shorten the rest.
     const int64_t rest = rested - env_.MonotonicNanoseconds();
     if (rest <= 0 && IsQuiet()) return Status::Ok();
     WaitAtMost(rest > 0 ? std::chrono::nanoseconds(rest) : kPoll);
@@ -302,8 +304,8 @@ Status Recompressor::PaceInBackground(uint64_t plain_bytes) {
 }
 
 void Recompressor::Work() {
-  // The file is made by a thread that gets what processor time nobody else wants; what follows
-  // takes locks that others wait for, and little time.
+  // The file is made on a thread that gets processor time only when no other thread wants it. The
+  // rest takes locks that other threads wait for, and little time.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
     const auto work = [&] {
@@ -332,9 +334,9 @@ void Recompressor::Work() {
           env_.MonotonicNanoseconds() < not_before)
         continue;
     }
-    SettleOutcome outcome;
+    RecompressionOutcome outcome;
     const Status passed = Pass(prepare, outcome);
-    passed.IgnoreError("damage is reported, a failed log says so itself, the rest is tried again");
+    passed.IgnoreError("damage is reported, a failed log reports itself, the rest is retried");
     std::chrono::nanoseconds pause{0};
     if (!passed.ok() || outcome.left > 0) pause = kAfterSomeLeft;
     if (passed.Is(StatusCode::kNoSpace)) pause = kAfterNoSpace;

@@ -1,21 +1,20 @@
-// Settles sealed data segments: rewrites them with larger blocks and at the store's own compression
-// level (what is put is compressed faster and less), each as a whole and under its id, so that the
-// index need not be told (segment_rewrite.h).
+// Recompresses sealed data segments: rewrites them with larger blocks and at the store's own
+// compression level (new chunks are compressed faster and less). Each segment is rewritten as a
+// whole and under its id, so the index stays as it is (segment_rewrite.h).
 //
-// A segment's replacement is: the new file, durable beside the old one; the *intent*, durable in
-// metadata; the rename, durable; then the new record in place of the intent, durable. After a crash
-// the file that is in place says which record is true (segment_replacement.h). Readers go on
+// A replacement takes four steps: the new file, durable beside the old one; the *intent*, durable
+// in metadata; the rename, durable; then the new record in place of the intent, durable. After a
+// crash the file that is in place says which record is true (segment_replacement.h). Readers go on
 // meanwhile (segment_cache.h).
 //
-// Only segments are settled that are sealed, that metadata knows to be sealed, and whose blocks the
-// index has durably: replay never sees the raised sequences of merged blocks beside entries that it
+// A segment is recompressed only if it is sealed, metadata has it as sealed, and the index has its
+// blocks durably: replay never sees the raised sequences of merged blocks beside entries that it
 // must put.
 //
 // Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
-// blocks and contexts of zstd, while a segment is rewritten; 64 bytes for each that awaits it.
-// Errors: damage in a segment is reported, and the segment left alone; kNoSpace leaves all as it
-// is, to be tried again; failures of the device after the intent end all writing
-// (SegmentLog::Fail).
+// blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits it.
+// Errors: damage in a segment is reported, and the segment left alone. kNoSpace changes nothing and
+// allows a retry. Device failures after the intent end all writing (SegmentLog::Fail).
 #pragma once
 
 #include <atomic>
@@ -37,16 +36,16 @@
 
 namespace siltfs {
 
-// How much a settled segment's blocks hold, about. Larger ones compress better and cost more to
-// read a single chunk of.
-inline constexpr uint32_t kSettledBlockPlainBytes = 512U << 10;
+// About how much the blocks of a recompressed segment hold. Larger ones compress better, but cost
+// more to read a single chunk from.
+inline constexpr uint32_t kRecompressedBlockBytes = 512U << 10;
 
-// What became of the segments that awaited recompression.
-struct SettleOutcome {
+// The outcome for the segments that awaited recompression.
+struct RecompressionOutcome {
   uint64_t segments = 0;      // rewritten
-  uint64_t kept = 0;          // would have saved nothing, and stay as they are
-  uint64_t left = 0;          // damaged, or not yet to be touched
-  uint64_t bytes_before = 0;  // of the files of those rewritten and kept
+  uint64_t kept = 0;          // unchanged, because a rewrite saves nothing
+  uint64_t left = 0;          // damaged, or not ready yet
+  uint64_t bytes_before = 0;  // file sizes of segments rewritten and kept
   uint64_t bytes_after = 0;
 };
 
@@ -55,24 +54,23 @@ class Recompressor {
   struct Options {
     std::string store;
     StoreUuid uuid;
-    Compression compression;  // codec kNone: there is nothing to settle
-    uint32_t block_plain_bytes = kSettledBlockPlainBytes;
+    Compression compression;  // codec kNone: nothing is recompressed
+    uint32_t block_plain_bytes = kRecompressedBlockBytes;
     uint64_t needed_bytes = 0;  // that must be free on the disk
-    // Writes metadata durably, beside the commits.
+    // Writes metadata durably, outside of commits.
     std::function<Status(const std::vector<Mutation>&)> write_through;
-    std::function<void(const std::string&)> report;  // told of damage; may be empty
-    // A segment of which this is so is left alone, now. May be empty.
-    std::function<bool(SegmentId)> is_condemned = {};
-    // One of which this is so is known to be damaged, and left alone until the next mount. May be
-    // empty.
+    std::function<void(const std::string&)> report;  // called with damage; may be empty
+    // True: the segment is skipped for now. May be empty.
+    std::function<bool(SegmentId)> is_victim = {};
+    // True: the segment is known to be damaged, and dropped until the next mount. May be empty.
     std::function<bool(SegmentId)> is_damaged = {};
-    // Of the thread in the background: how long nothing must have been put or read, and how much it
-    // reads in a second, of old files and new ones (plain bytes; 0: as much as it can). It rests
-    // after each block.
+    // For the background thread. It works only if no chunk was put or read for this time. It reads
+    // this many uncompressed bytes of old and new files per second (0: unlimited), and rests after
+    // each block.
     std::chrono::nanoseconds quiet{std::chrono::seconds(5)};
     uint64_t bytes_per_second = 32u << 20;
-    // How it waits, `at_most` so long or until `wakes` is notified, with `mutex` held as a
-    // condition variable wants it. Empty: by the machine's clock; tests have Env's alone.
+    // How it waits: for `at_most`, or until `wakes` is notified, with `mutex` held as a condition
+    // variable requires. Empty: uses the real clock; tests use Env's clock alone.
     std::function<void(CondVar& wakes, Mutex& mutex, std::chrono::nanoseconds at_most)> wait = {};
   };
   // All must outlive it.
@@ -81,35 +79,35 @@ class Recompressor {
   // Stops.
   ~Recompressor();
 
-  // A sealed segment whose record is committed.
+  // Adds a sealed segment after its record was committed.
   void Add(SegmentId segment, const SegmentRecord& record);
-  // Returns when none of these is being settled; none will be until it is added again. Those that
-  // were still to be settled. Fails, and changes nothing, where metadata cannot be told what it is
-  // owed.
+  // Returns when none of these segments is being recompressed; none will be until it is added
+  // again. Returns those that still awaited recompression. Fails, and changes nothing, if owed
+  // metadata (TakeOwed) cannot be written.
   Result<SegmentRecords> SetAside(std::span<const SegmentId> segments)
       SILTFS_EXCLUDES(run_mutex_, mutex_);
-  // Nothing was put or read for as long as the background waits for.
+  // Whether no chunk was put or read in the last Options::quiet.
   bool IsQuiet() const;
-  // The store is at work: the background makes way.
+  // The store is in use: background work yields.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
-  // Settles all that can be by now, what was added before the call. kInterrupted after Stop,
-  // kNoSpace; what was settled before such a failure is. kReadOnly after a failure of the device,
-  // here or earlier.
-  Result<SettleOutcome> Settle();
+  // Recompresses all segments that were added before the call and are ready. kInterrupted after
+  // Stop; kNoSpace; segments finished before such a failure stay so. kReadOnly after a device
+  // failure, here or earlier.
+  Result<RecompressionOutcome> Recompress();
 
-  // From now on a thread does so whenever nothing is being put or read.
+  // Starts a thread that recompresses the segments that are ready, whenever IsQuiet().
   void StartInBackground();
 
-  // Ends the thread and a Settle under way, soon; no other begins.
+  // Ends the thread and a running Recompress, soon; no other begins.
   void Stop();
 
-  // Appends what metadata must yet be told because a full disk kept it from being written.
+  // Appends owed metadata changes, which a full disk kept from being written.
   void TakeOwed(std::vector<Mutation>& mutations) SILTFS_EXCLUDES(run_mutex_);
 
-  // Since it was made: what files became smaller by, and how large those were that were settled.
+  // Since construction: by how much files shrank, and the former size of the recompressed files.
   uint64_t saved_bytes() const { return saved_bytes_; }
-  uint64_t settled_bytes() const { return settled_bytes_; }
+  uint64_t recompressed_bytes() const { return recompressed_bytes_; }
 
  private:
   using Pace = std::function<Status(uint64_t plain_bytes)>;
@@ -127,33 +125,32 @@ class Recompressor {
   void Drop(SegmentId id) SILTFS_EXCLUDES(mutex_);
   SegmentRecords TakeCandidates(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
-  // Settles the candidates one after another; `prepare` makes the new file.
+  // Recompresses the candidates one after another; `prepare` makes the new file.
   using Prepare = std::function<Result<PreparedRewrite>(SegmentId)>;
-  Status Pass(const Prepare& prepare, SettleOutcome& outcome);
-  Status SettleOne(const Candidate& candidate, const Prepare& prepare, SettleOutcome& outcome)
-      SILTFS_REQUIRES(run_mutex_);
+  Status Pass(const Prepare& prepare, RecompressionOutcome& outcome);
+  Status RecompressOne(const Candidate& candidate, const Prepare& prepare,
+                       RecompressionOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status Replace(const Candidate& candidate, const SegmentRecord& after)
       SILTFS_REQUIRES(run_mutex_);
   Status PayOwed() SILTFS_REQUIRES(run_mutex_);
   Status CheckSpace();
   bool IndexHas(const SegmentRecord& record);
-  // Reports what keeps a segment from being rewritten, and forgets the segment until the next
-  // mount.
-  void LeaveAlone(const Candidate& candidate, const Status& why, SettleOutcome& outcome);
+  // Reports why a segment cannot be rewritten, and drops it until the next mount.
+  void LeaveAlone(const Candidate& candidate, const Status& why, RecompressionOutcome& outcome);
   Result<PreparedRewrite> PrepareSegment(SegmentId id, const Pace& pace);
-  // Fails the log unless the failure is one of space.
+  // Fails the log unless `failure` is kNoSpace.
   Status Judge(Status failure);
 
   void Work();
-  // Whether the background ends what it is about: with its pauses it must not keep Settle waiting.
+  // Whether the background must stop its current work: its pauses must not keep Recompress waiting.
   bool Unwanted() const SILTFS_REQUIRES(mutex_) {
     return stopping_ || callers_ > 0 || setting_aside_ > 0;
   }
   void CountCallers(int difference) SILTFS_EXCLUDES(mutex_);
   void CountSettingAside(int difference) SILTFS_EXCLUDES(mutex_);
-  // Returns when nobody waits to set segments aside.
+  // Returns when no caller of SetAside waits.
   void MakeWay() SILTFS_EXCLUDES(mutex_);
-  // Rests from having read so much, then for as long as the store is at work.
+  // Rests in proportion to the bytes read, then as long as the store is in use.
   Status PaceInBackground(uint64_t plain_bytes) SILTFS_EXCLUDES(mutex_);
   void WaitAtMost(std::chrono::nanoseconds time) SILTFS_REQUIRES(mutex_);
 
@@ -165,16 +162,16 @@ class Recompressor {
 
   std::atomic<int64_t> last_use_;
   std::atomic<uint64_t> saved_bytes_{0};
-  std::atomic<uint64_t> settled_bytes_{0};
+  std::atomic<uint64_t> recompressed_bytes_{0};
 
-  // Held while a segment is rewritten, over I/O; comes before mutex_.
+  // Held while a segment is rewritten, also during I/O; taken before mutex_.
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
   std::vector<Mutation> owed_ SILTFS_GUARDED_BY(run_mutex_);
 
   Mutex mutex_;
   CondVar wakes_;
   std::map<SegmentId, SegmentRecord> candidates_ SILTFS_GUARDED_BY(mutex_);
-  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;        // of Settle
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;        // of Recompress
   int setting_aside_ SILTFS_GUARDED_BY(mutex_) = 0;  // callers of SetAside
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);

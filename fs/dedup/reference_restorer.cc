@@ -10,13 +10,13 @@
 namespace siltfs {
 namespace {
 
-// More places of one chunk are not looked at.
+// At most so many places of one chunk are considered.
 constexpr size_t kMostPlaces = 16;
 
 }  // namespace
 
-ReferenceRestorer::ReferenceRestorer(const Store& store, Options options)
-    : store_(store), options_(std::move(options)) {}
+ReferenceRestorer::ReferenceRestorer(const Dependencies& store, Options options)
+    : deps_(store), options_(std::move(options)) {}
 
 Result<uint64_t> ReferenceRestorer::Restore(const KvSnapshot& metadata,
                                             std::span<const uint64_t> orders,
@@ -39,14 +39,14 @@ Result<ReferenceRestorer::LostByPrefix> ReferenceRestorer::FindLost(
     const KvSnapshot& metadata, std::span<const uint64_t> orders) {
   std::set<ChunkName> names;
   SILTFS_RETURN_IF_ERROR(
-      ForEachReference(metadata, store_.nodes, options_.pace, [&](const ChunkName& name) {
-        if (std::binary_search(orders.begin(), orders.end(), store_.index.OrderOf(name)))
+      ForEachReference(metadata, deps_.nodes, options_.pace, [&](const ChunkName& name) {
+        if (std::binary_search(orders.begin(), orders.end(), deps_.index.OrderOf(name)))
           names.insert(name);
         return Status::Ok();
       }));
   LostByPrefix lost;
   for (const ChunkName& name : names) {
-    SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> place, store_.index.Get(name));
+    SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> place, deps_.index.Get(name));
     if (place && !options_.gone(place->segment)) continue;
     lost.emplace(name.Prefix64(), Lost{name, {}});
   }
@@ -54,12 +54,12 @@ Result<ReferenceRestorer::LostByPrefix> ReferenceRestorer::FindLost(
 }
 
 void ReferenceRestorer::SearchSegment(SegmentId segment, LostByPrefix& lost) {
-  const auto opened = store_.segments.Open(segment);
-  if (!opened.ok()) return opened.status().IgnoreError("it has nothing to offer");
+  const auto opened = deps_.segments.Open(segment);
+  if (!opened.ok()) return opened.status().IgnoreError("an unreadable segment is skipped");
   const SegmentReader& reader = *(*opened)->reader;
   const auto footer = reader.ReadFooter();
   if (!footer.ok()) {
-    footer.status().IgnoreError("the blocks say the same");
+    footer.status().IgnoreError("the blocks are read instead");
     return SearchBlocks(segment, reader, lost);
   }
   for (uint32_t ordinal = 0; ordinal < footer->chunks.size(); ++ordinal) {
@@ -68,22 +68,22 @@ void ReferenceRestorer::SearchSegment(SegmentId segment, LostByPrefix& lost) {
     if (!block) continue;
     const auto head = reader.ReadBlockHead(block->block_offset);
     if (!head.ok()) {
-      head.status().IgnoreError("it has nothing to offer");
+      head.status().IgnoreError("an unreadable block is skipped");
     } else if (head->Covers(ordinal)) {
       Take({segment, ordinal, block->block_offset}, *head, lost);
     }
   }
 }
 
-// Of a segment that is not sealed, or whose footer is damaged.
+// For a segment that is not sealed, or that has a damaged footer.
 void ReferenceRestorer::SearchBlocks(SegmentId segment, const SegmentReader& reader,
                                      LostByPrefix& lost) {
   const auto table = reader.ScanBlockTable();
-  if (!table.ok()) return table.status().IgnoreError("it has nothing to offer");
+  if (!table.ok()) return table.status().IgnoreError("an unreadable segment is skipped");
   for (const BlockPlace& place : table->blocks) {
     const auto head = reader.ReadBlockHead(place.block_offset);
     if (!head.ok()) {
-      head.status().IgnoreError("it has nothing to offer");
+      head.status().IgnoreError("an unreadable block is skipped");
       continue;
     }
     for (uint32_t ordinal = head->first_ordinal; ordinal < head->end_ordinal(); ++ordinal)
@@ -104,18 +104,18 @@ void ReferenceRestorer::Take(const Location& place, const BlockHead& head, LostB
 Result<bool> ReferenceRestorer::Enter(const Lost& chunk) {
   if (chunk.places.empty()) return false;
   const auto noted = [this](const Location& place) {
-    return store_.secondary.Contains(place.segment);
+    return deps_.secondary.Contains(place.segment);
   };
   auto best = std::find_if_not(chunk.places.begin(), chunk.places.end(), noted);
   if (best == chunk.places.end()) best = chunk.places.begin();
-  // Also the one that the index is to lead to: a copy that is being put may take the entry.
+  // Includes the segment that the index is to lead to: a copy that is being put may take the entry.
   std::vector<SegmentId> holders;
   for (const Location& place : chunk.places) {
     if (!noted(place)) holders.push_back(place.segment);
   }
-  if (!holders.empty()) SILTFS_RETURN_IF_ERROR(store_.secondary.Note(holders));
+  if (!holders.empty()) SILTFS_RETURN_IF_ERROR(deps_.secondary.Note(holders));
   const BlockPipeline::Move move{chunk.name, *best, *best};
-  SILTFS_RETURN_IF_ERROR(store_.pipeline.MoveEntries(std::span(&move, 1), options_.gone));
+  SILTFS_RETURN_IF_ERROR(deps_.pipeline.MoveEntries(std::span(&move, 1), options_.gone));
   return true;
 }
 

@@ -1,11 +1,11 @@
-// Makes the index lead to chunks that committed metadata refers to and that the index does not
-// know, though a segment holds them. Stores that were written before notes of secondary copies were
-// kept (secondary_copies.h) may have such references; a read finds their chunks by searching all
+// Makes the index lead to chunks that committed metadata refers to and the index does not know,
+// though a segment holds them. Stores written before secondary copies were noted
+// (secondary_copies.h) may have such references; a read finds their chunks by searching all
 // footers.
 //
 // Thread-safety: one thread at a time. Memory: some 100 bytes for each name, and the footer of one
-// segment. Errors: those of metadata, nodes, index, pipeline and notes. A segment that cannot be
-// read is passed over. Durability: entries are durable when the index says so.
+// segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable segment is
+// skipped. Durability: entries are durable when the index says so.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ namespace siltfs {
 
 class ReferenceRestorer {
  public:
-  // All must outlive it.
-  struct Store {
+  // Dependencies. All must outlive it.
+  struct Dependencies {
     ChunkIndex& index;
     SegmentCache& segments;
     BlockPipeline& pipeline;
@@ -37,19 +37,19 @@ class ReferenceRestorer {
     SecondaryCopies& secondary;
   };
   struct Options {
-    std::function<bool(SegmentId)> gone;  // a place in such a segment is as good as none
+    std::function<bool(SegmentId)> gone;  // a place in such a segment counts as missing
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     MarkPace pace;
   };
-  ReferenceRestorer(const Store& store, Options options);
+  ReferenceRestorer(const Dependencies& store, Options options);
 
   // `orders`: where the index should have the references (ChunkIndex::OrderOf), ascending.
-  // `segments`: those to search. Returns for how many chunks the index has an entry now.
+  // `segments`: the segments to search. Returns for how many chunks the index has an entry now.
   Result<uint64_t> Restore(const KvSnapshot& metadata, std::span<const uint64_t> orders,
                            std::span<const SegmentId> segments);
 
  private:
-  // By the beginnings of their names.
+  // A chunk without an index entry, and its places; by name prefix.
   struct Lost {
     ChunkName name;
     std::vector<Location> places;
@@ -59,12 +59,12 @@ class ReferenceRestorer {
   Result<LostByPrefix> FindLost(const KvSnapshot& metadata, std::span<const uint64_t> orders);
   void SearchSegment(SegmentId segment, LostByPrefix& lost);
   void SearchBlocks(SegmentId segment, const SegmentReader& reader, LostByPrefix& lost);
-  // The chunk at the place, if it is one of those that are lost.
+  // Adds the place to the lost chunk that it holds, if any.
   void Take(const Location& place, const BlockHead& head, LostByPrefix& lost);
-  // Has the index lead to one of the places; the segments of all are noted.
+  // Makes the index lead to one of the places; the segments of all are noted.
   Result<bool> Enter(const Lost& chunk);
 
-  const Store store_;
+  const Dependencies deps_;
   const Options options_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kFilePrefix = "references-";
 constexpr size_t kLeastBlockBytes = 512;
 constexpr size_t kMostBlockBytes = 64u << 10;
-// Of the whole memory, so that this many runs but one are merged at once.
+// The parts of the memory, so that this many runs less one are merged at once.
 constexpr size_t kBlocks = 128;
 
 size_t BlockWords(size_t memory_bytes) {
@@ -69,7 +69,7 @@ ReferenceSorter::~ReferenceSorter() {
     RemoveFileOf(level).IgnoreError("the next sorter removes it");
   }
   if (made_directory_) {
-    env_.RemoveDirectory(options_.directory).IgnoreError("an empty directory harms nobody");
+    env_.RemoveDirectory(options_.directory).IgnoreError("an empty directory does no harm");
   }
 }
 
@@ -82,7 +82,7 @@ void ReferenceSorter::SortNumbers() {
 
 Status ReferenceSorter::MakeRoom() {
   SortNumbers();
-  // Where most are repeated ones they may fit after all.
+  // If most numbers are repeated, they may fit after all.
   if (numbers_.size() <= capacity_ / 2) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Spill());
   for (size_t level = 0; level < levels_.size() && levels_[level].runs.size() >= fan_in_; ++level) {
@@ -91,7 +91,7 @@ Status ReferenceSorter::MakeRoom() {
   return Status::Ok();
 }
 
-// What is in memory, sorted, becomes a run.
+// Writes the numbers in memory, which are sorted, as a run.
 Status ReferenceSorter::Spill() {
   SILTFS_ASSIGN_OR_RETURN(RunFile* const file, FileOf(0, numbers_.size() * sizeof(uint64_t)));
   RunWriter writer(*file, block_);
@@ -122,7 +122,7 @@ Result<RunFile*> ReferenceSorter::FileOf(size_t level, uint64_t bytes_to_come) {
   RunFile& file = levels_[level];
   if (file.file != nullptr) return &file;
   file.path = JoinPath(options_.directory, fmt::format("{}{}", kFilePrefix, ++files_));
-  // Far enough from the others' for no two blocks to have the same.
+  // Far enough from the seeds of other files that no two blocks have the same seed.
   file.seed = seed_ + (files_ << 48);
   SILTFS_ASSIGN_OR_RETURN(file.file, env_.OpenFile(file.path, {.mode = OpenMode::kCreate}));
   return &file;
@@ -135,7 +135,7 @@ Status ReferenceSorter::RemoveFileOf(size_t level) {
   return env_.RemoveFile(gone.path);
 }
 
-// Of all runs there. There are no more than can be merged at once.
+// Readers of all runs of these levels, which are no more than can be merged at once.
 std::vector<RunReader> ReferenceSorter::ReadersOf(size_t first_level, size_t end_level) {
   numbers_.resize(capacity_);
   std::vector<RunReader> readers;
@@ -149,7 +149,7 @@ std::vector<RunReader> ReferenceSorter::ReadersOf(size_t first_level, size_t end
   return readers;
 }
 
-// Its runs become one of the next level.
+// Merges the level's runs into one run of the next level.
 Status ReferenceSorter::MergeLevel(size_t level) {
   const uint64_t bytes = levels_[level].end;
   SILTFS_ASSIGN_OR_RETURN(RunFile* const file, FileOf(level + 1, bytes));
@@ -179,7 +179,7 @@ Status ReferenceSorter::Sort() {
   at_ = 0;
   if (!spilled()) return Status::Ok();
   if (!numbers_.empty()) SILTFS_RETURN_IF_ERROR(Spill());
-  // The smallest first: little is written for what is gained.
+  // The smallest level first: it costs the fewest writes.
   for (size_t level = 0; RunCount() > fan_in_; ++level) {
     if (!levels_[level].runs.empty()) SILTFS_RETURN_IF_ERROR(MergeLevel(level));
   }

@@ -1,17 +1,16 @@
-// Sorts any number of 64-bit numbers in bounded memory, each once: what garbage collection makes of
-// the references it finds, to compare them with a chunk index in the index's order.
+// Sorts any number of 64-bit numbers in bounded memory, and drops repeated ones. Garbage collection
+// sorts references with it, to compare them with a chunk index in the index's order.
 //
-// What does not fit into memory is written, sorted, as a run (sorted_run.h) into a file of its
-// level. When a level has as many runs as can be merged at once, they become one run of the next
-// level. So memory and open files stay the same whatever comes, and each number is written about
-// once: with 8 MiB up to 130 million numbers exactly once, 16 billion twice. Where all fits into
-// memory nothing is written at all.
+// Numbers that do not fit into memory are written, sorted, as a run (sorted_run.h) into a file of
+// its level. When a level has as many runs as can be merged at once, they become one run of the
+// next level. So memory and open files stay the same for any input, and each number is written
+// about once: with 8 MiB up to 130 million numbers exactly once, 16 billion twice. If all fits into
+// memory, nothing is written.
 //
 // Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, and a block.
-// Durability: none; the files are gone when the sorter is, or, after a crash, with RemoveLeftovers.
-// Errors: kNoSpace, also where the disk would be left with less than minimum_free_bytes;
-// kCorruption for a file that is not what was written; kIoError. After an error it is of no more
-// use.
+// Durability: none; the files are removed with the sorter, or, after a crash, by RemoveLeftovers.
+// Errors: kNoSpace, also if the disk would be left with less than minimum_free_bytes; kCorruption
+// for a file that is not as it was written; kIoError. After an error the sorter is unusable.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +26,10 @@
 namespace siltfs {
 
 struct ReferenceSorterOptions {
-  // For the files, which nobody else has in there; made when there is something to write, and
-  // removed again, if it is not there.
+  // Directory for the files, which must hold no others; created when there is something to write,
+  // and removed again, if it does not exist.
   std::string directory;
-  size_t memory_bytes = 8u << 20;  // ReferenceSorter::kLeastMemory is taken in any case
+  size_t memory_bytes = 8u << 20;  // at least ReferenceSorter::kLeastMemory is taken
   uint64_t minimum_free_bytes = 0;
 };
 
@@ -38,9 +37,10 @@ class ReferenceSorter {
  public:
   static constexpr size_t kLeastMemory = 4096;
 
-  // Removes what sorters have left in the directory when their process died; none may be there.
+  // Removes files that sorters of a killed process left in the directory; no sorter may be in use
+  // there.
   static Status RemoveLeftovers(Env& env, const std::string& directory);
-  // Does the same first: one at a time.
+  // Calls RemoveLeftovers first: one sorter at a time.
   static Result<std::unique_ptr<ReferenceSorter>> Create(Env& env, ReferenceSorterOptions options);
   ~ReferenceSorter();
   ReferenceSorter(const ReferenceSorter&) = delete;
@@ -52,7 +52,7 @@ class ReferenceSorter {
     return Status::Ok();
   }
 
-  // No more will be added: to the first number.
+  // Call after the last Add: moves to the first number.
   Status Sort();
   bool AtEnd() const { return spilled() ? merge_.AtEnd() : at_ == numbers_.size(); }
   uint64_t number() const { return spilled() ? merge_.number() : numbers_[at_]; }

@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// To be read, verified and decoded, in names.
+// The work of reading, verifying and decoding, in names.
 constexpr uint32_t kNodeWork = 64;
 constexpr uint32_t kRecordWork = 8;
 

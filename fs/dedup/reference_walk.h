@@ -11,12 +11,12 @@
 
 namespace siltfs {
 
-// Calls a MarkPace now and then.
+// Calls a MarkPace at intervals.
 class Pacer {
  public:
   explicit Pacer(const MarkPace& pace) : pace_(pace) {}
 
-  // After so much work, counted in names that are passed on.
+  // Adds work, counted in names that are passed on.
   Status Step(uint32_t work = 1) {
     work_ += work;
     if (work_ < kWorkBetweenCalls) return Status::Ok();
@@ -33,8 +33,8 @@ class Pacer {
 
 using ReferenceVisit = std::function<Status(const ChunkName&)>;
 
-// ForEachReference, which leaves out nodes that are in `walked`, and what is under them, and enters
-// the others.
+// Like ForEachReference, but skips nodes that are in `walked`, and all under them, and enters the
+// others.
 Status WalkReferences(const KvSnapshot& metadata, NodeStore& nodes, NodeSet& walked, Pacer& pacer,
                       const ReferenceVisit& visit);
 

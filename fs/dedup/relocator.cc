@@ -12,7 +12,7 @@ namespace {
 // How many entries are moved at once, while nothing else is appended.
 constexpr size_t kMovesAtOnce = 256;
 
-// An entry may name any ordinal.
+// The index may lead to any ordinal.
 bool IsOtherLiveCopy(const Relocator::Source& source, uint32_t here, uint32_t there) {
   return there != here && there < source.footer.trailer.chunk_count && source.is_live(there);
 }
@@ -45,7 +45,7 @@ bool Relocator::IsThere(const Location& place, const ChunkRecord& record) {
   if (options_.is_damaged(place.segment, place.ordinal)) return false;
   const auto there = reader_.RecordAt(place);
   if (!there.ok()) {
-    there.status().IgnoreError("what cannot be read there is copied");
+    there.status().IgnoreError("the other copy is unreadable, so copy this one");
     return false;
   }
   return *there && (*there)->name == record.name && (*there)->tag == record.tag;
@@ -53,7 +53,7 @@ bool Relocator::IsThere(const Location& place, const ChunkRecord& record) {
 
 Result<std::vector<Relocator::Wanted>> Relocator::ToCopy(const Source& source,
                                                          const BlockHead& head) {
-  std::vector<uint32_t> live;  // by their place in the block
+  std::vector<uint32_t> live;  // by index in the block
   std::vector<ChunkName> names;
   for (uint32_t i = 0; i < head.records.size(); ++i) {
     if (!source.is_live(head.first_ordinal + i)) continue;
@@ -66,7 +66,7 @@ Result<std::vector<Relocator::Wanted>> Relocator::ToCopy(const Source& source,
   for (size_t k = 0; k < live.size(); ++k) {
     const std::optional<Location>& place = places[k];
     const bool same_segment = place && place->segment == source.segment;
-    // Of two copies in this segment the one is copied to which the index leads.
+    // Of two copies in this segment, copy the one that the index leads to.
     const bool leads_elsewhere =
         place &&
         (same_segment ? IsOtherLiveCopy(source, head.first_ordinal + live[k], place->ordinal)
@@ -93,7 +93,7 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
   }
   SILTFS_ASSIGN_OR_RETURN(const BlockHead head, std::move(read));
   if (head.first_ordinal != place.first_ordinal || head.end_ordinal() != end_ordinal) {
-    return Status(StatusCode::kCorruption, "the block is not the one that the footer has here")
+    return Status(StatusCode::kCorruption, "the block does not match the footer")
         .At(reader.path(), place.block_offset);
   }
   SILTFS_ASSIGN_OR_RETURN(const std::vector<Wanted> wanted, ToCopy(source, head));
@@ -102,7 +102,7 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
   for (const Wanted& chunk : wanted) {
     const uint32_t ordinal = head.first_ordinal + chunk.number;
     if (options_.is_damaged(source.segment, ordinal)) {
-      return Status(StatusCode::kCorruption, "something that is in use is damaged")
+      return Status(StatusCode::kCorruption, "a chunk that is in use is damaged")
           .At(reader.path(), place.block_offset);
     }
     from.push_back({{source.segment, ordinal, place.block_offset}, chunk.misled});
@@ -110,7 +110,7 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
   SILTFS_RETURN_IF_ERROR(options_.pace(head.plain_bytes));
   const SegmentKind kind = source.footer.trailer.kind;
   const size_t waiting = open_[static_cast<size_t>(kind)].content.plain.size();
-  const bool dense = source.settled && head.plain_bytes >= options_.block_plain_bytes / 2;
+  const bool dense = source.recompressed && head.plain_bytes >= options_.block_plain_bytes / 2;
   if (dense && wanted.size() == head.records.size() &&
       (waiting == 0 || waiting >= options_.block_plain_bytes / 2)) {
     SILTFS_RETURN_IF_ERROR(FlushBlock(kind));
@@ -159,7 +159,7 @@ Status Relocator::Append(SegmentKind kind, const EncodedBlock& block,
   auto moved = pipeline_.AppendMoved(kind, block);
   if (moved.status().Is(StatusCode::kNoSpace)) {
     full_ = moved.status();
-    full_.IgnoreError("it is this call's outcome, too");
+    full_.IgnoreError("this call returns it, too");
   }
   SILTFS_ASSIGN_OR_RETURN(const AppendedBlock appended, std::move(moved));
   uint32_t ordinal = appended.place.first_ordinal;

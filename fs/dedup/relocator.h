@@ -1,15 +1,14 @@
-// Copies chunks that are to outlive their segments into new segments (relocation), for garbage
-// collection: in the order in which they lay, compressed as segments settle; blocks that are
-// settled and wholly alive go as they are.
+// Copies the live chunks of segments that are to be removed into new segments (relocation), for
+// garbage collection: in their old order, compressed like recompressed segments. Recompressed
+// blocks that are wholly alive are copied as they are.
 //
-// The index is told by MoveEntries, once the copies are durable: before, it goes on leading to the
-// old place, so that a crash leaves no entry that leads nowhere while the chunk lies somewhere
-// else.
+// MoveEntries updates the index once the copies are durable. Until then it leads to the old place,
+// so that a crash leaves no entry that leads nowhere while the chunk lies elsewhere.
 //
-// Thread-safety: none. Memory: a block of each kind, one that is read, and some 48 bytes for each
-// chunk that was copied and whose entry was not moved yet. Errors: kCorruption for a segment that
-// is damaged where a chunk lives, of which nothing may be removed then; those of the log, which end
-// all writing.
+// Thread-safety: none. Memory: a block of each kind, a block that is read, and some 48 bytes for
+// each copied chunk until its entry is moved. Errors: kCorruption for a segment that is
+// damaged at a live chunk, of which nothing may be removed then; those of the log, which end all
+// writing.
 #pragma once
 
 #include <array>
@@ -31,16 +30,17 @@ class Relocator {
   struct Options {
     Compression compression;
     uint32_t block_plain_bytes = 512u << 10;
-    // A place in such a segment is as good as none.
+    // A place in such a segment counts as missing.
     std::function<bool(SegmentId)> gone;
-    // Called before the index is led away from a place in a segment that stays; must make that
-    // known durably (SecondaryCopies::Note).
+    // Called before the index is led away from a place in a segment that stays; must record that
+    // durably (SecondaryCopies::Note).
     std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
-    // A chunk that is known to be damaged: it is nothing to be copied.
+    // A chunk that is known to be damaged: it is not copied.
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
-    // Called before each block is read, with its plain bytes; a failure is returned. May wait.
+    // Called before each block is read, with its uncompressed bytes; a failure is returned. May
+    // wait.
     std::function<Status(uint64_t bytes)> pace;
-    // Calls what reads and compresses, perhaps from another thread.
+    // Runs the work of reading and compressing, perhaps on another thread.
     std::function<void(const std::function<void()>&)> run;
   };
   // All must outlive it.
@@ -49,34 +49,35 @@ class Relocator {
 
   struct Source {
     SegmentId segment = kNoSegment;
-    bool settled = false;
+    bool recompressed = false;
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
-    // Of a block whose head cannot be read: all that lives in it lies whole elsewhere. May be
-    // empty.
+    // For a block with an unreadable head: true if all live chunks in it lie whole elsewhere. May
+    // be empty.
     std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
   };
-  // Copies every live chunk that has no other good place. After kNoSpace from here or Flush some of
-  // them are nowhere: every later call fails with it, and no segment may go for what was copied.
+  // Copies every live chunk that has no other good place. After kNoSpace from here or Flush some
+  // chunks have no copy: every later call fails with it, and no copied segment may be removed.
   Status CopyLive(const Source& source);
-  // Appends what is left in open blocks.
+  // Appends the open blocks.
   Status Flush();
 
-  // Such a kNoSpace was met.
+  // True after such a kNoSpace.
   bool is_full() const { return !full_.ok(); }
 
-  // Chunks copied, whose entries are to be moved.
+  // Copied chunks with entries still to be moved.
   size_t moves() const { return moves_.size(); }
-  // Chunks were copied, or found elsewhere where perhaps they were only just written: a commit has
-  // to make them durable before their segments may go.
+  // Chunks were copied, or found elsewhere where they may have been written only just now: a commit
+  // must make them durable before their segments may be removed.
   bool needs_commit() const { return !moves_.empty() || found_elsewhere_; }
-  // Has the index lead to the copies, which must be durable. kIoError and so on from the index.
+  // Makes the index lead to the copies, which must be durable. Errors: those of the index.
   Status MoveEntries();
 
   uint64_t bytes_copied() const { return bytes_copied_; }  // as appended
 
  private:
-  // Where a chunk lay, and where the index led instead if that is of no use.
+  // `place` is the old place of a chunk. `misled` is the place in the index's entry if it is
+  // another one, at which the chunk is missing or damaged.
   struct Origin {
     Location place;
     std::optional<Location> misled;
@@ -90,9 +91,9 @@ class Relocator {
     std::optional<Location> misled;
   };
 
-  // Which of the block's live chunks must be copied.
+  // The block's live chunks that must be copied.
   Result<std::vector<Wanted>> ToCopy(const Source& source, const BlockHead& head);
-  // Whether the chunk can be had at the place.
+  // Whether the chunk can be read at the place.
   bool IsThere(const Location& place, const ChunkRecord& record);
   Status CopyBlock(const Source& source, const BlockPlace& place, uint32_t end_ordinal,
                    const SegmentReader& reader);
@@ -108,7 +109,7 @@ class Relocator {
   const Options options_;
   std::array<OpenBlock, 2> open_;  // by kind
   std::vector<BlockPipeline::Move> moves_;
-  bool found_elsewhere_ = false;  // since entries were moved
+  bool found_elsewhere_ = false;  // since entries were last moved
   uint64_t bytes_copied_ = 0;
   Status full_;  // the kNoSpace that lost a block
 };

@@ -1,4 +1,4 @@
-// How a scrub is to be made, and what came of it (scrubber.h).
+// The pace and the outcome of a scrub (scrubber.h).
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace siltfs {
 
 enum class ScrubPace : uint8_t {
   kFull,    // as fast as it can
-  kGentle,  // at idle priority, no more than so much a second, and less while the store is in use
+  kGentle,  // at idle priority, at a limited rate, and slower while the store is in use
 };
 
 struct ScrubOutcome {
-  ScrubRecord figures;    // of the whole scrub, since its first part began
-  bool resumed = false;   // it has gone on where another one had ended
-  bool complete = false;  // else it was interrupted, and the next one goes on
+  ScrubRecord statistics;  // of the whole scrub, since its first part began
+  bool resumed = false;    // it continued an interrupted scrub
+  bool complete = false;   // false: it was interrupted, and the next one continues it
 };
 
 }  // namespace siltfs

@@ -15,15 +15,15 @@
 namespace siltfs {
 namespace {
 
-// At the gentle pace all rests are so much longer while the store is in use.
+// At the gentle pace all rests are this many times longer while the store is in use.
 constexpr int kLongerInUse = 4;
 
 }  // namespace
 
-Scrubber::Scrubber(const Store& store, Options options)
-    : store_(store), options_(std::move(options)) {
+Scrubber::Scrubber(const Dependencies& store, Options options)
+    : deps_(store), options_(std::move(options)) {
   MutexLock run(run_mutex_);
-  if (options_.reached) figures_ = *options_.reached;
+  if (options_.reached) statistics_ = *options_.reached;
 }
 
 Scrubber::~Scrubber() { Stop(); }
@@ -51,7 +51,7 @@ void Scrubber::Stop() {
     stopping_ = true;
     wakes_.NotifyAll();
   }
-  MutexLock run(run_mutex_);  // who called Scrub has ended, too
+  MutexLock run(run_mutex_);  // callers of Scrub have ended, too
 }
 
 Status Scrubber::CheckRunning() {
@@ -63,25 +63,25 @@ Status Scrubber::CheckRunning() {
 Status Scrubber::Pace(ScrubPace pace, uint64_t bytes) {
   if (pace == ScrubPace::kGentle && options_.bytes_per_second > 0) {
     std::chrono::nanoseconds rest(1'000'000'000 * bytes / options_.bytes_per_second);
-    if (!store_.recompressor.IsQuiet()) rest *= kLongerInUse;
+    if (!deps_.recompressor.IsQuiet()) rest *= kLongerInUse;
     MutexLock lock(mutex_);
     if (!stopping_ && !interrupted_) wakes_.WaitFor(mutex_, rest);
   }
-  SILTFS_RETURN_IF_ERROR(store_.log.failure());
+  SILTFS_RETURN_IF_ERROR(deps_.log.failure());
   return CheckRunning();
 }
 
 Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
   MutexLock run(run_mutex_);
-  told_ = 0;
+  reported_ = 0;
   ScrubOutcome outcome;
-  outcome.resumed = figures_.reached != kNoSegment;
+  outcome.resumed = statistics_.reached != kNoSegment;
   const Status done = ScrubAll(pace);
-  outcome.figures = figures_;
+  outcome.statistics = statistics_;
   if (done.Is(StatusCode::kInterrupted)) return outcome;
   SILTFS_RETURN_IF_ERROR(done);
   outcome.complete = true;
-  figures_ = {};
+  statistics_ = {};
   SILTFS_RETURN_IF_ERROR(WriteProgress(std::nullopt));
   return outcome;
 }
@@ -90,23 +90,23 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*options_.snapshot()));
   for (const auto& [id, record] : records) {
-    if (id <= figures_.reached || record.chunks == 0) continue;
+    if (id <= statistics_.reached || record.chunks == 0) continue;
     SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
-    figures_.reached = id;
-    SILTFS_RETURN_IF_ERROR(WriteProgress(figures_.Encode()));
+    statistics_.reached = id;
+    SILTFS_RETURN_IF_ERROR(WriteProgress(statistics_.Encode()));
   }
   return Status::Ok();
 }
 
-// A segment may be settled, or removed, while it is verified: then what was found is of a file that
-// is no more.
+// A segment may be recompressed, or removed, while it is verified: the findings are then those of a
+// file that no longer exists.
 Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
   for (;;) {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
-    // Where it could not be replaced, nobody knows any more which file is in place.
-    SILTFS_RETURN_IF_ERROR(store_.log.failure());
-    const auto opened = store_.segments.Open(id);
-    if (store_.segments.IsRemoved(id)) {
+    // After a failed replacement it is unknown which file is in place.
+    SILTFS_RETURN_IF_ERROR(deps_.log.failure());
+    const auto opened = deps_.segments.Open(id);
+    if (deps_.segments.IsRemoved(id)) {
       if (!opened.ok()) opened.status().IgnoreError("it was removed");
       return Status::Ok();
     }
@@ -117,18 +117,18 @@ Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPa
     }
     const OpenSegment& segment = **opened;
     const auto findings = Verify(segment, record, pace);
-    if (store_.segments.IsRemoved(id)) {
+    if (deps_.segments.IsRemoved(id)) {
       if (!findings.ok()) findings.status().IgnoreError("it was removed");
       return Status::Ok();
     }
     const bool replaced =
-        segment.file == SegmentFile::kUnknown || store_.segments.FileOf(id) != segment.file;
+        segment.file == SegmentFile::kUnknown || deps_.segments.FileOf(id) != segment.file;
     if (!findings.ok() && (!replaced || findings.status().Is(StatusCode::kInterrupted)))
       return findings.status();
     if (replaced) continue;
     Note(id, *findings);
     const auto size = segment.reader->file().Size();
-    figures_.bytes += size.ok() ? *size : record.length;
+    statistics_.bytes += size.ok() ? *size : record.length;
     return Status::Ok();
   }
 }
@@ -136,10 +136,10 @@ Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPa
 Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const SegmentRecord& record,
                                          ScrubPace pace) {
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(options_.uuid.bytes));
-  SegmentScrub scrub(store_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
+  SegmentScrub scrub(deps_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
                      [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
   if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
-  // By a thread that gets what processor time nobody else wants.
+  // On a thread that gets processor time only when no other thread wants it.
   std::optional<Result<SegmentFindings>> findings;
   try {
     std::thread([&] {
@@ -155,36 +155,35 @@ Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const Segme
 void Scrubber::NoteLost(SegmentId id, const SegmentRecord& record, const Status& why) {
   Report(fmt::format("segment {} cannot be opened, {} chunks are lost with it: {}", id,
                      record.chunks, why.ToString()));
-  ++figures_.segments;
-  ++figures_.damaged_blocks;
-  figures_.damaged_chunks += record.chunks;
+  ++statistics_.segments;
+  ++statistics_.damaged_blocks;
+  statistics_.damaged_chunks += record.chunks;
 }
 
 void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
-  ++figures_.segments;
-  figures_.blocks += findings.blocks;
-  figures_.chunks += findings.chunks;
-  figures_.damaged_blocks += findings.damaged.size();
-  figures_.damaged_chunks += findings.damaged_chunks();
-  if (findings.footer_damaged) ++figures_.damaged_footers;
-  if (store_.damage.Replace(id, findings.damaged, findings.end_ordinal) && options_.on_damage)
+  ++statistics_.segments;
+  statistics_.blocks += findings.blocks;
+  statistics_.chunks += findings.chunks;
+  statistics_.damaged_blocks += findings.damaged.size();
+  statistics_.damaged_chunks += findings.damaged_chunks();
+  if (findings.footer_damaged) ++statistics_.damaged_footers;
+  if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal) && options_.on_damage)
     options_.on_damage();
   for (const std::string& sentence : findings.sentences) Report(sentence);
 }
 
 Status Scrubber::WriteProgress(std::optional<std::string> progress) {
-  std::vector<Mutation> mutations = store_.damage.Changes();
+  std::vector<Mutation> mutations = deps_.damage.Changes();
   mutations.push_back({std::string(kScrubKey), std::move(progress)});
   const Status written = options_.write_through(mutations);
   if (written.ok() || written.Is(StatusCode::kNoSpace)) return Status::Ok();
-  return store_.log.Fail(written);
+  return deps_.log.Fail(written);
 }
 
 void Scrubber::Report(const std::string& sentence) {
-  if (!options_.report || told_ > kMostTold) return;
-  const bool last = ++told_ > kMostTold;
-  options_.report(last ? "there is more damage, of which this scrub tells the figures alone"
-                       : sentence);
+  if (!options_.report || reported_ > kMostReported) return;
+  const bool last = ++reported_ > kMostReported;
+  options_.report(last ? "there is more damage; this scrub only counts it from here on" : sentence);
 }
 
 }  // namespace siltfs

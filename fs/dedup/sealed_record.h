@@ -1,5 +1,5 @@
-// The record of a segment that is sealed, from the trailer that its footer ends in: what recovery
-// writes down, and what a check compares with.
+// The record of a sealed segment, made from the trailer at the end of its footer. Recovery writes
+// it, and checks compare with it.
 #pragma once
 
 #include "fs/meta/segment_record.h"

@@ -25,27 +25,27 @@ uint64_t SecondaryCopies::Now() const {
 }
 
 Status SecondaryCopies::Note(std::span<const SegmentId> segments) {
-  return Enter(segments, /*condemned=*/false);
+  return Enter(segments, /*victim=*/false);
 }
 
-Status SecondaryCopies::Condemn(std::span<const SegmentId> segments) {
-  return Enter(segments, /*condemned=*/true);
+Status SecondaryCopies::NoteVictims(std::span<const SegmentId> segments) {
+  return Enter(segments, /*victim=*/true);
 }
 
-Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool condemned) {
+Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool victim) {
   MutexLock lock(mutex_);
   std::vector<Mutation> news;
   for (const SegmentId segment : segments) {
     const auto noted = noted_.find(segment);
-    if (noted != noted_.end() && (noted->second.condemned || !condemned)) continue;
-    news.push_back({SecondaryKey(segment), std::string(condemned ? kCondemnedNote : kPlainNote)});
+    if (noted != noted_.end() && (noted->second.victim || !victim)) continue;
+    news.push_back({SecondaryKey(segment), std::string(victim ? kVictimNote : kPlainNote)});
   }
   if (write_ && !news.empty()) SILTFS_RETURN_IF_ERROR(write_(news));
   ++now_;
   for (const SegmentId segment : segments) {
     Noted& noted = noted_[segment];
     noted.when = now_;
-    noted.condemned |= condemned;
+    noted.victim |= victim;
     set_.Add(segment);
   }
   return Status::Ok();

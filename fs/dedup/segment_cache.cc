@@ -5,20 +5,22 @@
 namespace siltfs {
 
 SegmentCache::SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-                           const SegmentLog* log, size_t open_files, std::vector<SegmentId> settled)
+                           const SegmentLog* log, size_t open_files,
+                           std::vector<SegmentId> recompressed)
     : env_(env),
       store_(std::move(store)),
       uuid_(uuid),
       codec_(codec),
       log_(log),
       readers_(open_files),
-      settled_(std::move(settled)) {}
+      recompressed_(std::move(recompressed)) {}
 
 SegmentFile SegmentCache::FileOf(SegmentId segment) const {
   ReaderLock lock(files_mutex_);
   if (segment == replacing_) return SegmentFile::kUnknown;
-  return std::binary_search(settled_.begin(), settled_.end(), segment) ? SegmentFile::kSettled
-                                                                       : SegmentFile::kOriginal;
+  return std::binary_search(recompressed_.begin(), recompressed_.end(), segment)
+             ? SegmentFile::kRecompressed
+             : SegmentFile::kOriginal;
 }
 
 Status SegmentCache::Replace(SegmentId segment, const std::function<Status()>& install) {
@@ -27,34 +29,35 @@ Status SegmentCache::Replace(SegmentId segment, const std::function<Status()>& i
     replacing_ = segment;
   }
   SILTFS_RETURN_IF_ERROR(install());
-  SetSettled(segment);
+  SetRecompressed(segment);
   return Status::Ok();
 }
 
-void SegmentCache::SetSettled(SegmentId segment) {
+void SegmentCache::SetRecompressed(SegmentId segment) {
   {
     WriterLock lock(files_mutex_);
     if (segment == replacing_) replacing_ = kNoSegment;
-    const auto place = std::lower_bound(settled_.begin(), settled_.end(), segment);
-    if (place == settled_.end() || *place != segment) settled_.insert(place, segment);
+    const auto place = std::lower_bound(recompressed_.begin(), recompressed_.end(), segment);
+    if (place == recompressed_.end() || *place != segment) recompressed_.insert(place, segment);
   }
-  // Whoever puts the old file in again after this is not believed: see Open.
+  // A thread that caches the old file again after this does no harm: see Open.
   readers_.Erase(segment);
 }
 
 void SegmentCache::Remove(SegmentId segment) {
-  removed_->Add(segment);  // first: whoever opened it before looks again after having cached it
+  // First: a thread that opened the segment before looks again after it has cached the reader.
+  removed_->Add(segment);
   readers_.Erase(segment);
-  for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kSettled})
+  for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kRecompressed})
     tables_.Erase(TableKey(segment, file));
   WriterLock lock(files_mutex_);
-  const auto place = std::lower_bound(settled_.begin(), settled_.end(), segment);
-  if (place != settled_.end() && *place == segment) settled_.erase(place);
+  const auto place = std::lower_bound(recompressed_.begin(), recompressed_.end(), segment);
+  if (place != recompressed_.end() && *place == segment) recompressed_.erase(place);
 }
 
-// The name leads to the one file before a replacement and to the other after it. Where both looks
-// at the state agree, the file that was opened in between is the one that they say, for no state
-// but kUnknown ever comes back.
+// The name leads to the one file before a replacement and to the other after it. If both looks at
+// the state agree, the file opened in between is the one of that state, because no state except
+// kUnknown ever comes back.
 Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
   if (IsRemoved(segment)) return Status(StatusCode::kNotFound, "the segment was removed");
   const SegmentFile before = FileOf(segment);
@@ -81,8 +84,8 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   return opened->reader->ReadFooterWindow(first_ordinal, count);
 }
 
-// Without the footer there are the blocks. Offsets that others know are of no use in a settled
-// segment's file, so that rot in the footer would cost all of its chunks.
+// Without the footer, the blocks are scanned. Offsets known elsewhere are useless for a
+// recompressed segment's file, so a damaged footer would otherwise cost all of its chunks.
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
@@ -92,12 +95,12 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& se
   auto read = segment.reader->ReadBlockTable();
   if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
   if (!read.ok()) {
-    // What was settled was sealed, whatever the file ends in by now, and so was all that nobody
-    // writes to where there is a log.
+    // A recompressed segment was sealed, whatever the file ends in now. So was every segment
+    // without a writer, if there is a log.
     const bool unsealed = read.status().Is(StatusCode::kInvalidArgument) && log_ == nullptr &&
                           segment.file == SegmentFile::kOriginal;
     if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
-    read.status().IgnoreError("the blocks say it, too");
+    read.status().IgnoreError("the blocks are scanned instead");
     return ScannedTableOf(segment);
   }
   auto table = std::make_shared<const CachedTable>(CachedTable{std::move(read).value()});
@@ -113,7 +116,7 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegm
       return NotEmpty(segment, std::move(table));
   }
   auto scanned = segment.reader->ScanBlockTable();
-  // Where no block is whole, none is the next time: a scan reads all of the file.
+  // If no block is whole, remember it: a scan reads all of the file.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const CachedTable>(
@@ -142,7 +145,8 @@ Result<std::optional<BlockTable::Found>> SegmentCache::FindBlockByScan(const Ope
   return table->blocks.Find(ordinal);
 }
 
-// What has a writer was not replaced when it was opened: only what has none is.
+// A segment that had a writer when it was opened had not been replaced: only segments without one
+// are.
 Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(const OpenSegment& segment,
                                                                  uint32_t ordinal) {
   if (log_ != nullptr && segment.file == SegmentFile::kOriginal) {

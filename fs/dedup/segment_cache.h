@@ -1,13 +1,13 @@
-// Opens segments for reading and keeps the most recently used ones open; finds footer windows and
+// Opens segments for reading and keeps the most recently used ones open; finds footer entries and
 // blocks of sealed and open segments alike.
 //
 // A sealed segment's file may be replaced once, by a denser one with the same chunks at other
-// offsets (recompressor.h). Whoever has the old file open goes on reading it; so an offset means
-// something only together with the file it is from, which is what OpenSegment holds together.
+// offsets (recompressor.h). Threads that have the old file open go on reading it. So an offset is
+// valid only together with its file; OpenSegment holds them together.
 //
 // Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables
 // of the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks),
-// kTableBytes at most; 4 bytes for each settled segment, and for each that was removed. Errors:
+// kTableBytes at most; 4 bytes for each recompressed segment, and for each removed one. Errors:
 // kNotFound for a segment that is not there (an index entry that points into it is a miss),
 // kCorruption and kIoError as SegmentReader.
 #pragma once
@@ -24,14 +24,14 @@
 
 namespace siltfs {
 
-// Which of the files that a segment has in its life.
+// The files that a segment has during its life.
 enum class SegmentFile : uint8_t {
-  kOriginal,  // the one that was written to; index entries have its offsets as hints
-  kSettled,   // what stays
-  kUnknown,   // one of the two, opened while it was being replaced: nothing of it may be cached
+  kOriginal,      // written by the log; index entries have its offsets as hints
+  kRecompressed,  // the final one
+  kUnknown,       // one of the two, opened during the replacement: nothing of it may be cached
 };
 
-// A segment's file. What is read through it belongs together.
+// A segment's file. Offsets read through it are valid in this file only.
 struct OpenSegment {
   SegmentId id = kNoSegment;
   SegmentFile file = SegmentFile::kOriginal;
@@ -41,41 +41,42 @@ using OpenSegmentPtr = std::shared_ptr<const OpenSegment>;
 
 class SegmentCache {
  public:
-  // `log` may be null (read-only). All must outlive the cache. `settled`: ids, ascending.
+  // `log` may be null (read-only). All must outlive the cache. `recompressed`: ids of such
+  // segments, ascending.
   SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-               const SegmentLog* log, size_t open_files, std::vector<SegmentId> settled = {});
+               const SegmentLog* log, size_t open_files, std::vector<SegmentId> recompressed = {});
 
   Result<OpenSegmentPtr> Open(SegmentId segment);
 
-  // The footer's entries from `first_ordinal` on, as far as the segment has them. kInvalidArgument
-  // for a segment that has no footer and no writer: one that a crash left behind, in a read-only
-  // mount.
+  // At most `count` entries of the footer, from `first_ordinal` on. kInvalidArgument for a segment
+  // that has no footer and no writer, which a crash left behind, in a read-only mount.
   Result<std::vector<FooterChunk>> Window(SegmentId segment, uint32_t first_ordinal,
                                           uint32_t count);
-  // The block of this file that holds an ordinal, if the segment has it. Of an open segment's block
-  // the end is not known: end_ordinal is that of the first chunk, and bytes 0.
+  // The block of this file that holds an ordinal, if the segment has it. For a block of an open
+  // segment the end is unknown: end_ordinal is the ordinal of its first chunk, and bytes 0.
   Result<std::optional<BlockTable::Found>> FindBlock(const OpenSegment& segment, uint32_t ordinal);
-  // The same by the blocks themselves, for who has not found the ordinal where FindBlock says: the
-  // block table is not verified when it is read. From then on FindBlock goes by them, too.
+  // Like FindBlock, but scans the blocks. For callers that did not find the ordinal where FindBlock
+  // said: the block table is not verified when it is read. From then on FindBlock uses the scan,
+  // too.
   Result<std::optional<BlockTable::Found>> FindBlockByScan(const OpenSegment& segment,
                                                            uint32_t ordinal);
 
-  // Which file Open would open at this moment.
+  // The file that Open would open at this moment.
   SegmentFile FileOf(SegmentId segment) const SILTFS_EXCLUDES(files_mutex_);
 
-  // `install` puts the segment's new file in place, durably. One segment at a time may undergo
-  // that. After a failure, which is returned, nobody knows which file is in place, and nothing of
-  // the segment is cached any more.
+  // `install` puts the segment's new file in place, durably. One segment at a time may be replaced.
+  // After a failure, which is returned, it is unknown which file is in place, and nothing of the
+  // segment is cached any more.
   Status Replace(SegmentId segment, const std::function<Status()>& install)
       SILTFS_EXCLUDES(files_mutex_);
-  // The segment keeps the file it has as the settled one.
-  void SetSettled(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
+  // The segment's current file counts as the recompressed one.
+  void SetRecompressed(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
 
-  // The segment is about to be removed for good: from now on it is not there, and its file is
-  // closed when those who have it have let go.
+  // Call when the segment is about to be removed permanently. From now on it is not found; its file
+  // is closed when all users have released it.
   void Remove(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
   bool IsRemoved(SegmentId segment) const { return removed_->Contains(segment); }
-  // All that were; lives on for who asks after the cache has gone.
+  // All removed segments; may outlive the cache.
   std::shared_ptr<const SegmentSet> removed() const { return removed_; }
 
  private:
@@ -83,11 +84,11 @@ class SegmentCache {
   static constexpr size_t kTableBytes = 4u << 20;
 
   static uint64_t TableKey(SegmentId segment, SegmentFile file) {
-    return uint64_t{segment} << 1 | (file == SegmentFile::kSettled ? 1 : 0);
+    return uint64_t{segment} << 1 | (file == SegmentFile::kRecompressed ? 1 : 0);
   }
   struct CachedTable {
     BlockTable blocks;
-    bool scanned = false;  // made from the blocks, not from the footer; without any it has failed
+    bool scanned = false;  // made from the blocks, not the footer; empty if no block is whole
   };
   using CachedTablePtr = std::shared_ptr<const CachedTable>;
   bool HasWriter(const OpenSegment& segment) const;
@@ -106,7 +107,7 @@ class SegmentCache {
 
   mutable SharedMutex files_mutex_;
   SegmentId replacing_ SILTFS_GUARDED_BY(files_mutex_) = kNoSegment;
-  std::vector<SegmentId> settled_ SILTFS_GUARDED_BY(files_mutex_);  // ascending
+  std::vector<SegmentId> recompressed_ SILTFS_GUARDED_BY(files_mutex_);  // ascending
 };
 
 }  // namespace siltfs

@@ -10,18 +10,18 @@
 namespace siltfs {
 namespace {
 
-// How soon a segment that a full disk kept from being sealed is tried again.
+// How soon sealing is tried again after a full disk.
 constexpr std::chrono::seconds kSealAgain{1};
 
 void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream) {
   sum.stored_bytes += writer.size();
   if (writer.kind() != SegmentKind::kData) return;
-  if (stream == LogStream::kData) sum.unsettled_bytes += writer.size();
+  if (stream == LogStream::kData) sum.not_recompressed_bytes += writer.size();
   sum.chunks += writer.chunk_count();
   sum.plain_bytes += writer.plain_bytes();
 }
 
-// The segment is as it was, and the call may be made again.
+// The segment is unchanged, and the call may be repeated.
 bool IsFullDisk(const Status& failed, const SegmentWriter& writer) {
   return failed.Is(StatusCode::kNoSpace) && writer.failure().ok();
 }
@@ -53,7 +53,7 @@ SegmentRecord SegmentLog::RecordOf(const SegmentWriter& writer, LogStream stream
   SegmentRecord record;
   record.kind = static_cast<uint8_t>(writer.kind());
   record.sealed = writer.sealed();
-  record.settled = record.sealed && stream == LogStream::kMovedData;
+  record.recompressed = record.sealed && stream == LogStream::kMovedData;
   record.length = writer.synced_size();
   // It may have been sealed just now; the footer is not committed then.
   const SegmentTrailer totals = writer.totals();
@@ -89,7 +89,7 @@ Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record) {
   if (!opened.ok()) return std::move(opened).status();
   WriterPtr writer = std::move(opened).value();
   MutexLock lock(mutex_);
-  const LogStream stream = NewStreamOf(writer->kind());  // which it was is not written down
+  const LogStream stream = NewStreamOf(writer->kind());  // its stream was not recorded
   Add(resumed_, *writer, stream);
   tracked_.push_back({writer, stream, record, record});
   WriterPtr& open = open_[static_cast<size_t>(stream)];
@@ -129,7 +129,7 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
                                        last_commit, writer_options);
   MutexLock lock(mutex_);
-  // After another failure there may be a file of this id.
+  // After another failure there may be a file with this id.
   if (!created.status().Is(StatusCode::kNoSpace)) next_segment_ = id + 1;
   if (!created.ok()) return std::move(created).status();
   WriterPtr writer = std::move(created).value();
@@ -174,9 +174,9 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
 }
 
 Status SegmentLog::WaitToSeal(size_t most) {
-  // What is to be sealed by then; who writes on meanwhile keeps nobody waiting.
+  // The segments to be sealed by then; segments that fill up meanwhile do not prolong the wait.
   const uint64_t enough = sealed_count_ + sealing_.size() - std::min(most, sealing_.size());
-  // What was tried before the call may have been tried on a disk that has room by now.
+  // An attempt begun before the call may have met a disk that has room by now.
   const uint64_t before = seals_begun_;
   if (!seal_delay_.ok()) {
     seal_now_ = true;
@@ -195,7 +195,7 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
     for (const Tracked& tracked : tracked_) {
-      // Without a block it may yet be that its file goes.
+      // The file of a segment without a block may still be removed.
       if (tracked.writer->block_count() > 0) writers.emplace_back(tracked.writer, tracked.stream);
     }
   }
@@ -252,7 +252,7 @@ void SegmentLog::CommitDone(uint64_t number) {
 
 void SegmentLog::WaitUntilSealed() {
   MutexLock lock(mutex_);
-  WaitToSeal(0).IgnoreError("who appends is told");
+  WaitToSeal(0).IgnoreError("the next Append gets it");
 }
 
 void SegmentLog::SealLoop() {
@@ -277,7 +277,7 @@ void SegmentLog::SealLoop() {
     {
       MutexLock lock(mutex_);
       seal_delay_ = std::move(sealed);
-      seal_delay_.IgnoreError("who waits for it is told");
+      seal_delay_.IgnoreError("callers that wait get it");
       delayed_seal_ = number;
       changed_.NotifyAll();
       if (full) continue;
@@ -301,7 +301,7 @@ SegmentLog::Growth SegmentLog::growth() const {
   Growth sum = retired_;
   for (const Tracked& tracked : tracked_) Add(sum, *tracked.writer, tracked.stream);
   sum.stored_bytes -= resumed_.stored_bytes;
-  sum.unsettled_bytes -= resumed_.unsettled_bytes;
+  sum.not_recompressed_bytes -= resumed_.not_recompressed_bytes;
   sum.chunks -= resumed_.chunks;
   sum.plain_bytes -= resumed_.plain_bytes;
   return sum;

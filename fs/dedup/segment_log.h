@@ -1,12 +1,11 @@
-// The growing end of the segment log: the open segment of each stream, where blocks are appended,
-// and the segments that are being sealed behind it.
+// The growing end of the segment log: the open segment of each stream, to which blocks are
+// appended, and the full segments that are being sealed.
 //
-// Thread-safety: every call from any thread. Append is called by one thread at a time for order's
-// sake (BlockPipeline). Errors: an Append that meets a full disk fails with kNoSpace and changes
-// nothing; it may be made again. Any other failure of any segment sticks, and that of a sync
-// whatever it says; later Appends and Syncs return it as kReadOnly. Durability: SyncAll. Segments
-// that fill up are sealed (which syncs them) on a thread of the log's own, which on a full disk
-// tries again until it can.
+// Thread-safety: every call from any thread. Append is called by one thread at a time, which fixes
+// the order (BlockPipeline). Errors: an Append that meets a full disk fails with kNoSpace, changes
+// nothing, and may be repeated. Any other failure of a segment is permanent, and so is every failed
+// sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly. Durability: SyncAll. A
+// thread of the log seals full segments (which syncs them); on a full disk it retries until it can.
 #pragma once
 
 #include <array>
@@ -24,13 +23,13 @@
 
 namespace siltfs {
 
-// What goes into segments of its own. Chunks that were moved lie apart from new ones: they have
-// outlived others, and are likely to outlive new ones, too.
+// Blocks of different streams go into different segments. Moved chunks lie apart from new ones:
+// they have outlived others, and are likely to outlive new ones, too.
 enum class LogStream : uint8_t {
   kData,         // new chunks
-  kRecipeNodes,  //
-  kMovedData,    // chunks moved by garbage collection, in the form in which they are to stay
-  kMovedNodes,   //
+  kRecipeNodes,  // new recipe nodes
+  kMovedData,    // chunks moved by garbage collection, in their final form
+  kMovedNodes,   // recipe nodes moved by it
 };
 inline constexpr size_t kLogStreams = 4;
 inline LogStream NewStreamOf(SegmentKind kind) {
@@ -63,52 +62,51 @@ class SegmentLog {
         claim_segments;  // claims more ids, durably; returns the new limit
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
-    // Called before a segment is created for moved chunks, with its id, and without a lock; a
-    // failure keeps it from being created. May be empty.
+    // Called without a lock before a segment for moved chunks is created, with its id; a failure
+    // prevents the creation. May be empty.
     std::function<Status(SegmentId)> before_moved = {};
-    // Told of every sealed segment whose record was committed: nothing is done to it here any more.
+    // Called for every sealed segment after its record was committed; the log no longer changes it.
     // May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};
   };
   // `sealed` is called on the log's thread after a segment was sealed.
   SegmentLog(Env& env, Options options, std::function<void(SegmentId)> sealed);
-  // Ends the thread; what is not synced stays so.
+  // Ends the thread; unsynced blocks stay unsynced.
   ~SegmentLog();
 
-  // Goes on with a segment that a clean unmount left unsealed. Errors: SegmentWriter::Resume's; the
-  // log is as before.
+  // Continues a segment that a clean unmount left unsealed. Errors: SegmentWriter::Resume's; the
+  // log is unchanged then.
   Status Resume(SegmentId segment, const SegmentRecord& record);
 
-  // Metadata shall have this record of a segment that is not written to any more with the next
-  // commit.
+  // The next commit gets this record of a segment that is no longer written to.
   void Tell(SegmentId segment, const SegmentRecord& record);
 
   Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
   // A sequence above those of all blocks so far, that no block will have.
   uint64_t TakeSequence();
 
-  // Makes everything appended so far durable and appends the records of the segments that changed
-  // since the last commit that was done.
+  // Makes everything appended so far durable, and appends the records of the segments that changed
+  // since the last completed commit.
   Status SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed);
 
   // The records of the last SyncAll are durable in metadata, with this commit. Blocks appended from
   // now on carry its number.
   void CommitDone(uint64_t number);
 
-  // Turns the log read-only: every later Append and SyncAll fails. Returns what they return, the
-  // first failure as kReadOnly.
+  // Turns the log read-only: every later Append and SyncAll fails. Returns their error, the first
+  // failure as kReadOnly.
   Status Fail(const Status& status) SILTFS_EXCLUDES(mutex_);
-  // OK, or what Fail has returned.
+  // OK, or the status that Fail returned.
   Status failure() const;
 
   // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
   void StopSealing();
 
-  // Removes segments that a full disk has kept from getting a block; before the store is closed,
-  // when nothing is appended any more.
+  // Removes segments without a block, which a full disk may leave. Call before the store is closed,
+  // when no more blocks are appended.
   Status RemoveEmpty();
 
-  // Returns when the segments that are being sealed now are, or none can be for now.
+  // Returns when all segments being sealed now are sealed, or none can be sealed for now.
   void WaitUntilSealed();
 
   // The writer of a segment that is open or not yet sealed; null for all others.
@@ -117,7 +115,7 @@ class SegmentLog {
   // Of segments created or grown since the log was opened.
   struct Growth {
     uint64_t stored_bytes = 0;
-    uint64_t unsettled_bytes = 0;  // of new data
+    uint64_t not_recompressed_bytes = 0;  // of new data
     // Of data segments alone:
     uint64_t chunks = 0;
     uint64_t plain_bytes = 0;
@@ -127,20 +125,20 @@ class SegmentLog {
 
  private:
   using WriterPtr = std::shared_ptr<SegmentWriter>;
-  static constexpr size_t kMaxSealing = 2;  // Append waits beyond that many
+  static constexpr size_t kMaxSealing = 2;  // Append waits for one when there are more
 
-  // A segment whose last state metadata does not have yet: all open and sealing ones, and some that
-  // were just sealed.
+  // A segment with a newer state than metadata has: all open and sealing ones, and some that were
+  // just sealed.
   struct Tracked {
     WriterPtr writer;
     LogStream stream;
-    SegmentRecord told;       // by the last SyncAll
-    SegmentRecord committed;  // by the last commit that was done
+    SegmentRecord told;       // record of the last SyncAll
+    SegmentRecord committed;  // record of the last completed commit
   };
 
   void SealLoop();
-  // Returns when all but `most` of those that are being sealed now are. kNoSpace where that failed
-  // when it was tried again.
+  // Returns when at most `most` of the segments being sealed now are left. kNoSpace if a retry
+  // failed with it.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
@@ -160,13 +158,13 @@ class SegmentLog {
   uint64_t next_sequence_ SILTFS_GUARDED_BY(mutex_);
   uint64_t last_commit_ SILTFS_GUARDED_BY(mutex_);
   Growth retired_ SILTFS_GUARDED_BY(mutex_);  // of segments no longer tracked
-  Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // what resumed segments held before
+  Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // size of resumed segments before they were resumed
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // why the first of sealing_ still is: kNoSpace
-  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // of seals_begun_, that it is about
-  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // without waiting any longer
+  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);          // of the first in sealing_: kNoSpace
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // that attempt, counted as in seals_begun_
+  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // retry without waiting
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;
 };

@@ -16,7 +16,7 @@
 namespace siltfs {
 namespace {
 
-// I5: no block was written after a commit that metadata has not heard of.
+// I5: no block was written after a commit that metadata does not have.
 Status CheckCommitNumber(const StoreIdentity& identity, SegmentId id, uint64_t block_commit) {
   if (block_commit <= identity.last_commit) return Status::Ok();
   return Status(StatusCode::kCorruption,
@@ -40,14 +40,14 @@ Result<uint64_t> NewestCommitIn(Env& env, const StoreIdentity& identity, Segment
   return newest;
 }
 
-// The segment's record after recovery; nothing if it held nothing and is gone.
+// The segment's record after recovery; empty if the segment held nothing and was removed.
 Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, const StoreIdentity& identity,
                                                   SegmentId id,
                                                   const std::optional<SegmentRecord>& record,
                                                   const ReportFinding& report) {
   auto newest = NewestCommitIn(env, identity, id);
   if (newest.ok()) SILTFS_RETURN_IF_ERROR(CheckCommitNumber(identity, id, *newest));
-  // Otherwise the header is damaged or was never written; the salvage tells which.
+  // Otherwise the header is damaged or was never written; the salvage finds out which.
   SalvageOptions options;
   options.committed_length = record ? record->length : 0;
   if (record) options.kind = static_cast<SegmentKind>(record->kind);
@@ -81,7 +81,7 @@ Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& 
   std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (const auto& [id, record] : known) {
     if (record.chunks > 0 && !std::binary_search(listing.ids.begin(), listing.ids.end(), id)) {
-      report(fmt::format("{}: the segment is missing, {} chunks with it",
+      report(fmt::format("{}: the segment is missing, and {} chunks with it",
                          SegmentPath(identity.store, id), record.chunks));
     }
   }

@@ -1,9 +1,8 @@
-// What a mount does with segments after an unclean shutdown: it seals what was open. (What the
-// index may not have of them, block_replay.h finds.)
+// Recovers segments after an unclean shutdown: seals the segments that were open. (block_replay.h
+// finds their entries that the index may not have.)
 //
-// Errors: kCorruption where metadata is older than the blocks say (docs/crash-model.md, I5), which
-// refuses the mount. Damage within segments is reported through `report` and left for reads to
-// meet.
+// Errors: kCorruption if metadata is older than the blocks say (docs/crash-model.md, I5); the mount
+// is refused then. Damage within segments is passed to `report`, and left for reads to find.
 #pragma once
 
 #include <functional>
@@ -28,14 +27,14 @@ struct StoreIdentity {
   uint64_t last_commit = 0;  // that metadata has
 };
 
-// Seals or removes every segment that was not sealed at the last commit, and drops leftover
-// temporary files. Brings `records` up to date and appends the same changes to `changes`. Durable
-// (but for the records) on return.
+// Seals or removes every segment that was not sealed at the last commit, and removes leftover
+// temporary files. Updates `records`, and appends the same changes to `changes`. Durable (but for
+// the records) on return.
 Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& records,
                        std::vector<Mutation>& changes, const ReportFinding& report);
 
-// Does the same for one segment that a clean unmount left unsealed, and that is not as it was left.
-// Its record afterwards: the same one if nothing of the segment could be saved.
+// Does the same for one segment that a clean unmount left unsealed, and that has changed since.
+// Returns its record afterwards: the same one if nothing of the segment could be saved.
 Result<SegmentRecord> RecoverSegment(Env& env, const StoreIdentity& identity, SegmentId id,
                                      const SegmentRecord& record, const ReportFinding& report);
 

@@ -25,7 +25,7 @@ Result<bool> IsInPlace(Env& env, const StoreIdentity& identity, SegmentId id,
     return false;
   }
   SegmentRecord found = SealedRecord(*trailer);
-  found.settled = intent.settled;
+  found.recompressed = intent.recompressed;
   return found == intent;
 }
 
@@ -36,7 +36,7 @@ void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentR
   for (const auto& [id, intent] : intents) {
     const auto replaced = IsInPlace(env, identity, id, intent);
     if (!replaced.ok()) {
-      replaced.status().IgnoreError("whoever reads the segment meets it");
+      replaced.status().IgnoreError("reads of the segment report it");
       continue;
     }
     changes.push_back({ReplacementKey(id), std::nullopt});

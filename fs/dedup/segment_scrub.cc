@@ -11,15 +11,15 @@
 namespace siltfs {
 namespace {
 
-// A device that fails for so many blocks one after another has not a few bad places: it has gone.
+// A device that fails for more blocks in a row has not a few bad places: it is gone.
 constexpr uint32_t kMostDeviceFailures = 16;
 
-// A block that the device gives with the second attempt was not damaged.
+// A block that can be read at the second attempt is not damaged.
 Result<DecodedBlockPtr> ReadBlock(const SegmentReader& reader, const BlockTable::Found& found) {
   const size_t bytes = found.bytes > 0 ? found.bytes : kUsualBlockBytes;
   auto block = reader.ReadBlock(found.place.block_offset, bytes);
   if (block.ok()) return block;
-  block.status().IgnoreError("it may have been the way, and not the place");
+  block.status().IgnoreError("the failure may have been transient");
   return reader.ReadBlock(found.place.block_offset, bytes);
 }
 
@@ -43,7 +43,7 @@ Result<SegmentFindings> SegmentScrub::Verify(const OpenSegment& segment,
     const auto found = FindBlock(segment, ordinal);
     if (!found.ok()) {
       if (!found.status().Is(StatusCode::kCorruption)) return found.status();
-      found.status().IgnoreError("said of the footer already, or below");
+      found.status().IgnoreError("reported for the footer already, or below");
       break;
     }
     if (!*found) break;
@@ -58,19 +58,19 @@ void SegmentScrub::VerifyFooter(const OpenSegment& segment, const SegmentRecord&
   const auto footer = segment.reader->ReadFooter();
   if (footer.ok()) {
     SegmentRecord found = SealedRecord(footer->trailer);
-    found.settled = record.settled;
-    // A settled segment's record may be the next one; its chunks are the same.
+    found.recompressed = record.recompressed;
+    // The record of a recompressed segment may be newer than this file; its chunks are the same.
     if (found.chunks == record.chunks && found.plain_bytes == record.plain_bytes) return;
   }
   findings_.footer_damaged = true;
   findings_.sentences.push_back(
       footer.ok()
-          ? fmt::format("{}: the footer is not that of the segment in metadata",
+          ? fmt::format("{}: the footer does not match the segment's record in metadata",
                         segment.reader->path())
           : fmt::format("the footer of a segment is damaged: {}", footer.status().ToString()));
 }
 
-// Without a footer that is whole the blocks say where they are.
+// Without a whole footer the blocks are scanned.
 Result<SegmentScrub::Found> SegmentScrub::FindBlock(const OpenSegment& segment, uint32_t ordinal) {
   return findings_.footer_damaged ? segments_.FindBlockByScan(segment, ordinal)
                                   : segments_.FindBlock(segment, ordinal);
@@ -94,7 +94,7 @@ Result<uint32_t> SegmentScrub::VerifyBlock(const OpenSegment& segment,
   ++findings_.blocks;
   findings_.chunks += damaged.chunks.size();
   Say(segment.reader->path(), found.place.block_offset, damaged,
-      block.ok() ? "no block that is whole has them" : block.status().cause());
+      block.ok() ? "no whole block has them" : block.status().cause());
   const uint32_t end = damaged.end_ordinal();
   findings_.damaged.push_back(std::move(damaged));
   SILTFS_RETURN_IF_ERROR(pace_(found.bytes));
@@ -110,8 +110,8 @@ void SegmentScrub::VerifyChunks(const OpenSegment& segment, uint32_t offset,
     if (verdict == ChunkVerifier::Verdict::kRight) continue;
     DamagedBlock damaged{segment.id, head.first_ordinal + i, {DamagedChunkOf(head.records[i])}};
     Say(segment.reader->path(), offset, damaged,
-        verdict == ChunkVerifier::Verdict::kOtherName ? "the bytes have another name"
-                                                      : "the bytes have another tag");
+        verdict == ChunkVerifier::Verdict::kOtherName ? "the bytes do not match the name"
+                                                      : "the bytes do not match the tag");
     findings_.damaged.push_back(std::move(damaged));
   }
 }

@@ -1,9 +1,9 @@
 // Verifies one segment, sealed or still growing: its footer, every block's checksums, that it can
-// be decompressed, and every chunk's name and tag, made anew.
+// be decompressed, and every chunk's name and tag, computed again.
 //
 // Thread-safety: one object a thread; the store may be in use. Memory: a block, and a footer.
-// Errors: kIoError where the device fails again and again; what `pace` returns. Damage is no error
-// but a finding.
+// Errors: kIoError if the device fails again and again; those of `pace`. Damage is a finding, not
+// an error.
 #pragma once
 
 #include <functional>
@@ -20,17 +20,17 @@ namespace siltfs {
 struct SegmentFindings {
   uint64_t blocks = 0;  // that were read, damaged ones included
   uint64_t chunks = 0;
-  uint32_t end_ordinal = 0;  // one beyond the last chunk that there is
+  uint32_t end_ordinal = 0;  // one beyond the last chunk
   bool footer_damaged = false;
   std::vector<DamagedBlock> damaged;   // ascending
-  std::vector<std::string> sentences;  // what is wrong
+  std::vector<std::string> sentences;  // findings
   uint64_t damaged_chunks() const;
 };
 
 class SegmentScrub {
  public:
-  // Called after each block with its plain bytes (or what it should have); a failure ends the
-  // verifying and is returned. May wait.
+  // Called after each block with its uncompressed bytes (for a damaged block, with the size that it
+  // should have); a failure ends the verification and is returned. May wait.
   using Pace = std::function<Status(uint64_t bytes)>;
   SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
 
@@ -42,11 +42,11 @@ class SegmentScrub {
 
   void VerifyFooter(const OpenSegment& segment, const SegmentRecord& record);
   Result<Found> FindBlock(const OpenSegment& segment, uint32_t ordinal);
-  // The block that should hold the ordinal; the ordinal behind it.
+  // Verifies the block that should hold the ordinal. Returns the ordinal behind it.
   Result<uint32_t> VerifyBlock(const OpenSegment& segment, const BlockTable::Found& found,
                                uint32_t ordinal);
   void VerifyChunks(const OpenSegment& segment, uint32_t offset, const DecodedBlock& block);
-  // All from this ordinal on that the segment should have is lost.
+  // Notes all chunks from this ordinal on that the segment should have as lost.
   void NoteRest(const OpenSegment& segment, const SegmentRecord& record, uint32_t ordinal);
   void Say(const std::string& path, uint64_t offset, const DamagedBlock& damaged,
            std::string_view cause);
@@ -55,7 +55,7 @@ class SegmentScrub {
   ChunkVerifier verifier_;
   const Pace pace_;
   SegmentFindings findings_;      // of the segment that is being verified
-  uint32_t device_failures_ = 0;  // one after another
+  uint32_t device_failures_ = 0;  // in a row
 };
 
 }  // namespace siltfs

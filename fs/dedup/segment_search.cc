@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/footer_cache.h"
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {
 
-// More of them have one beginning only in a store that was made to.
+// More chunks share a prefix only in a crafted store.
 constexpr size_t kMostPlaces = 16;
 
 }  // namespace
@@ -40,11 +40,11 @@ Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
 bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   const auto opened = segments_.Open(segment);
   if (!opened.ok()) {
-    opened.status().IgnoreError("it has nothing to offer");
+    opened.status().IgnoreError("an unreadable segment is skipped");
     return !opened.status().Is(StatusCode::kIoError);
   }
   const SegmentReader& reader = *(*opened)->reader;
-  // Whole, as a window of a footer that has rotted may lack what is sought.
+  // The whole footer, as a window of a damaged footer may lack the chunks wanted.
   const auto footer = reader.ReadFooter();
   if (footer.ok()) {
     Take(segment, 0, footer->chunks, wanted);
@@ -53,16 +53,16 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   if (footer.status().Is(StatusCode::kIoError)) return false;
   if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
     return true;
-  // Its blocks say the same.
+  // The blocks have the same names.
   const auto table = reader.ScanBlockTable();
   if (!table.ok()) {
-    table.status().IgnoreError("it has nothing to offer");
+    table.status().IgnoreError("an unreadable segment is skipped");
     return !table.status().Is(StatusCode::kIoError);
   }
   for (const BlockPlace& place : table->blocks) {
     const auto head = reader.ReadBlockHead(place.block_offset);
     if (!head.ok()) {
-      head.status().IgnoreError("as above");
+      head.status().IgnoreError("an unreadable block is skipped");
       continue;
     }
     std::vector<FooterChunk> chunks;
@@ -73,12 +73,12 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   return true;
 }
 
-// By what its writer has in memory. False if nobody writes to it.
+// Searches the writer's table in memory. False if the segment has no writer.
 bool SegmentSearch::SearchOpenSegment(SegmentId segment, Wanted& wanted) {
-  for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterWindows::kWindowChunks) {
-    const auto window = segments_.Window(segment, start, FooterWindows::kWindowChunks);
+  for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterCache::kWindowChunks) {
+    const auto window = segments_.Window(segment, start, FooterCache::kWindowChunks);
     if (!window.ok()) {
-      window.status().IgnoreError("the blocks on flash are all there is");
+      window.status().IgnoreError("then only the blocks on flash are searched");
       return false;
     }
     if (window->empty()) break;

@@ -1,13 +1,12 @@
-// Where chunks lie that the index does not lead to, or only to a place that is damaged: asks the
-// footers of all segments, of those without one the blocks, which takes long in a large store.
+// Finds chunks to which the index does not lead, or only to a damaged place: reads the footers of
+// all segments, or the blocks of those without one, which takes long in a large store.
 //
-// So what was found is remembered, as well as that nothing was: one search answers for all chunks
-// that were lost together, and for everybody who asks after them again. What is stored later is
-// found by the index before anybody asks here.
+// So results are remembered, misses too: one search answers for all chunks that were lost together,
+// and for all later calls for them. Chunks that are stored later are found by the index first.
 //
-// Thread-safety: any thread; one search at a time, the others wait for what it finds. Memory: 2 MB
-// at most, and the footer of one segment. Errors: Env's, where the segments cannot be listed; one
-// that cannot be read has nothing to offer.
+// Thread-safety: any thread; one search at a time, the others wait for its results. Memory: 2 MB at
+// most, and the footer of one segment. Errors: Env's, if the segments cannot be listed; an
+// unreadable segment is skipped.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +30,17 @@ class SegmentSearch {
   SegmentSearch(Env& env, SegmentCache& segments, std::string store)
       : env_(env), segments_(segments), store_(std::move(store)) {}
 
-  // The places, without block offsets, where footers have a chunk whose name begins like this one
-  // (ChunkName::Prefix64). Looks for those of `companions`, too, if it has to look.
+  // The places, without block offsets, where footers have a chunk with this name prefix
+  // (ChunkName::Prefix64). If it has to search, it also looks for those of `companions`.
   using Places = std::shared_ptr<const std::vector<Location>>;
   Result<Places> Find(uint64_t prefix, std::span<const uint64_t> companions)
       SILTFS_EXCLUDES(mutex_);
-  // What was remembered is not so any more.
+  // The remembered places are no longer right.
   void Forget(uint64_t prefix) { found_.Erase(prefix); }
 
  private:
   using Wanted = std::unordered_map<uint64_t, std::vector<Location>>;
-  // False if some segment could not be asked, for reasons that may pass.
+  // False if some segment could not be read for a reason that may pass.
   Result<bool> SearchAll(Wanted& wanted) SILTFS_REQUIRES(mutex_);
   bool SearchSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
   bool SearchOpenSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);

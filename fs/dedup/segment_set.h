@@ -1,4 +1,4 @@
-// A set of segment ids: those that are there, those that are condemned.
+// A set of segment ids: existing segments, or victims.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: 4
 // bytes an id. No errors.

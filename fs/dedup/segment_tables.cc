@@ -66,11 +66,11 @@ Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata) {
   return ReadIds(metadata, Table::kSecondary, ParseSecondaryKey);
 }
 
-Result<std::vector<SegmentId>> ReadCondemned(const KvSnapshot& metadata) {
+Result<std::vector<SegmentId>> ReadVictims(const KvSnapshot& metadata) {
   std::vector<SegmentId> ids;
   SILTFS_RETURN_IF_ERROR(ForEachSegmentKey(metadata, Table::kSecondary, ParseSecondaryKey,
                                            [&ids](SegmentId id, std::string_view value) {
-                                             if (value == kCondemnedNote) ids.push_back(id);
+                                             if (value == kVictimNote) ids.push_back(id);
                                              return Status::Ok();
                                            }));
   return ids;
@@ -82,7 +82,7 @@ Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata) {
   const KeyRange range = RangeOf(Table::kDamage);
   const auto iterator = metadata.NewIteratorBelow(range.end);
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
-    // Whoever wrote more than are written is not to cost more memory by it.
+    // A crafted store with more entries than this program writes must not cost more memory.
     if (blocks.size() >= DamageList::kMostBlocks || count >= DamageList::kMostChunks) break;
     const auto place = ParseDamageKey(iterator->key());
     if (!place) return Status(StatusCode::kCorruption, "metadata holds a malformed key of damage");

@@ -9,17 +9,17 @@
 
 namespace siltfs {
 
-// Ascending ids. kCorruption for a key or record that is none.
+// Ascending ids. kCorruption for a malformed key or record.
 Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
-// What the segments' records will be whose files are being replaced (segment_replacement.h).
+// The future records of segments with files that are being replaced (segment_replacement.h).
 Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 // Segments that are to be removed: nothing refers to them any more.
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
 // Segments that may hold secondary copies (secondary_copies.h).
 Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata);
-// Of these, the ones that were condemned when they were noted.
-Result<std::vector<SegmentId>> ReadCondemned(const KvSnapshot& metadata);
-// What is known to be damaged.
+// Of these, the ones that were victims when they were noted.
+Result<std::vector<SegmentId>> ReadVictims(const KvSnapshot& metadata);
+// All damage that is known.
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata);
 
 }  // namespace siltfs

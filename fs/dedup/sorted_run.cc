@@ -13,7 +13,7 @@ ByteView BytesOf(std::span<const uint64_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
 }
 
-// Of the words behind it. A block that stands in another place is another one.
+// Of the words behind it. Includes the block's place, so that a misplaced block does not match.
 uint64_t ChecksumOf(std::span<const uint64_t> block, const RunFile& file, uint64_t offset) {
   return Checksum(BytesOf(block.subspan(1)), file.seed + offset);
 }
@@ -43,7 +43,8 @@ Status RunReader::ReadBlock() {
   SILTFS_RETURN_IF_ERROR(
       ReadExactly(*file_->file, offset_, {reinterpret_cast<uint8_t*>(block.data()), bytes}));
   if (block[0] != ChecksumOf(block, *file_, offset_)) {
-    return Status(StatusCode::kCorruption, "holds a block of a run that is not what was written")
+    return Status(StatusCode::kCorruption,
+                  "holds a block of a run that differs from the one written")
         .At(file_->path, offset_);
   }
   offset_ += bytes;

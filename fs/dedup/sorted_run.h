@@ -1,11 +1,11 @@
-// Runs of rising 64-bit numbers in temporary files: what an external sort spills and merges again.
+// Runs of rising 64-bit numbers in temporary files, which an external sort spills and merges again.
 //
 // A run is blocks one after the other: a checksum, then numbers. It is kept in the machine's own
-// byte order and proven with a secret seed, as only the process that wrote it reads it.
+// byte order and checksummed with a secret seed, as only the process that wrote it reads it.
 //
-// Thread-safety: everything here belongs to one thread. Ownership: files and blocks
-// belong to the caller and must outlive readers and writers. Errors: kNoSpace and kIoError as the
-// device gives them; kCorruption where a block is not what was written.
+// Thread-safety: each object belongs to one thread. Ownership: files and blocks belong to the
+// caller and must outlive readers and writers. Errors: kNoSpace and kIoError of the device;
+// kCorruption for a block that is not as it was written.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct SortedRun {
   uint64_t bytes = 0;   // checksums included
 };
 
-// A file of runs that stand one behind the other.
+// A file of runs, one behind the other.
 struct RunFile {
   std::string path;
   std::unique_ptr<File> file;
@@ -33,7 +33,7 @@ struct RunFile {
   std::vector<SortedRun> runs;
 };
 
-// Appends a run to a file. Blocks are as large as `block`, which has two words at least.
+// Appends a run to a file. Blocks are as large as `block`, which has at least two words.
 class RunWriter {
  public:
   RunWriter(RunFile& file, std::span<uint64_t> block)
@@ -44,7 +44,7 @@ class RunWriter {
     block_[used_++] = number;
     return used_ < block_.size() ? Status::Ok() : WriteBlock();
   }
-  // The run counts as one of the file's from here on.
+  // Adds the run to the file's runs.
   Status Finish();
 
  private:
@@ -62,7 +62,7 @@ class RunReader {
   RunReader(const RunFile& file, const SortedRun& run, std::span<uint64_t> block)
       : file_(&file), block_(block), offset_(run.offset), end_(run.offset + run.bytes) {}
 
-  // To the first number, then to the one behind it.
+  // Moves to the first number, then to the next.
   Status Next() { return ++at_ < used_ ? Status::Ok() : ReadBlock(); }
   bool AtEnd() const { return at_ == used_; }  // after Next()
   uint64_t number() const { return block_[at_]; }
@@ -81,7 +81,7 @@ class RunReader {
 // The numbers of several runs in rising order, each once.
 class RunMerge {
  public:
-  // To the first number.
+  // Moves to the first number.
   Status Start(std::vector<RunReader> readers);
   bool AtEnd() const { return heap_.empty(); }
   uint64_t number() const { return heap_.front().number; }

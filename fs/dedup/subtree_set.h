@@ -1,11 +1,11 @@
-// References to recipe nodes that a walk has met, so that a subtree that many places share is
-// walked once. A few nodes that share their subtrees can stand for 2^44 entries: a walk without
-// such a set would not end.
+// References to recipe nodes that a walk has met, so that a subtree shared by many places is walked
+// once. A few nodes that share their subtrees can stand for 2^44 entries: a walk without such a set
+// would not end.
 //
-// A reference is known by all it says (name, level, length and sums), as one name may be given
+// A reference is identified by all its fields (name, level, length and sums), as one name may have
 // wrong sums elsewhere. Not thread-safe. Memory: some 25 bytes a node of level 1 or above, 4 MiB in
-// a store of 10 TB; of leaves the same, but only the first kMostLeaves are kept. A leaf that is not
-// kept counts as new each time, which at most multiplies the work by the items of a node.
+// a store of 10 TB; the same for leaves, but only the first kMostLeaves are kept. A leaf that is
+// not kept counts as new each time, which at most multiplies the work by the items of a node.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*
   if (!attributes.ok() || !CurrentRequest().wants_statx) {
     return ReplyAttributes(request, attributes);
   }
-  const StatxReply reply = ToStatx(WhatToTell(ContextOf(request), *attributes));
+  const StatxReply reply = ToStatx(AttributesToReply(ContextOf(request), *attributes));
   fuse_reply_buf(request, reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 

@@ -29,7 +29,7 @@ StatxTime ToStatxTime(int64_t nanoseconds) {
       .seconds = time.tv_sec, .nanoseconds = static_cast<uint32_t>(time.tv_nsec), .reserved = 0};
 }
 
-// Beyond what fits (the years 1677 to 2262) the nearest time that does.
+// Times outside the years 1677 to 2262 are clamped to that range.
 int64_t FromTimespec(const timespec& time) {
   constexpr int64_t kMaxSeconds = INT64_MAX / kNanosecondsPerSecond - 1;
   if (time.tv_sec > kMaxSeconds) return kMaxSeconds * kNanosecondsPerSecond;
@@ -56,7 +56,7 @@ struct stat ToStat(const Attributes& attributes) {
   return stat;
 }
 
-StatxReply ToStatx(const ToldAttributes& told) {
+StatxReply ToStatx(const AttributeReply& told) {
   const Attributes& attributes = told.attributes;
   const struct stat stat = ToStat(attributes);
   StatxReply reply = {};
@@ -79,7 +79,7 @@ StatxReply ToStatx(const ToldAttributes& told) {
   return reply;
 }
 
-fuse_entry_param ToEntry(const ToldAttributes& told) {
+fuse_entry_param ToEntry(const AttributeReply& told) {
   fuse_entry_param entry = {};
   entry.ino = told.attributes.inode;
   entry.attr = ToStat(told.attributes);
@@ -97,7 +97,7 @@ AttributeChange ToChange(const struct stat& wanted, int which, int64_t now) {
   if (which & FUSE_SET_ATTR_ATIME) change.atime = FromTimespec(wanted.st_atim);
   if (which & FUSE_SET_ATTR_MTIME) change.mtime = FromTimespec(wanted.st_mtim);
   if (which & FUSE_SET_ATTR_CTIME) change.ctime = FromTimespec(wanted.st_ctim);
-  // FATTR_KILL_SUIDGID under the name libfuse gave its number before there was one.
+  // FATTR_KILL_SUIDGID, under the name that libfuse gave this bit before the kernel named it.
   if (which & FUSE_SET_ATTR_KILL_SUID) change.kill_privileges = true;
   if (which & FUSE_SET_ATTR_ATIME_NOW) change.atime = now;
   if (which & FUSE_SET_ATTR_MTIME_NOW) change.mtime = now;

@@ -1,4 +1,4 @@
-// Attributes as the core has them, and as the kernel wants and sends them.
+// Translates attributes between the core's form and the kernel's.
 #pragma once
 
 #include "fs/core/file_system.h"
@@ -9,17 +9,17 @@ namespace siltfs::fuse {
 
 struct stat ToStat(const Attributes& attributes);
 
-// Attributes, and for how long the kernel may believe them.
-struct ToldAttributes {
+// Attributes, and how long the kernel may cache them.
+struct AttributeReply {
   Attributes attributes;
   uint32_t valid_seconds = 0;
 };
 
-// With the birth time.
-StatxReply ToStatx(const ToldAttributes& told);
+// Includes the birth time.
+StatxReply ToStatx(const AttributeReply& told);
 
-// Under the inode's number as node id, the name valid for a day.
-fuse_entry_param ToEntry(const ToldAttributes& told);
+// The node id is the inode number; the name is valid for a day.
+fuse_entry_param ToEntry(const AttributeReply& told);
 
 // `which` are FUSE_SET_ATTR_... bits; "now" becomes `now`, nanoseconds since 1970.
 AttributeChange ToChange(const struct stat& wanted, int which, int64_t now);

@@ -5,11 +5,11 @@
 namespace siltfs::fuse {
 namespace {
 
-// Requests that readahead and writeback may have under way; the kernel's 12 would leave the threads
-// idle.
+// Limit of readahead and writeback requests under way; the kernel's default of 12 would leave
+// threads idle.
 constexpr unsigned kMaxBackgroundRequests = 64;
 
-// False where the kernel does not have it.
+// False if the kernel does not offer it.
 bool Ask(fuse_conn_info& connection, uint64_t capability) {
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
   return fuse_set_feature_flag(&connection, capability);
@@ -47,33 +47,31 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
-  // File handles (open_by_handle_at, NFS) then outlive the kernel's memory of the inode: it looks
-  // up "." of its number. Numbers are never used again, so the generation that tells one user of a
-  // number from the next is 0 for all.
+  // File handles (open_by_handle_at, NFS) then stay valid after the kernel has dropped the inode:
+  // it looks up "." of the inode's number. Numbers are never reused, so the generation is always 0.
   Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
-  // Attributes come with a listing where the kernel sees that they are used, as by `ls -l` and
-  // `find -size`.
+  // Listings include attributes if the kernel sees that programs use them, as `ls -l` and `find
+  // -size` do.
   Ask(connection, FUSE_CAP_READDIRPLUS);
   Ask(connection, FUSE_CAP_READDIRPLUS_AUTO);
-  // What a directory hands down may take the umask's place, so it is not applied before that is
-  // known.
+  // A directory's default ACL replaces the umask, so the core applies the umask after it has read
+  // the directory.
   Ask(connection, FUSE_CAP_DONT_MASK);
   // The kernel then enforces access control lists, which it reads as extended attributes.
   context.acls = !context.options.mount.no_xattrs && Ask(connection, FUSE_CAP_POSIX_ACL);
   context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
 
-  // Truncation at open then arrives as SETATTR, so what a truncation takes away is dealt with in
-  // one place.
+  // Truncation at open then arrives as SETATTR, so one handler deals with all truncations.
   Decline(connection, FUSE_CAP_ATOMIC_O_TRUNC);
-  // Set-id bits and capabilities: its successor, FUSE_HANDLE_KILLPRIV_V2, is accepted
-  // (kernel_extensions.cc, since libfuse knows it from 3.17 on only). Then the kernel says in each
-  // request what to take away, with the caller's rights in view, and need not ask for
+  // For set-id bits and capabilities the successor, FUSE_HANDLE_KILLPRIV_V2, is accepted (in
+  // kernel_extensions.cc, since libfuse knows it only from 3.17 on). With it, each request says
+  // what to remove, according to the caller's rights, and the kernel need not ask for
   // security.capability before each write.
   Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
-  // The kernel would end an asynchronous direct write before it has dropped the pages that buffered
-  // reads filled meanwhile, and later reads would find the old bytes there.
+  // The kernel would finish an asynchronous direct write before it drops the pages that buffered
+  // reads filled meanwhile, and later reads would return the old bytes.
   Decline(connection, FUSE_CAP_ASYNC_DIO);
-  // Nothing changes behind the kernel's back.
+  // All changes go through the kernel.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
   // Data are in memory, on their way through the chunker; there is no descriptor to splice from or
   // to.

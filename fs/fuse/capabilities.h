@@ -1,4 +1,4 @@
-// What is settled with the kernel when the mount begins (FUSE_INIT).
+// Negotiates capabilities and limits with the kernel when the mount begins (FUSE_INIT).
 #pragma once
 
 #include "fs/fuse/fuse_api.h"

@@ -1,8 +1,8 @@
-// Handlers of requests about directories' contents.
+// Handlers of requests about the contents of directories.
 //
-// A listing is stateless: each request says behind which cookie to go on. So nothing is kept
-// between requests, there is nothing to open, and OPENDIR is declined, upon which the kernel opens
-// directories by itself and caches their listing until it changes them.
+// A listing is stateless: each request names the cookie to continue after. There is nothing to
+// open, so OPENDIR is declined. The kernel then opens directories itself and caches their listing
+// until it changes them.
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace siltfs::fuse {
 namespace {
 
-// No reply is longer, whatever is asked for.
+// Limit of a reply, even if the request asks for more.
 constexpr size_t kMaxListingBytes = 128 << 10;
 
 // The bytes of a reply, entry after entry.
@@ -28,7 +28,7 @@ class Listing {
                             : fuse_add_direntry(request_, nullptr, 0, name.c_str(), nullptr, 0);
     return need <= buffer_.size() - used_;
   }
-  // Only what fits.
+  // The caller has checked Fits.
   void Add(const std::string& name, const struct stat& stat, uint64_t cookie) {
     used_ += fuse_add_direntry(request_, Place(), Room(), name.c_str(), &stat,
                                static_cast<off_t>(cookie));
@@ -37,7 +37,7 @@ class Listing {
     used_ += fuse_add_direntry_plus(request_, Place(), Room(), name.c_str(), &entry,
                                     static_cast<off_t>(cookie));
   }
-  // False if it did not arrive.
+  // False if the reply did not arrive.
   bool Reply() { return fuse_reply_buf(request_, buffer_.data(), used_) == 0; }
 
  private:
@@ -77,7 +77,7 @@ struct Record {
   uint64_t cookie;
 };
 
-// As many records behind `cookie` as fit a reply of `size` bytes with their attributes.
+// As many records after `cookie` as fit a reply of `size` bytes with their attributes.
 Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber directory,
                                            uint64_t cookie, size_t size) {
   std::vector<Record> records;
@@ -95,8 +95,8 @@ Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber direc
 }
 
 // The names are collected first and looked up afterwards: a lookup must not run inside
-// ReadDirectory's visit. Exactly the looked-up entries that reach the kernel count as lookups; "."
-// and ".." do not count at all.
+// ReadDirectory's visit. An entry counts as a lookup only if it was looked up and its reply reaches
+// the kernel; "." and ".." never count.
 void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
                        fuse_file_info* /*file*/) {
   FileSystem& file_system = FileSystemOf(request);
@@ -111,11 +111,11 @@ void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, of
     if (record.name != "." && record.name != "..") {
       const Result<Attributes> found = LookUpToTell(request, directory, record.name);
       if (found.ok()) {
-        entry = ToEntry(WhatToTell(ContextOf(request), *found));
+        entry = ToEntry(AttributesToReply(ContextOf(request), *found));
         counted.push_back(found->inode);
       } else if (found.status().Is(StatusCode::kNotFound)) {
         continue;  // removed meanwhile
-      }            // else: listed all the same; whoever looks closer gets the error
+      }            // else: listed without attributes; a lookup of the name reports the error
     }
     listing.AddWithAttributes(record.name, entry, record.cookie);
   }

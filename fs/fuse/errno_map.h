@@ -1,4 +1,4 @@
-// What a caller of the file system sees when the core says why something failed.
+// Maps the core's status codes to the errno that a program sees.
 #pragma once
 
 #include "store/base/status.h"

@@ -1,5 +1,5 @@
-// Failures on their way to a caller who sees only a number, written down for a person; and not so
-// many of them that one damaged file, read again and again, fills the disk.
+// Logs failures with their cause, because a program sees only an errno. The rate is limited: one
+// damaged file that is read repeatedly must not fill the disk with log lines.
 //
 // Thread-safety: from any thread.
 #pragma once
@@ -20,12 +20,13 @@ class FailureLog {
   static constexpr uint32_t kMostPerPeriod = 20;
   static constexpr int64_t kPeriodNanoseconds = 10'000'000'000;
 
-  // `clock` tells nanoseconds and never runs backwards.
+  // `clock` returns nanoseconds and never runs backwards.
   FailureLog(std::shared_ptr<spdlog::logger> log, std::function<int64_t()> clock)
       : log_(std::move(log)), clock_(std::move(clock)) {}
 
-  // Logs failures of the disk and of the store; what a caller can bring about (no such file, no
-  // space) is not news. What is left out in one period is counted and told in the next.
+  // Logs failures of the disk and of the store, but not errors that any program can cause (no such
+  // file, no space). Failures left out in one period are counted; the next period logs their
+  // number.
   void Add(const Status& status);
 
  private:

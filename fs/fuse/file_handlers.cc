@@ -1,8 +1,8 @@
-// Handlers of requests about open files. With the kernel's writeback cache a file opened only for
-// writing is read too (to fill up a page), so nothing here depends on how a file was opened.
+// Handlers of requests about open files. The kernel's writeback cache also reads files that are
+// opened only for writing (to fill up a page), so no handler depends on how a file was opened.
 //
-// FLUSH has no handler: libfuse then answers ENOSYS, and the kernel, which has written back before
-// it asked, stops asking.
+// FLUSH has no handler: libfuse then answers ENOSYS, and the kernel sends no more FLUSH requests.
+// It writes back on close anyway.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -17,14 +17,14 @@
 namespace siltfs::fuse {
 namespace {
 
-// The reply has 32 bits for how much was copied.
+// The reply's count has 32 bits.
 constexpr size_t kMaxCopyBytes = 0xffff'f000;
 
-// What a file's handle tells when it is released.
+// Stored in the file's handle, for its release.
 enum class Access : uint64_t { kRead = 0, kWrite = 1 };
 
-// Called before the answer that the file is open: the kernel may then write at once, and reads
-// ahead in it as far as is allowed by then. INIT has been answered before any file is opened.
+// Call it before answering the open: after the answer the kernel may write at once, and it fixes
+// the file's readahead limit. INIT has been answered before any file is opened.
 void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) {
   std::call_once(context.readahead_raised,
                  [&context] { RaiseKernelReadahead(context.device, kKernelReadaheadBytes); });
@@ -32,7 +32,7 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
   if (writes) context.open_for_writing.Add(inode);
   file.keep_cache = 1;
-  // The writer himself is to be told that there is no room left, not whoever syncs or closes.
+  // With direct I/O the write itself reports that there is no space, not a later sync or close.
   if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFull())
     file.direct_io = 1;
 }
@@ -53,7 +53,7 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
   if (!created.ok()) return ReplyError(request, created.status());
   if (!temporary) AnnounceChange(request, parent);
   NoteOpen(context, created->inode, *file);
-  const fuse_entry_param entry = ToEntry(WhatToTell(context, *created));
+  const fuse_entry_param entry = ToEntry(AttributesToReply(context, *created));
   if (fuse_reply_create(request, &entry, file) !=
       0) {  // the caller is gone: no RELEASE and no FORGET will come
     NoteRelease(context, created->inode, *file);
@@ -84,21 +84,22 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
   if (count.ok()) {
     fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.get()), *count);
   } else if (count.status().Is(StatusCode::kCorruption)) {
-    fuse_reply_err(request, ErrnoOf(count.status().code()));  // it was reported, and once is enough
+    fuse_reply_err(request, ErrnoOf(count.status().code()));  // the core has logged it
   } else {
     ReplyError(request, count.status());
   }
   context.read_buffers.Return(std::move(buffer));
 }
 
-// Lives while a file's content is changed. The kernel asks for size and times after such a change,
-// but goes on showing set-id bits that the change took; so it is told to ask for these, too.
+// Exists while a file's content is changed. After such a change the kernel asks for size and times
+// again, but still shows set-id bits that the change removed. So it is told to ask for the mode,
+// too.
 class SetIdBits {
  public:
   SetIdBits(fuse_req_t request, InodeNumber inode, Privileges taken)
       : request_(request), inode_(inode), before_(taken == Privileges::kDropAll ? Read() : 0) {}
 
-  // To be called when the change was made and `request` is not answered yet.
+  // Call it after the change, before answering `request`.
   void AnnounceLoss() const {
     if (before_ != 0 && Read() != before_) AnnounceNewMode(request_, inode_);
   }
@@ -130,8 +131,8 @@ void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
 }
 
-// What a change of content takes whose request does not say so: what a write by the same caller
-// does, user 0 standing for those who may keep set-id bits.
+// The privileges removed by a content change, for requests that do not carry them: the same as for
+// a write by the same caller. User 0 stands for callers that may keep set-id bits.
 Privileges PrivilegesTakenBy(fuse_req_t request) {
   return CallerOf(request).uid == 0 ? Privileges::kDropCapability : Privileges::kDropAll;
 }
@@ -143,7 +144,7 @@ void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_
   switch (mode & ~FALLOC_FL_KEEP_SIZE) {
     case 0:
       break;
-    case FALLOC_FL_PUNCH_HOLE:  // the kernel sees to it that KEEP_SIZE comes with it
+    case FALLOC_FL_PUNCH_HOLE:  // the kernel requires KEEP_SIZE with it
     case FALLOC_FL_ZERO_RANGE:
       wanted = AllocateMode::kZero;
       break;
@@ -180,7 +181,7 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
   const auto from = static_cast<uint64_t>(offset);
   const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
   if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
-  // Better not to know than to call data a hole: whoever looks for holes then copies everything.
+  // An error is better than reporting data as a hole: the program then copies everything.
   if (!context.writeback_can_be_awaited) {
     fuse_reply_err(request, EINVAL);
     return;

@@ -38,7 +38,7 @@ fuse_lowlevel_ops MakeOperations(const MountOptions& mount) {
   return operations;
 }
 
-// libfuse splits options at commas that no backslash protects.
+// libfuse splits options at unescaped commas.
 std::string Escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -48,8 +48,8 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
-// Set-id programs and device nodes of a store that a user has made would give that user the rights
-// of others.
+// In a store made by a user, set-id programs and device nodes would give that user the rights of
+// others.
 bool NeedsSuperuser(std::string_view option) { return option == "suid" || option == "dev"; }
 
 std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
@@ -69,7 +69,7 @@ std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
     if (CurrentUserId() == 0 || !NeedsSuperuser(option)) {
       add(Escaped(option));
     } else if (options.log) {
-      options.log->warn("{}: mount option \"{}\" is ignored, as only the superuser may use it",
+      options.log->warn("{}: mount option \"{}\" is ignored because only the superuser may use it",
                         options.mountpoint, option);
     }
   }
@@ -142,7 +142,7 @@ class Session final : public FuseBinding {
   }
 
   bool Connected() const override {
-    // The kernel reports an error for a device whose connection has ended.
+    // After the connection has ended, the kernel reports an error for the device.
     pollfd device{.fd = fuse_session_fd(session_.get()), .events = 0, .revents = 0};
     return poll(&device, 1, 0) == 0;
   }

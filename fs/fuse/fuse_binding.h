@@ -1,20 +1,19 @@
-// Ties a FileSystem to a mountpoint: the thin layer between libfuse's low-level interface and the
+// Binds a FileSystem to a mountpoint: the thin layer between libfuse's low-level interface and the
 // core.
 //
-// What the kernel is told. This daemon is the only writer, so names, attributes and "no such name"
-// stay valid for a day, file contents stay cached over opens, and writes are gathered in the
-// kernel's writeback cache: what was not fsynced may still be there when the machine dies. Only
-// where a reply under way may tell what a directory was before somebody else's change is the kernel
-// told to believe it no longer (told_directories.h).
-// Permissions are checked by the kernel (default_permissions). Node ids are inode numbers, which
-// are never reused. FLUSH and OPENDIR are declined for good (ENOSYS), which saves a round trip for
-// every close and every directory.
+// Kernel caching: this daemon is the only writer. So names, attributes and negative lookups stay
+// valid for a day, file contents stay cached across opens, and the kernel's writeback cache gathers
+// writes. A power cut may lose data that was written but not fsynced. The kernel is told to drop a
+// directory's attributes only when a reply under way may carry attributes older than another
+// thread's change (attribute_reply_tracker.h). The kernel checks permissions (default_permissions).
+// Node ids are inode numbers, which are never reused. FLUSH and OPENDIR are declined permanently
+// (ENOSYS), which saves a round trip for every close and every directory.
 //
 // Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
-// AwaitWriteback and Connected may be called from any thread; everything else belongs to one thread.
-// There is no call that ends Serve: an unmount ends it. Ownership: borrows the FileSystem and the
-// Env, which must outlive it; does not close the FileSystem. Memory: each thread owns a request
-// buffer of 1 MiB, each READ in progress a reply buffer of at most as much.
+// AwaitWriteback and Connected may be called from any thread; everything else belongs to one
+// thread. Only an unmount ends Serve; there is no call for it. Ownership: borrows the FileSystem
+// and the Env, which must outlive it; does not close the FileSystem. Memory: each thread owns a
+// request buffer of 1 MiB, each READ in progress a reply buffer of at most as much.
 #pragma once
 
 #include <functional>
@@ -42,9 +41,10 @@ struct FuseBindingOptions {
 class FuseBinding {
  public:
   static constexpr unsigned kMaxThreads = 8;
-  static constexpr uint32_t kMaxRequestBytes = 1U << 20;  // of one READ or WRITE
+  static constexpr uint32_t kMaxRequestBytes = 1U << 20;  // of a READ or WRITE
 
-  // The name the kernel lists mounts under: /proc/self/mounts says "STORE MOUNTPOINT fuse.siltfs".
+  // The subtype in the kernel's list of mounts: /proc/self/mounts says "STORE MOUNTPOINT
+  // fuse.siltfs".
   static constexpr const char* kSubtype = "siltfs";
 
   // Mounts; requests wait until Serve. kIoError with the cause if the kernel or fusermount3
@@ -52,18 +52,19 @@ class FuseBinding {
   static Result<std::unique_ptr<FuseBinding>> Mount(Env& env, FileSystem& file_system,
                                                     FuseBindingOptions options);
 
-  // Unmounts (detached, contents not written back) if still mounted: the way of a failure, not of a
-  // shutdown.
+  // Unmounts if still mounted: detached, without writing cached contents back. This is for
+  // failures, not for a regular shutdown.
   virtual ~FuseBinding() = default;
 
-  // To be called after syncfs(2), which makes the kernel send what it holds of this mount and does
-  // not wait until that is answered: returns when it is. From any thread but those that answer
-  // requests, while Serve runs. Only files that are open for writing are looked at, as closing one
-  // waits for the same. kUnsupported and kInUse where the owner of the mount cannot find out.
+  // Call it after syncfs(2), which makes the kernel send the data it holds of this mount but does
+  // not wait for the answers; this call returns when they are answered. From any thread except
+  // those that answer requests, while Serve runs. Only files that are open for writing are checked,
+  // because closing a file waits for its answers. kUnsupported and kInUse if the owner of the mount
+  // cannot find out.
   virtual Status AwaitWriteback() = 0;
 
-  // Answers requests until the file system is unmounted. Then every request has been answered and
-  // none follows.
+  // Answers requests until the file system is unmounted. On return every request has been answered,
+  // and none follows.
   virtual Status Serve() = 0;
 
   // False once the file system is unmounted everywhere, whether Serve has noticed or not. From any

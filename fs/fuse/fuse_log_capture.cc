@@ -11,7 +11,7 @@
 namespace siltfs::fuse {
 namespace {
 
-thread_local std::string* captured = nullptr;  // of the capture that lives on this thread
+thread_local std::string* captured = nullptr;  // of this thread's capture
 
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);

@@ -1,5 +1,5 @@
-// libfuse explains failures only in its log. While a capture lives, what libfuse logs on this
-// thread is collected; otherwise it goes to the process's default logger.
+// libfuse explains failures only in its log. A capture collects the messages libfuse logs on its
+// thread while it exists; other messages go to the process's default logger.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class FuseLogCapture {
   FuseLogCapture(const FuseLogCapture&) = delete;
   FuseLogCapture& operator=(const FuseLogCapture&) = delete;
 
-  // What was logged so far, in one line; empty if nothing.
+  // The messages logged so far, in one line; empty if there were none.
   const std::string& text() const { return text_; }
 
  private:

@@ -11,24 +11,24 @@
 namespace siltfs::fuse {
 namespace {
 
-ToldDirectories::Thread ThreadOf(fuse_req_t request) { return fuse_req_ctx(request)->pid; }
+AttributeReplyTracker::Thread ThreadOf(fuse_req_t request) { return fuse_req_ctx(request)->pid; }
 
 bool IsDirectory(const Attributes& attributes) { return S_ISDIR(attributes.mode); }
 
-// Only the core knows what is a directory, so a directory's attributes are read twice: what is told
-// must have been read after it was noted.
+// A directory's attributes are read twice: the first read shows that it is a directory, and the
+// attributes of a reply must be read after the reply is noted.
 Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
   if (!IsDirectory(found)) return found;
-  ContextOf(request).told_directories.NoteTold(found.inode, ThreadOf(request));
+  ContextOf(request).attribute_replies.NoteReply(found.inode, ThreadOf(request));
   return FileSystemOf(request).GetAttributes(found.inode);
 }
 
-// Makes the kernel apply no reply with attributes of this inode to a request sent until now, and
-// ask for them again. False if it could not be told.
+// Makes the kernel discard late replies with attributes of this inode to requests sent until now,
+// and ask for the attributes again. False if the kernel could not be notified.
 bool Invalidate(fuse_req_t request, InodeNumber inode) {
   HandlerContext& context = ContextOf(request);
-  // A negative offset: attributes only. So the kernel waits for nothing, neither for pages nor for
-  // the inode's lock, which whoever waits for this request's answer may hold.
+  // A negative offset means attributes only. So the kernel waits neither for pages nor for the
+  // inode's lock, which the thread that waits for this request's answer may hold.
   const int outcome = fuse_lowlevel_notify_inval_inode(context.session, inode, -1, 0);
   if (outcome == 0 || outcome == -ENOENT) return true;  // ENOENT: it does not know the inode
   const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN;  // so nothing is shown
@@ -86,10 +86,10 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode) {
 }
 
 void AnnounceChange(fuse_req_t request, InodeNumber directory) {
-  ToldDirectories& told = ContextOf(request).told_directories;
+  AttributeReplyTracker& told = ContextOf(request).attribute_replies;
   if (!told.TakeOthers(directory, ThreadOf(request))) return;
   if (!Invalidate(request, directory)) {
-    told.NoteTold(directory, ToldDirectories::kUnknownThread);
+    told.NoteReply(directory, AttributeReplyTracker::kUnknownThread);
   }
 }
 
@@ -97,8 +97,8 @@ void AnnounceNewMode(fuse_req_t request, InodeNumber inode) {
   static_cast<void>(Invalidate(request, inode));
 }
 
-ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes) {
-  ToldAttributes told{attributes, kForever};
+AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes) {
+  AttributeReply told{attributes, kForever};
   if (!S_ISREG(attributes.mode) || attributes.allocated_bytes > 0) return told;
   if (context.open_for_writing.Contains(attributes.inode)) {
     told.attributes.allocated_bytes = 1;
@@ -121,14 +121,14 @@ void ReplyOutcome(fuse_req_t request, const Status& status) {
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry) {
   if (!entry.ok()) return ReplyError(request, entry.status());
   FileSystem& file_system = FileSystemOf(request);  // the request is gone after the reply
-  const fuse_entry_param parameters = ToEntry(WhatToTell(ContextOf(request), *entry));
+  const fuse_entry_param parameters = ToEntry(AttributesToReply(ContextOf(request), *entry));
   if (fuse_reply_entry(request, &parameters) != 0) file_system.Forget(entry->inode, 1);
 }
 
 void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry) {
   if (entry.ok()) {
     if (IsDirectory(*entry)) {
-      ContextOf(request).told_directories.NoteMade(entry->inode, ThreadOf(request));
+      ContextOf(request).attribute_replies.NoteMade(entry->inode, ThreadOf(request));
     }
     AnnounceChange(request, parent);
   }
@@ -145,7 +145,7 @@ void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> director
 
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes) {
   if (!attributes.ok()) return ReplyError(request, attributes.status());
-  const ToldAttributes told = WhatToTell(ContextOf(request), *attributes);
+  const AttributeReply told = AttributesToReply(ContextOf(request), *attributes);
   const struct stat stat = ToStat(told.attributes);
   fuse_reply_attr(request, &stat, told.valid_seconds);
 }

@@ -1,6 +1,5 @@
-// What the request handlers share: the file system behind them, and how answers and failures get
-// back to the kernel. Thread-safety: everything here may be used from all threads of the request
-// loop.
+// State and functions shared by the request handlers: the file system, and the replies to the
+// kernel. Thread-safety: all threads of the request loop may use everything here.
 #pragma once
 
 #include <initializer_list>
@@ -10,20 +9,20 @@
 #include <vector>
 
 #include "fs/core/file_system.h"
+#include "fs/fuse/attribute_reply_tracker.h"
 #include "fs/fuse/failure_log.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_binding.h"
-#include "fs/fuse/told_directories.h"
 #include "fs/fuse/writeback.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
 
-// How long the kernel may believe what it was told, in seconds: nobody else changes anything.
+// How long the kernel may cache attributes and names, in seconds: there is no other writer.
 inline constexpr uint32_t kForever = 86400;
 
-// Reply buffers for READ, kept for the next one: a fresh megabyte would be mapped and zeroed page
-// by page every time.
+// Reply buffers for READ, kept for reuse: the kernel would map and zero a fresh megabyte page by
+// page for every request.
 class ReadBuffers {
  public:
   using Buffer = std::unique_ptr<uint8_t[]>;
@@ -37,10 +36,10 @@ class ReadBuffers {
   std::vector<Buffer> free_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The protocol of the first kernel (6.6) where what is read and written past its cache agrees with
-// what others have in it: it writes back before, and drops what was written over. Kernels before it
-// do neither, so a file's readers would see old content for as long as they cache it, and what is
-// written back late would bury what came after it.
+// The protocol of the first kernel (6.6) that keeps reads and writes past its cache coherent with
+// the cache: it writes cached data back before, and drops cached pages that were overwritten. Older
+// kernels do neither. A file's readers would see old content as long as it is cached, and a late
+// writeback would overwrite newer data.
 inline constexpr unsigned kFirstProtocolToPassCacheBy = 39;
 
 struct HandlerContext {
@@ -51,8 +50,8 @@ struct HandlerContext {
   FailureLog failure_log;
   FilesOpenForWriting open_for_writing = {};
   BackgroundTasks tasks = {};  // each of them answers a request
-  ToldDirectories told_directories = {};
-  fuse_session* session = nullptr;  // whose requests these are; set before it is served
+  AttributeReplyTracker attribute_replies = {};
+  fuse_session* session = nullptr;  // set before it is served
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;
   bool acls = false;                      // the kernel enforces access control lists
@@ -64,44 +63,44 @@ struct HandlerContext {
 
 HandlerContext& ContextOf(fuse_req_t request);
 
-// What the kernel is told of an inode.
+// The attributes to reply for an inode, and how long the kernel may cache them.
 //
-// It asks for a file's blocks anew only when the file was closed. A file that is open for writing
-// may have data that the kernel has not sent, so it never has 0 blocks, by which programs know a
-// file that is one hole (tar --sparse reads no byte of it); and 0 blocks of any other file are not
-// to be remembered, as it may be opened for writing next.
-struct ToldAttributes;
-ToldAttributes WhatToTell(const HandlerContext& context, const Attributes& attributes);
+// The kernel asks for a file's blocks again only after the file was closed. A file that is open for
+// writing may have data that the kernel has not sent. So it is never reported with 0 blocks:
+// programs take such a file for one hole (tar --sparse reads no byte of it). For any other file the
+// kernel must not cache 0 blocks, as the file may be opened for writing next.
+struct AttributeReply;
+AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes);
 
 FileSystem& FileSystemOf(fuse_req_t request);
 Caller CallerOf(fuse_req_t request);
 
-// Attributes to answer `request` with: a directory's are noted as told (told_directories.h), and
-// read once that is done.
+// Attributes to answer `request` with. For a directory, the reply is noted
+// (attribute_reply_tracker.h) before the attributes are read.
 Result<Attributes> LookUpToTell(fuse_req_t request, InodeNumber parent, std::string_view name);
 Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 
-// To be called when `directory` has changed, before `request`, which asked for that, is answered:
-// sees to it that the kernel applies no late reply with what the directory was before.
+// Call it after a change of `directory`, before answering `request`, which asked for the change.
+// Ensures that the kernel applies no late reply with the directory's old attributes.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
-// The same for the permission bits of `inode`, of whatever type, where the kernel does not see to
-// it: they change with an access control list, and with content that is changed by a caller who may
-// not keep set-id bits.
+// The same for the permission bits of `inode`, of any type, where the kernel does not notice the
+// change: a new access control list changes them, and so does a write by a caller that may not keep
+// set-id bits.
 void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
 
-// Each answers `request`, once. What the core counted for an answer that did not arrive (the caller
-// was interrupted) is taken back.
+// Each answers `request`, once. If the answer does not arrive (the caller was interrupted), the
+// lookup that the core counted for it is undone.
 void ReplyError(fuse_req_t request, const Status& status);
 void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or plain success
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes);
 
-// The same for a change of directories, which is announced if it was made.
+// The same for a change of directories, which is announced if it succeeded.
 void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry);
 void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> directories,
                  const Status& status);
 
-// The handlers, by what they deal with.
+// The handlers, by the kind of object.
 void AddNameHandlers(fuse_lowlevel_ops& operations);
 void AddAttributeHandlers(fuse_lowlevel_ops& operations);
 void AddXattrHandlers(fuse_lowlevel_ops& operations);

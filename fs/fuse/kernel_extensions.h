@@ -1,8 +1,8 @@
-// Reads requests before libfuse does, so that what libfuse does not know or does not pass on still
-// reaches the handlers (kernel_messages.h).
+// Reads requests before libfuse does, so that requests and flags that libfuse does not know or pass
+// on still reach the handlers (kernel_messages.h).
 //
-// A thread of the request loop reads a request and answers it before it reads another one: the
-// notes about it are the thread's own. Thread-safety: as said; from any thread.
+// A thread of the request loop answers a request before it reads another one, so the notes about it
+// are thread-local. Thread-safety: from any thread.
 #pragma once
 
 #include "fs/fuse/fuse_api.h"
@@ -10,10 +10,10 @@
 
 namespace siltfs::fuse {
 
-// To be called between mounting and serving. False if libfuse has no memory for it.
+// Call it between mounting and serving. False if libfuse is out of memory.
 bool ListenToKernel(fuse_session* session);
 
-// About the request that this thread is answering.
+// Notes about the request that this thread is answering.
 const RequestNotes& CurrentRequest();
 
 }  // namespace siltfs::fuse

@@ -11,7 +11,7 @@ namespace {
 // Protocol 7.39; not in every <linux/fuse.h> yet.
 constexpr uint32_t kStatx = 52;
 struct StatxArguments {
-  uint32_t getattr_flags;  // up to and with the handle as in GETATTR
+  uint32_t getattr_flags;  // the fields to `handle` are those of GETATTR
   uint32_t reserved;
   uint64_t handle;
   uint32_t flags;
@@ -46,13 +46,13 @@ void SetOpcode(MutableByteView message, uint32_t opcode) {
 
 Privileges PrivilegesOf(uint32_t write_flags) {
   if ((write_flags & FUSE_WRITE_KILL_SUIDGID) != 0) return Privileges::kDropAll;
-  // What was gathered in the kernel's cache: the kernel took the capability when the caller wrote,
-  // and the file may since have been given one anew.
+  // A write from the kernel's cache: the kernel removed the capability when the caller wrote, and
+  // the file may have been given a new one since.
   if ((write_flags & FUSE_WRITE_CACHE) != 0) return Privileges::kKeep;
   return Privileges::kDropCapability;
 }
 
-// Of INIT, as long as kFlagsEnd at least.
+// `arguments` are those of INIT, at least kFlagsEnd long.
 uint64_t OffersIn(ByteView arguments) {
   const auto flags = ReadAt<uint32_t>(arguments, offsetof(fuse_init_in, flags));
   if ((flags & FUSE_INIT_EXT) == 0 || arguments.size() < kOffered2 + sizeof(uint32_t)) return flags;
@@ -75,12 +75,12 @@ RequestNotes TranslateRequest(MutableByteView message) {
       if (arguments.size() < sizeof(fuse_write_in)) break;
       const auto flags = ReadAt<uint32_t>(arguments, offsetof(fuse_write_in, write_flags));
       notes.privileges = PrivilegesOf(flags);
-      // The kernel keeps the times of what it gathers, and tells them on its own.
+      // The kernel keeps the times of cached writes, and sends them by itself.
       if ((flags & FUSE_WRITE_CACHE) != 0) notes.times = WriteTimes::kMayKeep;
       break;
     }
     case FUSE_TMPFILE:
-      // A name follows, if only to be ignored, and ends with a zero.
+      // A name, which is ignored, must follow and end with a zero.
       if (arguments.size() <= sizeof(fuse_create_in) || arguments.back() != 0) break;
       SetOpcode(message, FUSE_CREATE);
       notes.temporary_file = true;

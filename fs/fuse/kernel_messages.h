@@ -1,13 +1,13 @@
-// Requests as the kernel sends them, where libfuse does not pass on all they say or is older than
-// they are (include/uapi/linux/fuse.h of the kernel; libfuse 3.14 speaks protocol 7.38).
+// Parses raw kernel requests, for requests and flags that libfuse does not know or pass on
+// (include/uapi/linux/fuse.h of the kernel; libfuse 3.14 speaks protocol 7.38).
 //
-// A request libfuse does not know is turned, in place, into the one it knows that has the same
-// arguments; a note tells the handler what was really asked. So it is answered like any other:
-// counted, logged, refused to strangers by libfuse. The kernel finds the reply's request by number
-// alone.
+// A request unknown to libfuse is turned, in place, into a known one with the same arguments; a
+// note tells the handler what was really asked. So libfuse treats it like any other: it is counted
+// and logged, and refused if the caller has no access. The kernel matches a reply to its request by
+// number alone.
 //
-// Pure computation on the messages' bytes, any bytes: what is shorter than it should be is left as
-// it is, and is libfuse's to refuse. Thread-safety: as that of plain functions.
+// Pure computation on arbitrary bytes: a message that is too short is left unchanged, and libfuse
+// refuses it. Thread-safety: the functions have no state.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,33 @@
 
 namespace siltfs::fuse {
 
-// FUSE_... of INIT that libfuse 3.14 does not accept: that the file system takes away set-id bits
-// and capabilities by itself (which it does not know), that names of one directory are looked up
-// and listed side by side (which it is asked to, and forgets to tell), and that what is written
-// past the kernel's cache may be mapped all the same (protocol 7.39).
+// FUSE_... flags of INIT that libfuse 3.14 does not accept. The first: the file system removes
+// set-id bits and capabilities itself (unknown to libfuse). The second: names of one directory are
+// looked up and listed in parallel (libfuse takes the request but does not send the flag). The
+// third: a file written past the kernel's cache may still be mapped (protocol 7.39).
 inline constexpr uint64_t kKillPrivilegesOffer = 1U << 28;
 inline constexpr uint64_t kParallelDirectoryOffer = 1U << 18;
 inline constexpr uint64_t kDirectMmapOffer = uint64_t{1} << 36;
 inline constexpr uint64_t kAcceptedOffers =
     kKillPrivilegesOffer | kParallelDirectoryOffer | kDirectMmapOffer;
 
-// What libfuse does not tell the handler of a request.
+// Facts about a request that libfuse does not pass to the handler.
 struct RequestNotes {
   uint64_t offers = 0;          // INIT: which of kAcceptedOffers the kernel has
   bool wants_statx = false;     // GETATTR: it was STATX, and is answered by StatxReply
-  bool temporary_file = false;  // CREATE: it was TMPFILE; the name means nothing
-  Privileges privileges = Privileges::kKeep;  // WRITE: what it takes from the file
+  bool temporary_file = false;  // CREATE: it was TMPFILE; ignore the name
+  Privileges privileges = Privileges::kKeep;  // WRITE: which ones the file loses
   WriteTimes times = WriteTimes::kNow;        // WRITE: whether it comes from the kernel's cache
 };
 
 // Reads a request and turns STATX into GETATTR and TMPFILE into CREATE.
 RequestNotes TranslateRequest(MutableByteView message);
 
-// Adds to what follows the header of a successful reply to INIT that these offers of the kernel are
-// accepted.
+// Adds the accepted offers to the body of a successful reply to INIT.
 void AcceptOffers(MutableByteView init_reply, uint64_t offers);
 
-// The reply to STATX (protocol 7.39), in the machine's byte order like all that is said to the
-// kernel. Times are those of statx(2).
+// The reply to STATX (protocol 7.39), in the machine's byte order, like all messages to the kernel.
+// Times are those of statx(2).
 struct StatxTime {
   int64_t seconds;
   uint32_t nanoseconds;
@@ -53,11 +52,11 @@ struct StatxTime {
 static_assert(sizeof(StatxTime) == 16);
 
 struct StatxReply {
-  uint64_t valid_seconds;  // how long the kernel may believe it
+  uint64_t valid_seconds;  // how long the kernel may cache it
   uint32_t valid_nanoseconds;
   uint32_t flags;
   uint64_t spare[2];
-  // struct fuse_statx; as struct statx but for the end.
+  // struct fuse_statx; like struct statx except for its end.
   uint32_t mask;  // STATX_...: which of these are set
   uint32_t block_size;
   uint64_t attributes;

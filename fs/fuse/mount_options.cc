@@ -17,7 +17,7 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// A flag and its opposite. libfuse is given the last of them, but for an opposite that is its
+// A flag and its opposite. libfuse gets the last one given, unless it is an opposite that is the
 // default.
 struct KernelFlag {
   std::string_view on;
@@ -33,8 +33,8 @@ constexpr std::array<KernelFlag, 6> kKernelFlags = {{
     {"dirsync", ""},
 }};
 
-// Meant for mount(8) and /etc/fstab, or about access times: over FUSE the kernel keeps none, so
-// there is nothing that they would change.
+// Options for mount(8) and /etc/fstab, or about access times, which the kernel does not keep over
+// FUSE.
 constexpr std::array<std::string_view, 24> kIgnored = {
     "defaults",      "auto",     "noauto",     "user",     "nouser",     "users",
     "nousers",       "owner",    "noowner",    "group",    "nogroup",    "_netdev",
@@ -54,7 +54,7 @@ bool Contains(const Range& range, std::string_view value) {
 
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
 
-// At commas, but not within double quotes (security contexts contain commas).
+// Splits at commas outside double quotes (security contexts contain commas).
 std::vector<std::string_view> Split(std::string_view list) {
   std::vector<std::string_view> parts;
   bool quoted = false;
@@ -117,7 +117,7 @@ class Parser {
   }
 
  private:
-  // An option without a value that siltfs acts on.
+  // Takes an option without a value that siltfs acts on; false for any other option.
   bool TakeSwitch(const Option& option) {
     if (option.value) return false;
     if (option.name == "ro") return options_.read_only = true;
@@ -149,7 +149,7 @@ class Parser {
                        [&](std::string_view prefix) { return text.starts_with(prefix); });
   }
 
-  // An option with a value that siltfs acts on; false if it is none of these.
+  // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
     static constexpr std::array<std::string_view, 4> kNames = {"index_memory", "commit", "log",
                                                                "max_read"};

@@ -12,13 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include "fs/fuse/linger.h"
+#include "fs/fuse/adaptive_poll.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
 namespace {
 
-// What may wait for the device, or works on more than a little data, is not answered by the leader.
+// The leader does not answer requests that may wait for the device or work on more data than this.
 constexpr size_t kQuickWriteBytes = 64U << 10;
 
 class Request {
@@ -84,18 +84,20 @@ class RequestLoop {
 
   void Work(ThreadNumber me) {
     Request request;
-    Linger linger(std::thread::hardware_concurrency(), [this] { return runnable_.Count(); });
-    while (WaitForLead(me)) Lead(me, request, linger);
+    AdaptivePoll adaptive_poll(std::thread::hardware_concurrency(),
+                               [this] { return runnable_.Count(); });
+    while (WaitForLead(me)) Lead(me, request, adaptive_poll);
   }
-  // False at the end.
+  // False when the loop has ended.
   bool WaitForLead(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
-  // Takes the lead if the leader answers one request for too long. Returns when it did, when the
-  // lead is nobody's, when nothing was answered for a while, or at the end.
+  // Takes the lead if the leader answers one request for too long. Returns when it has taken the
+  // lead, when there is no leader, when no request was answered for a while, or when the loop has
+  // ended.
   void Watch(ThreadNumber me) SILTFS_REQUIRES(mutex_);
-  // Returns when the lead is another's, or at the end.
-  void Lead(ThreadNumber me, Request& request, Linger& linger) SILTFS_EXCLUDES(mutex_);
-  // Returns with a request, or when it does not pay to look for one any longer.
-  void LookForRequest(ThreadNumber me, Linger& linger) const;
+  // Returns when this thread no longer leads, or when the loop has ended.
+  void Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive_poll) SILTFS_EXCLUDES(mutex_);
+  // Polls for a request. Returns when one waits, or when polling no longer pays.
+  void LookForRequest(ThreadNumber me, AdaptivePoll& adaptive_poll) const;
   void AnswerAsLeader(Request& request) SILTFS_EXCLUDES(mutex_);
   void HandOver(ThreadNumber me) SILTFS_EXCLUDES(mutex_);
   void End(int outcome) SILTFS_EXCLUDES(mutex_);
@@ -108,12 +110,12 @@ class RequestLoop {
   const std::chrono::nanoseconds patience_;
   const RunnableThreads runnable_;
 
-  // Changed under mutex_; a leader looks without it whether he still is.
+  // Changed under mutex_; a thread checks without it whether it still leads.
   std::atomic<ThreadNumber> leader_ = kNobody;
   // The number of the request that the leader answers; 0 while it reads.
   std::atomic<uint64_t> answering_ = 0;
   std::atomic<uint64_t> answered_by_leaders_ = 0;
-  // A thread watches the leader, or was asked to.
+  // A thread watches the leader, or has been asked to watch.
   std::atomic<bool> watched_ = false;
 
   Mutex mutex_;
@@ -174,26 +176,28 @@ void RequestLoop::AnswerAsLeader(Request& request) {
     changed_.NotifyOne();
   }
   request.Answer(session_);
-  answering_.compare_exchange_strong(number, 0);  // unless another leads by now
+  answering_.compare_exchange_strong(number, 0);  // unless another thread leads by now
 }
 
-void RequestLoop::LookForRequest(ThreadNumber me, Linger& linger) const {
-  const auto begin = Linger::Clock::now();
-  if (!linger.Begin(begin)) return;
+void RequestLoop::LookForRequest(ThreadNumber me, AdaptivePoll& adaptive_poll) const {
+  const auto begin = AdaptivePoll::Clock::now();
+  if (!adaptive_poll.Begin(begin)) return;
   while (leader_ == me && !MoreWait()) {
-    if (Linger::Clock::now() - begin >= Linger::kDuration) return;
+    if (AdaptivePoll::Clock::now() - begin >= AdaptivePoll::kDuration) return;
   }
 }
 
-void RequestLoop::Lead(ThreadNumber me, Request& request, Linger& linger) {
+void RequestLoop::Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive_poll) {
   while (leader_ == me) {
-    LookForRequest(me, linger);
+    LookForRequest(me, adaptive_poll);
     const int got = request.Receive(session_);
     if (got == -EINTR) continue;
     if (got <= 0) return End(got);
-    linger.Arrived(Linger::Clock::now());
+    adaptive_poll.Arrived(AdaptivePoll::Clock::now());
     const bool quick = request.IsQuick() && !MoreWait();
-    if (leader_ != me) return request.Answer(session_);  // taken while it answered the one before
+    if (leader_ != me)
+      return request.Answer(session_);  // another thread took the lead while this
+                                        // one answered the previous request
     if (quick) {
       AnswerAsLeader(request);
     } else {

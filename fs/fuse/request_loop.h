@@ -1,13 +1,14 @@
-// Reads requests from the kernel and has them answered, on several threads.
+// Reads requests from the kernel and answers them on several threads.
 //
-// One thread at a time reads, the *leader*. What is answered quickly it answers itself, and goes on
-// reading. So a program that asks for one thing after the other (tar, find, rm) is served by one
-// thread, which is still running when the next request comes; to wake another one each time, as
-// where all threads wait for requests side by side, takes longer than most answers. Before a
-// request that may take long, and where others wait to be read, the leader hands the lead over.
+// One thread at a time, the *leader*, reads requests. It answers quick requests itself and goes on
+// reading. So one thread serves a sequential program (tar, find, rm), and it is still running when
+// the next request comes. Waking another thread each time, as in loops where all threads wait for
+// requests side by side, takes longer than most answers. The leader hands the lead over before a
+// request that may take long, and when other requests wait to be read.
 //
 // No request waits behind one that turns out to take long: while the leader answers, another thread
-// looks every few milliseconds whether it still answers the same one, and if so takes the lead.
+// checks every few milliseconds whether the leader still answers the same request. If so, it takes
+// the lead.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@
 
 namespace siltfs::fuse {
 
-// Returns when the file system is unmounted (0) or the connection has failed (-errno), and every
+// Returns when the file system is unmounted (0) or the connection has failed (-errno), after every
 // request that was read is answered. `patience`: how long the leader may answer one request.
 int ServeRequests(fuse_session* session, unsigned threads,
                   std::chrono::nanoseconds patience = std::chrono::milliseconds(4));

@@ -49,7 +49,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
-  // What close(2) returns.
+  // Returns the result of close(2).
   int Close() { return close(std::exchange(fd_, -1)); }
 
  private:
@@ -62,7 +62,7 @@ Status Failed(const char* what) {
 
 uint64_t DeviceNumber(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
 
-// This is the root of the mount, and its files' handles look as expected.
+// Whether `root` is the root of the mount, and its handles have the expected form.
 bool KnowsHandles(int root, uint64_t device) {
   struct stat about = {};
   if (fstat(root, &about) != 0 || DeviceNumber(major(about.st_dev), minor(about.st_dev)) != device)
@@ -92,7 +92,7 @@ Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber ino
   return {};
 }
 
-// Closing a file waits until all that the kernel holds of it is written back and answered.
+// Closing a file waits until the kernel's dirty data of it is written back and answered.
 Status OpenAndClose(const std::string& mountpoint, uint64_t device,
                     const std::vector<InodeNumber>& inodes) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -109,11 +109,10 @@ Status OpenAndClose(const std::string& mountpoint, uint64_t device,
   return {};
 }
 
-// Waiting for the kernel here means waiting for this very process, and no signal ends that wait.
-// Were the process killed meanwhile, the waiting thread would keep the connection to the kernel
-// open, and so wait for ever, and keep the store locked. Hence a thread without the process's
-// descriptors: once all other threads are gone the kernel ends the connection, and with it the
-// wait.
+// The kernel waits here for this very process, and no signal ends that wait. If the process were
+// killed meanwhile, the waiting thread would keep the connection to the kernel open: it would wait
+// forever and keep the store locked. So this thread does not share the process's descriptors: once
+// all other threads are gone, the kernel ends the connection, and with it the wait.
 Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
   Status outcome;
   outcome.IgnoreError("no outcome yet");
@@ -128,17 +127,17 @@ Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
   return outcome;
 }
 
-// How many requests of this connection the kernel has that are not answered.
+// Counts the unanswered requests of this connection.
 Result<uint64_t> CountWaiting(uint64_t device) {
   const dev_t number = makedev(static_cast<unsigned>(device >> 32), static_cast<uint32_t>(device));
   const std::string path = "/sys/fs/fuse/connections/" + std::to_string(number) + "/waiting";
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return Failed("the kernel does not tell which requests wait");
+  if (file.get() < 0) return Failed("the kernel does not report which requests wait");
   std::array<char, 32> text = {};
   const ssize_t got = read(file.get(), text.data(), text.size());
   uint64_t count = 0;
   if (got <= 0 || std::from_chars(text.data(), text.data() + got, count).ec != std::errc())
-    return Failed("the kernel does not tell which requests wait");
+    return Failed("the kernel does not report which requests wait");
   return count;
 }
 

@@ -1,9 +1,9 @@
-// Data that the kernel keeps in its writeback cache, and how to get at it.
+// Forces data out of the kernel's writeback cache.
 //
 // Most requests need no care: the kernel writes back before it sends FSYNC, COPY_FILE_RANGE,
-// FALLOCATE or the last close of a file. LSEEK (SEEK_DATA, SEEK_HOLE) it sends as things are (seen
-// in Linux 6.18), so that freshly written data would be called a hole, and a copy by a program that
-// looks for holes would lose them.
+// FALLOCATE or the last close of a file. But it sends LSEEK (SEEK_DATA, SEEK_HOLE) without writing
+// back (seen in Linux 6.18). So freshly written data would be reported as a hole, and a program
+// that copies around holes would lose them.
 #pragma once
 
 #include <deque>
@@ -19,35 +19,36 @@
 
 namespace siltfs::fuse {
 
-// Kernels from this minor version of the protocol on (Linux 6.16) call a page written back when the
-// file system has answered. Older ones do when they have copied it, so that nobody can wait for the
-// answer, and closing a file there waits for the inode's lock, which the caller of lseek holds.
+// Kernels from this minor version of the protocol on (Linux 6.16) count a page as written back when
+// the file system has answered. Older kernels count it when they have copied it, so no caller can
+// wait for the answer. Closing a file there waits for the inode's lock, which the caller of lseek
+// holds.
 inline constexpr unsigned kFirstProtocolToAwait = 44;
 
-// Makes the kernel send what it has not written back of a file, and waits until that is answered;
-// nothing of the mount is open any more when it returns.
+// Makes the kernel send a file's dirty data, and waits until the requests are answered. On return
+// it has no file of the mount open.
 //
-// Never on a thread that answers requests. `device` is the mount's own, lest the file be sought in
-// another one that lies over its mountpoint. Needs a mount whose owner may open files by handle
-// (the superuser); kUnsupported for others.
+// Never call it on a thread that answers requests. `device` is the mount's device; it prevents
+// opening the file in another mount over the same mountpoint. Needs a mount owner that may open
+// files by handle (the superuser); kUnsupported for others.
 Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
 
-// The same for several files, whatever their number and the kernel's version; files that are gone
-// meanwhile do not count. Waits for the files' locks: never on behalf of a request whose caller may
-// hold one. kIoError where data could not be written back.
+// The same for several files, on any kernel version; files deleted meanwhile are skipped. Waits for
+// the files' locks: never call it for a request of a caller that may hold one. kIoError if data
+// could not be written back.
 Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
                       const std::vector<InodeNumber>& inodes);
 
-// Returns when the kernel has no request of this mount that is not answered. For a mount whose
-// owner may not open files by handle. Requests of other callers count, too: kInUse if they leave no
-// gap for a while, kUnsupported where the kernel does not tell (the file system fusectl is not
+// Returns when the kernel has no unanswered request of this mount. For mounts with an owner that
+// may not open files by handle. Requests of other programs count, too: kInUse if they leave no gap
+// for a while. kUnsupported if the kernel does not report them (the file system fusectl is not
 // mounted).
 Status WaitUntilAnswered(uint64_t device);
 
-// The device of what is mounted there, without asking it; 0 if that cannot be told.
+// The device of the mount, read without a request to it; 0 if unknown.
 uint64_t DeviceOf(const std::string& mountpoint);
 
-// Which files are open for writing, so that the kernel may hold data of them.
+// Tracks which files are open for writing: the kernel may hold dirty data of them.
 //
 // Thread-safety: every call from any thread.
 class FilesOpenForWriting {
@@ -62,8 +63,8 @@ class FilesOpenForWriting {
   std::unordered_map<InodeNumber, uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// Threads, started as they are needed, for what may not hold up those that answer requests, nor a
-// few of its kind each other.
+// Threads, started on demand, for tasks that may not block the threads that answer requests, nor
+// each other.
 //
 // Thread-safety: every call from any thread.
 class BackgroundTasks {
@@ -74,7 +75,7 @@ class BackgroundTasks {
   BackgroundTasks& operator=(const BackgroundTasks&) = delete;
 
   void Add(std::function<void()> task);
-  // Returns when all that was added is done. No Add may follow.
+  // Returns when all added tasks are done. No Add may follow.
   void Finish();
 
  private:

@@ -1,12 +1,12 @@
-// Handlers of requests about extended attributes, which live in the namespaces of xattr(7):
-// "user.", "trusted." and "security.", and of "system." the access control lists.
+// Handlers of requests about extended attributes in the namespaces of xattr(7): "user.",
+// "trusted.", "security.", and the access control lists of "system.".
 //
-// The kernel decides who may read and write which name; what it does not do is hide names in
-// "trusted." from a listing. It tells a caller's user but not its capabilities: user 0 stands for
+// The kernel checks the right to read and write each name, but does not hide names in "trusted."
+// from a listing. It sends a caller's user but not its capabilities: user 0 stands for
 // CAP_SYS_ADMIN here.
 //
-// Where the kernel does not enforce access control lists they are refused rather than stored: a
-// list that is kept but not obeyed is worse than none.
+// If the kernel does not enforce access control lists, they are refused: a list that is stored but
+// not obeyed is worse than none.
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kTrusted = "trusted.";
 constexpr std::array<std::string_view, 3> kNamespaces = {"user.", kTrusted, "security."};
 
-// 0, or the errno why there can be no such attribute, with which the request is to be answered.
+// 0, or the errno to answer if there can be no such attribute.
 int Refusal(fuse_req_t request, std::string_view name) {
   if (IsAclName(name)) return ContextOf(request).acls ? 0 : EOPNOTSUPP;
   const auto found =
@@ -32,8 +32,8 @@ int Refusal(fuse_req_t request, std::string_view name) {
   return name.size() == found->size() ? EINVAL : 0;
 }
 
-// Supplementary groups are read from /proc, since the kernel sends none: whoever is gone already,
-// or lives in another namespace of processes, is taken for a member of none.
+// Supplementary groups are read from /proc, since the kernel sends none. A caller that has exited
+// or is in another pid namespace counts as a member of none.
 bool IsInGroup(fuse_req_t request, gid_t group) {
   if (fuse_req_ctx(request)->gid == group) return true;
   std::vector<gid_t> groups(64);
@@ -46,16 +46,17 @@ bool IsInGroup(fuse_req_t request, gid_t group) {
   return std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
 
-// Whether the caller may set the set-group-ID bit of this file, and so does not take it away with a
-// new access control list. (The kernel knows, but libfuse does not pass FUSE_SETXATTR_ACL_KILL_SGID
-// on. User 0 stands for CAP_FSETID.) The kernel lets nothing else change the inode meanwhile.
+// Whether the caller may set the set-group-ID bit of this file, so that the bit survives a new
+// access control list. (The kernel sends this as FUSE_SETXATTR_ACL_KILL_SGID, but libfuse does not
+// pass it on. User 0 stands for CAP_FSETID.) The kernel blocks other changes of the inode
+// meanwhile.
 Result<bool> KeepsSetGid(fuse_req_t request, InodeNumber inode) {
   if (fuse_req_ctx(request)->uid == 0) return true;
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, FileSystemOf(request).GetAttributes(inode));
   return (attributes.mode & S_ISGID) == 0 || IsInGroup(request, attributes.gid);
 }
 
-// `size` is what the caller has room for; 0 asks how much is needed.
+// `size` is the caller's buffer size; 0 asks for the needed size.
 void ReplyValue(fuse_req_t request, std::string_view value, size_t size) {
   if (size == 0) {
     fuse_reply_xattr(request, value.size());
@@ -109,7 +110,7 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
 void ListXattrs(fuse_req_t request, fuse_ino_t inode, size_t size) {
   const Result<std::vector<std::string>> names = FileSystemOf(request).ListXattrs(inode);
   if (!names.ok()) return ReplyError(request, names.status());
-  std::string list;  // each name with a zero behind it
+  std::string list;  // each name ends with a zero
   const bool shows_trusted = fuse_req_ctx(request)->uid == 0;
   for (const std::string& name : *names) {
     if (shows_trusted || !name.starts_with(kTrusted)) list.append(name.c_str(), name.size() + 1);

@@ -1,9 +1,9 @@
-// What metadata knows of the chunks that are known to be damaged: value behind the key (segment id,
-// ordinal), one for each stretch of chunks that were lost together, a block mostly.
+// Records of damaged chunks: the value of the key (segment id, ordinal), one for each run of chunks
+// that were lost together, usually a block.
 //
-// Of each chunk the beginning of its name and its tag: only bytes that have both may be stored in
-// its place. What is recorded is a hint as far as whole chunks are concerned (one that is recorded
-// and whole is stored twice, at worst), and so may be lost, too.
+// A record holds the beginning of each chunk's name and its tag: only bytes that match both may
+// replace the chunk. The records are hints and may be lost: an undamaged chunk that is recorded is
+// stored twice at worst.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace siltfs {
 
 struct DamagedChunk {
-  uint64_t name_prefix = 0;  // ChunkName::Prefix64; this and the tag are 0 if nobody knows
+  uint64_t name_prefix = 0;  // ChunkName::Prefix64; this and the tag are 0 if unknown
   ChunkTag tag = 0;
 
   bool known() const { return name_prefix != 0 || tag != 0; }
@@ -26,7 +26,7 @@ struct DamagedChunk {
 };
 
 struct DamagedBlock {
-  static constexpr size_t kMostChunks = 4096;  // as a block has
+  static constexpr size_t kMostChunks = 4096;  // at most in a block
 
   SegmentId segment = kNoSegment;
   uint32_t first_ordinal = 0;
@@ -36,7 +36,7 @@ struct DamagedBlock {
   bool operator==(const DamagedBlock&) const = default;
 
   std::string EncodeChunks() const;
-  // kCorruption for what is no record.
+  // kCorruption if `value` is not a record.
   static Result<std::vector<DamagedChunk>> DecodeChunks(std::string_view value);
 };
 

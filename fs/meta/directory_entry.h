@@ -1,4 +1,4 @@
-// The values behind a directory's two keys: (directory, name) -> inode, type, cookie; (directory,
+// The values of a directory entry's two keys: (directory, name) -> inode, type, cookie; (directory,
 // cookie) -> inode, type, name. Cookies count up within a directory and are never reused, so
 // readdir follows creation order and seekdir is stable.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace siltfs {
 
-// Cookies of "." and ".."; entries start behind them.
+// Cookies of "." and ".."; other entries start after them.
 inline constexpr uint64_t kDotCookie = 1;
 inline constexpr uint64_t kDotDotCookie = 2;
 inline constexpr uint64_t kFirstCookie = 3;

@@ -1,5 +1,5 @@
-// What metadata knows of what garbage collection has to do, as of the last commit: value behind
-// kGarbageKey. Figures and hints: nothing that is true of the store follows from them.
+// How much work garbage collection has, as of the last commit: the value of kGarbageKey. These are
+// estimates; correctness must not depend on them.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace siltfs {
 
 struct GarbageRecord {
-  // Of files' content, removed or replaced since chunks were last collected; about.
+  // File content removed or replaced since the last collection; approximate.
   uint64_t released_bytes = 0;
-  // Dead in sealed segments when they were last counted, less what was removed since: bytes of the
-  // segments, and of data chunks their number and plain bytes.
+  // Dead data in sealed segments at the last count, less the data removed since: bytes of the
+  // segments, and the number and uncompressed bytes of data chunks.
   uint64_t dead_bytes = 0;
   uint64_t dead_chunks = 0;
   uint64_t dead_plain_bytes = 0;

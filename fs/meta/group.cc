@@ -6,14 +6,14 @@ namespace siltfs {
 
 namespace {
 
-// What malloc takes for a request: 8 bytes of its own, in steps of 16, 32 at least.
+// malloc's size for a request: 8 bytes of overhead, rounded up to 16, at least 32.
 size_t HeapBlock(size_t request) {
   const size_t block = (request + 8 + 15) / 16 * 16;
   return block < 32 ? 32 : block;
 }
 
 size_t HeapOf(const std::string& text) {
-  // Short strings lie inside the object.
+  // Short strings are stored inside the object.
   return text.capacity() <= std::string().capacity() ? 0 : HeapBlock(text.capacity() + 1);
 }
 

@@ -1,6 +1,6 @@
 // Hands out inode numbers and segment ids that have never been used. They come from ranges that are
-// claimed durably before the first number of a range is used, so a crash costs the rest of a range
-// and reuses nothing.
+// claimed durably before their first number is used: a crash wastes the rest of a range, and no
+// number is used twice.
 //
 // Thread-safety: every call from any thread. Errors: those of the write that claims. Durability:
 // claims are durable when the number is returned.
@@ -22,24 +22,25 @@ class IdAllocator {
  public:
   using WriteThrough = std::function<Status(const std::vector<Mutation>&)>;
 
-  static constexpr unsigned kSequenceBits = 40;  // of a block's sequence, below the epoch
-  // How many are claimed at a time.
+  static constexpr unsigned kSequenceBits = 40;  // bits of a block's sequence number below the
+                                                 // epoch
+  // Numbers claimed at a time.
   static constexpr uint64_t kInodeRange = 1u << 16;
   static constexpr SegmentId kSegmentRange = 1u << 12;
 
-  // Segment ids from here on are never handed out: whoever needs ids of segments that are not
-  // there, and never will be, finds them here.
+  // Ids from here on are never handed out: use them where ids of segments that never exist are
+  // needed.
   static constexpr SegmentId first_unused_segment() {
     return std::numeric_limits<SegmentId>::max() - kSegmentRange;
   }
 
-  // The ranges as a mount finds them, before anything is handed out.
+  // `found`: the ranges at the beginning of the mount.
   IdAllocator(const IdRanges& found, WriteThrough write_through);
 
-  // Begins a writable mount: counts the epoch up, claims first ranges and notes that the store is
+  // Begins a writable mount: increments the epoch, claims the first ranges and marks the store as
   // in use.
   Status BeginMount();
-  // Gives back what was not used: `next_segment` is the first segment id that was not.
+  // Gives the unused numbers back. `next_segment`: the first unused segment id.
   Status EndMount(SegmentId next_segment);
 
   Result<uint64_t> NextInode();

@@ -1,9 +1,8 @@
-// An inode as it stands in metadata: attributes, and by its type what it holds: a directory's
-// bookkeeping, a symbolic link's target, a regular file's recipe. Encoding: docs/format.md,
-// "Inode".
+// An inode in the metadata: its attributes and, by type, a directory's counts, a symbolic link's
+// target or a regular file's recipe. Encoding: docs/format.md, "Inode".
 //
 // A file's content is its recipe below `recipe_limit`, overridden by its overlay
-// (overlay_extent.h), and zeros elsewhere up to `size`. A plain value; thread-safety as such.
+// (overlay_extent.h), and zeros elsewhere up to `size`. Thread-safety: as for a plain value.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ struct InodeRecord {
   int64_t mtime = 0;
   int64_t ctime = 0;
   int64_t btime = 0;
-  uint32_t xattrs = 0;  // how many it has
+  uint32_t xattrs = 0;  // number of extended attributes
 
   // Directories.
   uint64_t parent = 0;
@@ -39,9 +38,9 @@ struct InodeRecord {
   // Regular files.
   Recipe recipe;
   uint64_t recipe_limit =
-      0;  // <= recipe.size(); bytes of the recipe from here on are not the file's
+      0;  // <= recipe.size(); the file does not use the recipe's bytes from here on
   uint64_t overlay_chunks = 0;  // chunk slices in the overlay
-  uint64_t overlay_bytes = 0;   // bytes of chunk slices and plain bytes in the overlay
+  uint64_t overlay_bytes = 0;   // bytes of chunk slices and raw bytes in the overlay
   bool has_overlay = false;
 
   bool IsDirectory() const { return (mode & 0170000) == 0040000; }

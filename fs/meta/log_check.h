@@ -1,11 +1,11 @@
-// A look at each block of RocksDB's logs and MANIFESTs before its reader sees it.
+// Checks each block of RocksDB's logs and MANIFESTs before RocksDB's reader sees it.
 //
-// They are blocks of 32 KiB of records that do not cross them, each a checksum (4 bytes), a length
-// (2, little-endian), a type (1) and so many bytes. Types 5 to 8 and 11 are those of a log that was
-// begun anew in an older one's file, which siltfs has RocksDB never do. Meeting one of them behind
-// a record of another type, RocksDB's reader returns to it for ever (9.10: db/log_reader.cc,
-// ReadPhysicalRecord, before it looks at the checksum); one flipped bit makes one of the most
-// frequent type. What was synced, the sync ledger vouches for; so this is a torn end.
+// A log consists of 32 KiB blocks of records that do not cross block boundaries. A record is a
+// checksum (4 bytes), a length (2, little-endian), a type (1) and `length` bytes. Types 5 to 8 and
+// 11 belong to recycled logs, which siltfs never lets RocksDB write. If such a record follows one
+// of another type, RocksDB's reader loops for ever (9.10: db/log_reader.cc, ReadPhysicalRecord,
+// before it verifies the checksum). One flipped bit turns the most frequent type into such a type.
+// The sync ledger has verified the synced bytes, so such a record is a torn end.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ namespace siltfs {
 
 inline constexpr size_t kLogBlockBytes = 32768;
 
-// No log and no MANIFEST gets near it: each is begun anew after some megabytes.
+// Logs and MANIFESTs stay far below this: RocksDB starts a new one after some megabytes.
 inline constexpr uint64_t kMostLogBytes = uint64_t{256} << 20;
 
-// kCorruption for a file that is longer, which somebody has made to keep its reader busy.
+// kCorruption for a longer file: it is crafted to keep its reader busy.
 Status CheckLogSize(const File& file);
 
-// How many bytes of a block, or of the beginning of one, stand before the first such record.
+// The number of bytes before the first recycled record of a block, or of the beginning of one.
 size_t BytesBeforeRecycled(ByteView block);
 
 }  // namespace siltfs

@@ -25,7 +25,7 @@ constexpr std::array<uint32_t, 256> MakeCrcTable() {
   return table;
 }
 
-// As it stands in a log.
+// The checksum in the form stored in a log.
 uint32_t MaskedCrc(ByteView bytes) {
   static constexpr std::array<uint32_t, 256> kTable = MakeCrcTable();
   uint32_t crc = ~0u;
@@ -87,11 +87,11 @@ class LogReader {
       record_offset_ = offset;
       open_ = true;
     }
-    if (type < kWhole || type > kLast) return;  // says nothing of changes
+    if (type < kWhole || type > kLast) return;  // contains no changes
     if (!open_) return Lose(bytes.size(), offset);
     record_.insert(record_.end(), bytes.begin(), bytes.end());
     if (type != kWhole && type != kLast) return;
-    // What was lost before it was no torn end.
+    // Bytes lost before a whole record are not a torn end.
     result_.lost_bytes += std::exchange(pending_, 0);
     ++result_.records;
     if (!visit_(record_)) result_.lost_bytes += record_.size();
@@ -99,7 +99,7 @@ class LogReader {
     open_ = false;
   }
 
-  // A record whose end did not come.
+  // Counts the unfinished record as lost.
   void DropRecord() {
     if (open_) Note(record_.size(), record_offset_);
     record_.clear();
@@ -118,10 +118,10 @@ class LogReader {
   const uint64_t end_;
   const uint64_t synced_;
   const std::function<bool(ByteView record)>& visit_;
-  Bytes record_;  // its parts so far
+  Bytes record_;  // its fragments so far
   uint64_t record_offset_ = 0;
   bool open_ = false;
-  uint64_t pending_ = 0;  // bytes lost since the last record, which may be a torn end
+  uint64_t pending_ = 0;  // bytes lost since the last record; may be a torn end
   uint64_t pending_begin_ = 0;
   LogSalvage result_;
 };
@@ -144,7 +144,7 @@ Result<LogSalvage> SalvageLog(const File& file, uint64_t end, uint64_t synced,
 bool ReadLoggedChanges(ByteView record, const std::function<void(StoredChange change)>& visit) {
   Decoder in(record);
   uint64_t number = in.U64();
-  in.U32();  // how many
+  in.U32();  // number of changes
   while (in.ok() && in.remaining() > 0) {
     const uint8_t tag = in.U8();
     if (tag == kNothing) continue;

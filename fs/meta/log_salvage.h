@@ -1,12 +1,12 @@
-// Reads all records that can be read of one of RocksDB's logs (its write-ahead logs and MANIFESTs,
-// log_check.h), whatever is damaged in it.
+// Reads all undamaged records of a RocksDB log that may be damaged anywhere: a write-ahead log or a
+// MANIFEST (log_check.h).
 //
-// Blocks of 32 KiB, of fragments of records: a checksum (4 bytes: CRC-32C of the rest but the
-// length, rotated and added to), a length (2), a type (1: a record as a whole; 2, 3 and 4 its first
-// part, a middle one and its last one) and the bytes. A damaged fragment costs its record, and
-// where its length is damaged, too, the rest of its block.
+// A log consists of 32 KiB blocks of record fragments: a checksum (4 bytes: CRC-32C of type and
+// bytes, rotated and offset), a length (2), a type (1: a whole record; 2, 3, 4: its first, a
+// middle, its last part) and the bytes. A damaged fragment loses its record; a damaged length also
+// loses the rest of the block.
 //
-// Any thread. Memory: a record. Errors: none for bytes that cannot be read, which count as damaged.
+// Any thread. Memory: a record. Errors: none for unreadable bytes, which count as damaged.
 //
 // Source: RocksDB, db/log_format.h, db/log_reader.cc, db/write_batch.cc and util/crc32c.h.
 #pragma once
@@ -24,18 +24,18 @@ namespace siltfs {
 
 struct LogSalvage {
   uint64_t records = 0;
-  // Of records that were lost; what stands behind the last one that is whole, and was not synced as
-  // far as anyone knows, is a torn end.
+  // Bytes of lost records. Bytes after the last whole record that are not known to be synced are a
+  // torn end and do not count.
   uint64_t lost_bytes = 0;
 };
 
-// Reads the first `end` bytes, of which `synced` are known to have been synced. `visit` is called
-// with each record that is whole; false says that it could not be used, and is lost, too.
+// Reads the first `end` bytes, of which `synced` are known to have been synced. Calls `visit` with
+// each whole record; if it returns false, the record counts as lost.
 Result<LogSalvage> SalvageLog(const File& file, uint64_t end, uint64_t synced,
                               const std::function<bool(ByteView record)>& visit);
 
-// The changes in a record of a write-ahead log, in order. False, after those that could be read, if
-// it is none.
+// Visits the changes in a record of a write-ahead log, in order. False if the record is malformed;
+// the changes before the malformed place were visited.
 bool ReadLoggedChanges(ByteView record, const std::function<void(StoredChange change)>& visit);
 
 }  // namespace siltfs

@@ -44,7 +44,7 @@ bool SkipNumbers(Decoder& in, int count) {
 bool AddTable(Decoder& in, LiveFiles& files) {
   const auto level = DecodeVarint(in);
   const auto number = DecodeVarint(in);
-  // Its size; its first key and its last one; numbers of its first change and its last one.
+  // Its size; its first and last key; the numbers of its first and last change.
   if (!level || !number || !SkipNumbers(in, 1) || !SkipText(in) || !SkipText(in) ||
       !SkipNumbers(in, 2)) {
     return false;
@@ -93,7 +93,7 @@ bool ApplyField(uint64_t tag, Decoder& in, LiveFiles& files) {
     case kCompactCursor:
       return SkipNumbers(in, 1) && SkipText(in);
     case kColumnFamily:
-      return DecodeVarint(in) == uint64_t{0};  // there is one
+      return DecodeVarint(in) == uint64_t{0};  // the only column family
     default:
       return (tag & kIgnorable) != 0 && SkipText(in);
   }
@@ -102,8 +102,7 @@ bool ApplyField(uint64_t tag, Decoder& in, LiveFiles& files) {
 }  // namespace
 
 bool ApplyEdit(ByteView edit, LiveFiles& files) {
-  // A table that moves to another level is removed and added in the same edit, in this order or the
-  // other.
+  // An edit that moves a table to another level both removes and adds it, in either order.
   LiveFiles added;
   added.first_log = files.first_log;
   for (Decoder in(edit); in.remaining() > 0;) {

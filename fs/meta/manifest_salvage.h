@@ -1,12 +1,12 @@
-// Which files of RocksDB's count, as its MANIFEST says: for reading them without RocksDB.
+// Which of RocksDB's files are live according to its MANIFEST: for reading them without RocksDB.
 //
-// A MANIFEST is a log (log_salvage.h) of edits, each a run of fields: a tag (a varint), and what
-// belongs to it. Here it matters which tables were added and removed, and which log is the first
-// that is not in tables yet.
+// A MANIFEST is a log (log_salvage.h) of edits, each a sequence of fields: a tag (a varint) and its
+// data. Needed here: which tables were added and removed, and the first log that is not in tables
+// yet.
 //
 // Pure; any thread.
 //
-// Source: RocksDB, db/version_edit.h and version_edit.cc.
+// Source: RocksDB, VersionEdit::EncodeTo and DecodeFrom.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace siltfs {
 
 struct LiveFiles {
   std::set<uint64_t> tables;
-  uint64_t first_log = 0;  // those with a lower number are in tables
+  uint64_t first_log = 0;  // the changes of logs with lower numbers are in tables
 };
 
-// Applies one edit. False if it has anything that is not known, upon which `files` says nothing.
+// Applies one edit. False if it has an unknown field; `files` is then meaningless.
 bool ApplyEdit(ByteView edit, LiveFiles& files);
 
 }  // namespace siltfs

@@ -26,7 +26,7 @@ std::optional<uint64_t> NumberIn(std::string_view digits) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// Of a file called NNNNNN and the extension.
+// The number in a file name: digits and the extension.
 std::optional<uint64_t> NumberOf(std::string_view name, std::string_view extension) {
   if (!name.ends_with(extension)) return std::nullopt;
   return NumberIn(name.substr(0, name.size() - extension.size()));
@@ -37,7 +37,7 @@ struct Files {
   std::map<uint64_t, std::string> logs;
 };
 
-// What a table begins with, until it is its turn.
+// A table that is not open yet, and its first change.
 struct WaitingTable {
   StoredChange first;
   uint64_t number = 0;
@@ -60,7 +60,7 @@ class Salvage {
     logged_ = changes_.begin();
     for (const auto& [number, path] : files_.tables) LookAt(number, path);
     std::sort(waiting_.begin(), waiting_.end(), [](const WaitingTable& a, const WaitingTable& b) {
-      return IsBefore(b.first, a.first);  // the first one to open stands last
+      return IsBefore(b.first, a.first);  // the first table to open comes last
     });
     SILTFS_RETURN_IF_ERROR(Merge());
     std::sort(result_.losses.begin(), result_.losses.end(),
@@ -103,7 +103,7 @@ class Salvage {
   void ReadLedger() {
     auto ledger = ReadSyncLedger(env_, ledger_path_);
     if (!ledger.ok()) {
-      ledger.status().IgnoreError("it says nothing then");
+      ledger.status().IgnoreError("a ledger that cannot be read is ignored");
       return;
     }
     for (SyncLedgerEntry& entry : ledger->entries) {
@@ -112,7 +112,7 @@ class Salvage {
     }
   }
 
-  // As the newest MANIFEST says that is known to be whole.
+  // The live files according to the newest MANIFEST that is known to be whole.
   std::optional<LiveFiles> FindLiveFiles() {
     uint64_t highest = 0;
     const SyncLedgerEntry* newest = nullptr;
@@ -130,7 +130,7 @@ class Salvage {
     const Status checked = CheckSynced(env_, directory_, entry);
     const bool there = env_.GetFileInfo(JoinPath(directory_, entry.name)).ok();
     const bool whole = checked.ok() && there;
-    checked.IgnoreError("what is not whole is not believed");
+    checked.IgnoreError("a file that is not whole is not used");
     return whole;
   }
 
@@ -158,7 +158,7 @@ class Salvage {
   void ReadLog(const std::string& path) {
     const auto file = env_.OpenFile(path, {.mode = OpenMode::kRead});
     if (!file.ok()) {
-      file.status().IgnoreError("it is as if it were not there");
+      file.status().IgnoreError("counts as missing");
       result_.losses.push_back({.path = path, .missing = true});
       return;
     }
@@ -184,7 +184,7 @@ class Salvage {
   void LookAt(uint64_t number, const std::string& path) {
     const auto table = TableSalvage::Open(env_, path);
     if (!table.ok()) {
-      table.status().IgnoreError("it is as if it were not there");
+      table.status().IgnoreError("counts as missing");
       result_.losses.push_back({.path = path, .missing = true});
       return;
     }
@@ -196,7 +196,7 @@ class Salvage {
     }
   }
 
-  // At its end.
+  // Records the losses of a table that was read to its end.
   void Close(const std::string& path, const TableSalvage& table) {
     const auto expected = table.changes_expected();
     const bool whole =
@@ -209,7 +209,7 @@ class Salvage {
                               .expected = expected});
   }
 
-  // Opens the tables that begin at or before where the others stand.
+  // Opens the tables that begin at or before the current change of the open ones.
   Status OpenWaiting() {
     while (!waiting_.empty() &&
            (open_.empty() || !IsBefore(open_.front().reader->change(), waiting_.back().first))) {
@@ -257,7 +257,7 @@ class Salvage {
     return change;
   }
 
-  static constexpr uint64_t kFooterBytes = 53;  // which is no block
+  static constexpr uint64_t kFooterBytes = 53;  // the footer is not a block
 
   Env& env_;
   const std::string& directory_;
@@ -268,7 +268,7 @@ class Salvage {
   std::map<std::string, StoredChange> changes_;    // in the logs, the newest of each key
   std::map<std::string, StoredChange>::iterator logged_;
   std::vector<WaitingTable> waiting_;
-  std::vector<OpenTable> open_;  // a heap; the first one stands at the front
+  std::vector<OpenTable> open_;  // a heap with the first table at the front
   MetadataSalvage result_;
 };
 

@@ -1,15 +1,14 @@
-// Reads all that can be read of a key-value store whose files are damaged (rocksdb_store.h),
-// without RocksDB, and changes nothing.
+// Reads all undamaged entries of a damaged key-value store (rocksdb_store.h), without RocksDB;
+// read-only.
 //
-// Tables and logs are read one by one, as far as their checksums are right (table_salvage.h,
-// log_salvage.h), and laid over one another: of each key the newest change counts, by its number.
-// Which files count the MANIFEST says, where the sync ledger vouches for it; otherwise all do. So a
-// lost change leaves an older one of its key, if there is one: an older value, or one that had been
-// removed.
+// Reads the tables and logs whose checksums are right (table_salvage.h, log_salvage.h) and merges
+// them: the newest change of a key, by number, wins. The MANIFEST selects the live files if the
+// sync ledger confirms it; otherwise all files are used. So if a change is lost, an older one of
+// its key shows: an older value, or a value that had been removed.
 //
-// Any thread. Memory: 1 MiB and a block for each table that is being read (those whose keys
-// overlap, some twenty), the keys at the beginning of all tables, and the logs' changes. Errors:
-// none for what is damaged or missing; Env's where the directory cannot be listed, and `visit`'s.
+// Any thread. Memory: 1 MiB and a block for each table being read (tables whose keys overlap, some
+// twenty), the first key of every table, and the logs' changes. Errors: none for damaged or missing
+// files; Env's if the directory cannot be listed, and `visit`'s.
 #pragma once
 
 #include <cstdint>
@@ -24,28 +23,27 @@
 
 namespace siltfs {
 
-// What is known to be lost of a file.
+// The known losses of a file.
 struct SalvageLoss {
   std::string path;
-  bool missing = false;                   // there is no such file, or it cannot be opened
-  uint64_t bytes = 0;                     // that are not what was written
+  bool missing = false;                   // the file does not exist or cannot be opened
+  uint64_t bytes = 0;                     // damaged
   uint64_t read = 0;                      // changes
-  std::optional<uint64_t> expected = {};  // changes; nothing if nobody knows
+  std::optional<uint64_t> expected = {};  // changes; unset if unknown
 };
 
-// Whether the directory has files of a key-value store, of which at least one is not empty. Any
-// thread.
+// Whether the directory has files of a key-value store, at least one of them not empty. Any thread.
 Result<bool> HasMetadataFiles(Env& env, const std::string& directory);
 
 struct MetadataSalvage {
-  uint64_t entries = 0;             // that were visited
-  uint64_t tables = 0;              // that were read
-  bool manifest_known = false;      // which files count was known
+  uint64_t entries = 0;             // visited
+  uint64_t tables = 0;              // read
+  bool manifest_known = false;      // the MANIFEST selected the files
   std::vector<SalvageLoss> losses;  // by path
 };
 
-// Calls `visit` with every key and its value, in the order of keys. The directory and the ledger
-// may be missing.
+// Calls `visit` with every key and its value, in key order. The directory and the ledger may be
+// missing.
 Result<MetadataSalvage> SalvageMetadata(
     Env& env, const std::string& directory, const std::string& ledger_path,
     const std::function<Status(std::string_view key, std::string_view value)>& visit);

@@ -18,7 +18,7 @@ using Time = CommitPace::Time;
 
 Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-// An interval beyond this (a deadline must stay representable) comes to the same.
+// Longer intervals are cut to this, so that deadlines stay representable.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
 // Wraps instead of overflowing: a damaged counter must not be undefined behaviour.
@@ -71,7 +71,7 @@ Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
   return Status::Ok();
 }
 
-// A group and what the store knows of it. Owned by the store; the map is shared with Views.
+// A group and its state. Owned by the store; the map is shared with Views.
 struct NumberedGroup {
   explicit NumberedGroup(uint64_t its_number) : number(its_number) {}
 
@@ -79,7 +79,7 @@ struct NumberedGroup {
   const std::shared_ptr<Group> group = std::make_shared<Group>();
   Counters differences{};
   bool used = false;  // an Apply joined it
-  // Meaningful once used.
+  // Valid if `used`.
   Time first_change{};
   Time last_change{};
 };
@@ -112,7 +112,7 @@ class GroupedStore final : public MetadataStore {
   Result<uint64_t> Join() override { return Apply({}, {}); }
   Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
                  const Counters& differences) override;
-  void SetLateChanges(LateChanges* late) override;
+  void SetDeferredChanges(DeferredChanges* late) override;
   Counters counters() const override;
   Status Commit(uint64_t number) override;
   Status CommitAll() override;
@@ -126,13 +126,14 @@ class GroupedStore final : public MetadataStore {
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
-  // When the closed group is to be tried again, or the open one, which is used, committed unasked.
+  // When to retry the closed group, or else to commit the open one without a request; one of them
+  // must be there, the open one used.
   Time Deadline() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
   void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences)
       SILTFS_REQUIRES(mutex_);
-  // One try to commit the closed group. Gives the mutex away in between.
+  // One attempt to commit the closed group. Releases the mutex in between.
   void TryCommit() SILTFS_REQUIRES(mutex_);
   Status WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
                     const Counters& totals) SILTFS_EXCLUDES(mutex_);
@@ -150,34 +151,35 @@ class GroupedStore final : public MetadataStore {
   CommitParticipant* const participant_;
   const std::unique_ptr<KvStore> kv_;
 
-  // Held from a write to the key-value store until the snapshot with it is published, so that
-  // snapshots are published in the order of the writes. Comes before mutex_; held over I/O.
+  // Held from a write to the key-value store until the snapshot that includes it is published, so
+  // that snapshots are published in write order. Locked before mutex_; held during I/O.
   Mutex kv_write_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
 
-  // Never held over I/O.
+  // Never held during I/O.
   mutable Mutex mutex_;
   CondVar work_;      // the commit thread waits
-  CondVar progress_;  // a try to commit ended, either way
+  CondVar progress_;  // an attempt to commit succeeded or failed
   std::shared_ptr<const KvSnapshot> snapshot_ SILTFS_GUARDED_BY(mutex_);
   std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
   CommitPace pace_ SILTFS_GUARDED_BY(mutex_);
-  // Closed and not yet durable. Only the commit thread takes it away.
+  // Closed and not yet durable. Only the commit thread resets it.
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
-  // The closed group still takes what joined it.
+  // The closed group still accepts ApplyTo.
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
-  LateChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  // The closed group is to be tried now, else at retry_at_.
+  DeferredChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  // True: commit the closed group now; otherwise at retry_at_.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
   Time retry_at_ SILTFS_GUARDED_BY(mutex_){};
   uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest number asked for
   uint64_t published_ SILTFS_GUARDED_BY(mutex_);      // the last durable commit
-  uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last the participant was told of, too
+  uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last durable one whose CommitDone
+                                                      // returned
   Counters committed_counters_ SILTFS_GUARDED_BY(mutex_);
   Counters counters_ SILTFS_GUARDED_BY(mutex_);
-  uint64_t tries_ SILTFS_GUARDED_BY(mutex_) = 0;  // begun
-  // The last that failed, as tries_ counts them.
+  uint64_t tries_ SILTFS_GUARDED_BY(mutex_) = 0;  // attempts begun
+  // The number (by tries_) of the last failed attempt.
   uint64_t failed_try_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // of the last failed try
+  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // of the last failed attempt
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   bool stop_ SILTFS_GUARDED_BY(mutex_) = false;
 
@@ -251,7 +253,7 @@ Status GroupedStore::ApplyTo(uint64_t number, std::vector<Mutation> mutations,
   return Status::Ok();
 }
 
-void GroupedStore::SetLateChanges(LateChanges* late) {
+void GroupedStore::SetDeferredChanges(DeferredChanges* late) {
   MutexLock lock(mutex_);
   late_ = late;
 }
@@ -262,7 +264,8 @@ void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& 
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
-  // The commit thread is not woken for this: it looks when the pause it waits for would be over.
+  // A later change does not wake the commit thread: it checks again when the expected pause would
+  // be over.
   open_->last_change = clock_();
   if (first) open_->first_change = open_->last_change;
   if (Full(*open_) && !closed_) {
@@ -311,7 +314,8 @@ Status GroupedStore::WaitForCommit(uint64_t number) {
   while (completed_ < number) {
     if (!failure_.ok()) return failure_;
     if (failed_try_ > begun_before) return no_space_;
-    // Again after a try that was under way before: it may have failed on a disk that has room now.
+    // Request again after an attempt that was already running: it may have failed on a disk that
+    // has room now.
     requested_ = std::max(requested_, number);
     if (closed_) try_closed_ = true;
     work_.NotifyOne();
@@ -407,7 +411,7 @@ void GroupedStore::CloseOpenGroup() {
 void GroupedStore::Fail(const Status& cause) {
   if (!failure_.ok()) return;
   failure_ = cause;
-  failure_.IgnoreError("kept for whoever asks later");
+  failure_.IgnoreError("returned to later calls");
 }
 
 Status GroupedStore::WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
@@ -421,15 +425,15 @@ Status GroupedStore::WriteGroup(const NumberedGroup& closed, const std::vector<M
 }
 
 void GroupedStore::TryCommit() {
-  NumberedGroup& closed = *closed_;  // only this thread takes it away
+  NumberedGroup& closed = *closed_;  // only this thread resets it
   const uint64_t number = closed.number;
-  LateChanges* const late = late_;
+  DeferredChanges* const late = late_;
   const uint64_t this_try = ++tries_;
   try_closed_ = false;
   mutex_.Unlock();
-  Status status = late != nullptr ? late->ApplyLate(number) : Status::Ok();
+  Status status = late != nullptr ? late->FlushDeferred(number) : Status::Ok();
   mutex_.Lock();
-  takes_late_ = false;  // from now on nobody changes it
+  takes_late_ = false;  // from now on the group is immutable
   Counters totals = committed_counters_;
   AddTo(totals, closed.differences);
   mutex_.Unlock();
@@ -439,7 +443,7 @@ void GroupedStore::TryCommit() {
   std::unique_ptr<NumberedGroup> done;
   if (status.ok()) {
     MutexLock write_lock(kv_write_mutex_);
-    // A failed WriteThrough may have ended all writing meanwhile.
+    // A WriteThrough that failed meanwhile ends all writing.
     mutex_.Lock();
     status = failure_;
     mutex_.Unlock();
@@ -454,19 +458,20 @@ void GroupedStore::TryCommit() {
     }
   }
   if (status.ok() && participant_) participant_->CommitDone(number);
-  done.reset();  // may take a while: outside the mutex
+  done.reset();  // slow, so outside the mutex
 
   mutex_.Lock();
   if (status.ok()) {
     completed_ = number;
   } else {
     failed_try_ = this_try;
-    requested_ = published_;  // who asked before it is told; who asks later starts the next try
+    requested_ = published_;  // earlier waiters get the error; a later request starts the next
+                              // attempt
     try_closed_ = false;
     retry_at_ = clock_() + options_.commit_interval;
     if (status.Is(StatusCode::kNoSpace)) {
       no_space_ = status;
-      no_space_.IgnoreError("a try made unasked has nobody to tell; there will be another");
+      no_space_.IgnoreError("waiters get it; without waiters the attempt is repeated");
     } else {
       Fail(status);
     }

@@ -1,5 +1,5 @@
-// One extent of a file's overlay, the mutable part of its content: value behind the key (inode,
-// offset). Extents of a file do not overlap; each overrides the recipe where it lies. Encoding:
+// One extent of a file's overlay, the mutable part of its content: the value of the key (inode,
+// offset). Extents of a file do not overlap; each overrides the recipe in its range. Encoding:
 // docs/format.md, "Overlay".
 #pragma once
 
@@ -27,7 +27,7 @@ struct ChunkSlice {
 
 struct OverlayExtent {
   enum class Kind : uint8_t { kPlain = 1, kHole = 2, kChunks = 3 };
-  // At most these in one extent, so that growing one stays cheap.
+  // Limits of one extent, so that growing it stays cheap.
   static constexpr size_t kMaxPlainBytes = 128u << 10;
   static constexpr size_t kMaxSlices = 128;
 

@@ -17,7 +17,7 @@ class DirectoryPaths {
  public:
   explicit DirectoryPaths(const KvSnapshot& snapshot) : snapshot_(snapshot) {}
 
-  // With a slash at the end; empty if it does not lead from the root.
+  // The path with a slash at the end; empty if it does not reach the root.
   Result<std::string> PathOf(uint64_t directory, int depth = 0) {
     if (directory == kRoot) return std::string("/");
     if (const auto known = known_.find(directory); known != known_.end()) return known->second;

@@ -1,5 +1,5 @@
-// From inodes back to paths, for messages. Reads all names once, whatever the number of inodes, and
-// then the directories above them.
+// Finds the paths of inodes, for messages. Reads all names once, for any number of inodes, and then
+// the directories above them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace siltfs {
 
-// One path of each inode that has one, from the root: "/a/b". What lies under damaged directories
-// is left out.
+// One path of each inode that has one, from the root: "/a/b". Inodes under damaged directories are
+// left out.
 Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
                                                   const std::set<uint64_t>& inodes);
 

@@ -1,16 +1,16 @@
 // A file's immutable content: an ordered list of chunks and holes, as a Merkle tree of nodes stored
 // as chunks.
 //
-// The Recipe is the root and sits in the inode. With height 0 it holds the entries themselves; with
-// height h >= 1 it refers to nodes of level h - 1, level-0 nodes (leaves) hold entries, and a node
-// of level k refers to nodes of level k - 1. Nodes end where the names of their items say so
-// (recipe_node.h), not at fixed counts, so an equal run of entries makes equal nodes wherever it
-// stands: versions of a file share all nodes but those around a change.
+// The Recipe is the root, stored in the inode. With height 0 it holds the entries themselves; with
+// height h >= 1 it refers to nodes of level h - 1. Level-0 nodes (leaves) hold entries; a node of
+// level k refers to nodes of level k - 1. The names of the items decide where nodes end
+// (recipe_node.h), not fixed counts. So equal runs of entries make equal nodes at any offset:
+// versions of a file share all nodes except those around a change.
 //
-// Recipes are canonical: the list of entries alone decides every node and the root. Two holes never
-// stand next to each other, no entry is empty, and a level that fits into the inode gets no nodes.
+// Recipes are canonical: the list of entries alone decides every node and the root. Two holes are
+// never adjacent, no entry is empty, and a level that fits into the inode gets no nodes.
 //
-// Thread-safety: as for a plain value. Errors: kCorruption for bytes that are no recipe.
+// Thread-safety: as for a plain value. Errors: kCorruption for malformed bytes.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct Recipe {
   uint64_t hole_bytes() const { return totals().hole_bytes; }
   bool operator==(const Recipe&) const = default;
 
-  // For the inode: 3 bytes, then 24 per chunk, 9 per hole or 48 per child. Decoding leaves what
-  // follows in `in`.
+  // For the inode: 3 bytes, then 24 per chunk, 9 per hole or 48 per child. Decoding leaves the
+  // following bytes in `in`.
   void EncodeTo(Encoder& out) const;
   static Result<Recipe> DecodeFrom(Decoder& in);
   Bytes Encode() const;

@@ -15,7 +15,7 @@ RecipeTotals SumOf(const std::vector<Item>& items) {
   RecipeTotals totals;
   for (const Item& item : items) {
     [[maybe_unused]] const bool added = totals.Add(item);
-    assert(added);  // each was checked when it was appended
+    assert(added);  // checked when appended
   }
   return totals;
 }
@@ -24,14 +24,14 @@ RecipeTotals SumOf(const std::vector<Item>& items) {
 
 Status RecipeBuilder::Append(const RecipeEntry& entry) {
   if (!entry.WellFormed() || ended_)
-    return Status(StatusCode::kInvalidArgument, "no entry that a recipe may hold here");
+    return Status(StatusCode::kInvalidArgument, "a recipe cannot hold this entry here");
   if (entry.length > kMaxRecipeBytes - size()) return TooLarge();
   if (!entry.is_hole()) {
     SILTFS_RETURN_IF_ERROR(EndHole());
     return AddEntry(entry);
   }
   if (hole_ == 0 && !entries_.empty() && entries_.back().is_hole()) {
-    // EndHole was called too early, as happens where a damaged tree has two holes side by side.
+    // EndHole was called too early: this happens if a damaged tree has two adjacent holes.
     entries_.back().length += entry.length;
     totals_.covered_bytes += entry.length;
     totals_.hole_bytes += entry.length;
@@ -80,14 +80,13 @@ bool RecipeBuilder::AnyAtOrAbove(uint8_t level) const {
 }
 
 bool RecipeBuilder::MayReuse(uint8_t level, bool last) const {
-  // In step: where a node begins here at every level below, and so at the subtree's first item of
-  // each.
+  // In step: a node begins here on every level below, as it does at the subtree's first items.
   if (level == 0 || level > Recipe::kMaxHeight || ended_ || hole_ > 0) return false;
   for (uint8_t below = 0; below < level; ++below) {
     if (!Empty(below)) return false;
   }
-  // A node that ended by its names is too large for the inode. The last one may not be: alone it
-  // would become the root.
+  // A node that ended by its names is too large for the inode. The last node may be small enough,
+  // and alone it would have to become the root.
   return !last || AnyAtOrAbove(level);
 }
 

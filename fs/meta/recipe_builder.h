@@ -1,9 +1,9 @@
-// Builds the canonical tree of a list of entries that comes in order, of any length, in bounded
-// memory (the open node of each level: below 150 KiB for any file).
+// Builds the canonical tree of an ordered list of entries, of any length, in bounded memory (the
+// open node of each level: below 150 KiB for any file).
 //
-// Not thread-safe; the NodeStore must outlive the builder. Errors: what NodeStore::PutNode answers;
-// kFileTooLarge beyond kMaxRecipeBytes; kInvalidArgument for an entry that may not be. After an
-// error the builder is of no more use (the nodes written so far are garbage, for GC to find).
+// Not thread-safe; the NodeStore must outlive the builder. Errors: those of NodeStore::PutNode;
+// kFileTooLarge beyond kMaxRecipeBytes; kInvalidArgument for an invalid entry. After an error the
+// builder is unusable (the nodes written so far are garbage, which GC finds).
 #pragma once
 
 #include <array>
@@ -20,24 +20,23 @@ class RecipeBuilder {
  public:
   explicit RecipeBuilder(NodeStore& nodes) : nodes_(nodes) {}
 
-  // Holes that follow each other become one.
+  // Adjacent holes become one.
   Status Append(const RecipeEntry& entry);
-  // What comes next is known not to be a hole. (Appending a whole subtree cannot tell; so it must
-  // be known.)
+  // Ends the current hole: the next entry is known not to be a hole. (AppendSubtree cannot see its
+  // first entry, so the caller must know.)
   Status EndHole();
 
-  // Appends all that lies under a node of level `level` - 1 of a canonical tree, without reading
-  // it. Allowed only where MayReuse; else append what the node holds, item by item. `last`: the
-  // node is the last of its level in its tree, so it ended because the entries did, and only Finish
-  // may follow.
+  // Appends a subtree of a canonical tree, whose node has level `level` - 1, without reading it.
+  // Requires MayReuse; otherwise append the node's items one by one. `last`: the node is the last
+  // of its level in its tree, so it ended because the entries did, and only Finish may follow.
   bool MayReuse(uint8_t level, bool last) const;
   Status AppendSubtree(uint8_t level, const RecipeChild& child, bool last);
 
-  // Ends the open nodes below `level`, though nothing that was appended ends them, so that a
-  // subtree of that level may follow. The tree is no longer canonical, but valid.
+  // Ends the open nodes below `level` early, so that a subtree of that level may follow. The tree
+  // is then valid but not canonical.
   Status Align(uint8_t level);
 
-  // Of all that was appended. No call may follow.
+  // The recipe of all appended entries. No calls may follow.
   Result<Recipe> Finish();
 
   uint64_t size() const { return totals_.covered_bytes + hole_; }  // bytes appended so far
@@ -52,9 +51,9 @@ class RecipeBuilder {
   }
 
   NodeStore& nodes_;
-  RecipeTotals totals_;  // of all that was appended, but for hole_
+  RecipeTotals totals_;  // of all appended entries, hole_ excluded
   bool ended_ = false;   // the last subtree of a tree was appended
-  uint64_t hole_ = 0;    // length of the hole that the next entry may still lengthen
+  uint64_t hole_ = 0;    // length of the open hole; the next entry may lengthen it
   // The open node of each level.
   std::vector<RecipeEntry> entries_;                                       // level 0
   std::array<std::vector<RecipeChild>, Recipe::kMaxHeight + 1> children_;  // levels from 1

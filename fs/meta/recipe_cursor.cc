@@ -17,7 +17,7 @@ RecipeCursor::RecipeCursor(NodeStore& nodes, const Recipe& recipe)
       size_(recipe.size()),
       frames_(recipe.height + size_t{1}),
       level_(recipe.height) {
-  // The root is treated as a node of level `height`, which its items make it.
+  // The root's items are treated as a node of level `height`.
   frames_.back().node = {recipe.height, recipe.entries, recipe.children, recipe.totals()};
 }
 

@@ -1,8 +1,8 @@
-// A place in a recipe's tree: an item (an entry or a reference to a node) at some level, and the
-// path to it from the root. RecipeReader, RecipeSplicer and WalkRecipe are built on it.
+// A position in a recipe's tree: an item (an entry or a reference to a node) at some level, and the
+// path to it from the root. RecipeReader, RecipeSplicer and WalkRecipe use it.
 //
-// Holds one decoded node a level (at most 20 KiB each) and does not read a node twice in a row, so
-// an ordered walk reads each node once. Not thread-safe; `nodes` must outlive it, the recipe is
+// Holds one decoded node per level (at most 20 KiB each) and does not read a node twice in a row,
+// so an ordered walk reads each node once. Not thread-safe; `nodes` must outlive it, the recipe is
 // copied.
 #pragma once
 
@@ -30,18 +30,18 @@ class RecipeCursor {
   const RecipeEntry& entry() const;  // level() == 0
   const RecipeChild& child() const;  // level() >= 1: a node of level() - 1
 
-  // To the first item of child(). After a failure the cursor stands where it stood.
+  // To the first item of child(). A failure leaves the cursor unchanged.
   Status Descend();
-  // To the item that begins where this one ends, at the highest level at which one does.
+  // To the item that begins at this item's end, on the highest level that has one.
   void Advance();
   // To the entry that holds byte `offset`; to the end if there is none. After a failure the cursor
-  // stands at the child that could not be read.
+  // is at the unreadable child.
   Status Seek(uint64_t offset);
 
  private:
   struct Frame {
     RecipeNode node;
-    RecipeChild source;  // what it was read by; no such reference while there is no node
+    RecipeChild source;  // the reference that `node` was read by; default while there is no node
     uint64_t begin = 0;  // in the file, of the node's first item
     size_t index = 0;    // of the item in the node
   };

@@ -1,8 +1,8 @@
-// What recipes are made of: entries (a chunk or a hole) and references to recipe nodes; how both
-// are encoded.
+// The items of recipes and their encoding: entries (a chunk or a hole) and references to recipe
+// nodes.
 //
-// Every decoder here takes hostile bytes: it checks each field and every sum, and allocates no more
-// than the caller's bound on the number of items. Formats: docs/format.md, "Recipe".
+// The decoders accept hostile bytes: they check each field and every sum, and allocate at most the
+// caller's limit on the number of items. Formats: docs/format.md, "Recipe".
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace siltfs {
 
-// The largest file, in bytes: as far as signed 64-bit offsets reach.
+// The largest file, in bytes: the maximum of a signed 64-bit offset.
 inline constexpr uint64_t kMaxRecipeBytes = (uint64_t{1} << 63) - 1;
 
 // A run of a file: the bytes of one chunk, or a hole.
@@ -40,7 +40,7 @@ struct RecipeEntry {
   bool operator==(const RecipeEntry&) const = default;
 };
 
-// A reference to a recipe node, with what lies under it.
+// A reference to a recipe node, with the totals of its subtree.
 struct RecipeChild {
   static constexpr size_t kEncodedSize = 48;
   static constexpr size_t kNodeHeaderSize = 32;
@@ -53,7 +53,7 @@ struct RecipeChild {
   uint64_t chunk_count = 0;    // entries that are chunks, repeated ones counted each time
   uint64_t hole_bytes = 0;
 
-  // The sizes can be those of some node. Says nothing of the name.
+  // Whether a node can have these sizes. The name is not checked.
   bool WellFormed() const;
   bool operator==(const RecipeChild&) const = default;
 };
@@ -77,7 +77,8 @@ struct RecipeTotals {
 void EncodeItem(Encoder& out, const RecipeEntry& entry);
 void EncodeItem(Encoder& out, const RecipeChild& child);
 
-// Read `count` items, check each, and sum them up. kCorruption says what is wrong, not where.
+// Read `count` items, check each, and add them to `totals`. kCorruption says what is wrong, not
+// where.
 Status DecodeItems(Decoder& in, size_t count, std::vector<RecipeEntry>& items,
                    RecipeTotals& totals);
 Status DecodeItems(Decoder& in, size_t count, std::vector<RecipeChild>& items,

@@ -85,7 +85,8 @@ Result<RecipeNode> ReadNode(NodeStore& nodes, const RecipeChild& child, uint8_t 
   Result<RecipeNode> node = RecipeNode::Decode(*bytes);
   if (!node.ok()) return damaged(node.status().cause());
   if (node->level != level) return damaged("not of the level its parent says");
-  if (node->totals != RecipeTotals::Of(child)) return damaged("does not hold what its parent says");
+  if (node->totals != RecipeTotals::Of(child))
+    return damaged("its totals differ from its parent's");
   return node;
 }
 

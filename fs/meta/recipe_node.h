@@ -1,6 +1,7 @@
-// A node of a recipe's tree: its bytes, where nodes end, and the store they are kept in.
+// A node of a recipe's tree: its encoding, the rule for where nodes end, and the interface of the
+// store that keeps them.
 //
-// Decoding takes hostile bytes (docs/format.md, "Recipe node"); the chunk a node is stored in
+// Decoding accepts hostile bytes (docs/format.md, "Recipe node"); the chunk a node is stored in
 // carries the checksum. Thread-safety: RecipeNode as for a plain value; a NodeStore may be called
 // from any thread.
 #pragma once
@@ -16,10 +17,10 @@
 
 namespace siltfs {
 
-// Where the nodes of a level end: after an item that is not a hole, whose name's last byte has
-// zeros under `mask`, once there are `min` items; at the latest after `max`. A node has `mean`
-// items about; only the last of its level may have fewer than `min`. Both minimums exceed what fits
-// into the inode, so that a level that fits never began a node.
+// Where the nodes of a level end: after at least `min` items, at the first item that is not a hole
+// and whose name's last byte has zeros under `mask`; after `max` items at the latest. Only the last
+// node of a level may have fewer than `min`. Both minimums exceed the inode's capacity, so a level
+// that fits into the inode never began a node.
 struct NodeCut {
   size_t min;
   size_t max;
@@ -29,7 +30,7 @@ struct NodeCut {
     return level == 0 ? NodeCut{64, 512, 0x3f}   // mean 128
                       : NodeCut{32, 256, 0x1f};  // mean 64
   }
-  // Does the node end after its item number `count` (from 1)?
+  // Whether the node ends after its item number `count` (from 1).
   bool After(size_t count, const RecipeEntry& item) const {
     return count >= max || (count >= min && !item.is_hole() && NameEnds(item.name));
   }
@@ -58,7 +59,7 @@ struct RecipeNode {
   static Result<RecipeNode> Decode(ByteView bytes);
 };
 
-// The bytes of a node of these items. There is at least one and no more than the level's maximum.
+// Encodes a node of these items: at least one, at most the level's maximum.
 Bytes EncodeNode(const std::vector<RecipeEntry>& entries, const RecipeTotals& totals);
 Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
                  const RecipeTotals& totals);
@@ -67,15 +68,16 @@ Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
 class NodeStore {
  public:
   virtual ~NodeStore() = default;
-  // Stores the node unless it is there already. Durable with the next commit, as any chunk.
+  // Stores the node unless it is stored already. Durable with the next commit, like any chunk.
   virtual Result<ChunkName> PutNode(ByteView node) = 0;
-  // The node's bytes, verified against its checksum; `node_bytes` of them if all is well.
+  // The node's bytes, verified against its checksum; `node_bytes` of them if the reference is
+  // right.
   virtual Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
                                                        uint32_t node_bytes) = 0;
 };
 
 // Fetches and decodes the node of this level that `child` refers to. kCorruption, with the node's
-// name, if it is not what the reference says: level, length and totals are compared.
+// name, if its level, length or totals differ from the reference.
 Result<RecipeNode> ReadNode(NodeStore& nodes, const RecipeChild& child, uint8_t level);
 
 }  // namespace siltfs

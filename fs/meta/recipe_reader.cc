@@ -7,7 +7,7 @@
 namespace siltfs {
 namespace {
 
-// Whether the item that the cursor stands at is a hole; nothing if it holds both.
+// Whether the cursor's item is a hole; nullopt if it holds both holes and data.
 std::optional<bool> IsHole(const RecipeCursor& cursor) {
   if (cursor.level() == 0) return cursor.entry().is_hole();
   const RecipeChild& child = cursor.child();
@@ -38,19 +38,18 @@ Result<uint64_t> Find(NodeStore& nodes, const Recipe& recipe, uint64_t begin, ui
 
 }  // namespace
 
-void RecipeReader::Seek(uint64_t offset) { Settle(cursor_.Seek(offset)); }
+void RecipeReader::Seek(uint64_t offset) { Finish(cursor_.Seek(offset)); }
 
 void RecipeReader::Next() {
   cursor_.Advance();
   Status outcome;
   while (outcome.ok() && !cursor_.AtEnd() && cursor_.level() > 0) outcome = cursor_.Descend();
-  Settle(std::move(outcome));
+  Finish(std::move(outcome));
 }
 
-void RecipeReader::Settle(Status outcome) {
+void RecipeReader::Finish(Status outcome) {
   valid_ = outcome.ok() && !cursor_.AtEnd();
-  // An OK outcome is no news to whoever owns the reader: assigned, it would have to be looked at in
-  // each round.
+  // Don't assign OK over OK: the caller would have to check the new Status in each round.
   if (!outcome.ok() || !status_.ok()) status_ = std::move(outcome);
 }
 

@@ -1,9 +1,9 @@
-// Reading recipes: by offset and in order (RecipeReader), or all of the tree, for statistics, check
+// Reads recipes: by offset and in order (RecipeReader), or the whole tree, for statistics, check
 // and GC (WalkRecipe).
 //
-// Errors: what NodeStore::GetNode answers; kCorruption, with the node's name, for a node that is
-// not what its parent says. Not thread-safe; the NodeStore must outlive the reader, the recipe is
-// copied.
+// Errors: those of NodeStore::GetNode; kCorruption, with the node's name, for a node that differs
+// from its parent's reference. Not thread-safe; the NodeStore must outlive the reader, the recipe
+// is copied.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace siltfs {
 
-// Walks the entries in order. Holds one decoded node a level; an ordered walk, or a Seek near by,
+// Walks the entries in order. Holds one decoded node per level; an ordered walk, or a Seek near by,
 // reads no node twice.
 class RecipeReader {
  public:
   // Not Valid() until Seek.
   RecipeReader(NodeStore& nodes, const Recipe& recipe) : cursor_(nodes, recipe) {}
 
-  // To the entry that holds byte `offset` of the file; not Valid() if that is at the end or beyond.
+  // To the entry that holds byte `offset` of the file; not Valid() at the end or beyond.
   void Seek(uint64_t offset);
   void Next();
 
@@ -31,28 +31,28 @@ class RecipeReader {
   const RecipeEntry& entry() const { return cursor_.entry(); }  // only where Valid()
   uint64_t entry_offset() const { return cursor_.offset(); }    // of the entry's first byte
 
-  // Not OK: a node could not be read. The bytes [failed_begin(), failed_end()) of the file lie
-  // under it, and Seek(failed_end()) goes on behind them.
+  // Not OK: a node could not be read. It covers the bytes [failed_begin(), failed_end()) of the
+  // file; Seek(failed_end()) continues after them.
   const Status& status() const { return status_; }
   uint64_t failed_begin() const { return cursor_.offset(); }
   uint64_t failed_end() const { return cursor_.offset() + cursor_.item_bytes(); }
 
  private:
-  void Settle(Status outcome);
+  void Finish(Status outcome);
 
   RecipeCursor cursor_;
   Status status_;
   bool valid_ = false;
 };
 
-// What WalkRecipe calls; any of them may be empty. `offset` is in the file.
+// The callbacks of WalkRecipe; each may be empty. `offset` is in the file.
 struct RecipeVisitor {
-  // Before the node, of level `level`, is read. False: neither it nor what is under it is walked.
+  // Called before a node of level `level` is read. False skips the node and its subtree.
   std::function<bool(const RecipeChild& node, uint8_t level, uint64_t offset)> node;
-  // Each entry, in order. Without it leaves are not read. Failure ends the walk.
+  // Called for each entry, in order. Without it leaves are not read. Failure ends the walk.
   std::function<Status(const RecipeEntry& entry, uint64_t offset)> entry;
-  // The node could not be read. OK goes on behind it, failure ends the walk; without it `why` ends
-  // the walk.
+  // Called for an unreadable node. OK continues after it, failure ends the walk; without this
+  // callback `why` ends it.
   std::function<Status(const RecipeChild& node, uint8_t level, uint64_t offset, Status why)>
       damaged;
 };
@@ -60,16 +60,16 @@ struct RecipeVisitor {
 // Visits the whole tree in order, parents first.
 Status WalkRecipe(NodeStore& nodes, const Recipe& recipe, const RecipeVisitor& visitor);
 
-// Every node of the tree; `visit` prunes by answering false. Leaves are not read.
+// Visits every node of the tree; `visit` skips a subtree by returning false. Leaves are not read.
 Status ForEachNode(NodeStore& nodes, const Recipe& recipe,
                    const std::function<bool(const RecipeChild& node, uint8_t level)>& visit);
 
-// The first place in [begin, end) that is in a hole, or that is in none; `end` if there is no such
-// place. Reads no nodes that lie in holes or in none as a whole.
+// The first offset in [begin, end) inside a hole, or outside holes; `end` if there is none. Nodes
+// that cover only holes or only data are not read.
 Result<uint64_t> FindHole(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
 Result<uint64_t> FindData(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
 
-// Every chunk of file content in order, repeated ones each time; holes are passed over.
+// Visits every chunk of file content in order, repeated chunks each time; skips holes.
 Status ForEachChunk(
     NodeStore& nodes, const Recipe& recipe,
     const std::function<Status(const ChunkName& name, uint64_t length, uint64_t offset)>& visit);

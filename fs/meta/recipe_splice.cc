@@ -37,7 +37,7 @@ Status RecipeSplicer::Copy(Walk& from, uint64_t end, bool finish) {
     if (cursor.level() == 0) {
       SILTFS_ASSIGN_OR_RETURN(const RecipeEntry part, TakeEntry(from, end));
       SILTFS_RETURN_IF_ERROR(builder_.Append(part));
-      // Another entry comes next, and no two holes stand side by side in a recipe.
+      // Another entry follows, and a recipe has no adjacent holes.
       if (from.position() < end) SILTFS_RETURN_IF_ERROR(builder_.EndHole());
       continue;
     }

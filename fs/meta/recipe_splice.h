@@ -1,19 +1,19 @@
-// Changing a recipe: parts of the old one are kept, the rest is replaced, also by parts of another
-// recipe, and the new one shares every node outside the changes.
+// Changes a recipe: keeps parts of the old one and replaces the rest, also by parts of another
+// recipe. The new recipe shares every node outside the changes.
 //
-// The result is canonical, the same as if built from its whole list of entries. Nodes are read only
-// around the changes: to either side of one, and from there until the nodes fall in step with the
-// old ones again, a few at each level. Subtrees between are taken over unread.
+// The result is canonical: equal to the recipe built from its whole list of entries. Nodes are read
+// only around a change: on both sides, and after it until the new nodes fall in step with the old
+// ones, a few at each level. Subtrees in between are reused unread.
 //
-// Where thousands of entries have no name that ends a node, as in one chunk repeated over and over,
-// nodes may never fall in step again. So may nodes that someone has made and that end elsewhere
-// than the rule says. After kMostOutOfStep nodes behind a change the splicer ends the open nodes
-// early and takes over the old ones; such a recipe is valid, but not canonical. This bounds the
-// work: a tree of a few nodes that share their subtrees can stand for 2^44 entries.
+// Nodes may never fall in step again after thousands of entries without a name that ends a node,
+// such as one chunk repeated, or in a crafted tree whose nodes break the rule. Once kMostOutOfStep
+// nodes after a change were read, the splicer ends the open nodes early and reuses the old ones;
+// such a recipe is valid, but not canonical. This bounds the work: a tree of a few nodes that share
+// their subtrees can stand for 2^44 entries.
 //
 // Not thread-safe; the NodeStore must outlive it, the old recipe is copied. Errors: those of
 // RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of order.
-// After an error it is of no more use.
+// After an error the splicer is unusable.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,10 @@
 
 namespace siltfs {
 
-// A walk over the old recipe from its first byte to its last, with new entries in between, in
-// bounded memory.
+// Walks the old recipe from its first byte to its last and inserts new entries, in bounded memory.
 class RecipeSplicer {
  public:
-  // Nodes of the old tree; honest ones fall in step after some ten.
+  // Limit on nodes of the old tree; nodes that follow the rule fall in step after some ten.
   static constexpr size_t kMostOutOfStep = 1024;
 
   RecipeSplicer(NodeStore& nodes, const Recipe& old)
@@ -39,8 +38,8 @@ class RecipeSplicer {
   uint64_t position() const { return old_.position(); }  // in the old recipe
   uint64_t size() const { return builder_.size(); }      // bytes of the new one so far
 
-  // Takes over / leaves out the old bytes from position() to `end`: an entry's boundary, or inside
-  // a hole.
+  // Keeps / drops the old bytes from position() to `end`, which is an entry's boundary or inside a
+  // hole.
   Status Keep(uint64_t end) { return Copy(old_, end, false); }
   Status Skip(uint64_t end) {
     out_of_step_ = 0;
@@ -50,33 +49,33 @@ class RecipeSplicer {
     out_of_step_ = 0;
     return builder_.Append(entry);
   }
-  // Appends the bytes [begin, end) of another recipe in the same store (or of this one), both of
-  // them an entry's boundary or inside a hole. `last`: nothing follows but Finish, with nothing
-  // left of the old recipe.
+  // Appends the bytes [begin, end) of another recipe in the same store (or of this one); both are
+  // an entry's boundary or inside a hole. `last`: only Finish follows, and no bytes of the old
+  // recipe are left.
   Status AppendFrom(const Recipe& other, uint64_t begin, uint64_t end, bool last);
-  // Takes over what is left of the old recipe. No call may follow.
+  // Keeps the rest of the old recipe. No calls may follow.
   Result<Recipe> Finish();
 
  private:
-  // A place in a recipe that may also be inside a hole.
+  // A position in a recipe, also inside a hole.
   struct Walk {
     RecipeCursor cursor;
-    uint64_t within = 0;  // bytes of the hole the cursor stands at that are behind us
+    uint64_t within = 0;  // bytes already passed of the hole at the cursor
     uint64_t position() const { return cursor.offset() + within; }
   };
 
-  // Appends what lies before `end`. `finish`: nothing will be appended after it.
+  // Appends the bytes before `end`. `finish`: nothing is appended after them.
   Status Copy(Walk& from, uint64_t end, bool finish);
   static Status SkipIn(Walk& walk, uint64_t end);
   static Status CheckEnd(const Walk& walk, uint64_t end);
-  // The rest of the entry the walk stands at (level 0), or its part before `end` if it is a hole;
-  // moves past it.
+  // Takes the rest of the walk's current entry (level 0), or its part before `end` if it is a hole,
+  // and moves past it.
   static Result<RecipeEntry> TakeEntry(Walk& walk, uint64_t end);
 
   NodeStore& nodes_;
   Walk old_;
   RecipeBuilder builder_;
-  size_t out_of_step_ = 0;  // whole subtrees that were read since the last change
+  size_t out_of_step_ = 0;  // whole subtrees read since the last change
 };
 
 // Replaces the bytes [begin, end) of the old recipe by `entries`; begin == end inserts. A

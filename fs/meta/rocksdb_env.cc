@@ -40,7 +40,7 @@ IOStatus ToRocksDb(const Status& status) {
   }
 }
 
-// Where RocksDB asks whether something is there.
+// For calls in which RocksDB asks whether a file exists.
 IOStatus ToRocksDbLookup(const Status& status) {
   if (status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory)) {
     return IOStatus::NotFound(status.ToString());
@@ -48,7 +48,7 @@ IOStatus ToRocksDbLookup(const Status& status) {
   return ToRocksDb(status);
 }
 
-// Reads up to `size` bytes into `scratch` and says in `result` how many there were.
+// Reads at most `size` bytes into `scratch`; `result` is set to the bytes read.
 IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch, Slice* result) {
   const auto got = file.Read(offset, {reinterpret_cast<uint8_t*>(scratch), size});
   *result = Slice(scratch, got.ok() ? *got : 0);
@@ -57,8 +57,8 @@ IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch,
 
 class SequentialFile final : public rocksdb::FSSequentialFile {
  public:
-  // Nothing is read beyond `end`; of a log, which RocksDB reads block by block, nothing from where
-  // log_check.h says that its reader would not return.
+  // Reads stop at `end`. Reads of a log, which RocksDB reads block by block, also stop at a
+  // recycled record, on which its reader would loop (log_check.h).
   SequentialFile(std::unique_ptr<File> file, bool is_log, uint64_t end)
       : file_(std::move(file)), is_log_(is_log), end_(end) {}
 
@@ -95,7 +95,7 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
                 char* scratch, IODebugContext* /*debug*/) const override {
     return ReadInto(*file_, offset, size, scratch, result);
   }
-  // RocksDB then reads ahead by itself; the default differs between its versions.
+  // With NotSupported RocksDB does its own readahead; the default differs between its versions.
   IOStatus Prefetch(uint64_t /*offset*/, size_t /*size*/, const IOOptions& /*options*/,
                     IODebugContext* /*debug*/) override {
     return IOStatus::NotSupported("Prefetch");
@@ -105,7 +105,7 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
   const std::unique_ptr<File> file_;
 };
 
-// Tells the ledger how much of a log was synced. Thread-safe.
+// Reports synced lengths of a log to the ledger. Thread-safe.
 class LogWatch {
  public:
   LogWatch(SyncLedger& ledger, std::string path) : ledger_(ledger), path_(std::move(path)) {}
@@ -115,8 +115,8 @@ class LogWatch {
     checksum_.Add(bytes);
     length_ += bytes.size();
   }
-  // Syncs the file. After a failure what is above the length synced before is unknown for good, and
-  // no more is said of the log.
+  // Syncs the file. After a failure the bytes above the length synced before are permanently
+  // unknown, and the log is not reported again.
   Status Sync(File& file) {
     const Extent extent = Appended();
     Status synced = file.Sync();
@@ -127,7 +127,7 @@ class LogWatch {
     if (!synced.ok()) failed_ = true;
     return synced;
   }
-  // It will hold something else than was appended.
+  // Call before the file's content differs from the appended bytes.
   Status Stop() {
     MutexLock lock(mutex_);
     failed_ = true;
@@ -179,7 +179,7 @@ class WritableFile final : public rocksdb::FSWritableFile {
     return ToRocksDb(truncated);
   }
   IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
-    return IOStatus::OK();  // nothing is kept back
+    return IOStatus::OK();  // nothing is buffered
   }
   IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
     return ToRocksDb(watch_ != nullptr ? watch_->Sync(*file_) : file_->Sync());
@@ -283,7 +283,7 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   IOStatus FileExists(const std::string& path, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
     const auto info = env_.GetFileInfo(path);
-    // RocksDB takes no answer but these two when it asks for its IDENTITY, and makes that anew.
+    // For its IDENTITY, which it can recreate, RocksDB accepts only OK and NotFound.
     if (info.ok() && info->type != FileType::kRegular && path.ends_with("/IDENTITY"))
       return IOStatus::NotFound(path);
     return ToRocksDbLookup(info.status());
@@ -342,9 +342,9 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                       IODebugContext* /*debug*/) override {
     Status status = Withdraw(from);
     if (status.ok()) status = Withdraw(to);
-    // RocksDB has the new MANIFEST's name, and those of the tables in it, made durable only after
-    // CURRENT has come to name it: a file system that keeps names in another order than it was
-    // given them would be left with neither the old metadata nor the new.
+    // RocksDB syncs the names of the new MANIFEST and its tables only after CURRENT refers to it.
+    // If a file system makes names durable in another order, a crash would leave neither the old
+    // metadata nor the new.
     const size_t slash = to.rfind('/');
     const bool names_manifest = to.substr(slash + 1) == "CURRENT";
     if (status.ok() && names_manifest) status = env_.SyncDirectory(to.substr(0, slash));
@@ -355,7 +355,7 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
                     IODebugContext* /*debug*/) override {
     auto held = env_.LockFile(path);
-    if (held.status().Is(StatusCode::kCorruption)) {  // what is in its place holds nothing
+    if (held.status().Is(StatusCode::kCorruption)) {  // a damaged lock file holds no data
       const Status removed = env_.RemoveFile(path);
       if (!removed.ok()) return ToRocksDb(removed);
       held = env_.LockFile(path);
@@ -383,7 +383,7 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     return ToRocksDb(info.status());
   }
 
-  // For RocksDB's own log, of which there is none, and its own tests.
+  // Used for RocksDB's own log, which is disabled, and by RocksDB's tests.
   IOStatus GetAbsolutePath(const std::string& path, const IOOptions& /*options*/,
                            std::string* result, IODebugContext* /*debug*/) override {
     *result = path;
@@ -409,12 +409,13 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   bool IsWatched(const std::string& path) const {
     return ledger_ != nullptr && SyncLedger::IsLog(path);
   }
-  // Before a file of this name comes to hold something else.
+  // Call before the content of a file of this name is replaced.
   Status Withdraw(const std::string& path) {
     return IsWatched(path) ? ledger_->Withdraw(path) : Status::Ok();
   }
 
-  // Makes the file if it is not there; what it holds is kept or cut off.
+  // Creates the file if it does not exist; `keep`: an existing file's content is kept, otherwise
+  // truncated.
   Status OpenForWriting(const std::string& path, bool keep,
                         std::unique_ptr<rocksdb::FSWritableFile>* result) {
     if (!keep) SILTFS_RETURN_IF_ERROR(Withdraw(path));
@@ -434,13 +435,13 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     if (IsWatched(path)) {
       watch = std::make_unique<LogWatch>(*ledger_, path);
       SILTFS_RETURN_IF_ERROR(PassTo(*watch, **file, size));
-      ledger_->Settle();
+      ledger_->MakeDurable();
     }
     *result = std::make_unique<WritableFile>(std::move(file).value(), size, std::move(watch));
     return Status::Ok();
   }
 
-  // What a reopened log holds already.
+  // Passes the existing bytes of a reopened log to `watch`.
   static Status PassTo(LogWatch& watch, const File& file, uint64_t size) {
     Bytes bytes(64u << 10);
     for (uint64_t at = 0; at < size; at += bytes.size()) {
@@ -453,7 +454,7 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   }
 
   Env& env_;
-  SyncLedger* const ledger_;  // null: none is kept
+  SyncLedger* const ledger_;  // null: no ledger
   const ManifestLengths manifest_lengths_;
 };
 

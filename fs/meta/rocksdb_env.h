@@ -1,12 +1,12 @@
-// RocksDB's file system over Env, so that the metadata's files stand on the same device as all
-// else: the machine's, or a simulated one that loses power and fails calls.
+// RocksDB's file system over Env, so that the metadata's files use the same device as all other
+// files: the machine's, or a simulated one with power cuts and failing calls.
 //
-// Threads and clocks stay RocksDB's own. Thread-safety: as RocksDB asks of a file system.
-// Errors: kNoSpace comes out as RocksDB's NoSpace, kCorruption as Corruption, and kNotFound as
-// NotFound or PathNotFound, each where its own file system says so; everything else as IOError,
-// with the Status's text. A table is opened only after a look at its end (table_check.h).
-// Durability: a Sync of RocksDB's is one of File, a directory's Fsync is SyncDirectory. Nothing is
-// preallocated, mapped, or read ahead here.
+// Threads and clocks remain RocksDB's own. Thread-safety: as RocksDB requires of a file system.
+// Errors: kNoSpace becomes RocksDB's NoSpace, kCorruption Corruption, and kNotFound NotFound or
+// PathNotFound, as in RocksDB's own file system; all others become IOError with the Status's text.
+// The end of a table is checked before it is opened (table_check.h). Durability: RocksDB's Sync is
+// File::Sync, a directory's Fsync is SyncDirectory. Nothing is preallocated, mapped or read ahead
+// here.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,12 @@ namespace siltfs {
 
 class SyncLedger;
 
-// By file name: how much of a MANIFEST there is to be read (sync_ledger.h says why).
+// By file name: the number of bytes to read of a MANIFEST (see sync_ledger.h).
 using ManifestLengths = std::map<std::string, uint64_t>;
 
-// What a database is to be opened on; must outlive it. `env` must outlive both. `ledger`, if there
-// is one, learns of each sync of a log, and must outlive both too.
+// The environment to open a database with; it must outlive the database. `env` must outlive both.
+// `ledger` may be null; otherwise each sync of a log is reported to it, and it must outlive both,
+// too.
 std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger = nullptr,
                                             ManifestLengths lengths = {});
 

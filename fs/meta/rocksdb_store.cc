@@ -24,14 +24,14 @@ namespace {
 
 constexpr uint64_t kLeastWriteBufferBytes = 512u << 10;
 constexpr uint64_t kMostWriteBufferBytes = 4u << 20;
-constexpr uint64_t kWriteBufferShare = 128;  // of the disk
-// Sizes of tables, and of the first level that holds more than what was flushed.
+constexpr uint64_t kWriteBufferShare = 128;  // 1/128 of the disk
+// Sizes of tables, and of the first level below the flushed tables.
 constexpr uint64_t kBuffersPerTable = 2;
-constexpr int kTablesToCompact = 4;  // of those that were flushed
+constexpr int kTablesToCompact = 4;  // flushed tables
 constexpr int kTablesToCompactOnSmallDisk = 2;
 constexpr uint64_t kBuffersPerLevel = 8;
 constexpr size_t kBlockCacheBytes = 6u << 20;
-constexpr const char* kNeverPresentKey = "";  // below all others; nobody writes it
+constexpr const char* kNeverPresentKey = "";  // below all other keys; never written
 
 Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   if (status.ok()) return Status::Ok();
@@ -53,7 +53,7 @@ Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   return Status(code, std::move(cause)).At(path);
 }
 
-// RocksDB's own log would otherwise lie in the store.
+// Otherwise RocksDB's own log would be in the store.
 class SilentLogger final : public rocksdb::Logger {
  public:
   SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
@@ -61,8 +61,8 @@ class SilentLogger final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
-// What RocksDB's background threads report. Keeps RocksDB from resuming by itself after an error,
-// and remembers that it has to be told to.
+// Receives events of RocksDB's background threads. Prevents RocksDB's automatic resume after an
+// error, and records that Resume has to be called.
 class BackgroundListener final : public rocksdb::EventListener {
  public:
   void OnFlushBegin(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
@@ -72,8 +72,8 @@ class BackgroundListener final : public rocksdb::EventListener {
     NoteEvent();
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
-    // Where there was no room for the next log, RocksDB takes the last one for torn, and never
-    // resumes. Here a log is synced with each write: nothing of it was left in memory.
+    // Without room for the next log RocksDB considers the last one torn and never resumes. siltfs
+    // syncs the log with each write, so no part of it was only in memory.
     if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace()) {
       *error = rocksdb::Status(*error, rocksdb::Status::Severity::kHardError);
     }
@@ -87,7 +87,7 @@ class BackgroundListener final : public rocksdb::EventListener {
     *auto_recovery = false;
   }
 
-  // The last error that nobody has had RocksDB resume after.
+  // The last error for which Resume was not called yet.
   rocksdb::Status error() const {
     MutexLock lock(mutex_);
     return error_;
@@ -100,7 +100,7 @@ class BackgroundListener final : public rocksdb::EventListener {
     MutexLock lock(mutex_);
     return events_;
   }
-  // Returns when a flush began or ended or there was an error since events() said `seen`.
+  // Returns when a flush began or ended, or an error occurred, since events() returned `seen`.
   void WaitForEventAfter(uint64_t seen) const {
     MutexLock lock(mutex_);
     while (events_ == seen) changed_.Wait(mutex_);
@@ -113,13 +113,13 @@ class BackgroundListener final : public rocksdb::EventListener {
     changed_.NotifyAll();
   }
 
-  mutable Mutex mutex_;  // taken by RocksDB's threads: nothing is called while it is held
+  mutable Mutex mutex_;  // locked by RocksDB's threads; no calls are made while it is held
   mutable CondVar changed_;
   uint64_t events_ SILTFS_GUARDED_BY(mutex_) = 0;
   rocksdb::Status error_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// What lives as long as anything that reads: the database, and what its options point to.
+// The database and the objects its options point to; shared by the store and all its readers.
 struct Database {
   Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with, ManifestLengths lengths)
       : env(on),
@@ -131,7 +131,7 @@ struct Database {
   const std::string path;
   bool read_only = false;
   uint64_t write_buffer_bytes = kMostWriteBufferBytes;
-  const std::unique_ptr<SyncLedger> ledger;  // null: none is kept
+  const std::unique_ptr<SyncLedger> ledger;  // null: no ledger
   const std::unique_ptr<rocksdb::Env> rocksdb_env;
   std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
   std::unique_ptr<rocksdb::DB> db;
@@ -178,7 +178,7 @@ class RocksDbSnapshot final : public KvSnapshot {
  public:
   explicit RocksDbSnapshot(std::shared_ptr<const Database> database)
       : database_(std::move(database)), snapshot_(database_->db->GetSnapshot()) {}
-  // A database opened read-only has no snapshots to give, and does not change.
+  // A database opened read-only does not change and has no snapshots: snapshot_ is null.
   ~RocksDbSnapshot() override {
     if (snapshot_ != nullptr) database_->db->ReleaseSnapshot(snapshot_);
   }
@@ -195,8 +195,8 @@ class RocksDbSnapshot final : public KvSnapshot {
   const rocksdb::Snapshot* const snapshot_;
 };
 
-// How large a batch will be: a batch that grows as it is filled takes up to three times its size
-// meanwhile.
+// Computes a batch's size in advance: a batch that grows while it is filled takes up to three times
+// its size.
 class SizeSink final : public MutationSink {
  public:
   void Put(std::string_view key, std::string_view value) override {
@@ -208,7 +208,7 @@ class SizeSink final : public MutationSink {
 
  private:
   static constexpr size_t kBatchHeader = 12;
-  static constexpr size_t kEntryHeader = 1 + 2 * 5;  // a tag, and lengths of five bytes at most
+  static constexpr size_t kEntryHeader = 1 + 2 * 5;  // a tag and two lengths of at most five bytes
 
   size_t bytes_ = 0;
 };
@@ -252,23 +252,23 @@ class RocksDbStore final : public KvStore {
   Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
   Status PrepareToWrite() SILTFS_REQUIRES(mutex_);
   Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
-  // What RocksDB answered. A full disk is remembered, as RocksDB has to resume after it.
+  // Converts RocksDB's answer. A full disk is recorded, because Resume is needed after it.
   Status Heed(const rocksdb::Status& answer) SILTFS_REQUIRES(mutex_);
-  // After a background error: kNoSpace is overcome if there is room now; another is the answer.
+  // After a background error: on kNoSpace resumes if there is room now; returns other errors.
   Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
-  // The kNoSpace to resume after, which the listener has then forgotten; an error if that has
-  // become another.
+  // Takes the kNoSpace error to resume after from the listener; fails with the current error if it
+  // is another one.
   Result<rocksdb::Status> TakeErrorToResumeAfter() SILTFS_REQUIRES(mutex_);
-  // Less than this is left on the disk, as far as anyone knows.
+  // Whether less than this is known to be free on the disk.
   bool SpaceIsShort(uint64_t bytes) const;
   Status FlushAll() SILTFS_REQUIRES(mutex_);
-  // Returns when this property, which changes with flushes, is 0, or with what keeps them from
-  // going on.
+  // Returns when this property, which changes with flushes, is 0; fails with the error that stops
+  // the flushes.
   Status WaitUntilNone(const std::string& property) SILTFS_REQUIRES(mutex_);
 
   const std::shared_ptr<Database> database_;
-  Mutex mutex_;  // one write at a time: what a failed one means for the next must be known
-  Status failure_ SILTFS_GUARDED_BY(mutex_);  // after it nothing is written any more
+  Mutex mutex_;  // one write at a time: the next one depends on the result
+  Status failure_ SILTFS_GUARDED_BY(mutex_);  // set once: all later writes fail
 };
 
 Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
@@ -291,16 +291,17 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
   return written;
 }
 
-// Resume begins a new log only where it has something in memory to flush. Else the next write would
-// go on behind a torn one, upon which RocksDB aborts the process, or refuses everything for good.
-// So there always is something in memory: the removal of a key that never was, which no log holds.
+// Resume begins a new log only if there is data in memory to flush. Otherwise the next write would
+// follow a torn one in the log, and RocksDB would abort the process or refuse all calls
+// permanently. So there is always data in memory: the removal of a key that never existed, which is
+// in no log.
 Status RocksDbStore::KeepMemoryOccupied() {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  // Begins the next write buffer if one is full.
+  // This begins the next write buffer if the current one is full.
   SILTFS_RETURN_IF_ERROR(Heed(database_->db->Delete(options, kNeverPresentKey)));
-  // Were the log to meet a full disk before the flush of a full buffer has begun, RocksDB would
-  // forget that flush, and Resume would wait for it for good.
+  // If the log met a full disk before the flush of a full buffer has begun, RocksDB would forget
+  // that flush, and Resume would wait for it for ever.
   return WaitUntilNone(rocksdb::DB::Properties::kMemTableFlushPending);
 }
 
@@ -308,7 +309,7 @@ Status RocksDbStore::PrepareToWrite() {
   SILTFS_RETURN_IF_ERROR(ResumeIfFull());
   const Status prepared = KeepMemoryOccupied();
   if (!prepared.Is(StatusCode::kNoSpace)) return prepared;
-  // What began in the background on a disk that was full may say so only now.
+  // A background job that began on a full disk may report the error only now.
   SILTFS_RETURN_IF_ERROR(ResumeIfFull());
   return KeepMemoryOccupied();
 }
@@ -322,8 +323,7 @@ Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
 
 Status RocksDbStore::Heed(const rocksdb::Status& answer) {
   const rocksdb::Status known = database_->background->error();
-  // A write that had to wait for a flush, and for which the wait ended with an error, has that only
-  // as text.
+  // If a write waited for a flush that failed, its answer holds the flush's error only as text.
   if (answer.IsIncomplete() && known.IsNoSpace()) return StatusFrom(known, database_->path);
   if (answer.IsNoSpace() && known.ok()) database_->background->SetError(answer);
   return StatusFrom(answer, database_->path);
@@ -332,20 +332,19 @@ Status RocksDbStore::Heed(const rocksdb::Status& answer) {
 Status RocksDbStore::ResumeIfFull() {
   const rocksdb::Status known = database_->background->error();
   if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
-  // Where what is in memory could not be flushed, Resume may wait for a flush that nobody has
-  // begun.
+  // Without room to flush the memory, Resume may wait for a flush that never began.
   if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
-  // Flushes what is in memory and starts a new log, so that nothing follows the torn end of the old
-  // one.
+  // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
   const rocksdb::Status resumed = database_->db->Resume();
   if (!resumed.ok()) database_->background->SetError(error);
   return StatusFrom(resumed, database_->path);
 }
 
-// RocksDB tells of an error in the background before it heeds it, and until then would find nothing
-// to resume after. With nothing running there it has, and nothing new can be told: an error
-// forgotten while RocksDB stands by it would fail everything for good.
+// RocksDB reports a background error before it enters its error state; until then Resume would do
+// nothing. While background work is paused, RocksDB has entered that state and reports no new
+// errors. An error dropped here while RocksDB is still in its error state would fail all calls
+// permanently.
 Result<rocksdb::Status> RocksDbStore::TakeErrorToResumeAfter() {
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
   const rocksdb::Status error = database_->background->error();
@@ -372,23 +371,22 @@ Status RocksDbStore::WaitUntilNone(const std::string& property) {
     const rocksdb::Status error = database_->background->error();
     uint64_t count = 0;
     const bool none = !database_->db->GetIntProperty(property, &count) || count == 0;
-    // A compaction that met a full disk keeps no flush from going on.
+    // A compaction that met a full disk does not stop flushes.
     if (none && (error.ok() || error.IsNoSpace())) return Status::Ok();
     if (!error.ok()) return StatusFrom(error, database_->path);
     database_->background->WaitForEventAfter(seen);
   }
 }
 
-// Block by block, which tells where the damage is; but there are blocks that RocksDB then leaves
-// out (filters in parts), so each file as a whole, too.
+// First block by block, which locates the damage. RocksDB skips some blocks (partitioned filters)
+// then, so each file is also verified as a whole.
 Status RocksDbStore::VerifyChecksums() const {
   rocksdb::Status verified = database_->db->VerifyChecksum();
   if (verified.ok()) verified = database_->db->VerifyFileChecksums(rocksdb::ReadOptions());
   return StatusFrom(verified, database_->path);
 }
 
-// A log is replayed into memory, and from there nothing goes to disk in a database opened
-// read-only.
+// A read-only database replays the log into memory and never flushes it.
 uint64_t RocksDbStore::LoggedChanges() const {
   uint64_t sum = 0;
   for (const std::string& property : {rocksdb::DB::Properties::kNumEntriesActiveMemTable,
@@ -402,7 +400,7 @@ uint64_t RocksDbStore::LoggedChanges() const {
 uint64_t RocksDbStore::DiskBytes() const {
   const auto files = database_->env.ListDirectory(database_->path);
   if (!files.ok()) {
-    // A figure for people; without the directory, what RocksDB has in mind.
+    // Informative only: without the directory use RocksDB's own size.
     uint64_t bytes = 0;
     database_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
     return bytes;
@@ -420,10 +418,10 @@ Status RocksDbStore::CloseCleanly() {
   if (!failure_.ok()) return failure_;
   if (!database_->read_only) {
     SILTFS_RETURN_IF_ERROR(ResumeIfFull());
-    // Leaves an empty log behind; the old ones are deleted with it or by Close.
+    // Leaves an empty log; the old logs are deleted during the flush or by Close.
     Status flushed = FlushAll();
     if (flushed.Is(StatusCode::kNoSpace)) {
-      // As in PrepareToWrite: a full disk of the past may be told only now.
+      // See PrepareToWrite: an earlier full disk may be reported only now.
       SILTFS_RETURN_IF_ERROR(ResumeIfFull());
       flushed = FlushAll();
     }
@@ -431,7 +429,7 @@ Status RocksDbStore::CloseCleanly() {
   }
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
   if (database_->ledger != nullptr) database_->ledger->Close();
-  // RocksDB does not make it durable that the old logs are gone.
+  // RocksDB does not make the removal of the old logs durable.
   return database_->read_only ? Status::Ok() : database_->env.SyncDirectory(database_->path);
 }
 
@@ -444,7 +442,8 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   cache.high_pri_pool_ratio = 0.5;
   table.block_cache = rocksdb::NewLRUCache(cache);
   table.block_size = 8u << 10;
-  // Index and filter in pages of the block cache: whole ones would outgrow it with the store.
+  // Partitioned index and filter in the block cache: whole ones would outgrow the cache in a large
+  // store.
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.pin_top_level_index_and_filter = true;
@@ -452,9 +451,9 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   table.partition_filters = true;
   table.metadata_block_size = 4096;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  // Readable by RocksDB 7.8 (Debian 12) whichever wrote it.
+  // RocksDB 7.8 (Debian 12) can read files of all newer versions in this format.
   table.format_version = 5;
-  table.checksum = rocksdb::kXXH3;  // the one that table_check.cc knows
+  table.checksum = rocksdb::kXXH3;  // the only one that table_check.cc supports
   return table;
 }
 
@@ -468,12 +467,12 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
 
   // Safety.
   db.paranoid_checks = true;
-  // A torn end of the log is what a crash leaves. What is damaged below it the sync ledger tells.
+  // A crash leaves a torn end of the log. The sync ledger detects damage below it.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.track_and_verify_wals_in_manifest = true;
-  // Kept in the MANIFEST, for VerifyChecksums; a file that was made without has none.
+  // Kept in the MANIFEST, for VerifyChecksums; files written without this option have none.
   db.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
-  db.max_bgerror_resume_count = 0;  // a failed sync is never tried again behind our back
+  db.max_bgerror_resume_count = 0;  // RocksDB must not retry a failed sync by itself
 
   // Memory.
   db.write_buffer_size = database.write_buffer_bytes;
@@ -488,12 +487,12 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
   db.stats_persist_period_sec = 0;
   db.skip_stats_update_on_db_open = true;
 
-  // Shape on disk. Small files keep a compaction's need of free space small.
+  // Shape on disk. With small files a compaction needs little free space.
   db.max_manifest_file_size = 1u << 20;
-  // On a small disk what was overwritten goes early.
-  db.level0_file_num_compaction_trigger =
-      database.write_buffer_bytes < kMostWriteBufferBytes ? kTablesToCompactOnSmallDisk
-                                                          : kTablesToCompact;
+  // On a small disk overwritten data is dropped early.
+  db.level0_file_num_compaction_trigger = database.write_buffer_bytes < kMostWriteBufferBytes
+                                              ? kTablesToCompactOnSmallDisk
+                                              : kTablesToCompact;
   db.level_compaction_dynamic_level_bytes = true;
   db.max_bytes_for_level_base = kBuffersPerLevel * database.write_buffer_bytes;
   db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;
@@ -505,7 +504,7 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
 
 Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions& options) {
   Status result = StatusFrom(status, options.path);
-  // RocksDB 9 wraps what keeps it from writing its options down, and forgets the kind.
+  // RocksDB 9 wraps an error from writing its options file and loses the error's kind.
   if (result.Is(StatusCode::kIoError) &&
       result.cause().find("No space left on device") != std::string_view::npos) {
     return Status(StatusCode::kNoSpace, std::string(result.cause())).At(options.path);
@@ -514,12 +513,12 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
     return result;
   if (options.mode != RocksDbOptions::Mode::kCreate &&
       env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
-    // There is one, and a file of it is not there, or says what cannot be.
-    result.IgnoreError("said as what it is");
+    // There is a store, but one of its files is missing or malformed.
+    result.IgnoreError("reported as kCorruption");
     return Status(StatusCode::kCorruption, "the metadata store says: " + status.ToString())
         .At(options.path);
   }
-  result.IgnoreError("said better below");
+  result.IgnoreError("a clearer Status follows");
   if (options.mode == RocksDbOptions::Mode::kCreate) {
     return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
   }
@@ -527,7 +526,7 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
       .At(options.path);
 }
 
-// One attempt; MANIFESTs are read as far as `lengths` says.
+// One attempt; of each MANIFEST in `lengths` only that many bytes are read.
 Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& options,
                                           ManifestLengths lengths) {
   const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
@@ -565,14 +564,15 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions
       if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
     }
   }
-  // RocksDB, and the ledger, would begin anew.
+  // Without CURRENT, RocksDB and the ledger would create a new store.
   const std::string current = JoinPath(options.path, "CURRENT");
   if (options.mode != RocksDbOptions::Mode::kCreate &&
       env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
     return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
         .At(options.path);
   }
-  // A MANIFEST that is whole is read to its end, whatever the ledger says, which may have rotted.
+  // First without the ledger's lengths: the ledger may be damaged, and a whole MANIFEST can be read
+  // to its end.
   auto opened = OpenOnce(env, options, {});
   if (lengths.empty() || !opened.status().Is(StatusCode::kCorruption)) return opened;
   return OpenOnce(env, options, std::move(lengths));

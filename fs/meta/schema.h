@@ -1,6 +1,6 @@
-// The keys of the metadata (docs/format.md, "Metadata"): which table a key belongs to, and how it
-// sorts. Numbers in keys are big-endian, so that keys sort by number. Values: inode_record.h,
-// directory_entry.h, overlay_extent.h, segment_record.h.
+// The keys of the metadata (docs/format.md, "Metadata"): their tables and their order. Numbers in
+// keys are big-endian, so that keys sort by number. Values: inode_record.h, directory_entry.h,
+// overlay_extent.h, segment_record.h and the headers named below.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ enum class Table : char {
   kCounters = 't',         // metadata_store.h
   kDirectoryEntry = 'd',   // inode of the directory, name
   kDirectoryCookie = 'k',  // inode of the directory, cookie
-  kCollisions = 'h',       // how many SHA-1 collisions were met, ever
-  kSecondary = 'e',        // segment id: it may hold copies to which the index does not lead; kNotesKey
+  kCollisions = 'h',       // number of SHA-1 collisions found since mkfs
+  kSecondary = 'e',        // segment id: the segment may hold copies that the index does not point
+                           // to; see kNotesKey
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
-  kIdRanges = 'r',         // id_ranges.h
-  kReplacement = 'p',      // segment id: the record it will have when its file was replaced
-  kRemovedSegment = 'g',   // segment id: nothing refers to it, and its file is to be removed
+  kIdRanges = 'r',         // IdRanges, segment_record.h
+  kReplacement = 'p',      // segment id: its record once its file is replaced
+  kRemovedSegment = 'g',   // segment id: unreferenced; its file is to be removed
   kSegment = 's',          // segment id
-  kOrphan = 'u',           // inode without a name, to be removed when nobody uses it
+  kOrphan = 'u',           // inode without a name, to be removed when it is no longer in use
   kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
@@ -44,8 +45,8 @@ std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
 std::string SecondaryKey(SegmentId segment);
-// The values of that key: of a segment that is being collected, and of any other.
-inline constexpr std::string_view kCondemnedNote = "c";
+// Values of SecondaryKey: of a segment that GC is collecting (a victim), and of other segments.
+inline constexpr std::string_view kVictimNote = "c";
 inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
 
@@ -58,7 +59,7 @@ struct KeyRange {
 KeyRange RangeOf(Table table);
 KeyRange RangeOf(Table table, uint64_t inode);
 
-// The parts of a key; nullopt if it is not one of that table.
+// The parts of a key; nullopt if the key is not of that table.
 struct NumberedKey {
   uint64_t inode;
   uint64_t number;  // offset or cookie
@@ -76,14 +77,14 @@ std::optional<std::string_view> ParseXattrName(std::string_view key);
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
-// Without a value: segments have been noted in kSecondary ever since all were compared with the
-// index.
+// Without a value. Present: all segments were compared with the index once, and kSecondary has been
+// complete since.
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 
 // Positions in Counters (metadata_store.h). On disk; append only.
 enum class Counter : uint8_t {
-  kLogicalBytes = 0,    // of regular files: sizes less holes
+  kLogicalBytes = 0,    // of regular files: sizes without holes
   kFiles = 1,           // inodes that are not directories
   kDirectories = 2,     //
   kChunkReferences = 3  // from files' recipes and overlays

@@ -1,5 +1,5 @@
-// How far a scrub has come that has not ended: value behind kScrubKey. Without one the next scrub
-// begins with the first segment.
+// The progress of an unfinished scrub: the value of kScrubKey. Without it the next scrub begins
+// with the first segment.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace siltfs {
 
 struct ScrubRecord {
   SegmentId reached = kNoSegment;  // the last segment that was verified
-  // Of the segments up to there, as they were found.
+  // Results for the segments verified so far.
   uint64_t segments = 0;
   uint64_t blocks = 0;
   uint64_t chunks = 0;

@@ -6,14 +6,14 @@ namespace siltfs {
 namespace {
 
 constexpr uint8_t kSealedFlag = 1;
-constexpr uint8_t kSettledFlag = 2;
+constexpr uint8_t kRecompressedFlag = 2;
 
 }  // namespace
 
 std::string SegmentRecord::Encode() const {
   return Encoder()
       .U8(kind)
-      .U8(static_cast<uint8_t>((sealed ? kSealedFlag : 0) | (settled ? kSettledFlag : 0)))
+      .U8(static_cast<uint8_t>((sealed ? kSealedFlag : 0) | (recompressed ? kRecompressedFlag : 0)))
       .U64(length)
       .U64(chunks)
       .U64(plain_bytes)
@@ -28,14 +28,14 @@ Result<SegmentRecord> SegmentRecord::Decode(std::string_view value) {
   record.kind = in.U8();
   const uint8_t flags = in.U8();
   record.sealed = (flags & kSealedFlag) != 0;
-  record.settled = (flags & kSettledFlag) != 0;
+  record.recompressed = (flags & kRecompressedFlag) != 0;
   record.length = in.U64();
   record.chunks = in.U64();
   record.plain_bytes = in.U64();
   record.first_sequence = in.U64();
   record.last_sequence = in.U64();
-  const bool flags_known = (flags & ~(kSealedFlag | kSettledFlag)) == 0;
-  if (!in.Done() || !flags_known || (record.settled && !record.sealed))
+  const bool flags_known = (flags & ~(kSealedFlag | kRecompressedFlag)) == 0;
+  if (!in.Done() || !flags_known || (record.recompressed && !record.sealed))
     return Status(StatusCode::kCorruption, "metadata holds a malformed segment record");
   return record;
 }

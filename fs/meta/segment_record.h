@@ -1,6 +1,6 @@
-// What metadata knows of a segment as of the last commit: value behind the key (segment id). Bytes
-// of the file up to `length` are committed: a bad block below is damage, above it a torn tail
-// (docs/crash-model.md, I4).
+// A segment as of the last commit: the value of the key (segment id). Bytes of the file up to
+// `length` are committed: a bad block below is damage, above it a torn tail (docs/crash-model.md,
+// I4).
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct SegmentRecord {
   uint64_t plain_bytes = 0;
   uint64_t first_sequence = 0;  // of its blocks; both 0 without one
   uint64_t last_sequence = 0;
-  // Sealed, and in the form in which it is to stay: it is not recompressed again.
-  bool settled = false;
+  // Sealed and in its final form: not recompressed again.
+  bool recompressed = false;
 
   bool operator==(const SegmentRecord&) const = default;
 
   std::string Encode() const;
-  // kCorruption for what is no record, flags that this code doesn't know included.
+  // kCorruption for a malformed record, unknown flags included.
   static Result<SegmentRecord> Decode(std::string_view value);
 };
 
-// Numbers that are never used twice are handed out from ranges claimed durably beforehand: value
-// behind kIdRangesKey.
+// Numbers that are never used twice come from ranges claimed durably beforehand: the value of
+// kIdRangesKey.
 struct IdRanges {
   uint64_t epoch = 0;          // counts writable mounts; block sequences start at epoch << 40
-  uint64_t inode_limit = 2;    // no inode at or above it has been used
+  uint64_t inode_limit = 2;    // no inode number at or above it has been used
   uint32_t segment_limit = 1;  // no segment id at or above it has been used
   bool clean = true;           // the last writable mount was closed
 

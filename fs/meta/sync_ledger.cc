@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kMagic = "SILTFSSL";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumOffset = kSyncLedgerSlotSize - 8;
-constexpr size_t kSettledSlots = 2;  // the first ones
+constexpr size_t kDurableSlots = 2;  // slots 0 and 1
 constexpr size_t kSlots = 4;
 constexpr std::string_view kManifest = "MANIFEST-";
 constexpr std::string_view kLog = ".log";
@@ -43,22 +43,22 @@ bool AllDigits(std::string_view text) {
 }
 
 struct ReadSlots {
-  SyncLedgerState newest;   // of the whole ones; empty, with serial 0, if there is none
-  size_t next_settled = 0;  // of the settled ones the older, or one that is not whole
+  SyncLedgerState newest;   // the newest whole slot; empty, with serial 0, if there is none
+  size_t next_durable = 0;  // the older of the synced slots, or one that is not whole
 };
 
 Result<ReadSlots> ReadLedger(const File& file) {
   ReadSlots slots;
-  uint64_t newest_settled = 0;
+  uint64_t newest_durable = 0;
   for (size_t slot = 0; slot < kSlots; ++slot) {
     Bytes bytes(kSyncLedgerSlotSize);
     SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(slot * kSyncLedgerSlotSize, bytes));
     auto state = DecodeSyncLedgerSlot(ByteView(bytes).first(got));
     if (!state.ok() && !state.status().Is(StatusCode::kCorruption)) return state.status();
     if (!state.ok()) continue;
-    if (slot < kSettledSlots && state->serial > newest_settled) {
-      newest_settled = state->serial;
-      slots.next_settled = (slot + 1) % kSettledSlots;
+    if (slot < kDurableSlots && state->serial > newest_durable) {
+      newest_durable = state->serial;
+      slots.next_durable = (slot + 1) % kDurableSlots;
     }
     if (slots.newest.serial < state->serial) slots.newest = std::move(*state);
   }
@@ -204,10 +204,9 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
     entry = gone ? state.entries.erase(entry) : entry + 1;
   }
   std::unique_ptr<SyncLedger> ledger(
-      new SyncLedger(env, std::move(file).value(), std::move(state), read->next_settled));
+      new SyncLedger(env, std::move(file).value(), std::move(state), read->next_durable));
   {
-    // What an older slot, or one that was written but not synced, says of files that are gone may
-    // not come back: their names may be used again.
+    // Overwrite entries of removed files in older or unsynced slots: their names may be used again.
     MutexLock lock(ledger->mutex_);
     SILTFS_RETURN_IF_ERROR(ledger->MarkOpen());
     SILTFS_RETURN_IF_ERROR(ledger->WriteAllSlots());
@@ -217,8 +216,8 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
 }
 
 SyncLedger::SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state,
-                       size_t next_settled)
-    : env_(env), file_(std::move(file)), serial_(state.serial), next_settled_(next_settled) {
+                       size_t next_durable)
+    : env_(env), file_(std::move(file)), serial_(state.serial), next_durable_(next_durable) {
   for (const SyncLedgerEntry& entry : state.entries) {
     entries_[entry.name] = {entry.length, entry.checksum};
   }
@@ -247,12 +246,12 @@ Status SyncLedger::Withdraw(const std::string& path) {
 Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
   MutexLock lock(mutex_);
   Synchronized& entry = entries_[std::string(NameOf(path))];
-  // Of two syncs at the same time, the one that ended first.
+  // Of two concurrent syncs, the shorter one ended later: ignore it.
   if (length <= entry.length) return Status::Ok();
   entry = {length, checksum};
-  if (IsManifest(path)) return WriteSettled();
-  next_running_ = (next_running_ + 1) % (kSlots - kSettledSlots);
-  WriteSlot(kSettledSlots + next_running_).IgnoreError("the older state is as true");
+  if (IsManifest(path)) return WriteDurableSlot();
+  next_running_ = (next_running_ + 1) % (kSlots - kDurableSlots);
+  WriteSlot(kDurableSlots + next_running_).IgnoreError("the older state is as true");
   return Status::Ok();
 }
 
@@ -261,30 +260,30 @@ void SyncLedger::Removed(const std::string& path) {
   entries_.erase(std::string(NameOf(path)));
 }
 
-void SyncLedger::Settle() {
+void SyncLedger::MakeDurable() {
   MutexLock lock(mutex_);
-  WriteSettled().IgnoreError("the older state is as true");
+  WriteDurableSlot().IgnoreError("the older state is as true");
 }
 
 void SyncLedger::Close() {
   MutexLock lock(mutex_);
-  const Status settled = WriteSettled();
+  const Status settled = WriteDurableSlot();
   if (!settled.ok()) return settled.IgnoreError("the older state is as true");
   file_->Write(kMarkOffset, AsBytes(kClosed))
-      .IgnoreError("a slot that rots is not told from a torn one");
+      .IgnoreError("a damaged slot will pass for a torn one");
 }
 
 Status SyncLedger::MarkOpen() {
   SILTFS_ASSIGN_OR_RETURN(const bool open, HasMark(*file_, kOpen));
   if (!open) SILTFS_RETURN_IF_ERROR(file_->Write(kMarkOffset, AsBytes(kOpen)));
-  // The process that wrote it may have died before it was synced.
+  // Sync even if the mark is there: its writer may have been killed before its sync.
   return Sync();
 }
 
 std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
-  // Should there be too many, those of the highest numbers are worth the most.
+  // If there are too many, keep those with the highest numbers: they matter most.
   for (auto entry = entries_.rbegin();
        entry != entries_.rend() && state.entries.size() < kSyncLedgerEntries; ++entry) {
     if (entry->second.length == 0) continue;
@@ -321,20 +320,20 @@ Status SyncLedger::ReplaceIfDoubtful() {
   return Status::Ok();
 }
 
-Status SyncLedger::WriteSettled() {
+Status SyncLedger::WriteDurableSlot() {
   SILTFS_RETURN_IF_ERROR(ReplaceIfDoubtful());
-  SILTFS_RETURN_IF_ERROR(WriteSlot(next_settled_));
+  SILTFS_RETURN_IF_ERROR(WriteSlot(next_durable_));
   SILTFS_RETURN_IF_ERROR(Sync());
-  next_settled_ = (next_settled_ + 1) % kSettledSlots;
+  next_durable_ = (next_durable_ + 1) % kDurableSlots;
   return Status::Ok();
 }
 
 Status SyncLedger::WriteAllSlots() {
   std::set<std::string> present;
   for (const auto& [name, entry] : entries_) present.insert(name);
-  SILTFS_RETURN_IF_ERROR(WriteSettled());
-  for (size_t slot = kSettledSlots; slot < kSlots; ++slot) SILTFS_RETURN_IF_ERROR(WriteSlot(slot));
-  SILTFS_RETURN_IF_ERROR(WriteSettled());
+  SILTFS_RETURN_IF_ERROR(WriteDurableSlot());
+  for (size_t slot = kDurableSlots; slot < kSlots; ++slot) SILTFS_RETURN_IF_ERROR(WriteSlot(slot));
+  SILTFS_RETURN_IF_ERROR(WriteDurableSlot());
   written_ = std::move(present);
   return Status::Ok();
 }

@@ -1,23 +1,24 @@
-// The sync ledger: how much of each of RocksDB's logs was synced, and the checksum of that much.
+// The sync ledger: the synced length of each of RocksDB's logs, and the checksum of these bytes.
 //
-// RocksDB takes the first damaged record of its log, or of its manifest, for the torn end that a
-// crash may leave, and drops all behind it without a word. The ledger tells the two apart: below
-// the length that was synced, bytes that are not what they were are damage (DESIGN I4, I5).
+// RocksDB treats the first damaged record of its log or MANIFEST as a torn end after a crash and
+// silently drops everything after it. The ledger distinguishes the two: changed bytes below the
+// synced length are damage (docs/crash-model.md, I4 and I5).
 //
-// Of RocksDB's write-ahead log it is evidence, not a promise: one small write after each sync of
-// the log, itself not synced. So a crash may leave an older state of it, which is as true: what was
-// synced of a log never changes, and before a name is used again its entry is withdrawn for good.
+// Write-ahead logs: the ledger is evidence, not a promise. It is updated by one small unsynced
+// write after each sync of the log, so a crash may leave an older state. That state is still true:
+// synced bytes of a log never change, and the entry of a name is durably withdrawn before the name
+// is used again.
 //
-// Of a MANIFEST it is a promise: its sync returns when the ledger is durable, too. So what lies
-// above the ledger's length has never been acted on, and may be left unread where it is not whole:
-// a torn end of a MANIFEST, which RocksDB would take for damage and refuse.
+// MANIFESTs: the ledger is a promise. A MANIFEST's sync returns when the ledger is durable, too, so
+// nothing depends on bytes above the ledger's length. If they are not whole, they may be left
+// unread: RocksDB would take this torn end for damage and refuse it.
 //
-// Four slots: two written in turn and synced, one after the other (of the MANIFESTs' syncs), two
-// written in turn and not synced. However a crash tears them, one of the first two is whole. A
-// ledger that is missing or has no whole slot says nothing. Behind the slots a mark tells whether
-// the ledger was closed: then all slots are whole, and one that is not has rotted. The mark is
-// durably "open" before a slot is written, and "closed" only after all slots are durable. The bytes
-// are in docs/format.md.
+// The file has four slots. Two are written in turn, and each is synced before the other is written
+// (for MANIFEST syncs); two are written in turn and not synced. After any crash, one of the first
+// two is whole. A ledger that is missing or has no whole slot is ignored. After the slots, a mark
+// says whether the ledger was closed: then all slots were whole, and a slot that is not is damaged.
+// The mark is durably "open" before a slot is written, and "closed" only after all slots are
+// durable. Encoding: docs/format.md.
 #pragma once
 
 #include <cstdint>
@@ -55,65 +56,64 @@ std::string EncodeSyncLedgerSlot(const SyncLedgerState& state);
 // kCorruption unless it is a whole slot; kNeedsNewer for another version's.
 Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes);
 
-// Offsets of the slots that have rotted: that are not whole though the ledger was closed, or that
-// the file is too short for. None if the ledger is not there, or was not closed, as a power cut may
-// tear a slot. Writes nothing.
+// Offsets of the damaged slots: not whole although the ledger was closed, or beyond the end of the
+// file. Whole-length slots of a ledger that was not closed are not reported, because a power cut
+// may tear a slot. Empty if the ledger does not exist. Writes nothing.
 Result<std::vector<uint64_t>> FindDamagedSlots(Env& env, const std::string& path);
 
-// Compares the files in `directory` with what the ledger at `path` says of them: kCorruption with
-// the file's path where synced bytes are missing or are not what they were. A file that is gone is
-// not missed. Writes nothing. Returns what the ledger says; nothing, if it is not there or says
-// nothing.
+// Compares the files in `directory` with the ledger at `path`: kCorruption with the file's path if
+// synced bytes are missing or changed. A missing file is no error. Writes nothing. Returns the
+// ledger's state, which is empty if the ledger is missing or has no whole slot.
 Result<SyncLedgerState> CheckSyncLedger(Env& env, const std::string& path,
                                         const std::string& directory);
 
-// What the ledger says, of which nothing is compared; nothing if it is not there or says nothing.
+// The ledger's state, without comparing files; empty if the ledger is missing or has no whole slot.
 Result<SyncLedgerState> ReadSyncLedger(Env& env, const std::string& path);
-// Compares one file, which may be gone, as CheckSyncLedger does.
+// Compares one file, which may be missing, like CheckSyncLedger.
 Status CheckSynced(Env& env, const std::string& directory, const SyncLedgerEntry& entry);
 
-// Keeps the ledger of a store that is open for writing. Thread-safe.
+// Maintains the ledger of a store that is open for writing. Thread-safe.
 class SyncLedger {
  public:
-  // After CheckSyncLedger: makes the ledger if need be, and takes over the entries of files that
-  // are there. On return the device holds those and no others. `env` must outlive the ledger.
+  // Call after CheckSyncLedger. Creates the ledger if necessary and keeps the entries of existing
+  // files; on return the device holds only these. `env` must outlive the ledger.
   static Result<std::unique_ptr<SyncLedger>> Open(Env& env, const std::string& path,
                                                   const std::string& directory);
 
-  // Whether a file of this path is one of the logs: written from its beginning to its end, synced
-  // meanwhile, and never again after it was closed.
+  // Whether the path is that of a log: a file that is written sequentially, synced in between, and
+  // never written after it was closed.
   static bool IsLog(const std::string& path);
   static bool IsManifest(const std::string& path);
 
-  // What was synced of a file of this path is no longer to be there: called before the file is
-  // made, cut off or replaced. After a failure it must not be.
+  // Withdraws the entry of this path. Call before the file is created, truncated or replaced; after
+  // a failure the file must be left as it is.
   Status Withdraw(const std::string& path);
-  // `length` bytes of this checksum were synced. A failure to write that down is one of the sync if
-  // it is a MANIFEST's, and no matter otherwise.
+  // Records that `length` bytes with this checksum were synced. A failure to record them fails the
+  // sync of a MANIFEST and is ignored for other logs.
   Status Synced(const std::string& path, uint64_t length, uint64_t checksum);
-  // The file is gone, or about to be.
+  // The file was removed, or is about to be.
   void Removed(const std::string& path);
-  // Makes durable what it knows, as far as the device lets it: when a log is begun.
-  void Settle();
-  // The same at the end, when nothing else is called any more; then marks the ledger as closed. A
-  // power cut may take the mark.
+  // Makes the entries durable, if the device allows it. Called when a log is begun.
+  void MakeDurable();
+  // Like MakeDurable, as the last call, and then marks the ledger as closed. A power cut may lose
+  // the mark.
   void Close();
 
  private:
-  SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state, size_t next_settled);
+  SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state, size_t next_durable);
 
-  // The present state, to be written to some slot.
+  // The encoded current state, to be written to a slot.
   std::string NextSlot() SILTFS_REQUIRES(mutex_);
   Status WriteSlot(size_t slot) SILTFS_REQUIRES(mutex_);
-  // Durably.
+  // Returns when the mark is durable.
   Status MarkOpen() SILTFS_REQUIRES(mutex_);
   Status Sync() SILTFS_REQUIRES(mutex_);
-  // Writes the older of the settled slots and syncs it.
-  Status WriteSettled() SILTFS_REQUIRES(mutex_);
-  // Leaves nothing on the device but the present entries.
+  // Writes the older of the two synced slots and syncs it.
+  Status WriteDurableSlot() SILTFS_REQUIRES(mutex_);
+  // Leaves only the current entries on the device.
   Status WriteAllSlots() SILTFS_REQUIRES(mutex_);
-  // If a sync found the disk full: puts a new file in the ledger's place, since of this one nobody
-  // knows what the device holds.
+  // If a sync found the disk full: replaces the ledger's file, since the old file's content on the
+  // device is unknown.
   Status ReplaceIfDoubtful() SILTFS_REQUIRES(mutex_);
 
   struct Synchronized {
@@ -125,13 +125,12 @@ class SyncLedger {
   Env& env_;
   std::unique_ptr<File> file_ SILTFS_GUARDED_BY(mutex_);
   uint64_t serial_ SILTFS_GUARDED_BY(mutex_);
-  size_t next_settled_
-      SILTFS_GUARDED_BY(mutex_);  // the slot to be written by the next WriteSettled
+  size_t next_durable_ SILTFS_GUARDED_BY(mutex_);  // the slot that the next WriteDurableSlot writes
   size_t next_running_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Synchronized> entries_ SILTFS_GUARDED_BY(mutex_);
-  // Names that a slot may hold after a power cut, whichever of the writes survive it.
+  // Names that a slot may hold after a power cut, with any subset of the writes surviving.
   std::set<std::string> written_ SILTFS_GUARDED_BY(mutex_);
-  // Of the first sync that failed: what the device holds of this file is unknown for good.
+  // Code of the first failed sync: from then on this file's content on the device is unknown.
   StatusCode doubt_ SILTFS_GUARDED_BY(mutex_) = StatusCode::kOk;
 };
 

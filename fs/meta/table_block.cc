@@ -19,11 +19,10 @@ constexpr uint8_t kRemoval = 0;
 constexpr uint8_t kValue = 1;
 constexpr uint64_t kMostPlainBytes = 1u << 20;
 constexpr uint64_t kMostKeyBytes = 1024;
-// Enough for the lengths at the beginning of the first entry.
+// Enough for the three lengths of the first entry.
 constexpr size_t kStartBytes = 12;
 
-// A block of `length` bytes that is followed by a trailer that fits it, and what that says of its
-// compression.
+// The compression of a block of `length` bytes; nullopt if the bytes after it are not its trailer.
 std::optional<uint8_t> CompressionOf(ByteView bytes, size_t length) {
   const uint8_t compression = bytes[length];
   if (compression != kPlain && compression != kLz4 && compression != kZstd) return std::nullopt;
@@ -33,8 +32,8 @@ std::optional<uint8_t> CompressionOf(ByteView bytes, size_t length) {
   return compression;
 }
 
-// Of a block at the beginning of `bytes` that has at most `most` bytes and is compressed so; 0 if
-// there is none.
+// The length of a block with this compression and at most `most` bytes at the beginning of `bytes`;
+// 0 if there is none.
 size_t FindEnd(ByteView bytes, size_t most, uint8_t compression) {
   const size_t beyond = bytes.size() < kBlockTrailerBytes ? 0 : bytes.size() - kBlockTrailerBytes;
   for (size_t length = 1; length <= std::min(most, beyond); ++length) {
@@ -43,7 +42,7 @@ size_t FindEnd(ByteView bytes, size_t most, uint8_t compression) {
   return 0;
 }
 
-// What a first entry begins with, which shares nothing with the one before.
+// The beginning of a block's first entry, which shares no prefix.
 struct Start {
   size_t key_end = 0;  // from the beginning of the entry
   uint64_t value_bytes = 0;
@@ -60,7 +59,7 @@ std::optional<Start> ReadStart(ByteView plain) {
   return Start{plain.size() - in.remaining() + *rest, *length};
 }
 
-// Whether a first entry may begin so, of which the key is there as a whole.
+// Whether this can be the beginning of a first entry; its whole key must be there.
 bool MayBegin(ByteView plain) {
   const auto start = ReadStart(plain);
   if (!start || start->key_end > plain.size()) return false;
@@ -78,7 +77,7 @@ std::optional<Bytes> UnpackLz4(ByteView packed, size_t size) {
   return plain;
 }
 
-// The first bytes of what begins there, of which nobody knows where it ends: `size`, or none.
+// The first `size` uncompressed bytes of a block whose end is unknown; empty on failure.
 Bytes UnpackLz4Start(ByteView packed, size_t size) {
   Bytes plain(size);
   const auto most = static_cast<int>(size);
@@ -94,7 +93,7 @@ bool MayBeginPacked(ByteView packed) {
   return start && MayBegin(UnpackLz4Start(packed, start->key_end));
 }
 
-// What stands in front of compressed bytes; nothing if it is no length of a block.
+// The uncompressed length before compressed bytes; nullopt if no block has this length.
 std::optional<uint64_t> ReadPlainLength(Decoder& in) {
   const auto length = DecodeVarint(in);
   if (!length || *length == 0 || *length > kMostPlainBytes) return std::nullopt;
@@ -109,7 +108,7 @@ std::optional<Bytes> UnpackZstd(ByteView packed, size_t size) {
 }
 
 struct Length {
-  size_t bytes = 0;  // 0: no block that may be one of data begins here
+  size_t bytes = 0;  // 0: no possible data block begins here
   uint8_t compression = kPlain;
 };
 
@@ -120,7 +119,7 @@ Length FindLength(ByteView bytes) {
   if (!plain) return {};
   const ByteView packed = bytes.last(in.remaining());
   const size_t front = bytes.size() - packed.size();
-  // zstd tells where its frame ends.
+  // A zstd frame's end is known from the frame.
   const size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame) == 0) {
     const size_t length = front + frame;
@@ -129,7 +128,7 @@ Length FindLength(ByteView bytes) {
     return {whole ? length : 0, kZstd};
   }
   if (!MayBeginPacked(packed)) return {};
-  // What grows by it is not compressed.
+  // Compressed data is never longer than uncompressed data: RocksDB would store it uncompressed.
   return {FindEnd(bytes, front + *plain, kLz4), kLz4};
 }
 
@@ -164,7 +163,7 @@ std::optional<Parts> Divide(ByteView plain) {
   return parts;
 }
 
-// False where it is no block, or `visit` says so.
+// False if it is not a block, or `visit` returns false.
 template <typename Visit>
 bool ForEachEntry(ByteView plain, const Visit& visit) {
   const auto parts = Divide(plain);

@@ -1,15 +1,15 @@
-// Data blocks of RocksDB's tables, found and read without the table's index: each is followed by
-// its trailer, whose checksum tells where it ends.
+// Finds and reads data blocks of RocksDB's tables without the table's index: the checksum in a
+// block's trailer shows where the block ends.
 //
-// A block is compressed with LZ4 or zstd (the length of the plain bytes, a varint, in front), or
-// plain. Plain, it is entries, each the lengths of what its key shares with the one before, of the
-// rest of it and of its value (varints), and these two; then the offsets of those entries whose
-// keys share nothing (4 bytes each), and their number (4). Keys end in 8 bytes, little-endian: the
-// number of the change, shifted left by 8, and its kind, 1 for a value and 0 for a removal.
+// A block is uncompressed, or compressed with LZ4 or zstd (preceded by the uncompressed length, a
+// varint). Uncompressed, it is a list of entries. An entry is three varints (length of the prefix
+// shared with the previous key, of the key's rest, of the value), the key's rest and the value.
+// Then follow the offsets of the restarts, the entries that share no prefix (4 bytes each), and
+// their number (4). A key ends in 8 bytes, little-endian: the change's number, shifted left by 8,
+// and its kind, 1 for a value and 0 for a removal.
 //
-// Pure; any thread. Bytes of any kind may be given. What has the right checksum and is no data
-// block (filters, indexes) does not pass for one: restarts, kinds and the order of keys are all
-// checked.
+// Pure; any thread. Accepts hostile bytes. A block with the right checksum that holds no data (a
+// filter, an index) is rejected: restarts, kinds and the order of keys are all checked.
 //
 // Source: RocksDB, table/block_based/block_builder.cc, table/format.cc and util/compression.h.
 #pragma once
@@ -28,36 +28,38 @@ class Decoder;
 // One change of one key.
 struct StoredChange {
   std::string key;
-  uint64_t number = 0;               // of the newer one higher; 0 for one that has nothing below it
-  std::optional<std::string> value;  // nothing: the key was removed
+  uint64_t number = 0;               // higher for newer changes; 0 if no older change of the key
+                                     // exists
+  std::optional<std::string> value;  // unset: the key was removed
 };
 
-// By key; of the same key the newer one first.
+// Orders by key; for equal keys, newer changes first.
 bool IsBefore(const StoredChange& a, const StoredChange& b);
 
-// Of a block's bytes on disk, its trailer included; a table of ours has none that is longer.
+// The maximum size on disk of a block in siltfs's tables, trailer included.
 inline constexpr size_t kMostBlockBytes = 256u << 10;
 inline constexpr size_t kBlockTrailerBytes = 5;
 
 struct FoundBlock {
   size_t bytes = 0;                   // on disk, with its trailer
-  std::vector<StoredChange> changes;  // ascending; none in a block that holds no data
+  std::vector<StoredChange> changes;  // in the order of IsBefore; empty if the block holds no data
 };
 
-// The data block at the beginning of `bytes`, which may be longer; nothing if none begins there.
-// For where most places are none's beginning, fewer bytes are faster.
+// The data block at the beginning of `bytes`, which may be longer; nullopt if none begins there.
+// When trying many offsets, pass fewer bytes: it is faster.
 std::optional<FoundBlock> FindDataBlock(ByteView bytes);
 
-// How long the block is, with its trailer, that begins there, whatever it holds; 0 if none does.
+// The length of a block of any kind at the beginning of `bytes`, trailer included; 0 if none begins
+// there.
 size_t FindAnyBlock(ByteView bytes);
 
-// The changes in a block's plain bytes; nothing if it is no data block.
+// The changes in a block's uncompressed bytes; nullopt if it is not a data block.
 std::optional<std::vector<StoredChange>> ParseDataBlock(ByteView plain);
 
-// What a table's properties say of how many changes it has; nothing if these are not properties.
+// The number of changes stated in a table's properties; nullopt if these are not properties.
 std::optional<uint64_t> CountInProperties(ByteView plain);
 
-// A varint of at most 64 bits; nothing if it does not end where it must.
+// A varint of at most 64 bits; nullopt if it is too long or cut short.
 std::optional<uint64_t> DecodeVarint(Decoder& in);
 
 }  // namespace siltfs

@@ -15,7 +15,7 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kFooterBytes = 53;
-constexpr size_t kHandlesBytes = 40;  // of the footer: two handles, padded
+constexpr size_t kHandlesBytes = 40;  // part of the footer: two handles, padded
 constexpr size_t kTrailerBytes = 5;
 constexpr uint64_t kTableMagic = 0x88e241b785f4cff7;
 constexpr uint32_t kFormatVersion = 5;
@@ -37,7 +37,7 @@ Status Damage(const File& file, uint64_t offset, std::string cause) {
   return Status(StatusCode::kCorruption, std::move(cause)).At(file.path(), offset);
 }
 
-// Nothing if it does not end where it must.
+// nullopt if it is too long or cut short.
 std::optional<uint64_t> ReadVarint(Decoder& in) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -48,7 +48,7 @@ std::optional<uint64_t> ReadVarint(Decoder& in) {
   return std::nullopt;
 }
 
-// Nothing if it is no handle, or the block and its trailer do not lie below `end`.
+// nullopt if it is not a handle, or the block with its trailer is not below `end`.
 std::optional<BlockHandle> ReadHandle(Decoder& in, uint64_t end) {
   const std::optional<uint64_t> offset = ReadVarint(in);
   const std::optional<uint64_t> size = ReadVarint(in);
@@ -59,7 +59,7 @@ std::optional<BlockHandle> ReadHandle(Decoder& in, uint64_t end) {
   return BlockHandle{*offset, *size};
 }
 
-// Nothing if the file is none of our tables.
+// nullopt if the file is not a table of the kind siltfs writes.
 Result<std::optional<Footer>> ReadFooter(const File& file) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   if (size < kFooterBytes) return std::optional<Footer>();
@@ -72,7 +72,7 @@ Result<std::optional<Footer>> ReadFooter(const File& file) {
   Decoder handles(in.Raw(kHandlesBytes));
   const uint32_t version = in.U32();
   if (in.U64() != kTableMagic) return std::optional<Footer>();
-  // Blocks were compressed in another way once; read so, they come out wrong.
+  // Older versions compressed blocks differently; RocksDB would decode these blocks wrongly.
   if (version < kFormatVersion) {
     return Damage(
         file, footer.offset,
@@ -81,13 +81,13 @@ Result<std::optional<Footer>> ReadFooter(const File& file) {
   if (version > kFormatVersion || checksum_type != kXxh3) return std::optional<Footer>();
   const std::optional<BlockHandle> metaindex = ReadHandle(handles, footer.offset);
   if (!metaindex || !ReadHandle(handles, metaindex->offset)) {
-    return Damage(file, footer.offset, "the table's footer leads outside the table");
+    return Damage(file, footer.offset, "the table's footer points outside the table");
   }
   footer.metaindex = *metaindex;
   return std::optional(footer);
 }
 
-// The block, if it is what was written; `name` is for messages.
+// The block, verified; `name` is for messages.
 Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string_view name) {
   if (handle.size > kMaxBlockBytes) {
     return Damage(file, handle.offset,
@@ -100,15 +100,12 @@ Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string
   const uint32_t stored = trailer.U32();
   bytes.resize(handle.size);
   if (stored != (static_cast<uint32_t>(Checksum(bytes)) ^ (compression * 0x6b9083d9u))) {
-    return Damage(file, handle.offset,
-                  fmt::format("the table's {} are not what was written", name));
+    return Damage(file, handle.offset, fmt::format("the table's {} are damaged", name));
   }
   return bytes;
 }
 
-// The value of `key` in the block at `handle`, if it is there. A block's entries are the lengths of
-// what a key shares with the one before, of the rest of it and of its value, and these two; behind
-// them stand offsets of entries (4 bytes each), and their number (4).
+// The value of `key` in the block at `handle`, if it is there. Encoding of a block: table_block.h.
 Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& handle,
                                           ByteView block, std::string_view key) {
   const auto senseless = [&] {
@@ -133,7 +130,7 @@ Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& h
   return std::optional<ByteView>();
 }
 
-// Nothing if there are none, or the file is none of our tables.
+// nullopt if there are none, or the file is not a table of the kind siltfs writes.
 Result<std::optional<Bytes>> ReadProperties(const File& file) {
   SILTFS_ASSIGN_OR_RETURN(const std::optional<Footer> footer, ReadFooter(file));
   if (!footer) return std::optional<Bytes>();
@@ -145,7 +142,7 @@ Result<std::optional<Bytes>> ReadProperties(const File& file) {
   Decoder in(*value);
   const std::optional<BlockHandle> properties = ReadHandle(in, metaindex.offset);
   if (!properties) {
-    return Damage(file, metaindex.offset, "the table's properties are said to be outside of it");
+    return Damage(file, metaindex.offset, "the table's properties have a place outside the table");
   }
   SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBlock(file, *properties, "properties"));
   return std::optional(std::move(bytes));
@@ -158,7 +155,7 @@ Status CheckTable(const File& file) { return ReadProperties(file).status(); }
 std::optional<uint64_t> CountInTable(const File& file) {
   const auto properties = ReadProperties(file);
   if (!properties.ok() || !*properties) {
-    properties.status().IgnoreError("then nobody knows");
+    properties.status().IgnoreError("then the count is unknown");
     return std::nullopt;
   }
   return CountInProperties(**properties);

@@ -1,4 +1,4 @@
-// A walk through one table whose keys begin with an inode's number.
+// Walks one table whose keys begin with an inode number.
 #pragma once
 
 #include <limits>
@@ -21,9 +21,9 @@ class TableCursor {
     SkipMalformed();
   }
 
-  // Of the key it stands at; kEnd at the end of the table, or where it cannot be read on.
+  // The inode of the current key; kEnd at the end of the table and after an error.
   uint64_t inode() const { return inode_; }
-  // Behind the inode's number.
+  // The current key after the inode number.
   std::string_view rest() const { return iterator_->key().substr(kPrefix); }
   // `rest` as a number; false if it is not one.
   bool Number(uint64_t& number) const {
@@ -37,7 +37,7 @@ class TableCursor {
     SkipMalformed();
   }
   Status status() const { return iterator_->status(); }
-  // Keys that were too short to have an inode's number.
+  // The number of keys too short for an inode number, which were skipped.
   uint64_t malformed() const { return malformed_; }
 
  private:

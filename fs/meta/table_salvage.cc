@@ -8,22 +8,22 @@
 namespace siltfs {
 namespace {
 
-// No table gets near it (rocksdb_store.cc: each is begun after some megabytes), so what is longer
-// somebody has made to keep its reader busy.
+// Tables stay far below this (rocksdb_store.cc: a new one is begun after some megabytes); a longer
+// file is crafted to keep its reader busy.
 constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
 
 constexpr size_t kBufferBytes = 1u << 20;
 constexpr size_t kPageBytes = 4096;
-// A block that follows damage, and has more bytes, is not found; only one with a value of 64 KiB,
-// which no compression makes smaller, may have.
+// A longer block after damage is not found; only a block with an incompressible value of 64 KiB can
+// be longer.
 constexpr size_t kMostSought = 96u << 10;
 static_assert(kBufferBytes > 2 * kMostBlockBytes);
 
-// What the device does not give is zeros.
+// Unreadable pages are filled with zeros.
 void ReadWhatCan(const File& file, uint64_t offset, MutableByteView out) {
   const auto got = file.Read(offset, out);
   if (got.ok()) return;
-  got.status().IgnoreError("the device may give the rest of it");
+  got.status().IgnoreError("other pages may be readable");
   for (size_t at = 0; at < out.size(); at += kPageBytes) {
     const MutableByteView page = out.subspan(at, std::min(kPageBytes, out.size() - at));
     const auto read = file.Read(offset + at, page);

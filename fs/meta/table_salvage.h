@@ -1,12 +1,11 @@
-// Reads all changes that can be read of a table of RocksDB's, whatever is damaged in it.
+// Reads all undamaged changes of a RocksDB table that may be damaged anywhere.
 //
-// The table's index is not needed, and not asked: data blocks stand one behind another, each with a
-// checksum that tells where it ends (table_block.h). Where none begins that is whole, the next one
-// is looked for byte by byte. So a damaged block costs what it held, and damage of anything else
-// costs nothing.
+// The table's index is not used: data blocks are consecutive, and the checksum of each shows where
+// it ends (table_block.h). If no whole block begins at an offset, the next one is searched byte by
+// byte. So a damaged data block loses its own changes, and other damage loses none.
 //
-// Not thread-safe. Memory: 1 MiB, and a block. Errors: none for bytes that cannot be read, which
-// count as damaged; Env's where the file cannot be opened.
+// Not thread-safe. Memory: 1 MiB, and a block. Errors: none for unreadable bytes, which count as
+// damaged; Env's if the file cannot be opened.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace siltfs {
 
 class TableSalvage {
  public:
-  // Stands at the first change.
+  // The result is at the first change.
   static Result<std::unique_ptr<TableSalvage>> Open(Env& env, const std::string& path);
 
   // False at the end.
@@ -32,28 +31,28 @@ class TableSalvage {
   const StoredChange& change() const { return changes_[position_]; }
   void Next();
 
-  // So far.
+  // Counts so far.
   uint64_t changes_read() const { return changes_read_; }
   uint64_t lost_bytes() const { return lost_bytes_; }
-  // Nothing if nobody knows; at the end at the latest.
+  // From the table's properties; unset while unknown, final at the end.
   std::optional<uint64_t> changes_expected() const { return changes_expected_; }
 
  private:
   TableSalvage(std::unique_ptr<File> file, uint64_t size);
 
   void ReadBlock();
-  // Of a block that holds no data.
+  // Moves past a block that holds no data.
   void Pass(size_t bytes);
-  // From `at_` on, as much as a block may have, or the file.
+  // The bytes from `at_` on: as many as a block may have, or the rest of the file.
   ByteView Window();
   void Fill();
 
   const std::unique_ptr<File> file_;
   const uint64_t size_;
-  std::vector<StoredChange> changes_;  // of one block
+  std::vector<StoredChange> changes_;  // of the current block
   size_t position_ = 0;
-  uint64_t at_ = 0;      // of what was not looked at
-  bool in_step_ = true;  // a block ended there
+  uint64_t at_ = 0;      // offset of the first byte not examined yet
+  bool in_step_ = true;  // a block ended at at_
   Bytes buffer_;
   uint64_t buffer_offset_ = 0;
   uint64_t changes_read_ = 0;

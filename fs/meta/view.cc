@@ -1,4 +1,4 @@
-// Reading through a View: three ordered sources laid over one another, the newest on top.
+// Reading through a View: merges three ordered sources; the newest wins.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,13 +9,13 @@ namespace siltfs {
 
 namespace {
 
-// One batch of a group in memory during a scan; a batch is also what a scan sees of the open group
-// at one moment.
+// Size of a batch, the part of a group in memory during a scan. A scan sees one batch of the open
+// group at one moment.
 constexpr size_t kBatchEntries = 64;
 constexpr size_t kBatchBytes = 64u << 10;
 
-// The entries of a group in a range, a batch at a time. After each batch it looks the next key up
-// afresh, so that the group may change in between.
+// The entries of a group in a range, a batch at a time. Looks up the next key after each batch, so
+// that the group may change in between.
 class GroupCursor {
  public:
   GroupCursor(const Group* group, std::string_view begin, std::string_view end)
@@ -34,7 +34,7 @@ class GroupCursor {
     if (group_ == nullptr) return;
     if (!batch_.empty()) {
       begin_ = std::move(batch_.back().key);
-      begin_.push_back('\0');  // the least key above the last one
+      begin_.push_back('\0');  // the smallest key above the last one
     }
     batch_.clear();
     position_ = 0;
@@ -78,7 +78,7 @@ Status View::Scan(std::string_view begin, std::string_view end,
 
   while (true) {
     if (!stored->Valid()) SILTFS_RETURN_IF_ERROR(stored->status());
-    // The least key, and the newest of the sources that have it.
+    // The smallest key, and the newest source that has it.
     const Mutation* winner = nullptr;
     for (const GroupCursor& group : groups) {
       if (group.Valid() && (winner == nullptr || group.entry().key < winner->key)) {
@@ -94,8 +94,8 @@ Status View::Scan(std::string_view begin, std::string_view end,
     }
     if (winner == nullptr) return Status::Ok();
     if (winner->value && !visit(winner->key, *winner->value)) return Status::Ok();
-    // The key's older values in the other sources are hidden. Moving a cursor may end `winner`: it
-    // goes last.
+    // Skip the key's older values in the other sources. Moving the winner's cursor may invalidate
+    // `winner`: move it last.
     GroupCursor* last = nullptr;
     if (stored->Valid() && stored->key() == winner->key) stored->Next();
     for (GroupCursor& group : groups) {

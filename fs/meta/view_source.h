@@ -1,6 +1,6 @@
-// What a View pins: the groups that were not yet durable at that moment and the key-value store
-// below them. Immutable, but for the open group, which may grow until it is closed (see View).
-// Thread-safe.
+// The state that a View pins: the groups that were not yet durable at that moment and a snapshot of
+// the key-value store below them. Immutable except for the open group, which may grow until it is
+// closed (see View). Thread-safe.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-// Stretches that were told of in any order: neighbours become one.
+// Collects ranges in any order and merges adjacent ones.
 class LostRanges {
  public:
   void Add(const LostRange& range) {

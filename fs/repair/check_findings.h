@@ -1,7 +1,7 @@
-// What a check of a store has found, kept for who repairs it.
+// The findings of a check of a store, kept for the repair.
 //
-// Thread-safety: as a value. Memory: the findings that are kept, and what is lost of files, of
-// which neighbours are one stretch.
+// Thread-safety: as for a plain value. Memory: the kept findings, and the lost ranges of files,
+// adjacent ones merged.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace siltfs {
 
-// Which finding it is, in this check and a later one: what is said about it may differ. Its code,
-// path, offset and inode.
+// Identifies a finding across checks, although its message may differ: its code, path, offset and
+// inode.
 using FindingPlace =
     std::tuple<std::string, std::string, std::optional<uint64_t>, std::optional<uint64_t>>;
 FindingPlace PlaceOf(const Finding& finding);
@@ -35,12 +35,12 @@ struct CheckFindings {
   bool HasAnyOf(std::initializer_list<std::string_view> codes) const;
   bool HasAnyWith(std::string_view prefix) const;
   std::set<FindingPlace> Places() const;
-  // The codes of those that are about a segment's file.
+  // The codes of the findings in segment files, by segment.
   SegmentFindings BySegment() const;
 };
 
-// CheckLockedStore, with the first `most` findings kept. on_finding of the options is told as ever,
-// on_lost is not.
+// CheckLockedStore; keeps the first `most` findings. Calls on_finding of the options, but not
+// on_lost.
 Result<CheckFindings> CheckAndKeep(Env& env, CheckOptions options, size_t most);
 
 }  // namespace siltfs

@@ -55,7 +55,7 @@ class ContentRepair {
     return Status::Ok();
   }
 
-  // Nothing if there is no such file any more.
+  // nullopt if the file no longer exists.
   Result<std::optional<InodeRecord>> ReadInode(uint64_t inode) {
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(inode)));
     if (!value) return std::optional<InodeRecord>();
@@ -69,11 +69,11 @@ class ContentRepair {
         ranges.begin(), ranges.end(), offset,
         [](uint64_t wanted, const LostRange& candidate) { return wanted < candidate.offset; });
     if (range != ranges.end() && range->offset < offset + length) return true;
-    // Few overlap: one behind another.
+    // Ranges seldom overlap, so the previous one suffices.
     return range != ranges.begin() && std::prev(range)->offset + std::prev(range)->length > offset;
   }
 
-  // Whether one range has all of these bytes.
+  // Whether a single range contains all these bytes.
   static bool IsInOne(const std::vector<LostRange>& ranges, uint64_t offset, uint64_t length) {
     auto range = std::upper_bound(
         ranges.begin(), ranges.end(), offset,
@@ -98,14 +98,14 @@ class ContentRepair {
     return iterator->status();
   }
 
-  // The chunks in question.
+  // Collects the names of the suspect chunks.
   Status CollectNames(uint64_t inode, const std::vector<LostRange>& ranges) {
     SILTFS_ASSIGN_OR_RETURN(const auto record, ReadInode(inode));
     if (!record) return Status::Ok();
     RecipeVisitor visitor;
     visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
       if (!IsFound(ranges, offset, node.covered_bytes)) return false;
-      // A subtree that is in question as a whole is looked at once, wherever it stands.
+      // A subtree that is suspect as a whole is visited once, however often it occurs.
       return !IsInOne(ranges, offset, node.covered_bytes) || collected_.Insert(node, level);
     };
     visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
@@ -129,7 +129,7 @@ class ContentRepair {
     });
   }
 
-  // Takes those out that some segment has all the same.
+  // Removes the chunks that some segment still has readable.
   Status FindReadable() {
     if (unreadable_.empty()) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session_.superblock.uuid.bytes));
@@ -158,7 +158,7 @@ class ContentRepair {
         });
   }
 
-  // Claims ids as a mount does, and has the next mount recover what this one leaves.
+  // Claims ids like a mount, so that the next mount recovers the store.
   Result<std::unique_ptr<NodeWriter>> BeginWriting() {
     KvStore& kv = *session_.kv;
     IdAllocator ids(session_.records.ids,

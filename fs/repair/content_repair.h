@@ -1,12 +1,11 @@
-// Files that refer to chunks or recipe nodes that nobody can read any more: they are kept, and what
-// is lost of them becomes holes.
+// Repairs files that refer to unreadable chunks or recipe nodes: keeps the files, and replaces the
+// lost ranges by holes.
 //
-// A chunk counts as lost only if no segment has a place where it can be read, whatever the index
-// says. The new recipes' nodes are durable before anything refers to them; then all files change
-// in one write.
+// A chunk counts as lost only if no segment has a readable copy, independent of the index. The new
+// recipes' nodes are durable before anything refers to them; then all files change in one write.
 //
-// Not thread-safe. Memory: the names of the chunks in question, and what changes. Errors: Env's,
-// and the key-value store's.
+// Not thread-safe. Memory: the names of the suspect chunks, and the changes. Errors: Env's, and the
+// key-value store's.
 #pragma once
 
 #include <vector>
@@ -16,8 +15,9 @@
 
 namespace siltfs {
 
-// `found`: what a check has found to be lost, in any order. What is lost indeed, and a hole now, by
-// inode and offset. Afterwards the store is one that was not unmounted, if anything was changed.
+// `found`: the lost ranges by a check, in any order. Returns the ranges that are really lost and
+// are now holes, by inode and offset. If anything was changed, the store is then in the state of
+// one that was not unmounted.
 Result<std::vector<LostRange>> RepairContents(RepairSession& session,
                                               const CheckOptions& check_options,
                                               std::vector<LostRange> found);

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "fs/meta/table_cursor.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
+#include "fs/meta/table_cursor.h"
 #include "fs/repair/lost_and_found.h"
 #include "fs/repair/metadata_edit.h"
 
@@ -18,13 +18,13 @@ namespace {
 
 constexpr uint32_t kDirectoryType = 0040000;
 
-// Of one pass: some inodes, and all names that lead to them.
+// One pass: some inodes, and all names that refer to them.
 class LinkPass {
  public:
   LinkPass(KvStore& kv, const LinkRepairOptions& options)
       : options_(options), edit_(kv), lost_and_found_(edit_, options.now) {}
 
-  // Of the inodes from `first` on; which one to go on with, or kEnd.
+  // Repairs inodes from `first` on; returns the first inode of the next pass, or kEnd.
   Result<uint64_t> Run(uint64_t first) {
     SILTFS_ASSIGN_OR_RETURN(const uint64_t next, ReadInodes(first));
     SILTFS_RETURN_IF_ERROR(ReadNames());
@@ -39,7 +39,7 @@ class LinkPass {
   struct Slot {
     uint64_t number = 0;
     uint64_t parent = 0;
-    uint64_t seen_in = 0;  // the directory that keeps its name
+    uint64_t seen_in = 0;  // the directory of the name that is kept
     uint32_t links = 0;
     uint32_t names = 0;
     uint32_t type = 0;
@@ -86,7 +86,7 @@ class LinkPass {
     const bool second =
         slot.type == kDirectoryType && (slot.names > 0 || slot.number == kRootInode);
     if (second && options_.all) {
-      // The one that the directory itself says, or the first.
+      // Keep the name in the directory's recorded parent, or the first one.
       if (slot.number != kRootInode && slot.parent == directory && slot.seen_in != directory) {
         std::swap(kept_[slot.number], name);
         const uint64_t other = std::exchange(slot.seen_in, directory);
@@ -125,7 +125,7 @@ class LinkPass {
     if (slot.names > 0) {
       orphan = false;
       if (!directory) links = slot.names;
-      if (directory && links == 0) links = 2;  // and subdirectories, which are counted afterwards
+      if (directory && links == 0) links = 2;  // subdirectories are added later
       if (directory && slot.names == 1) parent = slot.seen_in;
     } else if (options_.all && !(slot.orphan && slot.links == 0)) {
       orphan = false;
@@ -133,7 +133,7 @@ class LinkPass {
       SILTFS_ASSIGN_OR_RETURN(parent, lost_and_found_.TakeIn(slot.number, slot.type));
     }
     if (orphan != slot.orphan) edit_.Remove(OrphanKey(slot.number));
-    // Of a directory all but 0 is counted afterwards.
+    // RepairCounters recounts a directory's links, unless they are 0.
     const bool same_links = directory ? (links == 0) == (slot.links == 0) : links == slot.links;
     if (same_links && (!directory || parent == slot.parent)) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(slot.number)));
@@ -149,7 +149,7 @@ class LinkPass {
   MetadataEdit edit_;
   LostAndFound lost_and_found_;
   std::vector<Slot> slots_;
-  std::map<uint64_t, std::string> kept_;  // names of directories
+  std::map<uint64_t, std::string> kept_;  // kept names of directories
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
-// Names against inodes, mended: how many names an inode has, where a directory's one name stands,
-// of what type a name says it is, and which inodes are orphans. Where something is to be chosen,
-// and only with `all`: inodes without a name get one in /lost+found, and a directory with several
-// names keeps one.
+// Makes names and inodes agree: the number of an inode's names, the parent of a directory, the
+// types in names, and the orphan marks. Only with `all`, because it needs a choice: inodes without
+// a name get one in /lost+found, and a directory with several names keeps one.
 //
-// Inodes are taken in passes, as the check does it; each pass is a step of its own.
+// Works in passes over the inodes, like the check; each pass is a step of its own.
 #pragma once
 
 #include "fs/meta/kv_store.h"
@@ -17,7 +16,7 @@ struct LinkRepairOptions {
   size_t inodes_a_pass = size_t{1} << 19;  // 48 bytes each
 };
 
-// How many keys were changed.
+// Returns the number of changed keys.
 Result<uint64_t> RepairLinks(KvStore& kv, const LinkRepairOptions& options);
 
 }  // namespace siltfs

@@ -75,7 +75,7 @@ Status LostAndFound::Open() {
       record_ = std::move(record).value();
       return Status::Ok();
     }
-    record.status().IgnoreError("something else is called so");
+    record.status().IgnoreError("another object has this name");
     name = fmt::format("{}.{}", kName, i);
   }
   return Status(StatusCode::kAlreadyExists, "every name for the directory lost+found is taken");

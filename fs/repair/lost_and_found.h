@@ -1,8 +1,8 @@
-// The directory that takes in inodes without a name: /lost+found, made when it is first needed,
-// for its owner alone, which is the root's. An inode is called #NUMBER there.
+// /lost+found, the directory for inodes without a name. It is created on first need, with the root
+// directory's owner and mode 0700. An inode's name there is #NUMBER.
 //
-// Not thread-safe. The records of the root and of /lost+found are changed by Finish alone; nobody
-// else may change them in the same step.
+// Not thread-safe. Finish changes the records of the root and of /lost+found; no other code may
+// change them in the same step.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,10 @@ class LostAndFound {
   // `now`: nanoseconds since 1970.
   LostAndFound(MetadataEdit& edit, int64_t now) : edit_(edit), now_(now) {}
 
-  // Gives the inode a name; the directory's number, which is a subdirectory's parent.
+  // Gives the inode a name. Returns the directory's inode number, the parent of an added
+  // subdirectory.
   Result<uint64_t> TakeIn(uint64_t inode, uint32_t type);
-  // Enters what was taken in. kCorruption without a root.
+  // Records the added names. kCorruption without a root.
   Status Finish();
 
  private:

@@ -1,7 +1,7 @@
-// One step of a repair of metadata: what it reads, as of one moment, and what it changes, as one
-// write. So a step is made as a whole or not at all, and the next one finds what it left.
+// One step of a metadata repair: reads one snapshot and writes its changes atomically. So a step
+// happens as a whole or not at all, and the next step reads its result.
 //
-// Not thread-safe. Memory: what is changed.
+// Not thread-safe. Memory: the changes.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace siltfs {
 
 class MetadataEdit {
  public:
-  // `kv` must outlive it.
+  // `kv` must outlive this object.
   explicit MetadataEdit(KvStore& kv) : kv_(kv), snapshot_(kv.Snapshot()) {}
 
   const KvSnapshot& snapshot() const { return *snapshot_; }
@@ -23,9 +23,9 @@ class MetadataEdit {
   }
   void Remove(std::string key) { mutations_.push_back({std::move(key), std::nullopt}); }
 
-  // Durable on return; does nothing if nothing was changed. Later calls write what came since.
+  // Durable on return; does nothing without changes. Later calls write the changes made since.
   Status Write();
-  // Written so far.
+  // Number of changes written so far.
   uint64_t changes() const { return changes_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kBatchBytes = 256u << 10;
 constexpr uint64_t kProgressEach = 4096;  // entries
 
-// Nothing if there is nothing of that name.
+// Whether an object of this name exists.
 Result<bool> IsThere(Env& env, const std::string& path) {
   const auto info = env.GetFileInfo(path);
   if (info.ok()) return true;
@@ -23,7 +23,7 @@ Result<bool> IsThere(Env& env, const std::string& path) {
   return info.status();
 }
 
-// A file, or a directory with all that is in it.
+// Removes a file, or a directory with its content.
 Status RemoveAll(Env& env, const std::string& path) {
   const auto info = env.GetFileInfo(path);
   if (info.status().Is(StatusCode::kNotFound)) return Status::Ok();
@@ -67,11 +67,12 @@ class Rebuild {
   Result<RebuiltMetadata> Run() {
     SILTFS_ASSIGN_OR_RETURN(const bool there, HasMetadataFiles(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
-    // With metadata in its place the store may have been mounted and changed since.
+    // If `meta` exists, the store may have been mounted and changed since that repair: salvage
+    // again.
     rebuilt_.resumed = salvaged && !there;
     if (!there && !salvaged) {
       return Status(StatusCode::kCorruption,
-                    "holds no metadata, and no empty store is made of that: is a file system not "
+                    "holds no metadata, so the store is left unchanged: is a file system not "
                     "mounted?")
           .At(MetadataPath(store_));
     }
@@ -79,7 +80,7 @@ class Rebuild {
       SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
       const Status made = Make();
       if (!made.ok()) {
-        RemoveRebuildLeftovers(env_, store_).IgnoreError("the next repair does it");
+        RemoveRebuildLeftovers(env_, store_).IgnoreError("the next repair removes them");
         return made;
       }
       SILTFS_RETURN_IF_ERROR(Move(NewMetadataPath(store_), SalvagedMetadataPath(store_)));
@@ -131,7 +132,7 @@ class Rebuild {
       SILTFS_RETURN_IF_ERROR(SyncNames(env_, store_));
       SILTFS_RETURN_IF_ERROR(Move(MetadataPath(store_), DamagedMetadataPath(store_)));
     }
-    if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));  // it holds nothing
+    if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));  // it has no data
     SILTFS_ASSIGN_OR_RETURN(const bool ledger, IsThere(env_, NewLedgerPath(store_)));
     if (ledger) SILTFS_RETURN_IF_ERROR(Move(NewLedgerPath(store_), LedgerPath(store_)));
     return Move(SalvagedMetadataPath(store_), MetadataPath(store_));

@@ -1,6 +1,6 @@
 #include "fs/repair/metadata_repair.h"
 
-#include "fs/repair/figure_repair.h"
+#include "fs/repair/counter_repair.h"
 #include "fs/repair/link_repair.h"
 #include "fs/repair/metadata_edit.h"
 #include "fs/repair/name_repair.h"
@@ -34,7 +34,7 @@ Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOpt
   links.now = options.now;
   SILTFS_ASSIGN_OR_RETURN(const uint64_t changes, RepairLinks(kv, links));
   result.changes += changes;
-  SILTFS_RETURN_IF_ERROR(Make(kv, result, RepairFigures));
+  SILTFS_RETURN_IF_ERROR(Make(kv, result, RepairCounters));
   return result;
 }
 

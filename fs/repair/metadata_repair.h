@@ -1,7 +1,7 @@
-// Metadata brought into agreement with itself, table against table: step by step, each one write.
-// Whatever interrupts it leaves a state between two steps, from which another repair goes on.
+// Makes the metadata's tables consistent with each other, in steps of one atomic write each. After
+// an interruption another repair continues with the next step.
 //
-// Not thread-safe. The caller holds the store's lock. Errors: kCorruption where a table cannot be
+// Not thread-safe. The caller holds the store's lock. Errors: kCorruption if a table cannot be
 // read; those of the key-value store.
 #pragma once
 
@@ -16,16 +16,16 @@
 namespace siltfs {
 
 struct MetadataRepairOptions {
-  // Also what loses something, or needs a choice.
+  // Also make repairs that lose data or need a choice.
   bool all = false;
   int64_t now = 0;       // nanoseconds since 1970
-  FileOwner owner = {};  // of directories that are made anew
-  // Directories that lie in themselves, whose names are taken from them.
+  FileOwner owner = {};  // of recreated directories
+  // Directories that contain themselves; their names are removed.
   std::set<uint64_t> detached;
 };
 
 struct MetadataRepairResult {
-  uint64_t changes = 0;        // of keys
+  uint64_t changes = 0;        // changed keys
   std::vector<uint64_t> lost;  // inodes whose records were removed
 };
 

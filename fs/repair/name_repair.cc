@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "fs/meta/table_cursor.h"
 #include "fs/core/file_system.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
+#include "fs/meta/table_cursor.h"
 
 namespace siltfs {
 namespace {
@@ -38,7 +38,7 @@ class NameRepair {
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(inode)));
     return value.has_value();
   }
-  // Nothing if there is no such name, or none that can be read.
+  // nullopt if there is no such name, or it is malformed.
   Result<std::optional<NameEntry>> NameOf(std::string_view name) {
     SILTFS_ASSIGN_OR_RETURN(const auto value,
                             edit_.snapshot().Get(DirectoryEntryKey(directory_, name)));
@@ -63,7 +63,7 @@ class NameRepair {
     return highest;
   }
 
-  // Cookies that are none go, and those whose name has another one; a name that is missing is made.
+  // Removes malformed cookies, and cookies whose name has another cookie; adds missing names.
   Status RepairCookies() {
     const KeyRange range = RangeOf(Table::kDirectoryCookie, directory_);
     const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);
@@ -102,7 +102,7 @@ class NameRepair {
     const std::string name = key.substr(RangeOf(Table::kDirectoryEntry, directory_).begin.size());
     auto entry = NameEntry::Decode(value);
     if (!entry.ok()) {
-      // Its cookie, if there is one, has made it anew already.
+      // If it has a valid cookie, RepairCookies has already rewritten the name.
       SILTFS_ASSIGN_OR_RETURN(const bool remade, IsRemade(name));
       if (!remade) edit_.Remove(key);
       return Status::Ok();
@@ -123,7 +123,7 @@ class NameRepair {
       if (cookie->inode != entry->inode || cookie->type != entry->type) PutCookie(*entry, name);
       return Status::Ok();
     }
-    // One that is another name's, or none's, is not taken.
+    // Don't use another name's cookie or an invalid number: allocate a new one.
     if (cookie.ok() || entry->cookie < kFirstCookie) {
       entry->cookie = next_cookie_++;
       edit_.Put(key, entry->Encode());
@@ -132,7 +132,7 @@ class NameRepair {
     return Status::Ok();
   }
 
-  // Whether a cookie of this name was found whose name could not be read.
+  // Whether RepairCookies found a cookie for this malformed name and rewrote the name.
   Result<bool> IsRemade(const std::string& name) {
     const KeyRange range = RangeOf(Table::kDirectoryCookie, directory_);
     const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);

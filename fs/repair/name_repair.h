@@ -1,6 +1,6 @@
-// The names in directories and their order, mended so that each name has its cookie and each cookie
-// its name. Of a name or cookie alone the other is made; what cannot be a name goes, as do names
-// that lead nowhere and those of directories that lie in themselves.
+// Repairs directory entries so that each name has its cookie and each cookie its name. A missing
+// one is made from the other. Impossible names, names without an inode, and names of directories
+// that contain themselves are removed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace siltfs {
 
-// Collects the changes. Names of the inodes in `detached` are removed.
+// Collects the changes. Removes the names of the inodes in `detached`.
 Status RepairNames(MetadataEdit& edit, const std::set<uint64_t>& detached);
 
 }  // namespace siltfs

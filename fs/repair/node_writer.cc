@@ -34,7 +34,7 @@ Result<ChunkName> NodeWriter::PutNode(ByteView node) {
   const auto stored = finder_.GetNode(name, static_cast<uint32_t>(node.size()));
   if (stored.ok() && std::equal(node.begin(), node.end(), (*stored)->begin(), (*stored)->end()))
     return name;
-  stored.status().IgnoreError("it is put now");
+  stored.status().IgnoreError("the node is written now");
   if (!block_.Fits(node.size())) SILTFS_RETURN_IF_ERROR(WriteBlock());
   ChunkRecord record;
   record.name = name;

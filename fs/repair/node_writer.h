@@ -1,8 +1,8 @@
-// Puts recipe nodes where files are repaired whose recipes change: into new segments of their own,
-// sealed before anything refers to them. What is stored already is not stored again.
+// Writes the changed recipe nodes of repaired files: into new segments of their own, sealed before
+// anything refers to them. Nodes that are stored already are not written again.
 //
-// Not thread-safe. Errors: Env's; kInvalidArgument where a segment is out of limits. Without Finish
-// what was written is of no use to anyone, and the next mount removes or collects it.
+// Not thread-safe. Errors: Env's; kInvalidArgument if a segment is out of limits. Without Finish
+// the written nodes stay unreferenced, and the next mount removes or collects them.
 #pragma once
 
 #include <memory>
@@ -25,18 +25,18 @@ class NodeWriter final : public NodeStore {
   struct Options {
     std::string store;  // path
     Superblock superblock;
-    SegmentId first_segment = 1;  // ids from here on have never been used
-    SegmentId segment_limit = 1;  // and none from here on
+    SegmentId first_segment = 1;  // ids from here on are unused
+    SegmentId segment_limit = 1;  // end of the ids that may be used
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
   };
-  // `finder` knows the nodes that are stored; both must outlive it.
+  // `finder` finds the stored nodes; `env` and `finder` must outlive the writer.
   static Result<std::unique_ptr<NodeWriter>> Create(Env& env, Options options, NodeFinder& finder);
 
   Result<ChunkName> PutNode(ByteView node) override;
   Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
 
-  // Makes all that was put durable; the records of the segments it is in.
+  // Makes all written nodes durable; returns the records of their segments.
   Result<SegmentRecords> Finish();
 
  private:

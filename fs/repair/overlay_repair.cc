@@ -60,7 +60,7 @@ std::vector<PlacedExtent> WithoutLost(const PlacedExtent& placed,
 Status RepairOverlay(MetadataEdit& edit, uint64_t inode, uint64_t size) {
   const KeyRange range = RangeOf(Table::kOverlay, inode);
   const auto iterator = edit.snapshot().NewIteratorBelow(range.end);
-  uint64_t taken = 0;  // up to here
+  uint64_t taken = 0;  // end of the last kept extent
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
     const std::string key(iterator->key());
     const auto parts = ParseNumberedKey(Table::kOverlay, key);

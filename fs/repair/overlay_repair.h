@@ -1,5 +1,5 @@
-// A file's overlay put in order: extents that are malformed go, those that overlap or reach beyond
-// the file's end are cut. And extents of which chunks are lost: those become holes.
+// Repairs a file's overlay: removes malformed extents, cuts extents that overlap or exceed the
+// file's size, and replaces lost chunks by holes.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ struct PlacedExtent {
   OverlayExtent extent;
 };
 
-// The part [begin, end) of an extent, counted from its own beginning; 0 <= begin < end <= length.
+// The part [begin, end) of an extent, relative to its beginning; 0 <= begin < end <= length.
 OverlayExtent PartOf(const OverlayExtent& extent, uint64_t begin, uint64_t end);
 
-// The extent with holes in the place of the slices that are `lost`, as several if need be. Empty if
-// none is.
+// The extent, divided if necessary, with holes in place of the `lost` slices. Empty if no slice is
+// lost.
 std::vector<PlacedExtent> WithoutLost(const PlacedExtent& placed,
                                       const std::function<bool(const ChunkSlice&)>& lost);
 
-// Collects the changes that put the overlay of a file of this size in order.
+// Collects the changes that repair the overlay of a file of this size.
 Status RepairOverlay(MetadataEdit& edit, uint64_t inode, uint64_t size);
 
-// Removes all of it.
+// Removes the whole overlay.
 Status RemoveOverlay(MetadataEdit& edit, uint64_t inode);
 
 }  // namespace siltfs

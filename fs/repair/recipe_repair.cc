@@ -29,7 +29,7 @@ template <typename Item>
 Result<RecipeChild> RecipeRepair::Put(uint8_t level, const std::vector<Item>& items) {
   RecipeTotals totals;
   for (const Item& item : items) {
-    if (!totals.Add(item)) return Status(StatusCode::kCorruption, "a recipe's sums make no sense");
+    if (!totals.Add(item)) return Status(StatusCode::kCorruption, "a recipe's sums are invalid");
   }
   Bytes bytes;
   if constexpr (std::is_same_v<Item, RecipeEntry>) {
@@ -65,7 +65,7 @@ Result<RecipeChild> RecipeRepair::Rewritten(const RecipeChild& child, const Reci
   return Put(node.level, children);
 }
 
-// The recursion is as deep as a recipe, 8 levels.
+// The recursion depth is a recipe's height, at most 8.
 Result<RecipeChild> RecipeRepair::Repaired(const RecipeChild& child, uint8_t level) {
   if (whole_.Contains(child, level)) return child;
   const ChunkName key = SubtreeSet::KeyOf(child, level);
@@ -75,7 +75,7 @@ Result<RecipeChild> RecipeRepair::Repaired(const RecipeChild& child, uint8_t lev
   Result<RecipeChild> now =
       node.ok() ? Rewritten(child, *node) : HoleNode(child.covered_bytes, level);
   if (!now.ok()) return now;
-  // A node that cannot be read is lost, though another one of the same name may take its place.
+  // An unreadable node counts as lost even if its replacement has the same name.
   if (node.ok() && *now == child) {
     whole_.Insert(key, level);
   } else {

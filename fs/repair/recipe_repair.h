@@ -1,12 +1,12 @@
-// Recipes whose lost chunks and unreadable nodes become holes.
+// Replaces lost chunks and unreadable nodes of recipes by holes.
 //
-// Nodes are replaced one for one, each once, however many places lead to it; nodes without a loss
-// stay as they are. So the work is bounded by the nodes that are stored, not by the entries that a
-// recipe stands for. A new tree is valid, but not canonical near the losses: its nodes may be
-// shorter than the rule of cutting has them.
+// Nodes are replaced one for one, each once, however many places refer to it; nodes without a loss
+// stay unchanged. So the work is bounded by the number of stored nodes, not by the number of
+// entries a recipe represents. A new tree is valid, but not canonical near the losses: its nodes
+// may be shorter than the rule in recipe_node.h allows.
 //
-// Not thread-safe. Errors: those of the node stores. Memory: some 100 bytes a node with a loss,
-// beside that of SubtreeSet.
+// Not thread-safe. Errors: those of the node stores. Memory: some 100 bytes per node with a loss,
+// in addition to the SubtreeSet.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,12 @@ class RecipeRepair {
  public:
   using IsLost = std::function<bool(const ChunkName& chunk)>;
 
-  // Reads old nodes from `nodes`, and puts new ones into `writer`.
+  // Reads old nodes from `nodes`, and writes new ones to `writer`.
   RecipeRepair(NodeStore& nodes, NodeStore& writer, IsLost is_lost)
       : nodes_(nodes), writer_(writer), is_lost_(std::move(is_lost)) {}
 
-  // True if something in the recipe was lost; it then is the new one. Each lost range is added to
-  // `lost`. Behind kMostRanges of a file, a range is a whole subtree in which something was lost.
+  // True if the recipe had losses and was replaced. Each lost range is added to `lost`; after
+  // kMostRanges ranges of a file, a range is a whole subtree with losses.
   Result<bool> Repair(uint64_t inode, Recipe& recipe, std::vector<LostRange>& lost);
 
  private:
@@ -38,7 +38,7 @@ class RecipeRepair {
 
   Result<RecipeChild> Repaired(const RecipeChild& child, uint8_t level);
   Result<RecipeChild> Rewritten(const RecipeChild& child, const RecipeNode& node);
-  // A node of this level that holds nothing but a hole.
+  // A node of this level that covers only a hole.
   Result<RecipeChild> HoleNode(uint64_t bytes, uint8_t level);
   template <typename Item>
   Result<RecipeChild> Put(uint8_t level, const std::vector<Item>& items);

@@ -22,7 +22,7 @@
 namespace siltfs {
 namespace {
 
-// So many commits no store makes between two mounts, of which the superblock tells.
+// More commits than any store makes between two mounts, at which the superblock is written.
 constexpr uint64_t kCommitsBeyond = uint64_t{1} << 40;
 
 std::optional<uint64_t> NumberIn(std::string_view value) {
@@ -31,7 +31,7 @@ std::optional<uint64_t> NumberIn(std::string_view value) {
   return in.Done() ? std::optional(number) : std::nullopt;
 }
 
-// Of one that is not sealed, from its blocks.
+// The record of an unsealed segment, from its blocks.
 std::optional<SegmentRecord> OpenRecord(const SegmentReader& reader, const SegmentHeader& header) {
   const auto size = reader.file().Size();
   if (!size.ok()) return std::nullopt;
@@ -73,7 +73,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return false;
     }
     case Table::kSecondary:
-      return false;  // some may be among what was lost: the next mount takes all anew
+      return false;  // some notes may be lost; without kNotesKey the next mount makes all again
     case Table::kDamage:
       return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
     default:
@@ -121,7 +121,7 @@ void RecordRebuild::NoteInodes(std::string_view key, std::string_view value) {
 Status RecordRebuild::SurveySegments(Env& env, const std::string& store, const StoreUuid& uuid) {
   const auto listing = ListSegments(env, store);
   if (!listing.ok()) {
-    // A directory that is missing is made by who repairs the rest.
+    // Later repairs create a missing directory.
     return listing.status().Is(StatusCode::kNotFound) ? Status::Ok() : listing.status();
   }
   for (const SegmentId id : listing->ids) {
@@ -141,13 +141,13 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
   const auto known = segments_.find(identity.id);
   if (footer.ok()) {
     SegmentRecord record = SealedRecord(footer->trailer);
-    record.settled =
-        known != segments_.end() && known->second.settled && known->second.length == record.length;
+    record.recompressed = known != segments_.end() && known->second.recompressed &&
+                          known->second.length == record.length;
     segments_[identity.id] = record;
     highest_sequence_ = std::max(highest_sequence_, record.last_sequence);
     return;
   }
-  footer.status().IgnoreError("it was not sealed, or the check finds what is wrong");
+  footer.status().IgnoreError("unsealed, or the check reports it");
   const auto header = (*reader)->ReadHeader();
   if (!header.ok()) return header.status().IgnoreError("the same");
   const auto scanned = OpenRecord(**reader, *header);
@@ -156,18 +156,18 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
   if (known == segments_.end()) segments_[identity.id] = *scanned;
 }
 
-// Replay at a mount begins above what the index has durably: nothing new may lie below.
+// A mount replays only blocks above the index's durable sequence: new blocks must be above it.
 void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superblock& superblock) {
   IndexOptions options;
   options.engine = static_cast<IndexEngine>(superblock.index_engine);
   options.directory = IndexPath(store);
   options.read_only = true;
   const auto index = OpenIndex(env, options);
-  if (!index.ok()) return index.status().IgnoreError("then it is made anew");
+  if (!index.ok()) return index.status().IgnoreError("then the index is rebuilt");
   highest_sequence_ = std::max(highest_sequence_, (*index)->durable_sequence());
 }
 
-// Beyond what is seen to be in use, as what is lost may have used some.
+// Above all numbers seen in use, because lost records may have used more.
 IdRanges RecordRebuild::Ids() const {
   IdRanges ids = ids_;
   ids.epoch = std::max(ids.epoch, highest_sequence_ >> IdAllocator::kSequenceBits);

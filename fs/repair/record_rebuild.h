@@ -1,14 +1,13 @@
-// What metadata says of the store as a whole, made anew for metadata of which a part is lost: so
-// that nothing that is in use is handed out again, and the store may be opened.
+// Rebuilds the store-wide records of metadata with losses, so that the store can be opened and no
+// number in use is allocated again.
 //
-// Records that were salvaged may be older than those that were lost. So they are taken for what is
-// true at least: numbers in use are also looked for in every key and name, and in the segments and
-// the index, and the number of the last commit is far above all that any superblock, header or
-// block of the store can tell of (docs/crash-model.md, I5). The records of segments come from the
-// segments' own footers, and intents and notes of what was being done are dropped: the files tell.
+// Salvaged records may be older than the lost ones, so they are only lower bounds. Numbers in use
+// are also collected from every key and name, from the segments and from the index. The number of
+// the last commit is set far above any number that a superblock, header or block of the store can
+// hold (docs/crash-model.md, I5). Segment records come from the segments' footers. Replacement
+// intents and notes are dropped: the files show the state.
 //
-// Not thread-safe. Memory: the segments' records. Errors: Env's, where the segments cannot be
-// listed.
+// Not thread-safe. Memory: the segments' records. Errors: Env's, if the segments cannot be listed.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +27,11 @@ namespace siltfs {
 
 class RecordRebuild {
  public:
-  // Of each entry that was salvaged: whether it is to be kept as it is. What is not is made anew,
-  // or is no such record.
+  // Call for each salvaged entry. True: keep it unchanged. False: it is malformed, or Finish
+  // replaces it if needed.
   bool Keep(std::string_view key, std::string_view value);
 
-  // Once, after all of them: the records that take their places.
+  // Call once, after the last Keep. Returns the new records.
   Result<std::vector<Mutation>> Finish(Env& env, const std::string& store,
                                        const SuperblockState& state);
 

@@ -53,7 +53,7 @@ class RecordRepair {
   }
 
  private:
-  // Remembers the keys of the cursor that are this inode's, and passes them.
+  // Returns this inode's keys and moves the cursor past them.
   static std::vector<std::string> KeysOf(TableCursor& cursor, Table table, uint64_t number) {
     std::vector<std::string> keys;
     for (; cursor.inode() == number; cursor.Next())
@@ -76,11 +76,11 @@ class RecordRepair {
       if (decoded.ok() && IsType(decoded->type())) {
         record = std::move(decoded).value();
       } else {
-        decoded.status().IgnoreError("it is taken away");
+        decoded.status().IgnoreError("the record is removed");
         malformed = true;
       }
     }
-    // What names of the root there are is for whoever mends names.
+    // RepairLinks repairs names that refer to the root.
     auto entries = KeysOf(names_, Table::kDirectoryEntry, number);
     const auto cookies = KeysOf(cookies_, Table::kDirectoryCookie, number);
     entries.insert(entries.end(), cookies.begin(), cookies.end());
@@ -118,7 +118,8 @@ class RecordRepair {
                               : RemoveOverlay(edit_, number);
   }
 
-  // For its owner alone, as nobody knows who might look into it; the figures follow.
+  // Private to its owner (except the root), because the lost mode is unknown; RepairCounters sets
+  // the counts.
   void MakeDirectory(uint64_t number) {
     InodeRecord record;
     record.mode = kDirectoryType | (number == kRootInode ? 0755 : 0700);

@@ -1,6 +1,6 @@
-// Inodes that cannot be read, or are not there, and what is left of them; and keys that belong to
-// no table. What had names below it was a directory, and becomes one again, so that no name is lost
-// with it; of everything else what is left is removed. The root is made anew if need be.
+// Repairs unreadable and missing inodes, and removes keys that belong to no table. An inode with
+// names below it was a directory and becomes one again, so that no name is lost; all remains of
+// other such inodes are removed. A missing root is created again.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace siltfs {
 
 struct RecordRepairOptions {
   int64_t now = 0;       // nanoseconds since 1970
-  FileOwner owner = {};  // of directories that are made anew
+  FileOwner owner = {};  // of recreated directories
 };
 
-// Collects the changes. `lost` gets the files whose records were removed.
+// Collects the changes. Adds the files whose records are removed to `lost`.
 Status RepairRecords(MetadataEdit& edit, const RecordRepairOptions& options,
                      std::vector<uint64_t>& lost);
 

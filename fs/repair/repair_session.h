@@ -1,4 +1,5 @@
-// A store that is being repaired: what its parts share. The caller holds the store's lock.
+// State of a store under repair, shared by the parts of the repair. The caller holds the store's
+// lock.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,13 @@ namespace siltfs {
 struct RepairSession {
   Env& env;
   std::string store;  // path
-  bool all = false;   // also what loses something, or needs a choice
+  bool all = false;   // also repairs that lose data or need a choice
   Superblock superblock;
   std::unique_ptr<KvStore> kv;  // open for writing
-  StoreRecords records;         // as they are, or shall be with what is being done
+  StoreRecords records;         // include the changes of the current repair
 
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
-  // Null if metadata does not know the segment.
+  // Null if metadata has no record of the segment.
   const SegmentRecord* RecordOf(SegmentId id) const {
     const auto& known = records.segments;  // ascending
     const auto at = std::lower_bound(

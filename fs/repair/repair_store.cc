@@ -28,7 +28,7 @@
 namespace siltfs {
 namespace {
 
-// Mending one thing may bring another to light; more often than that it does not help.
+// A repair may reveal further damage; more rounds than this do not help.
 constexpr int kMostRounds = 6;
 
 class Repair {
@@ -42,29 +42,29 @@ class Repair {
   bool all() const { return options_.mode == RepairMode::kAll; }
   Status Lock();
   Result<CheckFindings> Check();
-  // Whether anything was changed.
+  // Returns whether anything was changed.
   Result<bool> Round(const CheckFindings& found);
   Result<bool> RepairSuperblock(const CheckFindings& found);
   Result<bool> RepairLock(const CheckFindings& found);
   Result<bool> RepairReserve(const CheckFindings& found);
-  // Whether metadata says nothing, or not all; what lies beside it does not keep a safe repair from
-  // the rest.
+  // Whether all or part of the metadata cannot be read. With kSafe a checksum finding alone does
+  // not stop the other repairs.
   bool IsUnreadable(const CheckFindings& found) const {
     return found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"}) ||
            (all() && found.Has("metadata-checksum"));
   }
-  // Of metadata that cannot be read.
+  // Salvages unreadable metadata.
   Result<bool> SalvageUnreadable();
   void Tell(Finding finding);
   void Remark(std::string sentence) { report_.remarks.push_back(std::move(sentence)); }
   Result<bool> RepairInside(const CheckFindings& found);
   Status OpenSession();
   Status CloseSession();
-  // Whether metadata knows of segments that hold anything.
+  // Whether the metadata has segments with data.
   Result<bool> HasSegments();
   Result<bool> RepairMetadataOf(const CheckFindings& found);
   Result<bool> RepairContentsOf(const CheckFindings& found);
-  // As a mount and an unmount would do it. False where the store cannot be opened.
+  // Mounts and unmounts the store internally. False if the store cannot be opened.
   Result<bool> Recover();
   Result<bool> RepairIndex();
   Status NoteLost(std::vector<LostRange> lost);
@@ -83,7 +83,7 @@ class Repair {
 
 Status Repair::Lock() {
   const auto info = env_.GetFileInfo(LockPath(store_));
-  // Something else in its place is one of the findings.
+  // Another object in its place is a finding.
   if (info.ok() && info->type != FileType::kRegular) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(lock_, env_.LockFile(LockPath(store_)));
   return Status::Ok();
@@ -114,25 +114,25 @@ void Repair::Note(const CheckFindings& found) {
 }
 
 Result<RepairReport> Repair::Run() {
-  // Before there is a lock, which would be made where there is no store.
+  // Check this before Lock, which would create a lock file even without a store.
   bool any_copy = false;
   for (int copy = 0; copy < 2; ++copy)
     any_copy |= !ReadSuperblockCopy(env_, store_, copy).status().Is(StatusCode::kNotFound);
   if (!any_copy) return NoStoreAt(env_, store_);
   SILTFS_RETURN_IF_ERROR(Lock());
   SILTFS_ASSIGN_OR_RETURN(CheckFindings found, Check());
-  // Of metadata that is whole nobody needs a copy.
+  // Whole metadata needs no salvaged copy.
   if (all() && !IsUnreadable(found)) SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
   std::set<FindingPlace> before;
   for (int round = 0; round < kMostRounds && !found.findings.empty(); ++round) {
     std::set<FindingPlace> places = found.Places();
-    if (places == before) break;  // it does not help
+    if (places == before) break;  // the last round changed no finding
     before = std::move(places);
     SILTFS_ASSIGN_OR_RETURN(const bool changed, Round(found));
     if (!changed) break;
     SILTFS_ASSIGN_OR_RETURN(found, Check());
   }
-  // What a crash left is no finding, and put right all the same.
+  // Results of a crash are not findings, but are recovered here.
   if (found.findings.empty() && !found.report.clean_shutdown.value_or(true)) {
     SILTFS_ASSIGN_OR_RETURN(const bool recovered, Recover());
     if (recovered) {
@@ -153,16 +153,16 @@ RepairReport Repair::Report(const CheckFindings& last) {
 }
 
 Result<bool> Repair::Round(const CheckFindings& found) {
-  // What else was found was judged by a superblock that may be another store's.
+  // The other findings rely on a superblock that may be another store's.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
   if (found.Has("superblock")) return false;
-  // Of metadata that is damaged it follows, perhaps, from the damage.
+  // If metadata is unreadable, "metadata-lost" may be a result of that.
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool reserve, RepairReserve(found));
   changed |= lock || reserve;
-  // Without them nobody knows which segments there are.
+  // Without metadata the segments are unknown.
   if (IsUnreadable(found)) {
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, SalvageUnreadable());
     return changed | salvaged;
@@ -174,7 +174,7 @@ Result<bool> Repair::Round(const CheckFindings& found) {
 Result<bool> Repair::RepairSuperblock(const CheckFindings& found) {
   if (!found.Has("superblock-copy")) return false;
   for (int copy = 0; copy < 2; ++copy) {
-    // A directory in the copy's place is in the way of the file.
+    // A directory in the copy's place prevents writing the file.
     const auto info = env_.GetFileInfo(SuperblockPath(store_, copy));
     if (info.ok() && info->type == FileType::kDirectory)
       SILTFS_RETURN_IF_ERROR(env_.RemoveDirectory(SuperblockPath(store_, copy)));
@@ -183,7 +183,8 @@ Result<bool> Repair::RepairSuperblock(const CheckFindings& found) {
   return true;
 }
 
-// What lies in the lock's place goes, but for a directory that is not empty, which is somebody's.
+// Removes an object in the lock's place, except a directory that is not empty: it may hold user
+// data.
 Result<bool> Repair::RepairLock(const CheckFindings& found) {
   if (!found.Has("lock")) return false;
   const std::string path = LockPath(store_);
@@ -191,14 +192,14 @@ Result<bool> Repair::RepairLock(const CheckFindings& found) {
   const bool is_directory = info.type == FileType::kDirectory;
   const Status removed = is_directory ? env_.RemoveDirectory(path) : env_.RemoveFile(path);
   if (!removed.ok()) {
-    removed.IgnoreError("it is found again");
+    removed.IgnoreError("the next check reports it");
     return false;
   }
   SILTFS_RETURN_IF_ERROR(Lock());
   return true;
 }
 
-// It holds nothing, whatever it is.
+// The reserve holds no data, so any object in its place is removed.
 Result<bool> Repair::RepairReserve(const CheckFindings& found) {
   if (!found.Has("reserve")) return false;
   SILTFS_RETURN_IF_ERROR(env_.RemoveFile(ReservePath(store_)));
@@ -236,7 +237,7 @@ Result<bool> Repair::SalvageUnreadable() {
   return true;
 }
 
-// Something that was found by what was done about it.
+// Reports a finding made by a repair step.
 void Repair::Tell(Finding finding) {
   if (!known_.insert(PlaceOf(finding)).second) return;
   if (options_.check.on_finding) options_.check.on_finding(finding);
@@ -258,7 +259,7 @@ Status Repair::OpenSession() {
   kv_options.ledger_path = LedgerPath(store_);
   SILTFS_ASSIGN_OR_RETURN(session_->kv, OpenRocksDbStore(env_, kv_options));
   SILTFS_ASSIGN_OR_RETURN(session_->records, ReadStoreRecords(*session_->kv));
-  std::vector<Mutation> changes;  // which recovery writes
+  std::vector<Mutation> changes;  // unused: recovery writes them
   const StoreIdentity identity{store_, state.superblock.uuid, session_->records.last_commit};
   ResolveReplacements(env_, identity, session_->records.replacements, session_->records.segments,
                       changes);
@@ -288,7 +289,7 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
     SILTFS_ASSIGN_OR_RETURN(const bool has_segments, HasSegments());
     if (has_segments) {
       Remark(SegmentsDirectory(store_) +
-             ": files would keep nothing of what lies in segments that are elsewhere, so nothing "
+             ": a repair would drop all file content in the missing segments, so nothing "
              "is repaired: is a file system not mounted?");
       return false;
     }
@@ -304,7 +305,7 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
   }
   const bool replaced = !session_->records.replacements.empty();
   SILTFS_RETURN_IF_ERROR(CloseSession());
-  // Opening and closing it has written these.
+  // Opening and closing the metadata has repaired the ledger and the log.
   bool changed = rewritten > 0 || no_segments || metadata || contents || dropped > 0 || replaced ||
                  found.HasAnyOf({"metadata-ledger", "metadata-log"});
   const bool index = found.HasAnyWith("index-") || found.Has("not-indexed") || dropped > 0;
@@ -367,10 +368,10 @@ Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
 Result<bool> Repair::RepairContentsOf(const CheckFindings& found) {
   if (!all() || found.lost.empty()) return false;
   SILTFS_ASSIGN_OR_RETURN(auto lost, RepairContents(*session_, options_.check, found.lost));
-  // What the inodes say of themselves follows from their recipes.
-  SILTFS_ASSIGN_OR_RETURN(const auto figures,
+  // The inodes' totals follow from their recipes.
+  SILTFS_ASSIGN_OR_RETURN(const auto statistics,
                           RepairMetadata(*session_->kv, {.all = false, .now = 0, .detached = {}}));
-  const bool changed = !lost.empty() || figures.changes > 0;
+  const bool changed = !lost.empty() || statistics.changes > 0;
   SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
   return changed;
 }
@@ -382,7 +383,7 @@ Status Repair::NoteLost(std::vector<LostRange> lost) {
   const auto snapshot = session_->kv->Snapshot();
   SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*snapshot, inodes));
   for (const LostRange& range : lost) {
-    // Neighbours are told as one.
+    // Adjacent ranges are reported as one.
     if (!report_.lost.empty()) {
       LostRange& last = report_.lost.back().range;
       if (last.inode == range.inode && last.offset + last.length == range.offset &&
@@ -408,7 +409,8 @@ Result<bool> Repair::Recover() {
   }
   SILTFS_RETURN_IF_ERROR(Lock());
   if (recovered.ok()) return true;
-  // What keeps it from being opened is found again; a device that fails ends the repair.
+  // The next check reports what prevents opening; other errors, as of a failing device, end the
+  // repair.
   if (recovered.Is(StatusCode::kCorruption)) return false;
   return recovered;
 }
@@ -423,7 +425,7 @@ Result<bool> Repair::RepairIndex() {
   };
   const auto rebuilt = RebuildLockedIndex(env_, options);
   if (rebuilt.ok()) return true;
-  // What keeps it from being made is found again.
+  // The next check reports what prevents the rebuild.
   if (rebuilt.status().Is(StatusCode::kCorruption) ||
       rebuilt.status().Is(StatusCode::kInvalidArgument)) {
     return false;

@@ -1,25 +1,25 @@
-// Repairs a store that nobody has mounted: what `siltfs fsck -p` and `-y` do.
+// Repairs an unmounted store. Used by `siltfs fsck -p` and `-y`.
 //
-// The store is checked, mended by what was found, and checked again, until nothing is found or
-// nothing more can be done. Two modes. kSafe does what loses nothing and leaves nothing to choose:
-// superblock copies, segments' headers and footers, the index, and whatever in metadata follows
-// from the rest of it. kAll completes or removes the rest: names that lead nowhere, inodes without
-// a name (into /lost+found), overlays out of order; files keep what can be read of them, and what
-// cannot becomes holes, which are told of one by one.
+// Checks the store, repairs the findings and checks again, until nothing is found or nothing more
+// can be done. There are two modes. kSafe makes only repairs that lose nothing and need no choice:
+// superblock copies, segments' headers and footers, the index, and metadata that follows from other
+// metadata. kAll also completes or removes the rest: names without an inode, inodes without a name
+// (into /lost+found), malformed overlays. Files keep their readable content; lost ranges become
+// holes, and each is reported.
 //
-// Metadata that RocksDB cannot open or read kAll makes anew from what can be read of it
-// (metadata_rebuild.h), and repairs the rest by that; kSafe leaves it. Left as they are in either
-// mode: a store whose metadata is whole and older than the rest of it (docs/crash-model.md, I5),
-// and one without any segments or any metadata, which may be on a disk that is not mounted. In the
-// end a store that was not unmounted, or is as such because of what was repaired, is recovered as a
-// mount and an unmount would.
+// If RocksDB cannot open or read the metadata, kAll rebuilds it from its readable parts
+// (metadata_rebuild.h) and then repairs the rest; kSafe leaves it. Neither mode changes a store
+// whose metadata is whole but older than the store (docs/crash-model.md, I5), or a store without
+// any segments or any metadata, which may be on a disk that is not mounted. At the end a store that
+// was not unmounted, or is in such a state after the repairs, is recovered as by a mount and an
+// unmount.
 //
-// Interrupted at any write, it leaves a store that another repair goes on with, and loses nothing
-// that could be read: each step is durable before one that relies on it.
+// After an interruption at any write, another repair can continue, and no readable data is lost:
+// each step is durable before another step relies on it.
 //
-// Thread-safety: any thread. The store is locked, but for a moment when it is recovered. Memory:
-// the check's, what is changed in metadata in one step, and the findings. Errors: those of
-// CheckStore, and Env's where a write failed.
+// Thread-safety: any thread. The store is locked, except for a moment before and after recovery.
+// Memory: the check's, the metadata changes of one step, and the findings. Errors: those of
+// CheckStore, and Env's for failed writes.
 #pragma once
 
 #include <cstdint>
@@ -35,21 +35,21 @@ namespace siltfs {
 enum class RepairMode : uint8_t { kSafe, kAll };
 
 struct RepairOptions {
-  // The store, and how it is checked. on_finding is told what the first check finds, and whatever
-  // else comes to light later.
+  // The store, and how it is checked. on_finding is called for the findings of the first check, and
+  // for new ones of later checks.
   CheckOptions check;
   RepairMode mode = RepairMode::kSafe;
-  // Of directories that are made anew because their records are lost.
+  // Owner of directories that are recreated because their records are lost.
   FileOwner owner = {};
 };
 
-// What was found, and what came of it.
+// A finding, and whether it was repaired.
 struct RepairedFinding {
   Finding finding;
   bool repaired = false;
 };
 
-// A stretch of a file that is a hole now. A length of 0: all of the file, which is gone.
+// A range of a file that is now a hole. Length 0: the whole file is lost.
 struct LostContent {
   std::string path;  // empty if the file has none
   LostRange range;
@@ -57,13 +57,12 @@ struct LostContent {
 
 struct RepairReport {
   CheckReport checked;  // the last check
-  // In the order in which they were found: the first kMostFindingsKept; the others are only
-  // counted.
+  // The first kMostFindingsKept findings, in order of detection; later ones are only counted.
   std::vector<RepairedFinding> findings;
   uint64_t found = 0;
   uint64_t left = 0;  // as of the last check
   std::vector<LostContent> lost;
-  // What else there is to say, each a sentence for people.
+  // Further information for the user, one sentence each.
   std::vector<std::string> remarks;
 
   uint64_t repaired() const { return found - left; }

@@ -11,7 +11,7 @@ constexpr const char* kCode = "metadata-salvaged";
 constexpr size_t kMostFiles = 1000;
 
 std::string Describe(const SalvageLoss& loss) {
-  if (loss.missing) return "is not there, or cannot be opened: all that it held is lost";
+  if (loss.missing) return "is missing or cannot be opened: its whole content is lost";
   if (loss.expected && *loss.expected > loss.read)
     return fmt::format("{} of its {} changes are lost", *loss.expected - loss.read, *loss.expected);
   return fmt::format("{} bytes are damaged; the number of changes in them is not known",
@@ -20,11 +20,11 @@ std::string Describe(const SalvageLoss& loss) {
 
 std::string Describe(const RebuiltMetadata& rebuilt) {
   if (rebuilt.resumed)
-    return "was taken from what an interrupted repair had salvaged; the earlier report may say what was lost";
+    return "was salvaged by an interrupted repair; the earlier report may list the losses";
   const MetadataSalvage& salvaged = rebuilt.salvaged;
-  std::string text = fmt::format("was made anew of {} records that could be read in {} tables",
+  std::string text = fmt::format("was rebuilt from {} readable records in {} tables",
                                  salvaged.entries, salvaged.tables);
-  if (salvaged.losses.empty()) return text + "; nothing is known to be lost";
+  if (salvaged.losses.empty()) return text + "; no losses are known";
   const auto known = std::all_of(
       salvaged.losses.begin(), salvaged.losses.end(),
       [](const SalvageLoss& loss) { return !loss.missing && loss.expected.has_value(); });
@@ -33,7 +33,7 @@ std::string Describe(const RebuiltMetadata& rebuilt) {
     lost += loss.expected.value_or(loss.read) - loss.read;
   text += known ? fmt::format("; {} changes are lost", lost)
                 : fmt::format("; more than {} changes are lost", lost);
-  return text + ", and where there was one, an older record took the place of a newer one";
+  return text + ", and older records, if they existed, replaced the lost ones";
 }
 
 }  // namespace

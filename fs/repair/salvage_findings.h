@@ -1,4 +1,4 @@
-// What is told of metadata that was made anew: that it was, and file by file what is lost.
+// The findings about rebuilt metadata: that it was rebuilt, and the losses of each file.
 //
 // Pure; any thread.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace siltfs {
 
-// All of the code "metadata-salvaged". `path`: the metadata's directory.
+// All have the code "metadata-salvaged". `path`: the metadata's directory.
 std::vector<Finding> FindingsOf(const RebuiltMetadata& rebuilt, const std::string& path);
 
 }  // namespace siltfs

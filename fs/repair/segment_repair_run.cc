@@ -23,7 +23,7 @@ bool HasAny(const std::set<std::string>& codes, std::initializer_list<std::strin
                      [&codes](std::string_view code) { return codes.contains(std::string(code)); });
 }
 
-// A chunk of one byte, zero, that stands for chunks that are lost.
+// A chunk of one zero byte that replaces lost chunks.
 Result<ChunkRecord> MakeFiller(const Superblock& superblock) {
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(superblock.uuid.bytes));
   constexpr std::array<uint8_t, 1> kByte = {0};
@@ -39,7 +39,7 @@ class SegmentRun {
   SegmentRun(RepairSession& session, std::optional<ChunkRecord> filler)
       : session_(session), filler_(std::move(filler)) {}
 
-  // Whether anything was changed.
+  // Returns whether anything was changed.
   Result<bool> Repair(SegmentId id, const std::set<std::string>& codes) {
     SILTFS_ASSIGN_OR_RETURN(const auto footer, WholeFooter(id, codes));
     if (footer) return SetRecord(id, *footer);
@@ -60,7 +60,7 @@ class SegmentRun {
   }
 
  private:
-  // What stands in the place of the file, or of its directory, and is none.
+  // The path of an object of a wrong type in the place of the file or its directory.
   Result<std::optional<std::string>> StrayInPlaceOf(SegmentId id) {
     const std::pair<std::string, FileType> wanted[] = {
         {SegmentDirectory(session_.store, id), FileType::kDirectory},
@@ -74,7 +74,7 @@ class SegmentRun {
     return std::optional<std::string>();
   }
 
-  // It is somebody's, as is what was moved aside before.
+  // Keep the object, and earlier ones moved aside: they may be user data.
   Status MoveAside(const std::string& path) {
     std::string aside = path + ".stray";
     auto there = session_.env.GetFileInfo(aside);
@@ -84,7 +84,7 @@ class SegmentRun {
     return session_.env.SyncDirectory(path.substr(0, path.rfind('/')));
   }
 
-  // Where the record alone may be wrong: what the footer says.
+  // The trailer, if only the record may be wrong.
   Result<std::optional<SegmentTrailer>> WholeFooter(SegmentId id,
                                                     const std::set<std::string>& codes) {
     std::optional<SegmentTrailer> none;
@@ -118,7 +118,7 @@ class SegmentRun {
   SegmentRecord RecordFor(SegmentId id, const SegmentTrailer& trailer) const {
     SegmentRecord record = SealedRecord(trailer);
     const SegmentRecord* before = session_.RecordOf(id);
-    record.settled = before != nullptr && before->settled;
+    record.recompressed = before != nullptr && before->recompressed;
     return record;
   }
 
@@ -145,7 +145,7 @@ class SegmentRun {
     return Status::Ok();
   }
 
-  // As garbage collection does it: metadata first, the file afterwards.
+  // Metadata first, then the file, as in garbage collection.
   Result<bool> Forget(SegmentId id) {
     if (session_.RecordOf(id) == nullptr) return false;
     SILTFS_RETURN_IF_ERROR(session_.kv->Write({{SegmentKey(id), std::nullopt},
@@ -175,8 +175,8 @@ class SegmentRun {
   const std::optional<ChunkRecord> filler_;
 };
 
-// What was said of chunks that stand there no more. A repair that ends before this leaves what a
-// scrub takes off the list.
+// Removes damage records of the segment's removed chunks. If a repair ends before this, a scrub
+// removes them.
 Status ForgetDamage(RepairSession& session, SegmentId id) {
   const auto snapshot = session.kv->Snapshot();
   const KeyRange range = RangeOf(Table::kDamage);

@@ -1,11 +1,13 @@
-// Segments whose header, footer or record is damaged, and, if damage is to go, those with damaged
-// blocks: the file written anew (store/segment/segment_repair.h), and the record with it.
+// Rewrites the file (store/segment/segment_repair.h) and the record of damaged segments.
+// RepairSegments does so for a damaged header, footer or record, DropDamage for damaged blocks.
 //
-// Between the file's rename and the record stands an intent, as where a segment is recompressed
-// (fs/dedup/segment_replacement.h): whatever interrupts it, the file in place says which is true.
+// An intent is recorded before the new file is renamed over the old one, and is removed by the
+// write that changes the record, as when a segment is recompressed
+// (fs/dedup/segment_replacement.h). After an interruption the file in place shows which record is
+// true.
 //
-// Not thread-safe. Errors: Env's, and the key-value store's. A segment of which nothing can be
-// saved is left as it is.
+// Not thread-safe. Errors: those of Env and of the key-value store. RepairSegments leaves a segment
+// without any usable block unchanged.
 #pragma once
 
 #include <map>
@@ -17,15 +19,15 @@
 
 namespace siltfs {
 
-// By segment, what was found.
+// Codes of findings by segment.
 using SegmentFindings = std::map<SegmentId, std::set<std::string>>;
 
-// Writes headers, footers and records anew. How many segments were changed; where their ends were
-// cut off in the footer alone, that is no longer among the findings.
+// Rewrites headers, footers and records; returns the number of changed segments. Removes
+// "segment-truncated" from the findings of the changed segments.
 Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings);
 
-// Takes damaged chunks out of segments, which nothing may refer to any more, and segments without
-// any whole block, or without a file, out of metadata.
+// Removes damaged chunks, which must be unreferenced, from segments, and removes the records of
+// segments without a whole block or without a file.
 Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings);
 
 }  // namespace siltfs

@@ -11,7 +11,7 @@
 namespace siltfs {
 namespace {
 
-// How many of the store's segments say that they belong to each of the two.
+// Counts the segments that belong to each of the two stores.
 Result<std::array<uint64_t, 2>> CountSegments(Env& env, const std::string& store,
                                               const std::array<StoreUuid, 2>& uuids) {
   std::array<uint64_t, 2> counts{};

@@ -1,7 +1,7 @@
-// The superblock's two copies: one that cannot be used is written anew from the other, and of two
-// that belong to different stores the one counts that the segments belong to.
+// Repairs the superblock's two copies. An unusable copy is rewritten from the other. If the copies
+// belong to different stores, the copy of the segments' store is used.
 //
-// The caller holds the store's lock. Errors: Env's; kCorruption where no copy can be used.
+// The caller holds the store's lock. Errors: Env's; kCorruption if no copy is usable.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace siltfs {
 
-// Writes both copies as the one that counts.
+// Writes both copies from the valid one with the highest generation.
 Status RepairSuperblockCopies(Env& env, const std::string& store);
 
-// False, and nothing done, where the segments do not tell.
+// False, and no change, if the segments do not decide.
 Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store);
 
 }  // namespace siltfs

@@ -57,7 +57,7 @@ Result<Header> DecodeHeader(ByteView bytes) {
   const auto key_size = TakeVarint(in);
   const auto value_size = TakeVarint(in);
   if (!key_size || !value_size || *key_size > kMaxKeySize || *value_size > kMaxValueSize) {
-    return Status(StatusCode::kCorruption, "is no key and value");
+    return Status(StatusCode::kCorruption, "is no valid item");
   }
   header.key_size = *key_size;
   header.value_size = *value_size;
@@ -95,7 +95,7 @@ Result<Item> DecodeItem(ByteView bytes) {
   SILTFS_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes));
   if (bytes.size() != header.header_size + header.key_size + header.value_size ||
       header.checksum != ShortChecksum(bytes.subspan(kChecksumSize))) {
-    return Status(StatusCode::kCorruption, "is not the key and value that were put");
+    return Status(StatusCode::kCorruption, "is damaged: the size or checksum of the item is wrong");
   }
   return Item{.key = bytes.subspan(header.header_size, header.key_size),
               .value = bytes.subspan(header.header_size + header.key_size)};

@@ -1,5 +1,5 @@
-// An item of a key-value store: a key and its value as one run of bytes. What fits into a slot
-// behind name and location lies there, the rest in the value log (SILT, section 4,
+// An item of a key-value store: a key and its value as one run of bytes. The part that fits into a
+// slot behind name and location lies there, the rest in the value log (SILT, section 4,
 // "Variable-Length Key-Values": "(offset, first part of (key, value)) pairs").
 //
 //   checksum of what follows (4)   key size (varint)   value size (varint)   key   value
@@ -24,12 +24,12 @@ struct Item {
 
 // key.size() <= kMaxKeySize, value.size() <= kMaxValueSize.
 Bytes EncodeItem(const Item& item);
-// How many bytes EncodeItem makes of it.
+// Size of EncodeItem's result.
 size_t ItemSize(size_t key_size, size_t value_size);
-// How many bytes the whole item has that begins with these, at least kMaxItemHeaderSize or all of
-// them. kCorruption if no item begins like that.
+// Size of the whole item that begins with these bytes: at least kMaxItemHeaderSize of them, or all.
+// kCorruption if no item begins with these bytes.
 Result<size_t> ItemSizeOf(ByteView beginning);
-// The item that takes all of `bytes`; views into them. kCorruption.
+// Decodes the item that occupies all of `bytes`; returns views into them. kCorruption.
 Result<Item> DecodeItem(ByteView bytes);
 
 }  // namespace siltfs

@@ -26,7 +26,8 @@ Result<KeyValueManifest> Decode(ByteView bytes) {
     return Damaged("has a wrong checksum");
   }
   Decoder in(checked);
-  if (AsText(in.Raw(kMagic.size())) != kMagic) return Damaged("is no key-value store's");
+  if (AsText(in.Raw(kMagic.size())) != kMagic)
+    return Damaged("is no manifest of a key-value store");
   const uint32_t version = in.U32();
   if (version != kVersion) {
     return Status(StatusCode::kNeedsNewer,
@@ -35,7 +36,7 @@ Result<KeyValueManifest> Decode(ByteView bytes) {
   const unsigned slot_bits = in.U8();
   const uint32_t reserved = in.U24();
   if (slot_bits < SlotLayout::kLeastBits || slot_bits > SlotLayout::kMostBits || reserved != 0) {
-    return Damaged("has slots that there are not");
+    return Damaged("has an invalid slot size");
   }
   KeyValueManifest manifest{.layout = SlotLayout(slot_bits)};
   const ByteView secret = in.Raw(manifest.secret.size());

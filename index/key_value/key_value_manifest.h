@@ -1,5 +1,5 @@
-// What a key-value store was made with: written once, before anything else. Format: docs/format.md,
-// "Key-value store".
+// The fixed parameters of a key-value store: written once, before any other file. Format:
+// docs/format.md, "Key-value store".
 //
 // Functions only, safe to call from any thread.
 #pragma once

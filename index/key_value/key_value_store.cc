@@ -11,9 +11,9 @@
 namespace siltfs {
 namespace {
 
-// The segment of an entry whose item is all in its slot.
+// The segment of an entry with its item entirely in the slot.
 constexpr SegmentId kInlineSegment = UINT32_MAX;
-// How often a lookup follows an entry whose segment was reclaimed before it got there.
+// Retries of a lookup if its segment is reclaimed before the lookup reads it.
 constexpr int kMostChases = 8;
 
 bool IsInline(const Location& location) { return location.segment == kInlineSegment; }
@@ -21,7 +21,7 @@ bool IsInline(const Location& location) { return location.segment == kInlineSegm
 std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
 std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
 
-// Of a LogStore that is as large as one of 2^bits buckets with the smallest slots.
+// Bucket bits of a LogStore as large as one of 2^bits buckets with the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
   return bits > doublings + 1 ? bits - doublings : 1;
@@ -34,13 +34,13 @@ Result<bool> HasFiles(Env& env, const std::string& directory) {
   return !listing->empty();
 }
 
-// Nothing is made in these directories before the store's own file is there for good.
+// These directories stay empty until the store's own file is durable.
 Status CheckNotLost(Env& env, const KeyValueOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const bool entries, HasFiles(env, IndexDirectory(options.directory)));
   SILTFS_ASSIGN_OR_RETURN(const bool values, HasFiles(env, ValuesDirectory(options.directory)));
   if (!entries && !values) return Status::Ok();
   return Status(StatusCode::kCorruption,
-                "has the index or the values of a key-value store, but its own file is gone")
+                "has the index or the values of a key-value store, but its own file is missing")
       .At(options.directory);
 }
 
@@ -49,7 +49,7 @@ Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog
   if (index.accept_lost_entries || values.segments().empty()) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const bool there, HasFiles(env, index.directory));
   if (there) return Status::Ok();
-  return Status(StatusCode::kCorruption, "is empty, but there are values").At(index.directory);
+  return Status(StatusCode::kCorruption, "is empty, but the store has values").At(index.directory);
 }
 
 Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
@@ -61,7 +61,7 @@ Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
   KeyValueManifest manifest;
   manifest.layout = SlotLayout(static_cast<unsigned>(std::countr_zero(options.slot_size)));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.secret));
-  // The manifest comes last, so that a store that has one has all of this.
+  // The manifest comes last, so that a store with a manifest has both directories.
   const std::string& directory = options.directory;
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, IndexDirectory(directory)));
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, ValuesDirectory(directory)));
@@ -71,7 +71,7 @@ Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
 
 Status TooLong(const char* what, size_t size, size_t most) {
   return {StatusCode::kInvalidArgument,
-          fmt::format("a {} of {} bytes; {} are possible", what, size, most)};
+          fmt::format("a {} has {} bytes; at most {} are possible", what, size, most)};
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ Status KeyValueStore::CheckSlotSize(size_t bytes) {
   if (!std::has_single_bit(bytes) || bits < SlotLayout::kLeastBits ||
       bits > SlotLayout::kMostBits) {
     return {StatusCode::kInvalidArgument,
-            fmt::format("slots of {} bytes; powers of two from {} to {} are possible", bytes,
+            fmt::format("the slot size is {} bytes; it must be a power of two from {} to {}", bytes,
                         size_t{1} << SlotLayout::kLeastBits, size_t{1} << SlotLayout::kMostBits)};
   }
   return Status::Ok();
@@ -104,7 +104,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   if (!found) {
     SILTFS_ASSIGN_OR_RETURN(found, MakeStore(env, options));
   } else if (!options.read_only) {
-    // Whoever made the store may have died before its file had a name for good.
+    // The process that made the store may have been killed before the file's name was durable.
     SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
   }
   const KeyValueManifest manifest = *found;
@@ -117,7 +117,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.read_only = options.read_only;
   index.slot_bits = manifest.layout.bits();
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
-  index.serve_early = false;  // the log is asked what it holds while entries are replayed
+  index.serve_early = false;  // replaying entries calls the value log's Holds
   SILTFS_RETURN_IF_ERROR(CheckIndexNotLost(env, index, *log));
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
@@ -146,7 +146,7 @@ Status KeyValueStore::CheckWritable() const {
                             : Status::Ok();
 }
 
-// Keys can be chosen by anybody, names can't: nobody finds two keys of one name.
+// An attacker can choose keys but not names, and so cannot find two keys with the same name.
 Result<ChunkName> KeyValueStore::NameOf(ByteView key) const {
   Bytes input(secret_.begin(), secret_.end());
   input.insert(input.end(), key.begin(), key.end());
@@ -169,7 +169,7 @@ Result<std::optional<KeyValueStore::Found>> KeyValueStore::Find(const ChunkName&
 Result<Bytes> KeyValueStore::ReadItem(const ChunkName& name, const Found& found) const {
   Bytes item = found.rest;
   if (!IsInline(found.location)) {
-    // The slot says how long the item is, if it holds anything of it.
+    // The slot has the item's size, unless it holds no part of the item.
     auto size = item.empty() ? Result<size_t>(size_t{0}) : ItemSizeOf(item);
     if (!size.ok()) return std::move(size).status().At(options_.directory);
     const size_t expected = *size > item.size() ? *size - item.size() : 0;
@@ -177,7 +177,7 @@ Result<Bytes> KeyValueStore::ReadItem(const ChunkName& name, const Found& found)
     item.insert(item.end(), tail.begin(), tail.end());
     return item;
   }
-  // Zeros fill the slot.
+  // Zeros fill the slot's end.
   auto size = ItemSizeOf(item);
   if (size.ok() && *size > item.size()) {
     size = Status(StatusCode::kCorruption, "has an item that is longer than its slot");
@@ -197,7 +197,7 @@ Result<std::optional<Bytes>> KeyValueStore::ReadCurrentItem(const ChunkName& nam
     if (!again) return std::optional<Bytes>();
     if (again->location == gone || chase == kMostChases) {
       return Status(StatusCode::kCorruption,
-                    fmt::format("is missing, and {} lies there", name.ToHex()))
+                    fmt::format("is missing, but has the item of {}", name.ToHex()))
           .At(item.status().path());
     }
     found = std::move(*again);
@@ -210,7 +210,7 @@ Result<std::optional<Bytes>> KeyValueStore::ValueOf(ByteView key, const ChunkNam
   if (!bytes) return std::optional<Bytes>();
   auto item = DecodeItem(*bytes);
   if (item.ok() && !std::ranges::equal(item->key, key)) {
-    item = Status(StatusCode::kCorruption, "is another key's");
+    item = Status(StatusCode::kCorruption, "has another key's item");
   }
   if (!item.ok()) return std::move(item).status().At(options_.directory);
   return std::optional(Bytes(item->value.begin(), item->value.end()));
@@ -225,7 +225,7 @@ Result<std::optional<Bytes>> KeyValueStore::Get(ByteView key) {
 Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optional<Bytes>> values) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   if (keys.size() != values.size()) {
-    return {StatusCode::kInvalidArgument, "as many values as keys are needed"};
+    return {StatusCode::kInvalidArgument, "the numbers of keys and values differ"};
   }
   std::fill(values.begin(), values.end(), std::nullopt);
   lookups_.fetch_add(keys.size(), std::memory_order_relaxed);
@@ -245,7 +245,7 @@ Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optiona
     } else if (status.ok()) {
       status = std::move(value).status();
     } else {
-      value.status().IgnoreError("the first is told");
+      value.status().IgnoreError("the first error is returned");
     }
   }
   return status;
@@ -282,19 +282,19 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
     auto item = DecodeItem(**bytes);
     if (item.ok()) {
       SILTFS_ASSIGN_OR_RETURN(const ChunkName name, NameOf(item->key));
-      if (name != entry.name) item = Status(StatusCode::kCorruption, "has a key of another name");
+      if (name != entry.name) item = Status(StatusCode::kCorruption, "has a key with another name");
     }
     if (!item.ok()) say("item-damaged", item.status());
     return Status::Ok();
   });
   if (!visited.Is(StatusCode::kCorruption)) return visited;
-  visited.IgnoreError("of damaged pages, which are reported");
+  visited.IgnoreError("damaged pages were reported above");
   return Status::Ok();
 }
 
 // --- Writing ---
 
-// Whoever has waited for the lock may have waited for Close.
+// Checks under the lock: Close may have run while the call waited for it.
 Status KeyValueStore::Put(ByteView key, ByteView value) {
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);

@@ -1,17 +1,17 @@
-// KeyValueStore::Reclaim: the space of values that are no longer in use.
+// KeyValueStore::Reclaim: frees the space of values that are no longer in use.
 //
-// What is in use is what the index says at some moment: what is dead then stays dead, as locations
-// are never used twice. A record in use is appended once more and entered under its new location,
-// if the entry is still the same then; the segment goes when that is durable. Lookups that come
-// late find the segment gone, and look the name up again.
+// Live records are those the index refers to at one moment. A record that is dead then stays dead,
+// because locations are never reused. A live record is appended again and entered under its new
+// location if the entry is still unchanged; the segment is removed when that is durable. A lookup
+// that finds its segment removed looks the name up again.
 #include <algorithm>
 
 #include "index/key_value/key_value_store.h"
 
 namespace siltfs {
 
-// How much of each segment is in use, in bytes of records; in records where slots hold nothing that
-// would say how long an item is.
+// The live share of each segment, in bytes of records, or in numbers of records if slots hold no
+// item sizes.
 class KeyValueStore::LiveBytes {
  public:
   explicit LiveBytes(const std::vector<ValueLog::SegmentInfo>& segments) {
@@ -23,7 +23,7 @@ class KeyValueStore::LiveBytes {
     if (at != live_.end() && at->id == entry.location.segment) at->live += WeightOf(entry);
   }
 
-  // Of one of the segments that it was made with.
+  // `segment` must be one of those passed to the constructor.
   double ShareOf(const ValueLog::SegmentInfo& segment, bool by_bytes) const {
     const auto at = std::ranges::lower_bound(live_, segment.id, {}, &Segment::id);
     const uint64_t all = by_bytes ? segment.plain_bytes : segment.records;
@@ -39,16 +39,17 @@ class KeyValueStore::LiveBytes {
   static uint64_t WeightOf(const SlotEntry& entry) {
     if (entry.rest.empty()) return 1;
     const auto size = ItemSizeOf(entry.rest);
-    size.status().IgnoreError("a damaged slot has nothing in use; it is moved all the same");
+    size.status().IgnoreError(
+        "a damaged slot counts as nothing in use; its record is moved all the same");
     return size.ok() && *size > entry.rest.size() ? *size - entry.rest.size() : 0;
   }
 
-  std::vector<Segment> live_;  // rising
+  std::vector<Segment> live_;  // rising by id
 };
 
 Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
   if (!(options.most_in_use >= 0 && options.most_in_use <= 1)) {
-    return Status(StatusCode::kInvalidArgument, "a share is between 0 and 1");
+    return Status(StatusCode::kInvalidArgument, "most_in_use must be between 0 and 1");
   }
   MutexLock lock(reclaim_mutex_);
   {
@@ -89,7 +90,8 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
   return result;
 }
 
-// How many damaged stretches the segment has: what is in use there is lost, but not forgotten.
+// Returns the number of damaged stretches in the segment. Live records there are lost, but the
+// segment and their entries are kept.
 Result<uint64_t> KeyValueStore::MoveLiveRecords(SegmentId segment, ReclaimResult& result) {
   return values_->ForEachRecord(
       segment, [&](const ChunkName& name, const Location& location, ByteView bytes) -> Status {

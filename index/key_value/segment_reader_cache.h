@@ -1,7 +1,7 @@
-// The readers of the segments that were read last, so that not every read opens a file.
+// A cache of the readers of recently read segments, so that not every read opens a file.
 //
-// Not thread-safe: whoever owns it locks. Ownership: a reader is shared with whoever reads through
-// it, and its file stays open as long as one of them does.
+// Not thread-safe: the owner locks. Ownership: readers are shared with the callers that read
+// through them, and a file stays open as long as its reader is referenced.
 #pragma once
 
 #include <list>
@@ -21,10 +21,10 @@ class SegmentReaderCache {
   // Holds at most `capacity` readers, at least 1.
   explicit SegmentReaderCache(size_t capacity);
 
-  // Null if there is none.
+  // Null if absent.
   Reader Find(SegmentId id);
-  // The one that is there if another thread came first. Drops the one that was not used for the
-  // longest time when there are too many.
+  // Returns the present reader if another thread inserted one first. Evicts the least recently used
+  // reader if there are too many.
   Reader Insert(SegmentId id, Reader reader);
   void Erase(SegmentId id);
 
@@ -34,7 +34,7 @@ class SegmentReaderCache {
   using Entry = std::pair<SegmentId, Reader>;
 
   const size_t capacity_;
-  std::list<Entry> by_use_;  // the last used one first
+  std::list<Entry> by_use_;  // most recently used first
   std::unordered_map<SegmentId, std::list<Entry>::iterator> by_id_;
 };
 

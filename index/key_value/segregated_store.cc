@@ -35,8 +35,8 @@ void Add(KeyValueStats& sum, const KeyValueStats& stats) {
 
 std::string DirectoryOf(size_t slot_size) { return fmt::format("{:04}", slot_size); }
 
-// Ids are places among the sizes, so another size in between or less would make them mean other
-// instances. Making the store, or adding larger slots, may have ended half-way.
+// An id is an index into the sizes, so inserting or removing a size would change the meaning of
+// ids. A missing larger instance is allowed: creating instances may have been interrupted.
 Status CheckSameInstances(Env& env, const SegregatedOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto entries, env.ListDirectory(options.directory));
   std::vector<std::string> there;
@@ -47,7 +47,7 @@ Status CheckSameInstances(Env& env, const SegregatedOptions& options) {
     same = there[i] == DirectoryOf(options.slot_sizes[i]);
   }
   if (same) return Status::Ok();
-  return Status(StatusCode::kInvalidArgument, "has instances with slots of other sizes")
+  return Status(StatusCode::kInvalidArgument, "has instances with other slot sizes")
       .At(options.directory);
 }
 
@@ -58,8 +58,7 @@ Result<std::unique_ptr<SegregatedStore>> SegregatedStore::Open(Env& env,
   const std::vector<size_t>& sizes = options.slot_sizes;
   if (sizes.empty() || sizes.size() > UINT8_MAX ||
       std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end()) {
-    return Status(StatusCode::kInvalidArgument,
-                  "sizes of slots must rise from instance to instance");
+    return Status(StatusCode::kInvalidArgument, "slot sizes must rise from instance to instance");
   }
   for (const size_t size : sizes) SILTFS_RETURN_IF_ERROR(KeyValueStore::CheckSlotSize(size));
   SILTFS_RETURN_IF_ERROR(CheckSameInstances(env, options));
@@ -94,7 +93,7 @@ SegregatedStore::InstanceId SegregatedStore::InstanceFor(size_t key_size, size_t
 Result<KeyValueStore*> SegregatedStore::Instance(InstanceId id) {
   if (id < instances_.size()) return instances_[id].get();
   return Status(StatusCode::kInvalidArgument,
-                fmt::format("instance {} of {}", id, instances_.size()));
+                fmt::format("there is no instance {}; the store has {}", id, instances_.size()));
 }
 
 Result<SegregatedStore::InstanceId> SegregatedStore::Put(ByteView key, ByteView value) {
@@ -130,7 +129,7 @@ Result<ReclaimResult> SegregatedStore::Reclaim(const ReclaimOptions& options) {
   return sum;
 }
 
-// All are closed, whatever happens to one of them.
+// Closes all instances, even if one fails.
 Status SegregatedStore::Close() {
   Status status;
   for (const auto& store : instances_) {
@@ -138,7 +137,7 @@ Status SegregatedStore::Close() {
     if (status.ok()) {
       status = std::move(closed);
     } else {
-      closed.IgnoreError("the first is told");
+      closed.IgnoreError("the first error is returned");
     }
   }
   return status;

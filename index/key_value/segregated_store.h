@@ -1,14 +1,14 @@
 // Segregated stores (SILT, section 4, "Variable-Length Key-Values"): several key-value stores with
-// slots of different sizes, each for what just fits its slots. So neither are small items in large
-// slots nor do those of medium size take a second read. What fits no slot goes into the store with
-// the smallest ones, and most of it into that one's value log.
+// slots of different sizes, each for the items that just fit its slots. So small items do not waste
+// large slots, and items of medium size need no second read. An item that fits no slot goes into
+// the store with the smallest slots, and mostly into its value log.
 //
 // "SILT can choose the best instance for a new key and return an opaque key containing the instance
-// ID to the application": Put says in which instance it is, and whoever asks for it must say so
-// again. A key that is put into another instance is another item there; to replace one whose size
-// has changed, delete it where it was after the new one is flushed.
+// ID to the application": Put returns the instance, and the caller must pass it to Get and Delete.
+// The same key in another instance is another item. To replace an item after its size has changed,
+// delete it from the old instance after the new one is flushed.
 //
-// Thread-safety, errors, durability: key_value_store.h. Each instance is flushed for itself.
+// Thread-safety, errors, durability: key_value_store.h. Each instance is flushed separately.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@
 namespace siltfs {
 
 struct SegregatedOptions {
-  std::string directory;  // is there, and empty or such a store's
+  std::string directory;  // must exist, and be empty or hold a SegregatedStore
   bool read_only = false;
-  // Of the instances, rising; the same at each opening, though larger ones may be added
-  // (kInvalidArgument otherwise). Powers of two, 32 to 2,048.
+  // Slot sizes of the instances, rising: powers of two, 32 to 2,048. They must be the same at each
+  // opening, but larger ones may be added (kInvalidArgument otherwise).
   std::vector<size_t> slot_sizes = {32, 64, 128, 256, 512, 1024, 2048};
-  // Of each instance (key_value_store.h).
+  // Options of each instance (key_value_store.h).
   SiltIndexOptions index;
   ValueLogOptions values;
 };
@@ -34,7 +34,7 @@ class SegregatedStore {
  public:
   static Result<std::unique_ptr<SegregatedStore>> Open(Env& env, const SegregatedOptions& options);
 
-  // The number of an instance, rising with the size of its slots.
+  // The number of an instance; rises with slot size.
   using InstanceId = uint8_t;
 
   Result<InstanceId> Put(ByteView key, ByteView value);
@@ -44,12 +44,12 @@ class SegregatedStore {
   Result<ReclaimResult> Reclaim(const ReclaimOptions& options);
   Status Close();
 
-  // Where Put would put it.
+  // The instance that Put would choose.
   InstanceId InstanceFor(size_t key_size, size_t value_size) const;
   size_t instance_count() const { return instances_.size(); }
   // id < instance_count().
   KeyValueStore& instance(InstanceId id) { return *instances_[id]; }
-  // Of all instances together.
+  // Summed over all instances.
   KeyValueStats stats() const;
 
  private:

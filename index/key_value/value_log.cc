@@ -11,7 +11,7 @@
 namespace siltfs {
 namespace {
 
-// As many segments are begun before the manifest is written again.
+// Segments that can be begun before the manifest must be written again.
 constexpr uint64_t kReservedIds = 64;
 
 Status Invalid(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
@@ -27,11 +27,11 @@ Status Validate(const ValueLogOptions& options) {
     return Invalid(fmt::format("block size {} is not between 1 and {}", options.block_bytes,
                                kMaxBlockPlainBytes));
   }
-  if (options.open_files < 1) return Invalid("a value log needs an open file to read");
+  if (options.open_files < 1) return Invalid("a value log needs at least one open file to read");
   return ValidateCompression(options.compression);
 }
 
-// Whether any block may be begun: how many records it will have is not known.
+// Whether a block of any number of records may be begun: their number is not known yet.
 bool HasRoomForABlock(const SegmentWriter& writer) {
   return !writer.IsFull() && writer.chunk_count() + kMaxBlockChunks <= kMaxSegmentChunks;
 }
@@ -44,7 +44,7 @@ ValueSegment DescriptionOf(const SegmentWriter& writer) {
           .records = totals.chunk_count};
 }
 
-// The record, or why it isn't in this block.
+// The record, or an error if it isn't in this block.
 Result<Bytes> RecordIn(const DecodedBlock& block, const ChunkName& name, const Location& location) {
   if (block.head().Covers(location.ordinal)) {
     const size_t i = location.ordinal - block.head().first_ordinal;
@@ -120,7 +120,7 @@ std::shared_ptr<SegmentWriter> ValueLog::writer() const {
 Result<Location> ValueLog::Append(const ChunkName& name, ByteView bytes) {
   if (bytes.empty() || bytes.size() > kMaxRecordBytes) {
     return Invalid(
-        fmt::format("a record of {} bytes is not one of 1 to {}", bytes.size(), kMaxRecordBytes));
+        fmt::format("a record has {} bytes; it must have 1 to {}", bytes.size(), kMaxRecordBytes));
   }
   const ChunkRecord record{name, Checksum(bytes), static_cast<uint32_t>(bytes.size())};
   MutexLock append_lock(append_mutex_);
@@ -146,7 +146,7 @@ Status ValueLog::WriteOpenBlock() {
   {
     MutexLock lock(state_mutex_);
     if (open_block_.empty()) return Status::Ok();
-    // A copy, for it is read from until it is written, and goes on to be there if that fails.
+    // A copy: readers use the block until it is written, and it stays if the write fails.
     plain = open_block_.block();
   }
   const std::shared_ptr<SegmentWriter> to = writer();
@@ -172,7 +172,7 @@ Status ValueLog::BeginBlock() {
 
 Status ValueLog::CreateWriter() {
   if (next_segment_ == reserved_segments_) SILTFS_RETURN_IF_ERROR(ReserveIds());
-  // Used even if it comes to nothing: what was made of it may be there after a crash.
+  // The id counts as used even if creation fails: the file may exist after a crash.
   const auto id = static_cast<SegmentId>(next_segment_++);
   auto created = SegmentWriter::Create(env_, options_.directory, IdentityOf(id), SegmentKind::kData,
                                        0, {.target_size = options_.segment_bytes});
@@ -222,7 +222,7 @@ Status ValueLog::Sync() {
     SILTFS_RETURN_IF_ERROR(WriteOpenBlock());
     to = writer();
   }
-  // Others append meanwhile. Segments before this one were synced when they were sealed.
+  // Other threads may append meanwhile. Earlier segments were synced when they were sealed.
   if (!to) return Status::Ok();
   Status synced = to->Sync();
   return synced.ok() ? Status::Ok() : Fail(std::move(synced));
@@ -250,9 +250,9 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
   }
   auto opened = SegmentReader::Open(env_, options_.directory, IdentityOf(id), codec_);
   MutexLock lock(state_mutex_);
-  // It may have been removed meanwhile; then its reader must not stay here and keep its space.
+  // The segment may have been removed meanwhile; a cached reader would keep its space.
   if (!segments_.contains(id)) {
-    opened.status().IgnoreError("there is nothing to be read");
+    opened.status().IgnoreError("the segment was removed");
     return NoSuchSegment(id);
   }
   if (opened.ok()) return readers_.Insert(id, std::move(*opened));
@@ -261,11 +261,11 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
       .At(SegmentPath(options_.directory, id));
 }
 
-// `record_bytes`: of the largest record that is expected in the block.
+// `record_bytes`: the largest record expected in the block.
 Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset,
                                               size_t record_bytes) const {
   block_reads_.fetch_add(1, std::memory_order_relaxed);
-  // As blocks are written today.
+  // The size of blocks with today's options.
   const size_t records =
       std::max<size_t>(options_.block_bytes, OpenValueBlock::CostOf(record_bytes));
   return reader.ReadBlock(offset, kBlockHeaderSize + records);
@@ -309,7 +309,7 @@ bool ValueLog::Holds(const ChunkName& name, const Location& location) const {
 void ValueLog::ForgetRecovered() {
   MutexLock lock(state_mutex_);
   recovered_.clear();
-  // The manifest learns of it when it is written the next time; until then it does no harm.
+  // The next write of the manifest drops the list; until then it does no harm.
   incomplete_.clear();
 }
 
@@ -375,7 +375,7 @@ Status ValueLog::Remove(SegmentId id) {
   const std::string path = SegmentPath(options_.directory, id);
   ValueSegment segment;
   {
-    // First here: whoever doesn't find the file finds that there is no such segment.
+    // First remove it from the map: a reader that misses the file then returns kNotFound.
     MutexLock lock(state_mutex_);
     const auto found = segments_.find(id);
     if (found == segments_.end()) return NoSuchSegment(id);

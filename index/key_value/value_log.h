@@ -1,23 +1,22 @@
 // The log of a key-value store's values, or of the parts of them that don't fit the index's slots:
 // "indirection" in SILT, section 4, "Variable-Length Key-Values". The index keeps a record's
-// location, and a lookup takes one more read of flash.
+// location, and a lookup needs one more flash read.
 //
-// The log is a directory of segments (store/segment): records are gathered into blocks, blocks are
-// appended to one open segment, and when it is full it is sealed and another begun. A record never
-// moves; whoever reclaims space appends what is still in use once more and removes the segment.
-// Format: docs/format.md, "Value log".
+// The log is a directory of segments (store/segment). Records are gathered into blocks, and blocks
+// are appended to one open segment; a full segment is sealed and another begun. A record never
+// moves: KeyValueStore::Reclaim appends the live records again and removes the segment. Format:
+// docs/format.md, "Value log".
 //
 // Thread-safety: any call from any thread. Appends, and the part of Sync that writes the open
-// block, go one after the other; reads wait for none of them. Not for two processes or two
-// ValueLogs at the same time: the owner of the directory keeps them out. Durability: a record is
+// block, are serialised; reads wait for none of them. Only one ValueLog may use a directory at a
+// time, also across processes; the directory's owner must ensure that. Durability: a record is
 // durable when a Sync that began after its Append has returned OK. The destructor syncs nothing.
-// Errors: kNoSpace fails the call that met it and nothing else: the log is as it was, and the call
-// may be made again when there is room. The first other failure of a write sticks: every later
-// Append, Sync, SealOpenSegment and Remove returns it, for nobody knows what has reached the device
-// (open the log anew to go on); a Remove that fails is no such failure. Reads go on in all cases.
-// Memory: some 100 bytes a segment, the open block, and until ForgetRecovered 24 bytes a record of
-// the segments that a crash has left unsealed.
-// Ownership: `env` must outlive the log.
+// Errors: kNoSpace fails only its call: the log is unchanged, and the call may be repeated when
+// there is room. The first other write failure is permanent: every later Append, Sync,
+// SealOpenSegment and Remove returns it, because the device's contents are unknown. Open the log
+// again to continue. A failed Remove is not such a failure. Reads always continue. Memory: about
+// 100 bytes per segment, the open block, and until ForgetRecovered 24 bytes per record of segments
+// that a crash has left unsealed. Ownership: `env` must outlive the log.
 #pragma once
 
 #include <atomic>
@@ -43,29 +42,30 @@
 namespace siltfs {
 
 struct ValueLogOptions {
-  // Is there, durably, and holds nothing else.
+  // Must exist durably, and hold only the log's files.
   std::string directory;
-  // Nothing is written. An unsealed segment is read as far as it goes.
+  // Nothing is written. An unsealed segment is read up to its last whole block.
   bool read_only = false;
   Compression compression{.codec = BlockCodecId::kNone};
-  // Where a segment is full: kMinSegmentTargetSize to kMaxSegmentTargetSize.
+  // Size at which a segment is full: kMinSegmentTargetSize to kMaxSegmentTargetSize.
   uint32_t segment_bytes = kMaxSegmentTargetSize;
-  // Records, 32 bytes each for the block's table included, are gathered up to this many; a larger
-  // one gets a block of its own. A read brings one block. 1 to kMaxBlockPlainBytes.
+  // Block size up to which records are gathered, including 32 bytes per record for the block's
+  // table. A larger record gets a block of its own. A read reads one block. 1 to
+  // kMaxBlockPlainBytes.
   uint32_t block_bytes = 16U << 10;
-  // Segments that are kept open for reading, at least 1.
+  // Segments kept open for reading, at least 1.
   size_t open_files = 64;
 };
 
 struct ValueLogStats {
-  uint64_t records = 0;      // in all segments, those that were lost in a crash included
-  uint64_t flash_bytes = 0;  // that the segments take
+  uint64_t records = 0;      // in all segments, including records lost in a crash
+  uint64_t flash_bytes = 0;  // size of the segments
   // Since the log was opened:
   uint64_t bytes_appended = 0;  // of records
-  uint64_t bytes_written = 0;   // to segments, by opening too
+  uint64_t bytes_written = 0;   // to segments, including by opening
   uint64_t block_reads = 0;     // from flash
-  // Stretches and segments that opening found damaged, and reads that failed for damage. A crash
-  // may have lost writes in front of others that it has not: then opening counts that, too.
+  // Damaged stretches and segments found while opening, and reads that failed because of damage.
+  // Also writes that a crash lost before later writes that survived.
   uint64_t damaged = 0;
 };
 
@@ -73,62 +73,62 @@ class ValueLog {
  public:
   static constexpr size_t kMaxRecordBytes = kMaxBlockPlainBytes;
 
-  // Makes what is missing in a new directory, durably. Seals what a crash has left, for which the
-  // disk must have room (kNoSpace). kCorruption if the manifest is damaged, missing where there are
-  // segments, or older than they are. Damage in segments fails nothing here: see stats().
+  // Creates missing files in a new directory, durably. Seals segments that a crash left unsealed;
+  // the disk must have room for that (kNoSpace). kCorruption if the manifest is damaged, missing
+  // beside segments, or older than they are. Damage in segments does not fail the call: see
+  // stats().
   static Result<std::unique_ptr<ValueLog>> Open(Env& env, const ValueLogOptions& options);
   ~ValueLog();
   ValueLog(const ValueLog&) = delete;
   ValueLog& operator=(const ValueLog&) = delete;
 
-  // Adds a record of 1 to kMaxRecordBytes bytes; it can be read at once. Its name is any 20 bytes
-  // by which a read can tell that it has got the right one.
+  // Adds a record of 1 to kMaxRecordBytes bytes; it can be read at once. The name is any 20 bytes;
+  // a read uses it to verify that it has the right record.
   Result<Location> Append(const ChunkName& name, ByteView bytes);
 
-  // The record that Append has put there. kNotFound if there is no such segment: it was removed,
-  // and whoever asks has an old location. kCorruption for damage, or another record in that place.
-  // One read of the device if the record has no more than `expected_bytes`, or shares its block
-  // with others.
+  // Returns the record that Append put at `location`. kNotFound if the segment was removed, so the
+  // location is outdated. kCorruption for damage, or another record in that place. Takes one device
+  // read if the record has at most `expected_bytes`, or shares its block with others.
   Result<Bytes> Read(const ChunkName& name, const Location& location,
                      size_t expected_bytes = 0) const;
 
   Status Sync();
 
-  // Whether a location that was noted before a crash, by someone who doesn't know whether it had
-  // been synced, is one where Read finds the record. Not asked of the device: of sealed segments it
-  // is whether they are there, of those that the crash has left unsealed what was found in them.
+  // Whether Read would find the record at a location noted before a crash and possibly never
+  // synced. Does not access the device: for a sealed segment it tests that the segment exists, for
+  // one that a crash left unsealed it tests the records found when opening.
   bool Holds(const ChunkName& name, const Location& location) const;
-  // Nobody asks Holds about what was appended before the log was opened any more: whatever that
-  // knows of the log is durable. Until it was called, later openings, too, know what is missing in
-  // the segments that were unsealed.
+  // Call when Holds is no longer needed for records appended before this opening, because
+  // everything that refers to the log is durable. Until this call, later openings also know which
+  // records are missing in the segments that were unsealed.
   void ForgetRecovered();
 
   struct SegmentInfo {
     SegmentId id = kNoSegment;
     uint64_t bytes = 0;        // on flash
-    uint64_t plain_bytes = 0;  // of the records
+    uint64_t plain_bytes = 0;  // uncompressed, of the records
     uint32_t records = 0;
-    bool open = false;  // then with what is not yet written
+    bool open = false;  // then the counts include the records not yet written
   };
-  // Rising by id.
+  // In rising order of ids.
   std::vector<SegmentInfo> segments() const;
 
   using RecordVisitor = std::function<Status(const ChunkName&, const Location&, ByteView bytes)>;
-  // Visits all records of a segment that is not open, in order, verified. Returns how many damaged
-  // stretches were left out. kNotFound: no such segment; kInvalidArgument: it is open; the
-  // visitor's failure ends it.
+  // Visits all records of a segment that is not open, in order, verified. Returns the number of
+  // damaged stretches it skipped. kNotFound: no such segment; kInvalidArgument: it is open. A
+  // failure of the visitor ends the call.
   Result<uint64_t> ForEachRecord(SegmentId id, const RecordVisitor& visitor) const;
 
-  // Everything appended so far is durable, and the next Append begins a new segment. After it, the
-  // log opens again without anything to be salvaged.
+  // Makes everything appended so far durable; the next Append begins a new segment. After this
+  // call, the log can be opened without salvaging.
   Status SealOpenSegment();
 
-  // Gives the segment's space back. Durable on return; after an error the segment may be there or
-  // not, and come back with a power cut. Reads that have begun go on. kInvalidArgument: it is open.
+  // Removes a segment. Durable on return; after an error the segment may exist or not, and may
+  // return after a power cut. Reads that have begun continue. kInvalidArgument: it is open.
   Status Remove(SegmentId id);
 
   ValueLogStats stats() const;
-  // OK, or the failure that sticks.
+  // OK, or the permanent failure.
   Status failure() const SILTFS_EXCLUDES(state_mutex_);
 
  private:
@@ -136,9 +136,9 @@ class ValueLog {
            FoundValueSegments found);
 
   Status CheckWritable() const;
-  // Remembers the failure if it is the first, and returns the first.
+  // Records the failure if it is the first, and returns the first.
   Status Fail(Status status) SILTFS_EXCLUDES(state_mutex_);
-  // The same, unless the disk is full and that has changed nothing in the writer.
+  // The same, except for kNoSpace that left the writer unchanged.
   Status FailUnlessFull(const SegmentWriter& writer, Status status);
 
   Status WriteOpenBlock() SILTFS_REQUIRES(append_mutex_);
@@ -166,12 +166,12 @@ class ValueLog {
   uint64_t reserved_segments_ SILTFS_GUARDED_BY(append_mutex_);  // ids below may be used
   uint64_t next_sequence_ SILTFS_GUARDED_BY(append_mutex_);
 
-  // No one waits for the device while holding it.
+  // Never held while waiting for the device.
   mutable Mutex state_mutex_;
   // The open block and the writer change only while both mutexes are held.
   OpenValueBlock open_block_ SILTFS_GUARDED_BY(state_mutex_);
   std::shared_ptr<SegmentWriter> writer_ SILTFS_GUARDED_BY(state_mutex_);  // may be null
-  // The open one, too; what is said of it here means nothing.
+  // Includes the open segment; its values here are meaningless.
   std::map<SegmentId, ValueSegment> segments_ SILTFS_GUARDED_BY(state_mutex_);
   std::map<SegmentId, SegmentFooter> recovered_ SILTFS_GUARDED_BY(state_mutex_);
   std::vector<SegmentId> incomplete_ SILTFS_GUARDED_BY(state_mutex_);  // for the manifest

@@ -1,6 +1,6 @@
-// The value log's own small file, "value_log" in its directory: whose segments these are, which ids
-// were ever given out, and which segments a crash has left incomplete. Replaced as a whole,
-// atomically. All numbers are little-endian:
+// The value log's manifest, the file "value_log" in its directory: the owner of the segments, the
+// ids used so far, and the segments that a crash left incomplete. Replaced as a whole, atomically.
+// All numbers are little-endian:
 //
 //   offset  bytes  field
 //        0      8  magic "SILTVAL\n"
@@ -11,13 +11,13 @@
 //       40    4 n  ids of the incomplete segments, rising, below that
 //   40 + 4n      8  checksum (XXH3-64, seed 0) of all before it
 //
-// A segment is incomplete if it had to be salvaged after a crash, and the log's owner has not said
-// since that all it knows of it is settled: some of the records that were appended to it may never
-// have reached the device.
+// A segment is incomplete if it was salvaged after a crash and ForgetRecovered has not been called
+// since: some of the records appended to it may never have reached the device.
 //
-// Durability: WriteValueLogManifest returns OK when the manifest is durable; after an error the old
-// one or the new one is there. Errors: kCorruption for whatever was not written here, kNeedsNewer
-// for a later version; Env's. Functions only, safe to call from any thread.
+// Durability: WriteValueLogManifest returns OK when the manifest is durable; after an error either
+// the old or the new one is in place. Errors: kCorruption for bytes not written by
+// WriteValueLogManifest, kNeedsNewer for a later version; Env's. Functions only, safe to call from
+// any thread.
 #pragma once
 
 #include <cstdint>

@@ -15,13 +15,13 @@
 namespace siltfs {
 namespace {
 
-// The last block begins at the largest offset, and all records are in the footer: no segment's file
-// is larger, and what is isn't read.
+// The largest possible segment file: its last block begins at the largest offset, and the footer
+// has all records. Larger files are not read.
 constexpr uint64_t kMaxSegmentFileBytes =
     uint64_t{kMaxSegmentTargetSize} + kMaxBlockHeadSize + kMaxBlockPlainBytes +
     uint64_t{kMaxSegmentChunks} * (kFooterChunkSize + kFooterBlockSize) + kSegmentTrailerSize;
 
-// By segment; nothing for one whose file doesn't end in a whole trailer.
+// By segment; empty if the segment's file doesn't end in a whole trailer.
 using Trailers = std::map<SegmentId, std::optional<SegmentTrailer>>;
 
 // Empty if the file doesn't end in a whole trailer of this segment.
@@ -40,7 +40,7 @@ class Recovery {
       : env_(env), directory_(directory), store_(store), read_only_(read_only) {}
 
   void EnterSealed(SegmentId id, const SegmentTrailer& trailer);
-  // An incomplete segment.
+  // Recovers an incomplete segment.
   Status Recover(SegmentId id, const std::optional<SegmentTrailer>& trailer);
   FoundValueSegments Take() { return std::move(found_); }
 
@@ -50,7 +50,7 @@ class Recovery {
   }
   void EnterUseless(SegmentId id, uint64_t file_bytes);
   Status Salvage(SegmentId id, uint64_t size);
-  // False if there was nothing to be sealed, and the segment was removed or is of no use.
+  // False if there was nothing to seal: the segment was removed or is unreadable.
   Result<bool> SealOrRemove(SegmentId id, uint64_t size);
   Status EnterSalvaged(SegmentId id);
   Status Scan(SegmentId id, const File& file, uint64_t size);
@@ -101,9 +101,9 @@ Status Recovery::Salvage(SegmentId id, uint64_t size) {
 }
 
 Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
-  std::vector<uint64_t> damage;  // where stretches begin
+  std::vector<uint64_t> damage;  // begins of the damaged stretches
   SalvageOptions options;
-  // Not that every byte was durable: but then a block that is not whole ends nothing.
+  // Not every byte was durable, but with this setting a damaged block does not end the scan.
   options.committed_length = size;
   options.on_damage = [&damage](uint64_t begin, uint64_t, const Status& cause) {
     cause.IgnoreError("a torn tail or damage, which is counted");
@@ -116,8 +116,8 @@ Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
     SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
     auto sealed = reader->IsSealed();
     const bool claims_sealed = !sealed.ok() || *sealed;
-    // No whole block. If it was never sealed, then the crash came before its first sync, or all of
-    // it is rotten; nothing is lost with it.
+    // No whole block. If the segment was never sealed, the crash came before its first sync or all
+    // of it is damaged; removing it loses nothing.
     if (!claims_sealed) salvaged = SalvageSegment(env_, directory_, identity, {});
   }
   if (!salvaged.ok()) {
@@ -128,7 +128,7 @@ Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
   if (salvaged->outcome == SalvageOutcome::kRemoved) return false;
   if (salvaged->outcome == SalvageOutcome::kSealed) {
     found_.bytes_written += salvaged->trailer.file_size();
-    // What ends where the file did is a torn tail, as every crash leaves one.
+    // A stretch that reaches the end of the file is a torn tail, as every crash leaves one.
     const uint64_t data_end = salvaged->trailer.data_end;
     found_.damaged += static_cast<uint64_t>(std::count_if(
         damage.begin(), damage.end(), [data_end](uint64_t begin) { return begin < data_end; }));
@@ -182,13 +182,14 @@ Result<SegmentListing> ListAll(Env& env, const std::string& directory) {
   return SegmentListing();
 }
 
-// What the manifest says, or a new one; the two must fit each other.
+// The manifest on disk, or a new one. It must match the listing.
 Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
                                       const SegmentListing& listing, bool& is_new) {
   SILTFS_ASSIGN_OR_RETURN(auto found, ReadValueLogManifest(env, directory));
   is_new = !found;
   if (!found && !listing.ids.empty()) {
-    return Status(StatusCode::kCorruption, "has segments of values, but the log's manifest is gone")
+    return Status(StatusCode::kCorruption,
+                  "has segments of values, but the log's manifest is missing")
         .At(directory);
   }
   ValueLogManifest manifest;
@@ -199,8 +200,8 @@ Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
   }
   if (!listing.ids.empty() && listing.ids.back() >= manifest.next_segment) {
     return Status(StatusCode::kCorruption,
-                  fmt::format("is a segment of values that the log's manifest has never heard of: "
-                              "it knows those below {}",
+                  fmt::format("is a segment of values that is newer than the log's manifest, "
+                              "which lists segments below {}",
                               manifest.next_segment))
         .At(SegmentPath(directory, listing.ids.back()));
   }
@@ -209,14 +210,14 @@ Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
 
 Status TidyUp(Env& env, const SegmentListing& listing) {
   for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
-  // Segments that were removed shall not return with the next power cut.
+  // Removed segments must not return after a power cut.
   for (const std::string& path : listing.directories) {
     SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
   }
   return Status::Ok();
 }
 
-// Those that the manifest lists, as far as they are there, and the unsealed ones.
+// Existing segments that the manifest lists as incomplete, and unsealed ones.
 std::vector<SegmentId> IncompleteOf(const Trailers& trailers,
                                     const std::vector<SegmentId>& listed) {
   std::vector<SegmentId> incomplete;
@@ -267,7 +268,7 @@ Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory
   std::vector<SegmentId> incomplete = IncompleteOf(trailers, manifest.incomplete);
   if (incomplete != manifest.incomplete) {
     manifest.incomplete = std::move(incomplete);
-    // Before they are sealed: they would pass for complete ones if the power failed then.
+    // Before sealing them: after a power cut, sealed segments would look complete.
     if (!read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
   }
   SILTFS_ASSIGN_OR_RETURN(FoundValueSegments segments,

@@ -1,14 +1,13 @@
-// Finding out what a value log's directory holds when it is opened, and sealing what a crash has
-// left unsealed.
+// Opens a value log's directory: finds its segments and seals those that a crash left unsealed.
 //
-// A segment whose file ends in a whole trailer is sealed: all of its blocks were durable before the
-// footer was begun. Any other is salvaged: it keeps every block that is whole, also behind damage,
-// for what lies behind a write that was lost may well be there. Only what holds no whole block and
+// A segment is sealed if its file ends in a whole trailer: all of its blocks were durable before
+// the footer was begun. Any other is salvaged: it keeps every whole block, also behind damage,
+// because blocks after a lost write may have survived. Only a segment without a whole block that
 // was never sealed is removed.
 //
-// Cost: of a sealed segment the trailer is read; an unsealed one is read whole and copied.
-// Thread-safety: none needed, this is before anything else. Errors: Env's, also kNoSpace where the
-// disk has no room for the copy; kNeedsNewer. Damage in a segment fails nothing, it is counted.
+// Cost: the trailer of a sealed segment is read; an unsealed one is read whole and copied.
+// Thread-safety: none needed; it runs before other calls. Errors: Env's, also kNoSpace if the disk
+// has no room for the copy; kNeedsNewer. Damage in a segment is counted and is no error.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +22,21 @@
 
 namespace siltfs {
 
-// A segment that is not written to any more.
+// A segment that is no longer written.
 struct ValueSegment {
   uint64_t file_bytes = 0;
-  uint64_t data_end = kSegmentHeaderSize;  // where its last block ends
+  uint64_t data_end = kSegmentHeaderSize;  // end of its last block
   uint64_t plain_bytes = 0;
-  uint32_t records = 0;  // ordinals, to be exact: some may be lost
-  bool readable = true;  // false: nothing of it is left, or it is another log's
+  uint32_t records = 0;  // number of ordinals; some records may be lost
+  bool readable = true;  // false: nothing of it is readable, or it is another log's
 };
 
 struct FoundValueSegments {
   std::map<SegmentId, ValueSegment> segments;
-  // What the incomplete ones hold (value_log_manifest.h), by name prefix.
+  // The records in incomplete segments (value_log_manifest.h), by name prefix.
   std::map<SegmentId, SegmentFooter> footers;
   uint64_t last_sequence = 0;
-  uint64_t damaged = 0;  // stretches of bytes with blocks behind them, and segments of no use
+  uint64_t damaged = 0;  // damaged stretches followed by blocks, and unreadable segments
   uint64_t bytes_written = 0;
 };
 
@@ -46,13 +45,12 @@ struct RecoveredValueLog {
   FoundValueSegments segments;
 };
 
-// Makes what is missing in a new directory, durably. kCorruption if the manifest is damaged,
-// missing where there are segments, or older than they are. After it, unless `read_only` (then
-// nothing is written), all segments are sealed, and the manifest lists those that may be
-// incomplete.
+// Creates missing files in a new directory, durably. kCorruption if the manifest is damaged,
+// missing beside segments, or older than they are. Afterwards, unless `read_only` (then nothing is
+// written), all segments are sealed, and the manifest lists those that may be incomplete.
 Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory, bool read_only);
 
-// Whether the footer has this record, at this very place.
+// Whether the footer has this record at exactly this place.
 bool FooterHolds(const SegmentFooter& footer, const ChunkName& name, const Location& location);
 
 }  // namespace siltfs

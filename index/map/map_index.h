@@ -2,7 +2,7 @@
 // engines are measured against and the oracle they are tested against.
 //
 // Thread-safety, errors and durability: index/chunk_index.h. A snapshot replaces its predecessor
-// atomically, so a failed Flush may be repeated. Memory: about 80 bytes an entry, and 32 more
+// atomically, so a failed Flush may be repeated. Memory: about 80 bytes per entry, and 32 more
 // during a Flush. When not to use it: beyond some hundred thousand chunks.
 #pragma once
 

@@ -14,7 +14,7 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kHeaderSize = 32;
 constexpr size_t kEntrySize = ChunkName::kSize + Location::kEncodedSize;
 constexpr size_t kChecksumSize = 8;
-// 32 Mi entries: an index of that size wants another engine.
+// 32 Mi entries: an index of that size needs another engine.
 constexpr uint64_t kMaxFileSize = uint64_t{1} << 30;
 
 Status Damaged(std::string cause) { return {StatusCode::kCorruption, std::move(cause)}; }

@@ -22,7 +22,8 @@ struct MapSnapshot {
 
 std::string EncodeMapSnapshot(const ChunkMap& entries, uint64_t sequence);
 
-// kCorruption if anything is not as EncodeMapSnapshot writes it, kNeedsNewer for a later version.
+// kCorruption if the bytes are not as EncodeMapSnapshot writes them, kNeedsNewer for a later
+// version.
 Result<MapSnapshot> DecodeMapSnapshot(ByteView bytes);
 
 std::string MapSnapshotPath(const std::string& directory);

@@ -1,4 +1,4 @@
-// A string of bits: the first is the lowest bit of the first byte.
+// A string of bits. The first is the lowest bit of the first byte.
 //
 // Thread-safety: as for plain values.
 #pragma once
@@ -17,7 +17,7 @@ namespace siltfs {
 // Appends bits to a buffer it owns.
 class BitWriter {
  public:
-  // The lowest `count` of `bits`, lowest first; the others are zero. count <= 32.
+  // Writes the lowest `count` bits of `bits`, lowest first; the others must be zero. count <= 32.
   void Write(uint64_t bits, unsigned count) {
     assert(count <= 32 && bits >> count == 0);
     pending_ |= bits << pending_bits_;
@@ -27,8 +27,8 @@ class BitWriter {
 
   uint64_t bits() const { return uint64_t{8} * bytes_.size() + pending_bits_; }
 
-  // The bytes, the last filled up with zero bits, and `padding` zero bytes behind. Empties the
-  // writer.
+  // Returns the bytes, the last one filled up with zero bits, followed by `padding` zero bytes.
+  // Empties the writer.
   Bytes Take(size_t padding);
 
  private:
@@ -39,8 +39,8 @@ class BitWriter {
   unsigned pending_bits_ = 0;
 };
 
-// Reads bits of a buffer it does not own, and does not know the end of: a read at bit position p
-// needs the 8 bytes from p / 8 on.
+// Reads bits of a buffer that it does not own. It does not know the buffer's end: a read at bit
+// position p needs the 8 bytes from p / 8 on.
 class BitReader {
  public:
   static constexpr unsigned kPeekBits = 57;
@@ -49,7 +49,7 @@ class BitReader {
 
   uint64_t position() const { return position_; }
 
-  // The next bits, the next in the lowest; at least kPeekBits of them.
+  // The next bits, the first one lowest; at least kPeekBits of them.
   uint64_t Peek() const {
     uint64_t word;
     std::memcpy(&word, data_ + (position_ >> 3), sizeof word);

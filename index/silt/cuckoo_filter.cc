@@ -58,7 +58,8 @@ std::string CuckooFilter::Encode() const {
 
 Result<CuckooFilter> CuckooFilter::Decode(unsigned bucket_bits, ByteView bytes) {
   const auto wrong = [](const char* what) { return Status(StatusCode::kCorruption, what); };
-  if (bucket_bits < 1 || bucket_bits > kMaxBucketBits) return wrong("has no possible filter");
+  if (bucket_bits < 1 || bucket_bits > kMaxBucketBits)
+    return wrong("has an invalid number of buckets");
   CuckooFilter filter;
   filter.bucket_bits_ = bucket_bits;
   const size_t places = kBucketWays << bucket_bits;
@@ -73,7 +74,7 @@ Result<CuckooFilter> CuckooFilter::Decode(unsigned bucket_bits, ByteView bytes) 
     for (uint32_t& bucket : place.buckets) bucket = in.U32();
     for (uint16_t& tag : place.tags) tag = in.U16();
     if (place.buckets[0] >= buckets || place.buckets[1] >= buckets) {
-      return wrong("has a filter with a place that is none");
+      return wrong("has a filter with an invalid bucket");
     }
     filter.stash_.push_back(place);
   }

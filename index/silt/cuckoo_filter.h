@@ -1,10 +1,9 @@
-// The memory side of a HashStore (SILT, section 3.2): the tags of a LogStore's cuckoo table, in its
-// order. The entry of place i lies in slot i of the HashStore's file, so a tag is all that is kept:
-// 2 bytes a place, 17.3 bits an entry at the occupancy a LogStore reaches.
+// The memory side of a HashStore (SILT, section 3.2): the tags of a LogStore's cuckoo table, in the
+// table's order. The entry of place i lies in slot i of the HashStore's file, so only tags are
+// kept: 2 bytes per place, 17.3 bits per entry at the occupancy a LogStore reaches.
 //
-// The table's stash comes along: its entries lie in the slots after the places.
-//
-// Thread-safety: const, so any. Memory: 2 bytes a place.
+// The table's stash is included: its entries lie in the slots after the places. Thread-safety:
+// const, so any. Memory: 2 bytes per place.
 #pragma once
 
 #include <vector>
@@ -18,17 +17,17 @@ namespace siltfs {
 
 class CuckooFilter {
  public:
-  // What `table` finds, by its places.
+  // The tags and the stash of `table`.
   explicit CuckooFilter(const CuckooTable& table);
 
   unsigned bucket_bits() const { return bucket_bits_; }
   size_t places() const { return tags_.size(); }
-  // Slots a HashStore's file has: the places and the stash.
+  // Slots of a HashStore's file: the places and the stash.
   size_t slots() const { return tags_.size() + stash_.size(); }
   bool Occupied(size_t slot) const;
   size_t memory_bytes() const;
 
-  // The slots that may hold a key of this hash; in no order, a key is there once.
+  // The slots that may hold a key of this hash; in no order. A key is stored once.
   CuckooTable::Candidates Find(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
   // Whether a lookup of this hash has this slot among its candidates.
@@ -36,7 +35,7 @@ class CuckooFilter {
 
   // For flash; docs/format.md, "SILT HashStore".
   std::string Encode() const;
-  // kCorruption if it is not as Encode writes it.
+  // kCorruption if the bytes are not as Encode writes them.
   static Result<CuckooFilter> Decode(unsigned bucket_bits, ByteView bytes);
 
   friend bool operator==(const CuckooFilter&, const CuckooFilter&) = default;

@@ -1,6 +1,6 @@
-// Where a hash belongs in a partial-key cuckoo table (SILT, section 3.1): its two buckets, and the
-// tag it has in each. Shared by the tables of LogStores and the filters of HashStores, which are
-// the same table without its values.
+// The place of a hash in a partial-key cuckoo table (SILT, section 3.1): its two buckets, and its
+// tag in each. Shared by the tables of LogStores and the filters of HashStores, which are the same
+// table without its values.
 //
 // Functions only, safe to call from any thread.
 #pragma once
@@ -13,7 +13,7 @@
 namespace siltfs {
 
 inline constexpr unsigned kMaxBucketBits = 15;
-inline constexpr unsigned kTagBits = 15;  // of the other bucket's number and further bits together
+inline constexpr unsigned kTagBits = 15;  // the other bucket's number and further bits together
 inline constexpr uint16_t kTagValid = 1U << kTagBits;
 inline constexpr size_t kBucketWays = 4;
 
@@ -34,7 +34,7 @@ inline CuckooPlace CuckooPlaceOf(uint64_t hash, unsigned bucket_bits) {
           .tags = {static_cast<uint16_t>(tag | second), static_cast<uint16_t>(tag | first)}};
 }
 
-// A bucket's four tags are looked at as one word: way w is bits 16 w to 16 w + 15. A set of ways is
+// A bucket's four tags are compared as one word: way w is bits 16 w to 16 w + 15. A set of ways is
 // the ways' highest bits.
 static_assert(kBucketWays * 16 == 64 && kTagBits == 15);
 inline constexpr uint64_t kEveryWay = 0x0001'0001'0001'0001;
@@ -53,7 +53,7 @@ inline uint64_t WaysWithTag(uint64_t tags, uint16_t tag) {
   return ~(((difference & ~kHighestOfWays) + ~kHighestOfWays) | difference) & kHighestOfWays;
 }
 
-// Of a set that is not empty.
+// Requires a set that is not empty.
 inline size_t FirstWay(uint64_t ways) { return static_cast<size_t>(std::countr_zero(ways)) / 16; }
 
 }  // namespace siltfs

@@ -22,7 +22,7 @@ size_t CuckooTable::memory_bytes() const {
          stash_.capacity() * sizeof(Stashed);
 }
 
-// What `tag` becomes in a bucket whose other is `other_bucket`.
+// The tag of an entry with the other bucket `other_bucket`.
 uint16_t CuckooTable::TagFor(uint16_t tag, uint32_t other_bucket) const {
   return static_cast<uint16_t>((tag & ~bucket_mask_) | other_bucket);
 }
@@ -67,8 +67,8 @@ bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   return true;
 }
 
-// Puts the key in the place of another entry, that one into its other bucket, and so on until one
-// finds a free way. False, and all undone, if none does.
+// Puts the key in the place of another entry, moves that entry into its other bucket, and so on
+// until one finds a free way. If none does, undoes all moves and returns false.
 bool CuckooTable::Displace(const CuckooPlace& place, uint32_t value) {
   struct Undo {
     size_t index;

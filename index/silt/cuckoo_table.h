@@ -1,24 +1,24 @@
-// The memory side of a LogStore (SILT, section 3.1): a partial-key cuckoo hash table from a key to
-// its slot in the log, 4-way, and at the same time the filter that keeps most lookups of absent
-// keys off flash.
+// The memory side of a LogStore (SILT, section 3.1): a 4-way partial-key cuckoo hash table from a
+// key to its slot in the log. It is also the filter that answers most lookups of absent keys
+// without a read.
 //
-// Two slices of a key's hash name its two buckets. An entry keeps no key, only a tag: the number of
-// its *other* bucket and further bits of the hash, 15 bits in all whatever the size of the table.
-// So an entry moves between its buckets without a look at its key on flash, and a small table
-// filters as well as a large one: an absent key meets 8 / 2^15 = 2^-12 entries of its tag in a full
-// table. A tag match is therefore only a candidate, for the caller to confirm in the log.
+// Two parts of a key's hash select its two buckets. An entry keeps no key, only a tag: the number
+// of its *other* bucket and further bits of the hash, 15 bits in all for every table size. So an
+// entry can move between its buckets without reading its key from flash, and a small table filters
+// as well as a large one. In a full table an absent key matches the tag of 8 / 2^15 = 2^-12
+// entries. A tag match is therefore only a candidate that the caller confirms in the log.
 //
-// Insert moves up to 128 entries aside. If there is still no room the moves are undone, and the key
-// goes into a stash of 8; when that is full too the key is refused and the table is as it was
-// before, at about 95 % occupancy. The stash also takes keys that share both buckets, which for a
-// good hash is rare.
+// Insert displaces at most 128 entries. If that makes no room, it undoes the moves and puts the key
+// into a stash of 8. If the stash is full, too, it refuses the key and leaves the table unchanged;
+// this happens at about 95 % occupancy. The stash also takes keys that share both buckets, which is
+// rare with a good hash.
 //
-// Which entries move depends on the table alone: the same inserts in the same order give the same
-// table.
+// The choice of moved entries depends only on the table: the same inserts in the same order give
+// the same table.
 //
-// Thread-safety: const calls may run together, others alone. Memory: 6 bytes a place; places are 4
-// times the buckets. When not to use it: keys whose hash an adversary can foresee; he fills two
-// buckets and the stash with 17 keys.
+// Thread-safety: const calls may run concurrently, others alone. Memory: 6 bytes per place, 4
+// places per bucket. When not to use it: if an adversary can predict the keys' hash; 17 such keys
+// fill two buckets and the stash.
 #pragma once
 
 #include <array>
@@ -37,12 +37,12 @@ class CuckooTable {
   static constexpr size_t kMaxDisplacements = 128;
   static constexpr size_t kStashSize = 8;
 
-  // The values of the entries that a key may be.
+  // The values of the entries that may be the key's.
   class Candidates {
    public:
     size_t size() const { return count_; }
     uint32_t operator[](size_t i) const { return values_[i]; }
-    // A loop over a temporary is safe, as the loop keeps it.
+    // A loop over a temporary is safe: the loop keeps it alive.
     const uint32_t* begin() const { return values_.data(); }
     const uint32_t* end() const { return values_.data() + count_; }
 
@@ -68,14 +68,14 @@ class CuckooTable {
   Candidates Find(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
 
-  // Enters a key that is not in the table. False: refused, and nothing has changed.
+  // Inserts a key that is not in the table. False: refused, and nothing has changed.
   bool Insert(uint64_t hash, uint32_t value);
 
-  // Gives the key's entry, known by its value, another value. False if there is none.
+  // Changes the value of the key's entry from `from` to `to`. False if there is no such entry.
   bool Replace(uint64_t hash, uint32_t from, uint32_t to);
 
-  // Calls visit(place, tag, value) with each entry but the stashed ones, in the order of the
-  // places, which are numbered from 0 to capacity() - 1.
+  // Calls visit(place, tag, value) with each entry except stashed ones, in the order of the places,
+  // from 0 to capacity() - 1.
   template <typename Visit>
   void ForEachPlace(const Visit& visit) const {
     for (size_t i = 0; i < tags_.size(); ++i) {
@@ -104,7 +104,7 @@ class CuckooTable {
 
   unsigned bucket_bits_;
   uint32_t bucket_mask_;
-  PageVector<uint16_t> tags_;    // kValid, further bits, other bucket
+  PageVector<uint16_t> tags_;    // kTagValid, further bits, other bucket
   PageVector<uint32_t> values_;  // where the tag is valid
   std::vector<Stashed> stash_;
   size_t size_ = 0;

@@ -5,7 +5,7 @@
 namespace siltfs {
 namespace {
 
-// Slots of zeros are places that were free, or what a damaged page of a log held.
+// Slots of zeros were free places, or entries in a damaged page of a log.
 bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
 
 }  // namespace
@@ -18,8 +18,8 @@ uint64_t EntryMerge::UnsortedEntries() const {
 
 Status EntryMerge::Run(const Visit& visit) {
   const uint64_t unsorted = UnsortedEntries();
-  // Hashes are uniform, so ranges of equal width hold equal numbers of entries, give or take their
-  // root: a tenth of the room is left for that.
+  // Hashes are uniform, so ranges of equal width hold equal numbers of entries, plus or minus the
+  // square root: a tenth of the room is reserved for that.
   const size_t rest_size = options_.layout.rest_size();
   const uint64_t room =
       std::max<uint64_t>(1, options_.sort_memory_bytes / (sizeof(Item) + rest_size) * 9 / 10);
@@ -111,7 +111,7 @@ void EntryMerge::SortAndDropOld() {
   items_.erase(end, items_.end());
 }
 
-// Table 3's rule: of equal keys the sorted one is older; a tombstone takes it along.
+// Table 3's rule: of two equal keys, the one in the SortedStore is older; a tombstone removes it.
 Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
   for (const Item& item : items_) {
     while (sorted.item() && sorted.item()->key < item.key) {

@@ -1,10 +1,11 @@
-// All entries of some stores of one partition in order, the newest of each name (SILT, section 3.3,
-// table 3): how HashStores and a SortedStore become a new SortedStore, and how an index is listed.
+// Visits all entries of some stores of one partition in order, only the newest of each name (SILT,
+// section 3.3, table 3). Used to merge HashStores and a SortedStore into a new SortedStore, and to
+// list an index.
 //
-// The SortedStore is read once from front to back. The others are not in this order; sorting them
-// on flash would write every entry once more. So they are sorted in memory, by as many passes over
-// them as the memory asks for, each taking the entries of a range of hashes: reads are cheap where
-// writes are not.
+// The SortedStore is read once from front to back. The other stores are not in this order; sorting
+// them on flash would write every entry once more. So their entries are sorted in memory, in as
+// many passes as the memory requires. Each pass takes the entries of a range of hashes: reads are
+// cheaper than writes.
 //
 // Thread-safety: none; the stores are only read. Memory: `sort_memory_bytes`, and a few read
 // buffers.
@@ -37,7 +38,7 @@ class EntryMerge {
 
   uint64_t damaged_pages() const { return damaged_pages_; }
   uint64_t entries_dropped() const { return dropped_; }  // older ones of a name, and tombstones
-  // What was held to sort in, after Run().
+  // Memory used for sorting; valid after Run().
   size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item) + rests_.capacity(); }
 
  private:
@@ -45,7 +46,7 @@ class EntryMerge {
     OrderKey key;
     Location location;
     uint32_t age = 0;   // 0: the newest store
-    uint32_t rest = 0;  // the place in rests_, counted in rests
+    uint32_t rest = 0;  // index in rests_, in units of a rest
   };
 
   uint64_t UnsortedEntries() const;
@@ -61,7 +62,7 @@ class EntryMerge {
   const PartitionVersion& version_;
   const Options options_;
   std::vector<Item> items_;
-  Bytes rests_;           // what the items' slots hold behind name and location
+  Bytes rests_;           // the bytes behind name and location in the items' slots
   AlignedBuffer buffer_;  // of the HashStore being read
   uint64_t damaged_pages_ = 0;
   uint64_t dropped_ = 0;

@@ -1,10 +1,11 @@
-// Who keeps what the entries of an index point to, where that is not a truth of its own.
+// The owner of the data that an index's entries point to, if that data cannot be rebuilt without
+// the entries.
 //
-// Entries of a chunk index are hints: nobody minds if one outlives what it points to. In a
-// key-value store they are the truth, so what they point to must be durable before they are, and
-// after a crash an entry counts only if what it points to is there.
+// Entries of a chunk index are hints: one may outlive the data it points to. In a key-value store
+// entries are the truth. So the data they point to must be durable before they are, and after a
+// crash an entry counts only if its data exists.
 //
-// Thread-safety: MakeDurable comes from calls that write, one at a time; Holds from any thread that
+// Thread-safety: MakeDurable is called by writing calls, one at a time; Holds by any thread that
 // opens a partition of the index, several at a time.
 #pragma once
 
@@ -16,10 +17,10 @@ namespace siltfs {
 class EntryOwner {
  public:
   virtual ~EntryOwner() = default;
-  // Called before anything that was put so far is made durable for good. After an error it is not.
+  // Called before entries put so far become durable. After an error they do not.
   virtual Status MakeDurable() = 0;
-  // Whether what an entry points to is there; asked of those that were written, but not known to be
-  // durable, when a crash came.
+  // Whether the data of an entry exists. Called for entries that were written before a crash but
+  // are not known to be durable.
   virtual bool Holds(const SlotEntry& entry) = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr std::string_view kMagic = "SILTFRZ\n";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kChecksumSize = 8;
 constexpr uint32_t kWrittenAtOnce = 32;                       // pages
-constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // of pages, read in one go
+constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // page checksums read at once
 constexpr size_t kFooterSize = 80;
 
 uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
@@ -57,7 +57,7 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.payload_checksum = in.U64();
   reserved |= in.U64();
   if (reserved != 0 || slot_bits > SlotLayout::kMostBits) {
-    return damaged("has a footer that makes no sense");
+    return damaged("has an invalid footer");
   }
   info.layout = SlotLayout(slot_bits);
   if (info.entries > uint64_t{info.pages} * info.layout.slots_per_page() ||
@@ -135,7 +135,7 @@ Status FrozenFileWriter::AppendEmpty() {
   return slot.ok() ? Status::Ok() : std::move(slot).status();
 }
 
-// The buffer holds whole pages, or the end of the file's slots.
+// The buffer holds whole pages, or the last slots of the file.
 Status FrozenFileWriter::WriteBuffer() {
   if (buffer_.empty()) return Status::Ok();
   buffer_.resize((buffer_.size() + kPageSize - 1) / kPageSize * kPageSize);
@@ -154,7 +154,7 @@ Status FrozenFileWriter::WriteBuffer() {
 
 Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   SILTFS_RETURN_IF_ERROR(WriteBuffer());
-  Bytes().swap(buffer_);  // the writer may have to wait for its Sync
+  Bytes().swap(buffer_);  // free the memory: Sync may come much later
   info.file = id_;
   info.layout = layout_;
   info.pages = static_cast<uint32_t>(written_ / kPageSize);
@@ -185,10 +185,10 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
                           ReadStoreRange(*file, size - kFooterSize, kFooterSize));
   auto info = DecodeFooter(footer);
   if (!info.ok()) return std::move(info).status().At(path);
-  // The first two, lest the sum wraps.
+  // The two size checks come first because the sum in SizeOf could wrap.
   if (info->file != id || info->layout != layout || OffsetOfPayload(*info) > size ||
       info->payload_bytes > size || SizeOf(*info) != size) {
-    return Status(StatusCode::kCorruption, "is not the store that it is named as").At(path);
+    return Status(StatusCode::kCorruption, "is not the store that its name says").At(path);
   }
   return std::shared_ptr<const FrozenFile>(new FrozenFile(std::move(file), *info));
 }
@@ -204,7 +204,7 @@ Result<uint64_t> FrozenFile::ReadFingerprint() const {
 
 Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   if (info_.payload_bytes > most_bytes) {
-    return Status(StatusCode::kCorruption, "has a filter or trie of an impossible size")
+    return Status(StatusCode::kCorruption, "has a filter or trie of an invalid size")
         .At(file_->path(), OffsetOfPayload(info_));
   }
   SILTFS_ASSIGN_OR_RETURN(Bytes payload,
@@ -222,7 +222,7 @@ FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer)
   if (buffer_.size() < size) buffer_ = AlignedBuffer(size);
 }
 
-// Into the buffer; zeros where the file ends too early, which no checksum agrees with.
+// Reads into the buffer. Bytes past the file's end become zeros, which match no checksum.
 Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
   const MutableByteView out = buffer_.view().first(size);
   SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(offset, out));
@@ -230,7 +230,7 @@ Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
   return out;
 }
 
-// A store of one batch, with its checksums, which follow the pages.
+// Reads a store that fits one batch together with its checksums, which follow the pages.
 Status FrozenFileScan::ReadAll() {
   const uint32_t pages = file_.info().pages;
   SILTFS_ASSIGN_OR_RETURN(const MutableByteView got, Read(0, OffsetOfPage(pages + 1)));

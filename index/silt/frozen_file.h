@@ -1,10 +1,10 @@
-// The files of the stores that never change, HashStores and SortedStores: pages of slots, then what
-// proves and finds them. Written once from front to back, in large writes. Format: docs/format.md,
-// "SILT frozen store".
+// The files of the immutable stores, HashStores and SortedStores: pages of slots, followed by their
+// checksums and the filter or trie. Written once from front to back, in large writes. Format:
+// docs/format.md, "SILT frozen store".
 //
-// Slots fill a page, so the checksums of the pages lie behind them; they are not kept in
-// memory. So a lookup takes a page as it comes (an entry is a hint, which its user confirms), while
-// whoever reads a store as a whole - a merge, verification - checks every page.
+// Slots fill a page, so the checksums lie behind the pages; they are not kept in memory. So a
+// lookup does not verify a page (an entry is a hint that the caller confirms), but scans of a whole
+// store, by a merge or a verification, check every page.
 //
 // Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file counts
 // only after FrozenFileWriter::Sync, and SyncDirectory by its user.
@@ -22,10 +22,10 @@
 
 namespace siltfs {
 
-// How much a scan reads at once: a whole HashStore of the usual size.
+// Pages that a scan reads at once: a whole HashStore of the usual size.
 inline constexpr uint32_t kFrozenBatchPages = 66;
 
-// What a frozen file says of itself.
+// The footer of a frozen file.
 struct FrozenFileInfo {
   StoreFileId file;
   uint64_t entries = 0;  // tombstones included
@@ -46,7 +46,7 @@ class FrozenFileWriter {
                                                           Throttle& throttle,
                                                           const SlotLayout& layout = kChunkSlots);
 
-  // Takes a file that was not synced away, so that a full disk is not filled with such.
+  // Removes a file that was not synced, so that a full disk is not filled with such files.
   ~FrozenFileWriter();
   FrozenFileWriter(const FrozenFileWriter&) = delete;
   FrozenFileWriter& operator=(const FrozenFileWriter&) = delete;
@@ -56,12 +56,12 @@ class FrozenFileWriter {
   Status AppendEmpty();
   uint64_t slots() const { return slots_; }
 
-  // Ends the file with the filter or trie that finds its entries. `info`'s file, layout, pages
-  // and the payload's fields are filled in.
+  // Ends the file with its filter or trie. Finish fills in `info`'s file, layout, pages and the
+  // payload's fields.
   Status Finish(FrozenFileInfo info, ByteView payload);
   Status Sync();
   uint64_t bytes_written() const { return written_; }
-  // As FrozenFile::ReadFingerprint has it; once finished.
+  // The same value as FrozenFile::ReadFingerprint. Valid after Finish.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
@@ -86,7 +86,7 @@ class FrozenFileWriter {
 
 class FrozenFile {
  public:
-  // Reads the footer. kCorruption if it is not a whole frozen file of this id with such slots,
+  // Reads the footer. kCorruption if it is not a whole frozen file of this id with this layout,
   // kNotFound.
   static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& id,
@@ -95,14 +95,14 @@ class FrozenFile {
   const FrozenFileInfo& info() const { return info_; }
   const SlotLayout& layout() const { return info_.layout; }
   const File& file() const { return *file_; }
-  // What finds entries is smaller than they are.
+  // A filter or trie is smaller than the entries it indexes.
   uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }
   uint64_t size() const;  // bytes
-  // Tells this file from others of its name, by the checksums of all its pages and its footer.
-  // Reads the former, 8 bytes a page.
+  // Distinguishes this file from others of the same name, by the checksums of all its pages and its
+  // footer. Reads the checksums, 8 bytes per page.
   Result<uint64_t> ReadFingerprint() const;
-  // The filter or trie. kCorruption if it is not what was written, or larger than it can be, which
-  // is told before memory is taken.
+  // The filter or trie. kCorruption if its checksum is wrong, or if it exceeds `most_bytes`, which
+  // is checked before memory is allocated.
   Result<Bytes> ReadPayload(uint64_t most_bytes = UINT64_MAX) const;
 
  private:
@@ -115,19 +115,19 @@ class FrozenFile {
 };
 
 // Reads a frozen file's pages from front to back, checking each. Belongs to one thread; the file
-// must outlive it. Memory: the buffer, of up to kFrozenBatchPages + 1 pages.
+// must outlive it. Memory: the buffer, at most kFrozenBatchPages + 1 pages.
 class FrozenFileScan {
  public:
   explicit FrozenFileScan(const FrozenFile& file) : FrozenFileScan(file, own_) {}
-  // Reads into `buffer`, for one scan after the other. It must outlive the scan.
+  // Reads into `buffer`, which may serve several scans in turn and must outlive the scan.
   FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer);
   FrozenFileScan(const FrozenFileScan&) = delete;
   FrozenFileScan& operator=(const FrozenFileScan&) = delete;
 
-  // The next page; its bytes hold until the next call. Nothing after the last one.
+  // The next page; its bytes are valid until the next call. Nothing after the last one.
   struct Page {
     uint32_t number = 0;
-    bool damaged = false;  // is not what was written: `bytes` mean nothing
+    bool damaged = false;  // the checksum is wrong; `bytes` are meaningless
     ConstPageBytes bytes;
   };
   Result<std::optional<Page>> Next();

@@ -5,7 +5,7 @@
 namespace siltfs {
 namespace {
 
-// The slots of a log in the order of its table: -1 for a place that is free.
+// The slots of a log in the order of its table; kFree for a free place.
 constexpr uint32_t kFree = UINT32_MAX;
 
 std::vector<uint32_t> SlotsInTableOrder(const CuckooTable& table) {
@@ -26,7 +26,7 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
   FrozenFileInfo info;
   info.bucket_bits = log.bucket_bits();
   for (const uint32_t slot : SlotsInTableOrder(log.table())) {
-    // What a damaged page held is left empty: the filter's tag then leads to a slot of zeros.
+    // Entries of a damaged page are left empty: the filter's tag then leads to a slot of zeros.
     const auto entry = slot == kFree ? std::nullopt : contents.Entry(slot);
     SILTFS_RETURN_IF_ERROR(entry ? writer->Append(*entry) : writer->AppendEmpty());
     if (!entry) continue;
@@ -48,15 +48,16 @@ Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
     return Status(StatusCode::kCorruption, what).At(file->file().path());
   };
   if (info.bucket_bits < 1 || info.bucket_bits > kMaxBucketBits) {
-    return wrong("has no possible filter");
+    return wrong("has an invalid number of buckets");
   }
-  // A filter is the tags of the places and a few stashed ones, and the pages are its slots.
+  // A filter has one tag per place and a few stashed ones; the pages hold the same slots.
   const uint64_t slots = uint64_t{info.pages} * layout.slots_per_page();
   const uint64_t most = (kBucketWays << info.bucket_bits) + CuckooTable::kStashSize;
   if (slots < (kBucketWays << info.bucket_bits) || slots >= most + layout.slots_per_page()) {
     return wrong("has a filter for another number of slots");
   }
-  if (info.payload_bytes > file->MostPayloadBytes()) return wrong("has an impossible filter");
+  if (info.payload_bytes > file->MostPayloadBytes())
+    return wrong("has a filter of an invalid size");
   return std::shared_ptr<const HashStore>(
       new HashStore(std::move(file), std::nullopt, std::make_shared<StoreCounters>()));
 }

@@ -1,10 +1,10 @@
-// The page of a LogStore's log: 4,096 bytes that carry their own proof, so that a log replays up to
-// exactly the first page that is not what was written. Format: docs/format.md, "SILT log page".
+// The page of a LogStore's log: 4,096 bytes with their own checksum, so that replay stops exactly
+// at the first page that is not as it was written. Format: docs/format.md, "SILT log page".
 //
-// A page is written once and never again: what was reported durable can't be torn by a later write.
-// A slot's number in its log is its byte offset / its size; slot 0 of each page is the page's
-// header. Pages are numbered through all logs of a partition, so that a log whose predecessor lost
-// its end is told by its first page. Functions only, safe to call from any thread.
+// A page is written only once, so a later write cannot tear a durable page. A slot's number in its
+// log is its byte offset / its size; slot 0 of each page is the page's header. Page numbers
+// continue across all logs of a partition, so a log's first page shows whether its predecessor lost
+// its end. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace siltfs {
 
-// The header takes one.
+// The header takes one slot.
 constexpr size_t LogSlotsPerPage(const SlotLayout& layout) { return layout.slots_per_page() - 1; }
 
 // Slot numbers are 32 bits wide.
@@ -23,7 +23,7 @@ inline constexpr uint32_t kMaxLogPages = 1U << 25;
 
 struct LogPageHeader {
   uint64_t log_id = 0;
-  // Everything put with sequences up to this one lies in this page or before it.
+  // All entries put with sequences up to this one are in this page or an earlier one.
   uint64_t complete_sequence = 0;
   uint32_t page_number = 0;  // in its partition; wraps
   uint16_t count = 0;        // slots in use, from the first
@@ -40,10 +40,10 @@ inline size_t LogIndexOfSlot(const SlotLayout& layout, uint32_t slot) {
 void EncodeLogSlot(const SlotLayout& layout, PageBytes page, size_t index, const SlotEntry& entry);
 SlotEntry DecodeLogSlot(const SlotLayout& layout, ConstPageBytes page, size_t index);
 
-// Writes header and checksum into a page whose slots are in place and whose other slots are zero.
+// Writes header and checksum into a page. Used slots must be filled, all others zero.
 void SealLogPage(PageBytes page, const LogPageHeader& header);
 
-// The header, if the page is exactly what was sealed as this page of this log.
+// The header, if the page is exactly as it was sealed for this place in this log.
 std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageBytes page,
                                           uint64_t log_id, uint32_t page_number);
 

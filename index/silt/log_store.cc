@@ -89,7 +89,7 @@ std::shared_ptr<const LogStore> LogStore::Snapshot() const {
 PageBytes LogStore::OpenPage() {
   const size_t offset = OffsetOfPage(sealed_tail_pages());
   if (tail_.size() == offset) {
-    tail_.reserve(offset + kPageSize);  // no more than that
+    tail_.reserve(offset + kPageSize);  // exactly; resize alone might reserve more
     tail_.resize(offset + kPageSize);
   }
   return PageBytes(tail_.data() + offset, kPageSize);
@@ -171,8 +171,8 @@ Result<LogStore::ReplayResult> LogStore::Replay(const Accepts& accepts) {
   return result;
 }
 
-// False: this is not what was sealed as the next page. kCorruption where the table refuses what it
-// once took, as the same inserts in the same order give the same table.
+// False: this is not the page that was sealed next. kCorruption if the table refuses an entry: it
+// once took it, and the same inserts in the same order give the same table.
 Result<bool> LogStore::ReplayPage(ConstPageBytes bytes, const Accepts& accepts) {
   const auto header = CheckLogPage(layout(), bytes, id(), end_page());
   if (!header) return false;

@@ -1,15 +1,15 @@
-// A LogStore (SILT, section 3.1): an append log on flash and the cuckoo table that finds a key in
+// A LogStore (SILT, section 3.1): an append log on flash and the cuckoo table that finds keys in
 // it.
 //
-// Entries and deletions go into pages in memory, the tail; full pages go out in batches, one large
-// write at the end of the file. Until then they are served from memory. The log is replayed to
-// build the table when an index is opened. A LogStore that is full is frozen: it stays as it is,
-// const, until its entries have moved into other stores.
+// Entries and deletions are appended to pages in memory, the tail. Full pages are appended to the
+// file in batches, with one large write; until then they are served from memory. Opening an index
+// replays the log to build the table. A full LogStore is frozen: it stays unchanged and const until
+// its entries have moved into other stores.
 //
-// Thread-safety: const calls may run together, others alone; but WriteOut and Sync may run beside
-// const calls. A const LogStore may be shared. Durability: entries
-// are durable when their page was sealed and written out and Sync returned OK thereafter. Memory:
-// the table's 6 bytes a place, and the tail.
+// Thread-safety: const calls may run concurrently, others alone; but WriteOut and Sync may run
+// beside const calls. A const LogStore may be shared. Durability: entries are durable when their
+// page was sealed and written out and Sync returned OK thereafter. Memory: the table's 6 bytes per
+// place, and the tail.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class LogStore {
     SlotLayout layout = kChunkSlots;
   };
 
-  // `file` is the log, empty or to be replayed; null for a log that is and stays empty.
+  // `file` is the log, empty or to be replayed; null for a log that stays empty.
   LogStore(const Config& config, std::shared_ptr<File> file);
 
   uint64_t id() const { return config_.id; }
@@ -47,7 +47,7 @@ class LogStore {
   const SlotLayout& layout() const { return config_.layout; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
-  // The number, in the partition, of the page after the last sealed one.
+  // The partition's number of the page after the last sealed one.
   uint32_t end_page() const { return config_.first_page + sealed_pages_; }
 
   // --- Reading ---
@@ -59,14 +59,13 @@ class LogStore {
   SlotEntry TailEntry(uint32_t slot) const;  // InTail(slot)
   const CuckooTable& table() const { return table_; }
 
-  // Pages that were written out are at page * kPageSize of this file; null for a log that is empty.
+  // Written pages are at page * kPageSize of this file; null for an empty log.
   const File* file() const { return file_.get(); }
   // The entry of a slot, if `bytes` are exactly the page that was sealed as page
   // layout().PageOf(slot).
   std::optional<SlotEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
 
-  // Reads the whole log; nothing in the place of a damaged page. The entry of a slot is at the
-  // slot's number.
+  // Reads the whole log. A damaged page yields no entries. Entries are addressed by slot number.
   struct Contents {
     Bytes bytes;  // pages as they were sealed, the one being filled included
     uint64_t damaged_pages = 0;
@@ -76,58 +75,56 @@ class LogStore {
   };
   Result<Contents> ReadAll() const;
 
-  // An empty store of the same file with a table of another size; this one must be empty, too, and
-  // its file.
+  // An empty store with the same file and a table of another size. This store and its file must be
+  // empty.
   std::shared_ptr<LogStore> EmptyWith(unsigned bucket_bits) const;
-  // Nothing was ever put into it.
+  // True if no entry was ever put into it.
   bool Empty() const { return sealed_pages_ == 0 && open_count_ == 0; }
 
-  // All there is now, const: later writes to this store don't show in it. Copies the table and the
-  // tail.
+  // A const copy of the current state, without later writes. Copies the table and the tail.
   std::shared_ptr<const LogStore> Snapshot() const;
 
   // --- Writing ---
 
-  // Enters a name that is not in the store, at the end of the tail. False: the table is full and
+  // Inserts a name that is not in the store, at the end of the tail. False: the table is full and
   // nothing has changed. `complete` goes into the page's header if this entry fills it.
   bool Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete);
-  // The same for a name that is in the store already. False if it is not.
+  // The same for a name that is in the store; false if it is not.
   struct Resident {
     uint32_t slot = 0;
     bool tombstone = false;
   };
   bool Replace(uint64_t hash, const Resident& old, const SlotEntry& entry, uint64_t complete);
 
-  // Ends the page that is being filled, even an empty one.
+  // Seals the page being filled, even an empty one.
   void SealPage(uint64_t complete);
   // Whether the page being filled has entries.
   bool HasOpenEntries() const { return open_count_ > 0; }
   uint32_t sealed_tail_pages() const { return sealed_pages_ - written_pages_; }
   uint32_t sealed_pages() const { return sealed_pages_; }
-  // What the last sealed page says; 0 in an empty log.
+  // The claim of the last sealed page; 0 in an empty log.
   uint64_t complete_sequence() const { return complete_sequence_; }
-  // When that is more than still holds; not for what is on flash.
+  // Lowers a claim that no longer holds, in memory only.
   void LowerCompleteSequence(uint64_t sequence) {
     complete_sequence_ = std::min(complete_sequence_, sequence);
   }
 
-  // Writes the sealed pages of the tail; DropWritten then takes them out of memory (and is no const
-  // call).
+  // Writes the sealed pages of the tail; DropWritten, which is not const, then frees their memory.
   Status WriteOut() const;
   void DropWritten();
-  // BeginSync has the device begin with what was written out (File::BeginSync).
+  // BeginSync starts writing the pages back to the device (File::BeginSync).
   void BeginSync() const;
   Status Sync() const;
 
   // --- Replay ---
 
   struct ReplayResult {
-    uint32_t valid_pages = 0;  // up to the first that is not what was sealed
-    bool all_valid = false;    // nothing else is in the file
+    uint32_t valid_pages = 0;  // pages before the first that is not as it was sealed
+    bool all_valid = false;    // the file has no other bytes
   };
-  // Fills an empty store from its file; called once, before anything else. The tail is empty
-  // afterwards. kIoError if the file can't be read. A page with an entry that `accepts` refuses,
-  // given the page's place in the log, counts as one that is not what was sealed.
+  // Fills an empty store from its file; called once, before any other call. The tail is empty
+  // afterwards. kIoError if the file can't be read. `accepts` gets an entry and its page's index in
+  // the log; a page with an entry that it rejects counts as damaged.
   using Accepts = std::function<bool(uint32_t page, const SlotEntry& entry)>;
   Result<ReplayResult> Replay(const Accepts& accepts = nullptr);
 
@@ -142,7 +139,7 @@ class LogStore {
   ConstPageBytes TailPage(uint32_t page) const;
   PageBytes OpenPage();
   void Append(const SlotEntry& entry, uint64_t complete);
-  // What is missing at the file's end reads as zeros, which no check of a page accepts.
+  // Bytes past the file's end read as zeros, which no page check accepts.
   Status ReadFile(uint32_t first, MutableByteView out) const;
   Result<bool> ReplayPage(ConstPageBytes bytes, const Accepts& accepts);
   Result<bool> EnterReplayed(uint32_t slot, const IndexEntry& entry);
@@ -153,7 +150,7 @@ class LogStore {
 
   CuckooTable table_;
   uint64_t tombstones_ = 0;  // among the table's entries
-  // Pages [0, written) are on flash only, [written, sealed) are finished in the tail, page `sealed`
+  // Pages [0, written) are on flash only, [written, sealed) are sealed in the tail, page `sealed`
   // is being filled.
   uint32_t written_pages_ = 0;
   uint32_t sealed_pages_ = 0;

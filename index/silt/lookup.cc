@@ -96,7 +96,7 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
   return CurrentPage();
 }
 
-// Where slot_ is.
+// The page that holds slot_.
 Lookup::PageRead Lookup::CurrentPage() const {
   const uint64_t page = by_page_ ? slot_ : active_->layout().PageOf(slot_);
   const File* file = stage_ == Stage::kSorted   ? &version_->sorted->file().file()
@@ -153,7 +153,7 @@ std::optional<SlotEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
   if (by_page_) return FindInPage(active_->layout(), *name_, bytes);
   if (stage_ == Stage::kHashes) {
     const SlotEntry entry = version_->hashes[older_]->EntryInPage(slot_, bytes);
-    // The filter knows of an entry here: it was in a damaged page of the log that this was made of.
+    // The filter has a tag here, so the entry was in a damaged page of the converted log.
     if (entry.name == ChunkName{}) NoteDamage();
     return entry;
   }
@@ -167,9 +167,9 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
   ++pages_read_;
   Count(Counters().flash_reads);
   if (!status.ok()) {
-    // An older entry must not stand in for one that is there but can't be read.
+    // An older entry must not replace one that can't be read.
     status_ = status;
-    status_.IgnoreError("asked for when the lookup is over");
+    status_.IgnoreError("the caller checks it when the lookup has ended");
     return;
   }
   if (stage_ == Stage::kSorted && version_->sorted->trie() == nullptr &&
@@ -191,7 +191,7 @@ void FinishLookup(Lookup& lookup) {
   alignas(kPageSize) std::array<uint8_t, kPageSize> page;
   while (const auto read = lookup.NextRead()) {
     auto got = read->file->Read(read->offset, page);
-    // What is missing at the file's end reads as zeros, which no name has.
+    // Bytes past the file's end read as zeros, which no name has.
     if (got.ok()) std::fill(page.begin() + static_cast<ptrdiff_t>(*got), page.end(), 0);
     lookup.Take(got.ok() ? Status::Ok() : std::move(got).status(), page);
   }
@@ -199,7 +199,7 @@ void FinishLookup(Lookup& lookup) {
 
 namespace {
 
-// How many lookups are begun together, so that they wait for memory at the same time.
+// Lookups begun together, so that their memory accesses overlap.
 constexpr size_t kBegunTogether = 8;
 
 class BatchRun {
@@ -224,7 +224,7 @@ class BatchRun {
     reader_.queue->ReadAll(requests_, [this](ReadRequest& request) {
       Running*& run = reading_[static_cast<size_t>(&request - requests_.data())];
       const MutableByteView out = request.out;
-      // What is missing at the file's end reads as zeros, which no name has.
+      // Bytes past the file's end read as zeros, which no name has.
       std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
       run->lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
       return Aim(request, run);
@@ -237,7 +237,7 @@ class BatchRun {
     size_t number = 0;
   };
 
-  // Gives the request the next page that its lookup or one whose turn comes must read.
+  // Gives the request the next page for its lookup or, when that has ended, for the next lookup.
   bool Aim(ReadRequest& request, Running*& run) {
     for (;;) {
       if (run != nullptr) {
@@ -274,7 +274,7 @@ class BatchRun {
   }
 
   Running* TakeFree() {
-    if (free_.empty()) return &runs_.emplace_back();  // within what was reserved
+    if (free_.empty()) return &runs_.emplace_back();  // within the reserved capacity
     Running* const run = free_.back();
     free_.pop_back();
     return run;
@@ -289,7 +289,7 @@ class BatchRun {
   std::vector<Running*> free_;
   std::vector<Running*> begun_;  // wait for a request
   std::vector<ReadRequest> requests_;
-  std::vector<Running*> reading_;  // whom each request serves
+  std::vector<Running*> reading_;  // the lookup that each request serves
 };
 
 }  // namespace

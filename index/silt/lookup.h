@@ -1,11 +1,10 @@
 // Finding names in the stores of their partitions, newest store first: the LogStore that is being
 // written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
-// Filters are asked in memory; what they don't rule out is read, a page at a time. Where a filter
-// or trie is not in memory more is read: hash_store.h, sorted_store.h. In a batch each lookup goes
-// its own way, and the device has as many reads to do as the queue holds from the batch's beginning
-// to its end.
+// Filters in memory rule out most pages; the others are read, one at a time. Without a filter or
+// trie in memory, a lookup reads more pages: hash_store.h, sorted_store.h. In a batch every lookup
+// proceeds on its own, and the queue stays full from the batch's beginning to its end.
 //
-// Thread-safety: a Lookup belongs to one thread; what it is asked of is only read.
+// Thread-safety: a Lookup belongs to one thread; it only reads the stores.
 #pragma once
 
 #include <optional>
@@ -23,47 +22,47 @@ class Lookup {
   // `name` must outlive the lookup.
   Lookup(const ChunkName& name, uint64_t hash) : name_(&name), hash_(hash) {}
 
-  // Asks the table and the tail of the active store: under the partition's lock. Pins must outlive
-  // the lookup.
+  // Searches the table and the tail of the active store; call under the partition's lock. Pins must
+  // outlive the lookup.
   void Begin(const LogStore& active, const PartitionVersion* version);
 
-  // Instead of Begin(): nothing is found.
+  // Called instead of Begin(): the lookup finds nothing.
   void Abandon() { stage_ = Stage::kOver; }
 
   struct PageRead {
     const File* file;
     uint64_t offset;
   };
-  // The page that must be read to go on; nothing when the lookup is over.
+  // The page that must be read next; nothing when the lookup has ended.
   std::optional<PageRead> NextRead();
-  // While it waits for a page of a HashStore: further pages that it will ask for unless it finds
-  // the name before, in their order, up to `most` and to the SortedStore's first.
+  // While the lookup waits for a page of a HashStore: the pages it will need next unless it finds
+  // the name earlier. In order, at most `most`, and none after the SortedStore's first.
   std::vector<PageRead> ReadsToCome(size_t most) const;
-  // What was read of it.
+  // Passes in the page that was read.
   void Take(const Status& status, ConstPageBytes bytes);
 
   uint64_t hash() const { return hash_; }
-  // Nothing as long as nothing was found. May be a tombstone.
+  // Empty until an entry was found. May be a tombstone.
   const std::optional<IndexEntry>& found() const { return found_; }
-  // What its slot holds behind name and location.
+  // The bytes of its slot behind name and location.
   ByteView found_rest() const { return found_rest_; }
-  // Where in the active store, if it was there.
+  // Its slot in the active store, if it was found there.
   std::optional<uint32_t> active_slot() const {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
-  // Pages of logs that were damaged, and slots that were empty since a log's page was: what they
-  // held counts as absent.
+  // Damaged pages of logs, and HashStore slots left empty because a log's page was damaged. Their
+  // entries count as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
-  // kCorruption, and where the first of them is. damaged_pages() > 0.
+  // kCorruption with the place of the first damaged page. Requires damaged_pages() > 0.
   Status Damage() const;
-  // Not OK: a page could not be read, so that nothing is known.
+  // Not OK: a page could not be read, so the result is unknown.
   const Status& status() const { return status_; }
 
  private:
   enum class Stage : uint8_t { kActive, kLogs, kHashes, kSorted, kOver };
 
-  // Moves on to an older store and its candidates.
+  // Moves to the next older store and its candidates.
   void NextStore();
   void FindCandidates();
   const LogStore& Log() const {
@@ -78,9 +77,9 @@ class Lookup {
   const ChunkName* name_;
   uint64_t hash_;
   const LogStore* active_ = nullptr;
-  const PartitionVersion* version_ = nullptr;  // null: only the active store is asked
+  const PartitionVersion* version_ = nullptr;  // null: only the active store is searched
   Stage stage_ = Stage::kActive;
-  size_t older_ = 0;  // stores of this stage that are older than the one being asked
+  size_t older_ = 0;  // stores of this stage that are older than the current one
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;
   bool by_page_ = false;  // the candidates are pages, not slots
@@ -97,24 +96,24 @@ class Lookup {
 // Ends a lookup with one read after the other.
 void FinishLookup(Lookup& lookup);
 
-// What a batch of lookups reads with: a queue, and pages for twice as many reads as its depth: one
-// half is at the device while the other is looked at.
+// The read queue of a batch of lookups, with pages for twice its depth: one half is being read
+// while the other is examined.
 struct LookupReader {
   std::unique_ptr<ReadQueue> queue;
   AlignedBuffer pages;
 };
 
-// Lookups that are made when their turn comes, so that a batch of any size has as many of them as
-// the reader has pages, and a few that are next.
+// A batch makes its lookups one after the other, so that a batch of any size holds only as many as
+// the reader has pages, and a few more.
 class LookupBatch {
  public:
   virtual ~LookupBatch() = default;
   virtual size_t size() const = 0;
-  // Makes the i-th lookup; in order. Brings what it will touch first into the processor's cache.
+  // Makes the i-th lookup; called in order. Prefetches the memory that the lookup touches first.
   virtual Lookup Prepare(size_t i) = 0;
-  // Its Begin(), soon after.
+  // Calls the lookup's Begin(), soon after Prepare.
   virtual void Begin(Lookup& lookup) = 0;
-  // It is over. In any order.
+  // The lookup has ended. Called in any order.
   virtual void End(size_t i, const Lookup& lookup) = 0;
 };
 

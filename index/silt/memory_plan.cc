@@ -10,23 +10,23 @@
 namespace siltfs {
 namespace {
 
-// Fewer entries in a LogStore would make more files than a device likes.
+// Smaller LogStores would make too many files.
 constexpr unsigned kLeastBucketBits = 8;
 constexpr unsigned kMaxUnfilteredStores = 16;
 constexpr uint64_t kLeastSortBytes = 64U << 10;
-// Two scans, and what is being written: entries, and the filter.
+// Two scans, and the write buffers for entries and the filter.
 constexpr uint64_t kMergeBuffers =
     (2 * (kFrozenBatchPages + 1) + 32) * kPageSize + RibbonFileWriter::kMostMemory;
 
-// Threads, queues, lists, and what the allocator can't give back.
+// Threads, queues, lists, and memory that the allocator can't return.
 constexpr uint64_t kOverhead = 512U << 10;
 
 constexpr unsigned kLeastReadDepth = 4;
 
-// One call of Get.
+// Buffers of one Get call.
 uint64_t ReadBytes(unsigned depth) { return uint64_t{2} * depth * kPageSize; }
 
-// Of a log whose names are mostly new, and some put again.
+// Pages of a log with mostly new names and some that are put again.
 uint32_t LogPages(unsigned bucket_bits, const SlotLayout& layout) {
   return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / LogSlotsPerPage(layout) + 1);
 }
@@ -34,7 +34,7 @@ uint32_t LogPages(unsigned bucket_bits, const SlotLayout& layout) {
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
-// What is not written yet, and the page being filled.
+// The pages not yet written, and the page being filled.
 uint64_t TailBytes(const SiltIndexOptions& options) {
   return (uint64_t{options.write_batch_pages} + 1) * kPageSize;
 }

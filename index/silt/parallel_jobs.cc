@@ -12,12 +12,14 @@ ParallelJobs::ParallelJobs(size_t count, size_t threads, Job job)
     try {
       threads_.emplace_back([this] { Work(); });
     } catch (const std::system_error&) {
-      return;  // Finish does what is left
+      return;  // Finish does the remaining jobs
     }
   }
 }
 
-ParallelJobs::~ParallelJobs() { Finish().IgnoreError("whoever wants to know has called Finish"); }
+ParallelJobs::~ParallelJobs() {
+  Finish().IgnoreError("callers that need the status call Finish first");
+}
 
 Status ParallelJobs::Finish() {
   Work();
@@ -25,7 +27,7 @@ Status ParallelJobs::Finish() {
   threads_.clear();
   MutexLock lock(mutex_);
   Status copy = failure_;
-  failure_.IgnoreError("a copy of it is told");
+  failure_.IgnoreError("a copy is returned");
   return copy;
 }
 

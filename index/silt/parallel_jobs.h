@@ -1,11 +1,11 @@
-// Work whose parts wait for the device and not for each other: done side by side, by threads that
-// live no longer than the work. A flash device answers dozens of reads in the time of one.
+// Runs independent jobs that wait for the device in parallel, in threads that end with the work. A
+// flash device answers dozens of reads in the time of one.
 //
-// When not to use it: where each call to the device is to be in its place; without threads the jobs
-// are done in order, within Finish.
+// When not to use it: if device calls must come in a fixed order. With 0 threads Finish runs the
+// jobs in order.
 //
-// Thread-safety: a ParallelJobs belongs to one thread; its jobs are called by any, several at a
-// time, each once at most. What they use must outlive it.
+// Thread-safety: a ParallelJobs belongs to one thread; its jobs are called from any thread, several
+// at a time, each once at most. Objects used by the jobs must outlive it.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,15 @@ class ParallelJobs {
  public:
   using Job = std::function<Status(size_t)>;
 
-  // Begins with jobs 0 to count - 1, in up to `threads` threads; fewer where the system has no
-  // more.
+  // Starts jobs 0 to count - 1 in at most `threads` threads; fewer if the system has no more.
   ParallelJobs(size_t count, size_t threads, Job job);
-  // As Finish.
+  // Calls Finish.
   ~ParallelJobs();
   ParallelJobs(const ParallelJobs&) = delete;
   ParallelJobs& operator=(const ParallelJobs&) = delete;
 
-  // Takes part, and returns when all jobs are over. After one has failed no other is begun; the
-  // error is that of the first in order that has failed. May be called again, for the same.
+  // Helps with the jobs and returns when all have ended. After a failure no further job is started;
+  // returns the error of the lowest-numbered failed job. Further calls return the same.
   Status Finish();
 
  private:
@@ -42,7 +41,7 @@ class ParallelJobs {
 
   Mutex mutex_;  // nothing else is taken under it
   size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;
-  size_t failed_ SILTFS_GUARDED_BY(mutex_);  // whose failure it is; count_ for none
+  size_t failed_ SILTFS_GUARDED_BY(mutex_);  // the failed job; count_ for none
   Status failure_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -1,9 +1,9 @@
-// One partition of a SILT index (section 2: "SILT instance"): the stores that a name of its share
-// of the hashes may be in. The LogStore that is being written changes under a lock; all others are
-// immutable and held together by a version that readers pin.
+// One partition of a SILT index (section 2: "SILT instance"): the stores that may hold the names of
+// its range of hashes. The active LogStore changes under a lock; all other stores are immutable,
+// and readers pin a version that lists them.
 //
-// Thread-safety: any; but the active LogStore is written by one thread at a time, which alone may
-// look at it without the lock.
+// Thread-safety: any; but one thread at a time writes the active LogStore, and only that thread may
+// read it without the lock.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace siltfs {
 
-// The stores that don't change, oldest first. What a lookup pins.
+// The immutable stores, oldest first. Pinned by lookups.
 struct PartitionVersion {
   std::vector<std::shared_ptr<const LogStore>> logs;  // frozen, all of them written out
   std::vector<std::shared_ptr<const HashStore>> hashes;
@@ -46,7 +46,7 @@ struct Partition {
     ReaderLock lock(mutex);
     return {active, version};
   }
-  // All there is at one moment, const: the active store copied.
+  // A const copy of the current state, including a copy of the active store.
   std::shared_ptr<const PartitionVersion> Snapshot() const {
     ReaderLock lock(mutex);
     auto all = std::make_shared<PartitionVersion>(*version);
@@ -54,11 +54,11 @@ struct Partition {
     return all;
   }
 
-  std::atomic<bool> recovered{false};  // before, there is nothing
+  std::atomic<bool> recovered{false};  // until then there are no stores
   // A HashStore was made since the last merge, and since the index was opened.
   std::atomic<bool> grown{false};
 
-  // Held for memory accesses only, never for the device's. Nothing else is taken under it.
+  // Held for memory accesses only, never during device access. No other lock is taken under it.
   mutable SharedMutex mutex;
   std::shared_ptr<LogStore> active SILTFS_GUARDED_BY(mutex);
   std::shared_ptr<const PartitionVersion> version SILTFS_GUARDED_BY(mutex) =

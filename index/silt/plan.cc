@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kWays = 4;
 constexpr double kBitsPerByte = 8;
-// Beyond it an entry of the model would be less than one of anything.
+// With more bits the model would count fractions of an entry.
 constexpr unsigned kMaxBits = 48;
 
 Status Wrong(const char* cause) { return {StatusCode::kInvalidArgument, cause}; }
@@ -47,13 +47,13 @@ double LogStoreEntries(const SiltParameters& parameters, const SiltParticulars& 
   return particulars.occupancy * Places(parameters);
 }
 
-// What an entry is written before it is merged: once to the log, whose pages have headers, once to
-// a HashStore, some of whose places stay empty.
+// Writes of an entry before it is merged: once to the log, where pages have headers, and once to a
+// HashStore, where some places stay empty.
 double WritesBeforeMerge(const SiltParticulars& particulars) {
   return particulars.log_page_slots / particulars.log_page_entries + 1 / particulars.occupancy;
 }
 
-// Of an arrangement of so many instances' HashStores, in entries of all of them.
+// Entries in the HashStores of all instances.
 struct HashStoreEntries {
   double average = 0;
   double peak = 0;
@@ -62,8 +62,8 @@ struct HashStoreEntries {
 HashStoreEntries Arrange(const SiltParameters& parameters, const SiltParticulars& particulars) {
   const double d = parameters.merge_entries;
   const double instances = parameters.instances;
-  // Spread evenly, the instances stand at (i + x) / P of d, for i from 0 to P - 1 and an x that
-  // goes from 0 to 1 and back to 0 when the first of them merges.
+  // Spread evenly, instance i (0 to P - 1) holds (i + x) / P of d entries. x rises from 0 to 1 and
+  // falls back to 0 when the fullest instance merges.
   const double peak = particulars.staggered_merges ? d * (instances + 1) / 2 : d * instances;
   return {.average = d * instances / 2, .peak = peak};
 }
@@ -103,8 +103,8 @@ double PredictFlash(const SiltWorkload& workload, const SiltParameters& paramete
   return entries * workload.entry_bytes;
 }
 
-// Stores that are asked in vain for a key drawn evenly from all. In the HashStores that is half of
-// them, and the LogStore; half of the LogStore is filled on average.
+// Expected failed probes for a uniformly drawn key. A key in the HashStores fails in half of them
+// and in the LogStore; the LogStore is half full on average.
 double StoresAskedInVain(const SiltWorkload& workload, const SiltParameters& parameters,
                          const SiltPrediction& prediction) {
   const double instance_entries = workload.entries / parameters.instances;
@@ -124,7 +124,7 @@ struct Search {
   SiltPreference preference;
 
   std::optional<SiltPlan> best = std::nullopt;
-  // What would have been needed, to say what is in the way.
+  // The least values found, for the message that names the violated limit.
   double least_reads = std::numeric_limits<double>::infinity();
   double least_flash = std::numeric_limits<double>::infinity();
   double least_memory = std::numeric_limits<double>::infinity();
@@ -139,7 +139,7 @@ struct Search {
 
 SiltPlan Search::PlanOf(SiltParameters parameters, double hash_stores_to_merge) const {
   parameters.merge_entries = hash_stores_to_merge * LogStoreEntries(parameters, particulars);
-  // Its arguments have been checked.
+  // The arguments have been checked.
   return {parameters, PredictSilt(workload, device, parameters, particulars).value()};
 }
 
@@ -166,16 +166,16 @@ void Search::Note(const SiltPrediction& prediction) {
   least_memory = std::min(least_memory, prediction.peak_memory_bytes);
 }
 
-// Chooses d for these k, buckets and P. Writes fall with d; reads, flash and memory rise: the least
-// d that writes little enough is the best for all the others, and the greatest that keeps to the
-// others writes least.
+// Chooses d for these k, buckets and P. Writes fall with d; reads, flash and memory rise. The
+// smallest d within the write limit is best for reads, flash and memory; the largest d within the
+// other limits writes least.
 void Search::Try(const SiltParameters& parameters) {
   const double merge_writes = limits.write_amplification - WritesBeforeMerge(particulars);
   const double least_entries = workload.entries / parameters.instances / merge_writes;
   double stores =
       std::max(1.0, std::ceil(least_entries / LogStoreEntries(parameters, particulars)));
   SiltPlan plan = PlanOf(parameters, stores);
-  if (plan.prediction.write_amplification > limits.write_amplification) {  // by rounding
+  if (plan.prediction.write_amplification > limits.write_amplification) {  // caused by rounding
     plan = PlanOf(parameters, ++stores);
   }
   Note(plan.prediction);
@@ -195,7 +195,7 @@ void Search::Try(const SiltParameters& parameters) {
   if (Better(plan)) best = plan;
 }
 
-// "3.1 GiB, more than the 3.0 GiB", with as many decimals as tell the two apart.
+// "3.1 GiB, more than the 3.0 GiB", with enough decimals to distinguish the two.
 std::string MoreThan(double needed, double limit) {
   constexpr int kMostDecimals = 9;
   int decimals = 1;
@@ -291,7 +291,7 @@ Result<SiltPlan> ChooseSiltParameters(const SiltWorkload& workload, const SiltDe
     return Wrong("tags must have from 1 to 48 bits, and buckets' numbers 48 at most");
   if (limits.write_amplification <= WritesBeforeMerge(particulars)) {
     return Impossible(
-        fmt::format("a write amplification of {:.6g} cannot be had: the log and its conversion "
+        fmt::format("a write amplification of {:.6g} is impossible: the log and its conversion "
                     "alone make {:.6g}",
                     limits.write_amplification, WritesBeforeMerge(particulars)));
   }

@@ -1,17 +1,17 @@
-// The analytic model of SILT (Lim et al., SOSP 2011, section 5): what a choice of parameters costs
-// in writes, reads and memory, and the choice that keeps to given limits. It models and measures
+// The analytic model of SILT (Lim et al., SOSP 2011, section 5): the cost of a choice of parameters
+// in writes, reads and memory, and the best choice within given limits. It models and measures
 // nothing; pure computation.
 //
-// One model serves the paper's SILT and this one: they differ in SiltParticulars. With
-// PaperParticulars() the predictions are equations 4 to 8, figure by figure.
+// One model serves the paper's SILT and this one; they differ in SiltParticulars. With
+// PaperParticulars() the predictions match equations 4 to 8 exactly.
 //
-// As in the paper the number of distinct keys stays constant and every put replaces one of them.
-// While an index grows, a merge writes what it brings in besides what was there, which costs one
-// more write an entry at most. Puts are spread evenly over the P instances.
+// The model assumes, as the paper does, that the number of distinct keys is constant and every put
+// replaces one of them. While an index grows, a merge also writes the added entries, at most one
+// more write per entry. Puts are spread evenly over the P instances.
 //
-// Thread-safety: functions only. Units: bytes, entries, seconds. Errors: kInvalidArgument for what
-// makes no sense; kUnsupported, with one sentence that says which limit is in the way, where no
-// choice keeps to the limits.
+// Thread-safety: functions only. Units: bytes, entries, seconds. Errors: kInvalidArgument for
+// invalid arguments; kUnsupported if no choice keeps to the limits, with one sentence that names
+// the violated limit.
 #pragma once
 
 #include <cstdint>
@@ -33,31 +33,31 @@ struct SiltDevice {
   double erase_cycles = 10e3;  // E
 };
 
-// Table 4, "SILT design parameters", but for f and H, which follow from them.
+// Table 4, "SILT design parameters", except f and H, which follow from them.
 struct SiltParameters {
   double merge_entries = 0;   // d, entries of an instance's HashStores at which they are merged
   unsigned tag_bits = 15;     // k
-  unsigned bucket_bits = 15;  // of a table, 4 places a bucket; k in the paper
+  unsigned bucket_bits = 15;  // of a table, 4 places per bucket; k in the paper
   unsigned instances = 1;     // P, here called partitions
 };
 
-// How an implementation does it.
+// Properties of an implementation.
 struct SiltParticulars {
   double occupancy = 0.95;           // of a table that is frozen
-  unsigned log_pointer_bits = 32;    // a place of a LogStore's table, besides the tag
+  unsigned log_pointer_bits = 32;    // per place of a LogStore's table, besides the tag
   unsigned log_valid_bits = 1;       //
-  unsigned hash_valid_bits = 1;      // a place of a HashStore's filter, besides the tag
+  unsigned hash_valid_bits = 1;      // per place of a HashStore's filter, besides the tag
   double sorted_bits_per_key = 3.0;  // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
-  double sorted_reads = 1;           // a lookup that gets there
+  double sorted_reads = 1;           // per lookup that reaches the SortedStore
   double tail_bytes = 2 * 4096;      // of a LogStore's buffer for pages not written yet
-  double log_page_slots = 128;       // entries that would fit a page of the log
-  double log_page_entries = 127;     // those that are put there
-  unsigned conversions_at_once = 8;  // LogStores that still serve while they are converted
-  unsigned merges_at_once = 1;       // instances whose old and new SortedStore both exist
-  double merge_bytes = 1.5e6;        // memory of a running merge: to sort in, to read and write
-  // Instances merge in turn, so that their HashStores are spread evenly between none and all of d.
+  double log_page_slots = 128;       // slots in a page of the log
+  double log_page_entries = 127;     // entries in a page of the log
+  unsigned conversions_at_once = 8;  // LogStores that still serve lookups while they are converted
+  unsigned merges_at_once = 1;       // instances with both an old and a new SortedStore
+  double merge_bytes = 1.5e6;        // memory of a running merge: sorting, read and write buffers
+  // Instances merge in turn, so their HashStore entries are spread evenly between 0 and d.
   bool staggered_merges = true;
-  // What a choice may take.
+  // The range of parameters to choose from.
   unsigned min_tag_bits = 15;
   unsigned max_tag_bits = 15;
   unsigned min_bucket_bits = 8;
@@ -66,8 +66,8 @@ struct SiltParticulars {
   unsigned max_instances = 1U << 16;
 };
 
-// Those of siltfs: the defaults. The paper's: occupancy 0.93, 0.4 bytes a key for the SortedStore,
-// no buffers, nothing while converting and merging, 2^k buckets.
+// The paper's particulars (the defaults are siltfs's): occupancy 0.93, 0.4 bytes per key for the
+// SortedStore, no buffers, no extra memory while converting and merging, 2^k buckets.
 SiltParticulars PaperParticulars();
 
 struct SiltPrediction {
@@ -76,7 +76,7 @@ struct SiltPrediction {
   double hash_stores = 0;          // H, an instance's average; equation 5
   double write_amplification = 0;  // equations 1 and 4
   double read_amplification = 0;   // equations 2 and 6: of a key of the SortedStore, or of none
-  double average_hit_reads = 0;    // of a key drawn evenly from all
+  double average_hit_reads = 0;    // of a uniformly drawn key
   double memory_bytes = 0;         // average over time, all instances; equations 3 and 7
   double peak_memory_bytes = 0;
   double flash_bytes = 0;          // at the peak
@@ -87,7 +87,7 @@ Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevic
                                    const SiltParameters& parameters,
                                    const SiltParticulars& particulars);
 
-// What the prediction must keep to.
+// Limits for the prediction.
 struct SiltLimits {
   double memory_bytes = 0;  // at the peak
   double flash_bytes = 0;
@@ -96,8 +96,8 @@ struct SiltLimits {
 };
 
 enum class SiltPreference : uint8_t {
-  kLeastMemory,  // no more than the limits ask for
-  kLeastWrites,  // all the memory there is, where it saves writes
+  kLeastMemory,  // the least memory that keeps to the limits
+  kLeastWrites,  // as much of the allowed memory as saves writes
 };
 
 struct SiltPlan {
@@ -105,8 +105,8 @@ struct SiltPlan {
   SiltPrediction prediction;
 };
 
-// Of the parameters that keep to the limits those that need the least memory (at the peak), or
-// write the least. d is a multiple of a LogStore's entries, P a power of two.
+// Chooses the parameters that keep to the limits and need the least memory (at the peak), or write
+// the least. d is a multiple of a LogStore's entries, P a power of two.
 Result<SiltPlan> ChooseSiltParameters(const SiltWorkload& workload, const SiltDevice& device,
                                       const SiltLimits& limits, const SiltParticulars& particulars,
                                       SiltPreference preference = SiltPreference::kLeastMemory);

@@ -5,16 +5,16 @@
 namespace siltfs {
 namespace {
 
-// At once; more would be read in vain where a newer store has the name.
+// Pages read at once. More would be wasted if a newer store has the name.
 constexpr size_t kPagesAhead = 64;
 
-// Pages in the order in which a lookup asks for them.
+// Pages in the order in which a lookup needs them.
 class PagesAhead {
  public:
   explicit PagesAhead(LookupReader& reader)
       : reader_(reader), most_(std::min(kPagesAhead, reader.pages.size() / kPageSize)) {}
 
-  // The page that `lookup` waits for, of those that were read or together with what comes after it.
+  // The page that `lookup` waits for: already read, or read now together with the next ones.
   const ReadRequest& Get(const Lookup& lookup, const Lookup::PageRead& page) {
     const bool there = next_ < requests_.size() && requests_[next_].file == page.file &&
                        requests_[next_].offset == page.offset;
@@ -32,8 +32,8 @@ class PagesAhead {
     pages_read_ += requests_.size();
     reader_.queue->ReadAll(requests_);
     for (const ReadRequest& request : requests_) {
-      request.status.IgnoreError("for the lookup, if it comes to need the page");
-      // What is missing at the file's end reads as zeros, which no name has.
+      request.status.IgnoreError("the lookup gets it if it needs the page");
+      // Bytes past the file's end read as zeros, which no name has.
       std::fill(request.out.begin() + static_cast<ptrdiff_t>(request.bytes_read), request.out.end(),
                 0);
     }
@@ -50,7 +50,7 @@ class PagesAhead {
   LookupReader& reader_;
   const size_t most_;
   std::vector<ReadRequest> requests_;
-  size_t next_ = 0;  // to be asked for
+  size_t next_ = 0;  // the next one the lookup needs
   uint64_t pages_read_ = 0;
 };
 

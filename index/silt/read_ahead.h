@@ -1,11 +1,10 @@
-// A single lookup in stores whose filters are not in memory (SILT, section 4: right after opening,
-// or for want of memory). It needs two pages of each of dozens of stores, newest first; here they
-// are read side by side, and looked at in their order. So the lookup ends as it would have with one
-// read after the other, in the time of a few of them; what is read of stores older than the one
-// that has the name is read in vain.
+// A single lookup in stores without filters in memory (SILT, section 4: right after opening, or
+// when memory is short). It needs two pages of each of dozens of stores, newest first; here they
+// are read in parallel and examined in order. The result is the same as with sequential reads, in
+// the time of a few of them. Pages of stores older than the one with the name are read needlessly.
 //
-// When not to use it: for many lookups at once, which keep the device busy with what each is sure
-// to need (RunLookups).
+// When not to use it: for many lookups at once; they keep the device busy with reads that are all
+// needed (RunLookups).
 //
 // Thread-safety: functions only.
 #pragma once
@@ -14,12 +13,12 @@
 
 namespace siltfs {
 
-// Ends a lookup with reads through the reader where several are to come, else with one read after
-// the other. A page that can't be read fails the lookup only if it comes to need it. Returns how
-// many pages were read in vain.
+// Finishes a lookup: through the reader if it may need several reads, else with one read after the
+// other. An unreadable page fails the lookup only if the lookup needs it. Returns the number of
+// pages read needlessly.
 uint64_t FinishLookupAhead(Lookup& lookup, LookupReader& reader);
 
-// Whether FinishLookupAhead is worth a reader: else it is FinishLookup.
+// Whether FinishLookupAhead is worth a reader; otherwise use FinishLookup.
 bool WantsReadAhead(const PartitionVersion& version);
 
 }  // namespace siltfs

@@ -13,8 +13,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
-// What a crash leaves behind a log's last page was written since it was last synced. So much more
-// somebody has made, and it is not written over.
+// A crash leaves behind a log's last page only bytes written since its last sync. A longer tail was
+// not made by a crash, and is not overwritten.
 constexpr uint64_t kMostTornBytes = uint64_t{4} << 30;
 constexpr size_t kOpeningThreads = 16;  // each waits for the device most of the time
 
@@ -33,35 +33,38 @@ Status CheckOptions(const SiltIndexOptions& options) {
     return Status(StatusCode::kInvalidArgument, std::move(why));
   };
   if (options.bucket_bits < 1 || options.bucket_bits > kMaxBucketBits) {
-    return refused(fmt::format("a LogStore of 2^{} buckets; 1 to {} bits are possible",
+    return refused(fmt::format("LogStores have 2^{} buckets; the exponent must be 1 to {}",
                                options.bucket_bits, kMaxBucketBits));
   }
   if (options.slot_bits < SlotLayout::kLeastBits || options.slot_bits > SlotLayout::kMostBits) {
-    return refused(fmt::format("slots of 2^{} bytes; {} to {} bits are possible", options.slot_bits,
-                               SlotLayout::kLeastBits, SlotLayout::kMostBits));
+    return refused(fmt::format("slots have 2^{} bytes; the exponent must be {} to {}",
+                               options.slot_bits, SlotLayout::kLeastBits, SlotLayout::kMostBits));
   }
   if (options.partition_bits > kMaxPartitionBits) {
-    return refused(fmt::format("2^{} partitions; 2^{} are the most", options.partition_bits,
-                               kMaxPartitionBits));
+    return refused(fmt::format("there are 2^{} partitions; at most 2^{} are possible",
+                               options.partition_bits, kMaxPartitionBits));
   }
   if (options.write_batch_pages == 0 || options.write_batch_pages > options.max_log_pages ||
       options.max_log_pages >= kMaxLogPages - options.write_batch_pages) {
-    return refused(fmt::format("a LogStore of {} pages written {} at a time", options.max_log_pages,
-                               options.write_batch_pages));
+    return refused(fmt::format("LogStores of {} pages cannot be written {} at a time",
+                               options.max_log_pages, options.write_batch_pages));
   }
   if (!(options.hash_store_share > 0 && options.hash_store_share < 1)) {
-    return refused(fmt::format("{} of all entries in HashStores", options.hash_store_share));
+    return refused(
+        fmt::format("the share of entries in HashStores is {}; it must be between 0 and 1",
+                    options.hash_store_share));
   }
   if (options.max_hash_stores == 0 || options.max_frozen_logs == 0 || options.read_depth == 0 ||
       options.read_depth > ReadQueue::kMaxDepth) {
-    return refused("no HashStores, frozen LogStores or reads in flight, or too many");
+    return refused(
+        "the limits of HashStores, frozen LogStores or reads in flight are 0 or too large");
   }
   return Status::Ok();
 }
 
 Status UnlessNoSpace(Status status) {
   if (!status.Is(StatusCode::kNoSpace)) return status;
-  status.IgnoreError("the next page or manifest that is written says it");
+  status.IgnoreError("the next page or manifest that is written reports it");
   return Status::Ok();
 }
 
@@ -131,7 +134,7 @@ Status Recovery::MakeManifest() {
   manifest_.partition_bits = options_.partition_bits;
   manifest_.layout = SlotLayout(options_.slot_bits);
   manifest_.partitions.resize(size_t{1} << options_.partition_bits);
-  // Before any log: one without a manifest would be taken for damage.
+  // Before any log: a log without a manifest would look like damage.
   return options_.read_only ? Status::Ok() : WriteManifest();
 }
 
@@ -152,7 +155,7 @@ Result<RecoveredPartition> Recovery::RecoverPartition(uint32_t p, unsigned bucke
                        [&](size_t i) { return OpenStore(p, i, *version); });
   if (!options_.background) SILTFS_RETURN_IF_ERROR(opening.Finish());
   Status replayed = ReplayLogs(p, bucket_bits, *version);
-  replayed.IgnoreError("what the stores say comes first");
+  replayed.IgnoreError("errors of the stores come first");
   SILTFS_RETURN_IF_ERROR(opening.Finish());
   SILTFS_RETURN_IF_ERROR(replayed);
   return RecoveredPartition{.active = states_[p].active, .version = std::move(version)};
@@ -207,7 +210,7 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
   }
   state.durable_sequence = durable;
   state.log_claim = page != record.first_page ? complete : 0;
-  // The last log goes on being written. Where there is none, Finish creates it.
+  // The last log becomes the active one. If there is none, Finish creates it.
   const StoreFileId none{StoreKind::kLog, p, 0};
   state.active = last != nullptr
                      ? std::move(last)
@@ -226,7 +229,7 @@ std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
   return logs;
 }
 
-// False: it does not count.
+// False: the log does not count.
 Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
                                  uint32_t first_page) {
   const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
@@ -248,12 +251,12 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
     return Status::Ok();
   };
   Status replayed = replay(bucket_bits);
-  // It may have more entries than the smaller table takes.
+  // The log may have more entries than the smaller table takes.
   if (replayed.Is(StatusCode::kCorruption) && bucket_bits < manifest_.bucket_bits) {
     replayed = replay(manifest_.bucket_bits);
   }
   SILTFS_RETURN_IF_ERROR(replayed);
-  // What follows a hole is dropped, or it might fit in again when the hole has been filled.
+  // Logs after a gap are dropped: their page numbers would fit again once new pages fill the gap.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
   states_[file.partition].found.push_back(std::move(found));
   return true;
@@ -281,7 +284,7 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
   }
   if (!options_.read_only) {
     for (const State& state : states_) {
-      for (const FoundLog& found : state.found) SILTFS_RETURN_IF_ERROR(Settle(found));
+      for (const FoundLog& found : state.found) SILTFS_RETURN_IF_ERROR(FinishLog(found));
     }
     SILTFS_RETURN_IF_ERROR(CreateLogs(change_active));
     SILTFS_RETURN_IF_ERROR(RemoveOrphans());
@@ -294,10 +297,10 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
                  .bytes_written = bytes_written_};
 }
 
-// Cuts a torn tail off and makes the rest durable. What is not known to be durable is written once
-// more: where the process died after a sync that failed, the machine's cache shows pages that no
-// later sync brings down.
-Status Recovery::Settle(const FoundLog& found) {
+// Cuts off a torn tail and makes the rest durable. Pages not known to be durable are written again:
+// if the process was killed after a failed sync, the page cache holds pages that no later sync
+// writes to the device.
+Status Recovery::FinishLog(const FoundLog& found) {
   const LogStore::ReplayResult& replayed = found.replayed;
   const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
   if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(CutTail(*found.file, end));
@@ -315,15 +318,14 @@ Status Recovery::Settle(const FoundLog& found) {
   return found.file->Sync();
 }
 
-// Where the process dies between cutting and Sync, the next one finds nothing to cut and nothing to
-// sync, and a power cut could bring the tail back behind a page that was written meanwhile, which
-// it would then follow. So it is made worthless first. A full disk may refuse that.
+// If the process is killed between Truncate and Sync, the next one finds nothing to cut or sync. A
+// power cut could then bring the tail back behind a page that was written meanwhile, as its valid
+// successor. So the tail is overwritten with zeros first; on a full disk this may fail.
 Status Recovery::CutTail(File& file, uint64_t end) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   if (size - end > kMostTornBytes) {
-    return Status(
-               StatusCode::kCorruption,
-               fmt::format("is {} bytes long, and no log has so much behind its last page", size))
+    return Status(StatusCode::kCorruption,
+                  fmt::format("is {} bytes long, too long for a log that ends at this page", size))
         .At(file.path(), end);
   }
   const auto blank = [&]() -> Status {
@@ -368,10 +370,10 @@ Status Recovery::RemoveOrphans() {
   return Status::Ok();
 }
 
-// What was put above the durable sequence is put again, or is no more and its numbers are given to
-// something else. So no partition may go on saying that it has all of that: what is put from now on
-// would count as durable before it is. On a full disk it may for once, as an index that does not
-// open would be worse.
+// Each partition claims a sequence, up to which it has all entries. Entries above the durable
+// sequence are put again, or are lost and their sequences are reused. So higher claims are lowered
+// to the durable sequence; otherwise entries put from now on would count as durable too early. On a
+// full disk the claims stay, because an index that does not open would be worse.
 Status Recovery::LowerClaims(const ChangeActive& change_active) {
   const uint64_t durable = durable_sequence_;
   bool lowered = false;
@@ -380,7 +382,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
     record.complete_sequence = std::min(record.complete_sequence, durable);
   }
   manifest_.complete_sequence = std::min(manifest_.complete_sequence, durable);
-  // First: a page would take the place of one that is missing.
+  // The manifest first: the page of WriteClaim would take the number of a missing page.
   if (damaged_pages_ > 0) {
     SILTFS_RETURN_IF_ERROR(WriteManifest());
   } else if (lowered) {
@@ -398,7 +400,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   return Status::Ok();
 }
 
-// A page that says no more than it should: the last one counts.
+// Appends a page with the lowered claim: the last page's claim counts.
 Status Recovery::WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active) {
   LogStore& log = *states_[p].active;
   change_active(p, [&](std::shared_ptr<LogStore>& active) { active->SealPage(complete); });

@@ -1,29 +1,31 @@
-// What stands at the beginning: the stores of a SILT index as they are found in its directory
-// (section 4, "Crash Tolerance": logs are replayed to build the tables).
+// Opens the stores of a SILT index from its directory (section 4, "Crash Tolerance": logs are
+// replayed to build the tables).
 //
-// In three steps, so that an index answers before all of it was read (section 4: "SILT can begin
-// serving requests before it has loaded its indexes into memory"). Begin reads the manifest, and
-// has the directory listed, which only logs need. RecoverPartition opens the stores of a partition
-// and replays its logs, and is called for a partition when it is first asked for. Finish, when that
-// was done for all, puts right what a crash left. Filters and tries are read later still, and not
-// here.
+// Recovery has three steps, so that an index answers before all of it was read (section 4: "SILT
+// can begin serving requests before it has loaded its indexes into memory"). Begin reads the
+// manifest and starts to list the directory, which only logs need. RecoverPartition opens the
+// stores of a partition and replays its logs; it is called when the partition is first needed.
+// After all partitions are recovered, Finish repairs the files after a crash. Filters and tries are
+// read later, by Residency.
 //
-// What a crash leaves is put right: a log counts up to the first page that is not the next one of
-// its partition, or is not known to be durable and has an entry whose owner knows nothing of it;
-// what comes after it, and files that no manifest lists, are removed, and what was
-// read is made durable before it counts (a process may die and its writes live on in memory). What
-// damage leaves is used: where pages of logs are missing that were durable, the sequence that
-// counts as durable falls to what lies before them. A HashStore or SortedStore whose footer is
-// damaged makes the index kCorruption, and so do entries that a merge met damaged: that calls for
-// an index made anew from the segments.
+// After a crash: the pages of a log count up to the first page that is not the partition's next
+// page. They also end before a page with an entry that is unknown to its owner, unless the page is
+// known to be durable. Later pages, and files that no manifest lists, are removed. A killed process
+// may have written pages that are only in the kernel's memory, so the pages that were read are made
+// durable before they count.
 //
-// Read-only, none of this is written: the stores just look like it.
+// After damage: if durable pages of logs are missing, the durable sequence falls to the last
+// sequence that is complete without them. The index fails with kCorruption if the footer of a
+// HashStore or SortedStore is damaged, or if a merge has found damaged entries. It is then rebuilt
+// from the segments.
 //
-// What waits for the device in RecoverPartition is done side by side, unless the index has no
-// threads of its own (SiltIndexOptions::background): then each call is in its place.
+// A read-only recovery writes nothing, but its stores in memory are as if it had made the repairs.
 //
-// Thread-safety: RecoverPartition may be called for several partitions at a time; Finish when those
-// are over.
+// RecoverPartition waits for the device in several threads. If the index has no threads of its own
+// (SiltIndexOptions::background), it uses one thread, and the order of device calls is fixed.
+//
+// Thread-safety: RecoverPartition may be called for several partitions at a time; Finish after
+// those have returned.
 #pragma once
 
 #include <functional>
@@ -45,8 +47,8 @@ struct RecoveredPartition {
 
 class Recovery {
  public:
-  // `env` and the owner, which may be null, must outlive it. kInvalidArgument for options that make
-  // no sense, or an index with other slots.
+  // `env` and the owner, which may be null, must outlive it. kInvalidArgument for invalid options,
+  // or an index with other slots.
   static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options,
                                                  EntryOwner* owner = nullptr);
 
@@ -54,11 +56,11 @@ class Recovery {
   unsigned bucket_bits() const { return manifest_.bucket_bits; }
   unsigned partition_bits() const { return manifest_.partition_bits; }
   const SlotLayout& layout() const { return manifest_.layout; }
-  // Whether entries are the truth, so that nothing goes on without those that damage has taken.
+  // True: entries are the truth, and the index must not continue after losing some to damage.
   bool needs_all_entries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
 
-  // Once for each partition. LogStores whose entries fit get tables of `bucket_bits`, others larger
-  // ones.
+  // Call once for each partition. LogStores get tables of `bucket_bits` if their entries fit, else
+  // larger ones.
   Result<RecoveredPartition> RecoverPartition(uint32_t p, unsigned bucket_bits);
 
   struct Outcome {
@@ -67,9 +69,9 @@ class Recovery {
     uint64_t damaged_pages = 0;  // found now
     uint64_t bytes_written = 0;
   };
-  // Once, after all partitions. Changes active LogStores, or puts others in their place, only
-  // within calls of `change_active`, which is given a partition and what to do while nobody looks
-  // at its active LogStore.
+  // Call once, after all partitions. Changes or replaces active LogStores only within calls of
+  // `change_active`; it gets a partition and a function to run while no other thread uses its
+  // active LogStore.
   using Change = std::function<void(std::shared_ptr<LogStore>& active)>;
   using ChangeActive = std::function<void(uint32_t partition, const Change& change)>;
   Result<Outcome> Finish(const ChangeActive& change_active);
@@ -78,7 +80,7 @@ class Recovery {
   Recovery(Env& env, const SiltIndexOptions& options, EntryOwner* owner)
       : env_(env), options_(options), owner_(owner) {}
 
-  // A log that counts, and how much of it.
+  // A log that counts, and how many of its pages do.
   struct FoundLog {
     std::shared_ptr<LogStore> log;
     std::shared_ptr<File> file;
@@ -88,9 +90,9 @@ class Recovery {
 
   void BeginListing();
   Status Find();
-  // Waits until files_ is there.
+  // Waits until files_ is set.
   Status NeedFiles();
-  std::vector<StoreFileId> LogsOf(uint32_t p) const;  // that count, oldest first
+  std::vector<StoreFileId> LogsOf(uint32_t p) const;  // the logs that count, oldest first
   Status MakeManifest();
   Status WriteManifest();
   // Opens the i-th HashStore, or the SortedStore after the last.
@@ -99,7 +101,7 @@ class Recovery {
   Result<bool> ReplayLog(const StoreFileId& file, unsigned bucket_bits, uint32_t first_page);
   LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page,
                             unsigned bucket_bits) const;
-  Status Settle(const FoundLog& found);
+  Status FinishLog(const FoundLog& found);
   Status CutTail(File& file, uint64_t end);
   Status CreateLogs(const ChangeActive& change_active);
   Status RemoveOrphans();
@@ -113,17 +115,17 @@ class Recovery {
   uint64_t bytes_written_ = 0;
 
   std::vector<StoreFileId> files_;  // in order; set by the listing, and read after NeedFiles only
-  // Of a partition; until Finish only whoever recovers it looks at its state, or at its record in
-  // the manifest.
+  // State of a partition. Until Finish, only the thread that recovers the partition accesses its
+  // state or its record in the manifest.
   struct State {
     std::vector<FoundLog> found;
     std::shared_ptr<LogStore> active;
-    uint64_t log_claim = 0;  // up to where it has all that was put, as its last page says
+    uint64_t log_claim = 0;  // sequence up to which it claims to have all entries, by its last page
     uint64_t durable_sequence = UINT64_MAX;
     uint64_t damaged_pages = 0;
   };
   std::vector<State> states_;
-  // Of all partitions, in Finish.
+  // Over all partitions, in Finish.
   uint64_t durable_sequence_ = UINT64_MAX;
   uint64_t damaged_pages_ = 0;
 

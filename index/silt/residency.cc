@@ -7,21 +7,21 @@
 namespace siltfs {
 namespace {
 
-// What a HashStore or SortedStore takes without its filter or trie.
+// Memory of a HashStore or SortedStore without its filter or trie.
 constexpr uint64_t kStoreBytes = 1024;
 
-// While they are read Drop waits, and whoever asks for the backlog. Each takes three times the
-// memory of a filter meanwhile.
+// While they are read, Drop and Backlog wait. Each takes three times the memory of a filter
+// meanwhile.
 constexpr size_t kLoadedTogether = 64;
 constexpr size_t kLoadingThreads = 8;
 
-// HashStores' filters that slices leave room for: about what is converted at once.
+// Number of HashStore filters that slices leave room for: about one batch of conversions.
 constexpr uint64_t kFiltersToCome = 8;
 
-// What a slice is read with, in each thread.
+// Read buffer of a slice, for each thread.
 constexpr uint64_t kReadBytes = 72U << 10;
 
-// What slices leave free.
+// Bytes that slices leave free.
 uint64_t BytesToCome(const MemoryPlan& plan, bool threads) {
   const uint64_t filter = (kBucketWays << plan.bucket_bits) * sizeof(uint16_t);
   return kFiltersToCome * filter + (threads ? kLoadingThreads * kReadBytes : 0);
@@ -29,7 +29,7 @@ uint64_t BytesToCome(const MemoryPlan& plan, bool threads) {
 
 }  // namespace
 
-// --- What there is ---
+// --- Items ---
 
 const StoreFileId& Residency::Item::file_id() const {
   if (kind == Kind::kFilter) return hash->file_id();
@@ -105,7 +105,8 @@ size_t Residency::Backlog() {
       [](const Item& item) { return !item.resident(); }));
 }
 
-// The same store as it is now: another item of it may have come or gone. Null: it was replaced.
+// The current copy of the item's store: another of its items may have been loaded or dropped. Null:
+// the store was replaced.
 std::shared_ptr<const SortedStore> Residency::SortedNow(const Item& item) const {
   auto now = stores_.partition(item.partition).Get().version->sorted;
   return now && now->file_id() == item.sorted->file_id() ? now : nullptr;
@@ -147,7 +148,7 @@ bool Residency::LoadSome() {
     outcomes[i] = Load(*missing[i]);
     return Status::Ok();
   });
-  loading.Finish().IgnoreError("each has its outcome");
+  loading.Finish().IgnoreError("each job has its own status");
   for (size_t i = 0; i < missing.size(); ++i) {
     if (!outcomes[i].ok()) DoWithout(*missing[i], outcomes[i]);
   }
@@ -160,7 +161,7 @@ std::vector<const Residency::Item*> Residency::Missing(const Choice& choice, siz
   for (size_t i = 0; i < choice.fitting && missing.size() < most; ++i) {
     const Item& item = choice.items[i];
     if (item.resident()) continue;
-    // Two of one store, side by side, would each lead to a store without the other.
+    // Two items of one store loaded in parallel would each install a store without the other.
     if (item.sorted && !taken.insert(item.sorted.get()).second) continue;
     missing.push_back(&item);
   }
@@ -181,20 +182,20 @@ Status Residency::Load(const Item& item) {
   return Status::Ok();
 }
 
-// Until the index is opened again; of a filter that has lost a slice, the others are no more
-// needed.
+// Leaves the item out until the index is opened again. If one slice of a filter is unreadable, its
+// other slices are dropped, too.
 void Residency::DoWithout(const Item& item, const Status& why) {
   const bool slice = item.kind == Item::Kind::kSlice;
   if (why.Is(StatusCode::kCorruption))
     slice ? stores_.CountDamagedFilter() : stores_.CountDamage(1);
-  why.IgnoreError("the store is searched without, and replaced by the next merge");
+  why.IgnoreError("the store is searched without it, and replaced by the next merge");
   unreadable_.insert(item.file_id());
   if (!slice) return;
   const auto now = SortedNow(item);
   if (now != nullptr) stores_.Swap(item.partition, now.get(), now->WithFirstSlices(0));
 }
 
-// Whose files could not even be opened.
+// Counts filters with files that could not be opened.
 void Residency::NoteDamagedFilters() {
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
     const auto sorted = stores_.partition(p).Get().version->sorted;

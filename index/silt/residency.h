@@ -1,14 +1,14 @@
-// Which filters and tries are in memory (SILT, section 4, "Fail-Graceful Indexing"; memory_plan.h
-// says how many bytes of them). The same are chosen whatever came before: HashStores' filters
-// first, partition by partition, then tries, then the slices of SortedStores' filters, the first of
-// all partitions before the second of any, as long as they fit. A HashStore's filter saves two
-// reads of each lookup that comes to its partition in 16 KiB, a trie one to two in some 60 KiB at
-// 100 M entries, a slice half a read of those that come in vain in some 190 KiB, the next a
-// quarter.
+// Chooses the filters and tries in memory (SILT, section 4, "Fail-Graceful Indexing"; memory_plan.h
+// sets their total size). The choice does not depend on history. As long as they fit: first the
+// filters of HashStores, partition by partition, then tries, then the slices of SortedStores'
+// filters, with the first slice of all partitions before the second of any. A HashStore's filter
+// (16 KiB) saves two reads for each lookup in its partition. A trie (about 60 KiB at 100 M entries)
+// saves one to two. The first slice (about 190 KiB) saves half a read for each absent name, the
+// next a quarter.
 //
-// Slices are no part of SILT, and take memory that is there anyway: without a limit, which is to
-// say "what SILT takes", there are none, and under one they leave room for the filters that the
-// next conversions bring, so that these don't begin without.
+// Slices are not part of SILT, and only use memory left under a limit. No limit means "what SILT
+// needs": then no slices are loaded. Under a limit, slices leave room for the filters of the next
+// conversions, so that new HashStores start with a filter.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
@@ -24,13 +24,13 @@ class Residency {
  public:
   explicit Residency(StoreSet& stores) : stores_(stores) {}
 
-  // Takes what does not fit out of memory.
+  // Frees the filters and tries that do not fit.
   void Drop();
-  // Reads filters or tries that fit from flash, one of them or, in an index with threads, several
-  // side by side; false if there are none. One that can't be read is left out until the index is
-  // opened again: the store does without. Damage is counted.
+  // Reads filters or tries that fit from flash: one, or in an index with threads several in
+  // parallel. False if there are none. An unreadable one is left out until the index is opened
+  // again; its store works without it. Damage is counted.
   bool LoadSome();
-  // How many are to be read.
+  // Number of filters, tries and slices still to be read.
   size_t Backlog();
 
  private:
@@ -40,7 +40,7 @@ class Residency {
     Kind kind = Kind::kFilter;
     uint32_t partition = 0;
     unsigned slice = 0;
-    // Whose it is; one is set.
+    // The owner; exactly one is set.
     std::shared_ptr<const HashStore> hash = nullptr;
     std::shared_ptr<const SortedStore> sorted = nullptr;
 
@@ -48,7 +48,7 @@ class Residency {
     uint64_t bytes() const;
     bool resident() const;
   };
-  // All there are; those that fit first.
+  // All items; those that fit come first.
   struct Choice {
     std::vector<Item> items;
     size_t fitting = 0;
@@ -57,7 +57,7 @@ class Residency {
   void AddSlices(Choice& choice) const SILTFS_REQUIRES(mutex_);
   void CountFit(Choice& choice) const;
   void DropItem(const Item& item);
-  // Those that fit and are not in memory, up to so many; of a SortedStore one.
+  // Items that fit and are not in memory: at most `most`, and at most one per SortedStore.
   std::vector<const Item*> Missing(const Choice& choice, size_t most) const;
   Status Load(const Item& item);
   void NoteDamagedFilters() SILTFS_REQUIRES(mutex_);
@@ -65,7 +65,7 @@ class Residency {
   std::shared_ptr<const SortedStore> SortedNow(const Item& item) const;
 
   StoreSet& stores_;
-  Mutex mutex_;  // before those of the StoreSet
+  Mutex mutex_;  // taken before those of the StoreSet
   std::set<StoreFileId> unreadable_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -15,7 +15,7 @@ constexpr std::string_view kMagic = "SILTRIB\n";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kFooterSize = 120;
 constexpr size_t kChecksumSize = 8;
-constexpr uint32_t kBlocksReadAtOnce = 8 * RibbonFileWriter::kBlocksAtOnce;  // up to 64 KiB
+constexpr uint32_t kBlocksReadAtOnce = 8 * RibbonFileWriter::kBlocksAtOnce;  // at most 64 KiB
 
 StoreFileId FilterOf(const StoreFileId& store) {
   return {StoreKind::kFilter, store.partition, store.id};
@@ -70,7 +70,7 @@ Result<Footer> DecodeFooter(ByteView bytes) {
   for (uint64_t& checksum : footer.checksums) checksum = in.U64();
   if (reserved != 0 || slices != kRibbonSlices || footer.shape.blocks == 0 ||
       footer.shape.block_words == 0 || footer.shape.block_words > RibbonShape::kMostBlockWords) {
-    return damaged("has a footer that makes no sense");
+    return damaged("has an invalid footer");
   }
   return footer;
 }
@@ -188,14 +188,15 @@ Result<std::shared_ptr<const RibbonSlice>> RibbonFile::ReadSlice(unsigned number
   slice->reserve(shape_.slice_words());
   const size_t block_bytes = shape_.block_words * sizeof(uint64_t);
   uint64_t checksum = 0;
-  // Pages of its own: the threads that load slices come and go, and would each leave a heap behind.
+  // The buffer has pages of its own: loading threads are short-lived, and each would leave a heap
+  // behind.
   PageVector<uint8_t> buffer;
   for (uint32_t block = 0; block < shape_.blocks; block += kBlocksReadAtOnce) {
     const uint32_t blocks = std::min(kBlocksReadAtOnce, shape_.blocks - block);
     SILTFS_ASSIGN_OR_RETURN(
         const ByteView bytes,
         ReadStoreRange(*file_, OffsetOf(shape_, number, block), blocks * block_bytes, buffer));
-    // As they were written.
+    // In the same pieces as written.
     for (ByteView rest = bytes; !rest.empty();) {
       const size_t piece = std::min(rest.size(), RibbonFileWriter::kBlocksAtOnce * block_bytes);
       checksum = Checksum(rest.first(piece), checksum);

@@ -1,14 +1,14 @@
-// The file of a SortedStore's negative filter (ribbon_filter.h): it tells of most names that are
-// not in the store that they are not, and spares their lookups the read. It lies beside the store
-// and is written along with it, from front to back of every slice. Format: docs/format.md, "SILT
+// The file of a SortedStore's negative filter (ribbon_filter.h): it rules out most names that are
+// not in the store, which saves their lookups the read. The file lies beside the store and is
+// written together with it, from front to back of every slice. Format: docs/format.md, "SILT
 // SortedStore filter".
 //
-// Nothing depends on it. A store whose filter is missing, damaged or another store's answers the
-// same with more reads, until the next merge.
+// The filter is optional. If it is missing, damaged or another store's, the store gives the same
+// answers with more reads, until the next merge.
 //
-// Thread-safety: a writer belongs to one thread; a RibbonFile is const. Memory: 128 KiB while it is
-// written, however large it gets; 64 KiB while a slice is read, and the slice. Durability: it
-// counts only after Finish, and SyncDirectory by its user.
+// Thread-safety: a writer belongs to one thread; a RibbonFile is const. Memory: 128 KiB while
+// writing, for any size; 64 KiB plus the slice while reading a slice. Durability: the file counts
+// only after Finish, and SyncDirectory by the caller.
 #pragma once
 
 #include <memory>
@@ -23,27 +23,27 @@ namespace siltfs {
 
 class RibbonFileWriter {
  public:
-  // Blocks that are written at once: of each slice that many.
+  // Blocks of each slice that are written at once.
   static constexpr uint32_t kBlocksAtOnce = 8;
-  // What a writer takes: those, and the equations of a block.
+  // Memory of a writer: those blocks, and the equations of one block.
   static constexpr uint64_t kMostMemory = uint64_t{RibbonShape::kMostBlockWords} *
                                           sizeof(uint64_t) * (kRibbonSlices * kBlocksAtOnce + 64);
 
-  // For the SortedStore of this partition and id, with so many entries at most. `throttle` is paid
-  // for every write; it and `env` must outlive the writer.
+  // For the SortedStore of this partition and id, with about `expected_entries` entries. `throttle`
+  // is charged for every write; it and `env` must outlive the writer.
   static Result<std::unique_ptr<RibbonFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& store,
                                                           unsigned partition_bits,
                                                           uint64_t expected_entries,
                                                           Throttle& throttle);
-  // Takes a file away that was not finished.
+  // Removes a file that was not finished.
   ~RibbonFileWriter();
   RibbonFileWriter(const RibbonFileWriter&) = delete;
   RibbonFileWriter& operator=(const RibbonFileWriter&) = delete;
 
-  // An entry's hash; they come in rising order.
+  // Adds an entry's hash; call in rising order.
   Status Add(uint64_t hash);
-  // Ends the file as that of the store whose file has this fingerprint, and syncs it.
+  // Ends the file as the filter of the store file with this fingerprint, and syncs it.
   Status Finish(uint64_t store_fingerprint);
 
  private:
@@ -60,11 +60,11 @@ class RibbonFileWriter {
   Throttle& throttle_;
   bool whole_ = false;
   RibbonBlock block_;
-  uint32_t blocks_ = 0;          // that have ended
-  uint32_t blocks_written_ = 0;  // of them
-  // Of each slice the blocks that have ended and are not written.
+  uint32_t blocks_ = 0;          // complete blocks
+  uint32_t blocks_written_ = 0;  // of the complete blocks
+  // For each slice, the complete blocks that are not yet written.
   std::array<std::vector<uint64_t>, kRibbonSlices> words_;
-  std::array<uint64_t, kRibbonSlices> checksums_{};  // of what is written
+  std::array<uint64_t, kRibbonSlices> checksums_{};  // of the written blocks
 };
 
 class RibbonFile {
@@ -79,7 +79,7 @@ class RibbonFile {
   const StoreFileId& id() const { return id_; }
   const RibbonShape& shape() const { return shape_; }
   uint64_t size() const;  // bytes
-  // Slice `number` (< kRibbonSlices). kCorruption if it is not what was written.
+  // Slice `number` (< kRibbonSlices). kCorruption if its checksum is wrong.
   Result<std::shared_ptr<const RibbonSlice>> ReadSlice(unsigned number) const;
 
  private:

@@ -10,12 +10,13 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr unsigned kWidth = 64;  // of an equation
 
-// Bits for a hundred keys. With fewer than 110 there are stretches with as many equations as bits,
-// whose solution is all zeros, which everything passes: measured, with 105 the eight slices pass
-// 2.4 times what they should, with 108 1.4 times, with 110 1.02 times.
+// Bits for a hundred keys. With fewer than 110, some stretches have as many equations as bits;
+// their solution is all zeros, and every name passes. Measured: with 105 the eight slices pass 2.4
+// times the expected share, with 108 1.4 times, with 110 1.02 times.
 constexpr uint64_t kBitsPerHundredKeys = 111;
 
-// The high bits of the product: a share of `of` that rises with `fraction`, and what is left of it.
+// The product's high bits, a share of `of` that rises with `fraction`, and its low bits, the
+// remainder.
 struct Share {
   uint64_t whole;
   uint64_t rest;
@@ -25,8 +26,8 @@ Share ShareOf(uint64_t fraction, uint64_t of) {
   return {.whole = static_cast<uint64_t>(product >> 64), .rest = static_cast<uint64_t>(product)};
 }
 
-// A bijection in which each bit depends on all: hashes of neighbouring places are alike in their
-// leading bits.
+// A bijection in which each bit depends on all: hashes of neighboring places share their leading
+// bits.
 uint64_t Mix(uint64_t x) {
   x ^= x >> 32;
   x *= 0x9FB21C651E98DF25;
@@ -35,14 +36,14 @@ uint64_t Mix(uint64_t x) {
   return x ^ x >> 32;
 }
 
-// Not std::popcount: without the instruction for it that is a call.
+// Not std::popcount: without a popcount instruction it becomes a function call.
 uint64_t Parity(uint64_t x) { return static_cast<uint64_t>(__builtin_parityll(x)); }
 
 }  // namespace
 
 RibbonShape RibbonShape::For(uint64_t keys, unsigned skip_bits) {
   constexpr uint64_t kBlockBits = uint64_t{kMostBlockWords} * kWidth;
-  // An equation's width more, as none begins in the last bits.
+  // One equation's width more, because no equation begins in the last bits.
   const uint64_t bits = keys / 100 * kBitsPerHundredKeys + keys % 100 * kBitsPerHundredKeys / 100;
   const uint64_t blocks =
       std::clamp<uint64_t>((bits + kBlockBits - kWidth - 1) / (kBlockBits - kWidth), 1, UINT32_MAX);
@@ -67,7 +68,7 @@ void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
   // Gaussian elimination: a bit that has an equation is replaced by the others of that equation.
   while (rows_[start] != 0) {
     coefficients ^= rows_[start];
-    if (coefficients == 0) return;  // the others say it already
+    if (coefficients == 0) return;  // the equation is redundant
     const int zeros = std::countr_zero(coefficients);
     coefficients >>= zeros;
     start += static_cast<uint32_t>(zeros);
@@ -75,7 +76,7 @@ void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
   rows_[start] = coefficients;
 }
 
-// From the last bit to the first: each is what its equation asks for, given those behind it.
+// From the last bit to the first: each bit solves its equation, given the bits behind it.
 void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
   std::array<uint64_t, kRibbonSlices> behind{};  // the 64 bits from this one on, by slice
   for (size_t word = rows_.size() / kWidth; word-- > 0;) {

@@ -15,14 +15,15 @@
 namespace siltfs {
 namespace {
 
-// Batches of fewer names are not worth setting a queue up.
+// Batches of at most this many names are not worth a queue.
 constexpr size_t kFewLookups = 3;
-// As many calls of Get as may come at once again and again.
+// Idle readers kept for concurrent Get calls.
 constexpr size_t kMostIdleReaders = 4;
-// A sync waits for the device, and beside other work for a processor as well.
+// A sync waits for the device and, beside other work, also for a processor.
 constexpr size_t kSyncingThreads = 8;
-// A listing sorts in so many times what a merge has for it. It writes nothing, so its passes over
-// HashStores are most of its time: with 100 million entries 18 of them in a merge's memory, 5 so.
+// A listing sorts in this multiple of a merge's sort memory. It writes nothing, so passes over
+// HashStores take most of its time: with 100 million entries 18 passes in a merge's memory, 5 with
+// this factor.
 constexpr size_t kListingSortFactor = 4;
 
 }  // namespace
@@ -32,7 +33,7 @@ SiltEngine::SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* ow
     : options_(options),
       owner_(owner),
       stores_(env, options, std::move(recovery)),
-      upkeep_(stores_) {
+      maintenance_(stores_) {
   max_log_pages_ = stores_.memory_plan().max_log_pages;
 }
 
@@ -51,7 +52,7 @@ Status SiltEngine::WaitUntilOpen() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   complete_ = std::max(complete_, stores_.durable_sequence_found());
   open_ = true;
-  upkeep_.Wake();
+  maintenance_.Wake();
   return Status::Ok();
 }
 
@@ -81,14 +82,14 @@ class SiltEngine::GetBatch final : public LookupBatch {
   void Begin(Lookup& lookup) override {
     const Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
     if (pin.active == nullptr) {
-      lookup.Abandon();  // status_ says why
+      lookup.Abandon();  // status_ has the reason
       return;
     }
     ReaderLock lock(PartitionFor(lookup).mutex);
     lookup.Begin(*pin.active, pin.version.get());
   }
 
-  // Of one lookup, when it was begun.
+  // Finishes one lookup that was begun.
   Status Finish(Lookup& lookup) {
     if (!lookup.NextRead()) return Status::Ok();
     const Partition::Pin& pin = pins_[PartitionOf(lookup.hash(), index_.stores_.partition_bits())];
@@ -107,7 +108,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
     if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
     if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
     if (lookup.damaged_pages() > 0 && index_.stores_.needs_all_entries()) {
-      // An older entry must not stand in for one that was there.
+      // An older entry must not replace the lost one.
       if (status_.ok()) status_ = lookup.Damage();
       return;
     }
@@ -125,7 +126,8 @@ class SiltEngine::GetBatch final : public LookupBatch {
   SiltEngine& index_;
   const std::span<const ChunkName> names_;
   const Found& found_;
-  std::vector<Partition::Pin> pins_;  // keep what lookups look at; taken at a partition's first
+  // Keep the stores of lookups alive; pinned at a partition's first lookup.
+  std::vector<Partition::Pin> pins_;
   uint64_t pages_read_ = 0;
   Status status_;
 };
@@ -147,7 +149,7 @@ Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
   return batch.TakeStatus();
 }
 
-// Of a lookup that a writing call has begun.
+// Finishes a lookup of a writing call.
 Status SiltEngine::FinishForPut(Lookup& lookup) {
   FinishLookup(lookup);
   Count(put_flash_reads_, lookup.pages_read());
@@ -155,7 +157,7 @@ Status SiltEngine::FinishForPut(Lookup& lookup) {
   return lookup.status();
 }
 
-// Kept for the next call, unless the plan has changed or there are enough of them.
+// Keeps the reader for the next call, unless the plan has changed or enough are idle.
 void SiltEngine::Return(LookupReader reader) {
   const size_t bytes = reader.pages.size();
   MutexLock lock(readers_mutex_);
@@ -181,7 +183,7 @@ Result<LookupReader> SiltEngine::TakeReader() {
                       .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
 }
 
-// What the active store holds of a name; nothing if it is not there.
+// The entry of a name in the active store; nothing if it is absent.
 Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& partition,
                                                                    const ChunkName& name,
                                                                    uint64_t hash) {
@@ -220,7 +222,7 @@ Status SiltEngine::ForEachInOrder(const OrderedVisit& visit) {
   }
   if (damaged_pages > 0 && stores_.needs_all_entries()) {
     return Status(StatusCode::kCorruption,
-                  fmt::format("has {} damaged pages, whose entries are missing", damaged_pages))
+                  fmt::format("has {} damaged pages, and their entries are missing", damaged_pages))
         .At(options_.directory);
   }
   return Status::Ok();
@@ -240,7 +242,7 @@ Status SiltEngine::Verify(const std::function<void(const IndexFinding&)>& report
   return Status::Ok();
 }
 
-// --- Writing: the calls that come one at a time ---
+// --- Writing: calls are serialised ---
 
 Status SiltEngine::BeginPut(uint64_t complete) {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
@@ -271,7 +273,7 @@ Status SiltEngine::Delete(const ChunkName& name) {
   return options_.synchronous ? MakeDurable() : Status::Ok();
 }
 
-// Enters an entry or tombstone into the active store of its partition, or into a new one if that
+// Inserts an entry or tombstone into the active store of its partition, or into a new one if that
 // is full.
 Status SiltEngine::Enter(const SlotEntry& entry) {
   const uint64_t hash = HashOf(entry.name, stores_.hash_secret());
@@ -292,7 +294,7 @@ bool SiltEngine::Append(Partition& partition, const SlotEntry& entry, uint64_t h
              : partition.active->Insert(hash, entry, complete_);
 }
 
-// Keeps the tail and the log bounded: afterwards one more page fits into both.
+// Bounds the tail and the log: afterwards one more page fits into both.
 Status SiltEngine::MakeRoom(uint32_t p) {
   const LogStore& active = Active(p);
   if (active.sealed_pages() >= max_log_pages_) return Freeze(p);
@@ -304,7 +306,7 @@ Status SiltEngine::WriteOut(uint32_t p) {
   LogStore& active = Active(p);
   const uint64_t size = uint64_t{active.sealed_tail_pages()} * kPageSize;
   if (size == 0) return Status::Ok();
-  // Pages that were never reported durable may be written again, so a full disk is no end.
+  // Pages that were never reported durable may be written again, so kNoSpace is not permanent.
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(active.WriteOut()));
   stores_.CountWritten(size);
   unsynced_.insert(active.id());
@@ -315,13 +317,13 @@ Status SiltEngine::WriteOut(uint32_t p) {
 
 // Ends the active store of a partition and begins another.
 Status SiltEngine::Freeze(uint32_t p) {
-  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.WaitForRoom()));
   SealOpenPage(p);
   SILTFS_RETURN_IF_ERROR(WriteOut(p));
-  // What is frozen may be durable, as another store, at any moment.
+  // A frozen log may become durable, as another store, at any moment.
   SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
-  upkeep_.Wake();
+  maintenance_.Wake();
   return Status::Ok();
 }
 
@@ -342,20 +344,20 @@ Result<bool> SiltEngine::DropGone(size_t partition, uint64_t complete) {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   complete_ = complete;
   const auto p = static_cast<uint32_t>(partition);
-  // A merge takes what is in HashStores; so the log becomes one first.
+  // A merge covers only HashStores, so the log is frozen first.
   if (!Active(p).Empty()) SILTFS_RETURN_IF_ERROR(Freeze(p));
-  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.Rewrite(p)));
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.Rewrite(p)));
   return partition + 1 < stores_.partition_count();
 }
 
 Status SiltEngine::Close(uint64_t complete) {
   Status flushed = Flush(complete);
-  upkeep_.Stop();
+  maintenance_.Stop();
   return flushed;
 }
 
 Status SiltEngine::MakeDurable() {
-  if (!options_.background) SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(upkeep_.WaitForRoom()));
+  if (!options_.background) SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.WaitForRoom()));
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
     SealOpenPage(p);
     SILTFS_RETURN_IF_ERROR(WriteOut(p));
@@ -372,7 +374,7 @@ Status SiltEngine::MakeOwnerDurable() {
   return owner_ == nullptr ? Status::Ok() : StopUnlessNoSpace(owner_->MakeDurable());
 }
 
-// All logs with pages that are not synced, but those that have been converted meanwhile.
+// Syncs all logs with unsynced pages, except those converted meanwhile.
 Status SiltEngine::SyncLogs() {
   std::vector<std::shared_ptr<const LogStore>> logs;
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
@@ -383,8 +385,8 @@ Status SiltEngine::SyncLogs() {
     std::for_each(pin.version->logs.begin(), pin.version->logs.end(), add);
     add(pin.active);
   }
-  // The device has all of them before the first is waited for: a file system with a journal then
-  // makes most of them durable with one commit of it, instead of one for each.
+  // Start all before waiting for the first: a journaling file system then makes most of them
+  // durable with one journal commit, instead of one for each.
   for (const auto& log : logs) log->BeginSync();
   ParallelJobs syncing(logs.size(), options_.background ? kSyncingThreads : 0,
                        [&](size_t i) { return logs[i]->Sync(); });
@@ -396,13 +398,13 @@ Status SiltEngine::SyncLogs() {
 
 Status SiltEngine::CheckWriting() {
   if (!stopped_.ok()) return stopped_;
-  Status failed = upkeep_.failure();
+  Status failed = maintenance_.failure();
   return failed.ok() ? Status::Ok() : Stop(std::move(failed));
 }
 
 Status SiltEngine::Stop(Status why) {
   stopped_ = why;
-  stopped_.IgnoreError("asked for before the next write");
+  stopped_.IgnoreError("the next write returns it");
   return why;
 }
 
@@ -411,7 +413,7 @@ Status SiltEngine::StopUnlessNoSpace(Status status) {
                                                         : Stop(std::move(status));
 }
 
-// For the writing calls, which alone change which it is.
+// For the writing calls only, because they replace the active store.
 LogStore& SiltEngine::Active(uint32_t p) {
   Partition& partition = stores_.partition(p);
   ReaderLock lock(partition.mutex);
@@ -423,7 +425,7 @@ LogStore& SiltEngine::Active(uint32_t p) {
 Status SiltEngine::SetMemoryLimit(uint64_t bytes) {
   stores_.SetMemoryLimit(bytes);
   max_log_pages_ = stores_.memory_plan().max_log_pages;
-  upkeep_.FitMemory();
+  maintenance_.FitMemory();
   {
     MutexLock lock(readers_mutex_);
     idle_readers_.clear();
@@ -433,14 +435,14 @@ Status SiltEngine::SetMemoryLimit(uint64_t bytes) {
   return logs_fit_ ? Status::Ok() : ShrinkLogs();
 }
 
-// Ends active stores whose tables are larger than there is memory for: what they hold gets along
-// with less as HashStores. On a full disk they stay until there is room.
+// Freezes active stores with tables larger than the memory plan allows: as HashStores their entries
+// take less memory. On a full disk they stay until there is room.
 Status SiltEngine::ShrinkLogs() {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   Status shrunk = FreezeLargeLogs();
   logs_fit_ = shrunk.ok();
   if (!shrunk.Is(StatusCode::kNoSpace)) return shrunk;
-  shrunk.IgnoreError("the next Put tries it again");
+  shrunk.IgnoreError("the next Put tries again");
   return Status::Ok();
 }
 
@@ -469,7 +471,7 @@ IndexStats SiltEngine::stats() const {
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
     const Partition& partition = stores_.partition(p);
     ReaderLock lock(partition.mutex);
-    if (partition.active == nullptr) continue;  // not there yet
+    if (partition.active == nullptr) continue;  // not recovered yet
     stats.stores.push_back(partition.active->Stats());
     for (const auto& store : partition.version->logs) stats.stores.push_back(store->Stats());
     for (const auto& store : partition.version->hashes) stats.stores.push_back(store->Stats());
@@ -480,7 +482,7 @@ IndexStats SiltEngine::stats() const {
     stats.memory_bytes += store.memory_bytes;
     stats.flash_bytes += store.flash_bytes;
   }
-  stats.memory_bytes += upkeep_.memory_bytes();
+  stats.memory_bytes += maintenance_.memory_bytes();
   {
     MutexLock lock(readers_mutex_);
     for (const LookupReader& reader : idle_readers_) stats.memory_bytes += reader.pages.size();
@@ -490,10 +492,10 @@ IndexStats SiltEngine::stats() const {
   stats.flash_bytes_written = stores_.bytes_written();
   stats.damaged_pages = stores_.damaged_pages();
   stats.damaged_filters = stores_.damaged_filters();
-  stats.merges = upkeep_.merges();
-  stats.conversions = upkeep_.conversions();
+  stats.merges = maintenance_.merges();
+  stats.conversions = maintenance_.conversions();
   stats.merge_backlog = stores_.frozen_logs();
-  stats.load_backlog = stores_.recovered() ? upkeep_.load_backlog() : 1;
+  stats.load_backlog = stores_.recovered() ? maintenance_.load_backlog() : 1;
   return stats;
 }
 

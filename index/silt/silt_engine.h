@@ -1,12 +1,12 @@
-// The engine of a SILT index (silt_index.h): entries with whatever their slots hold behind name and
-// location, in partitions of LogStores, HashStores and a SortedStore. A chunk index and a key-value
-// store are two ways to use it.
+// The engine of a SILT index (silt_index.h): entries, with the further bytes of their slots, in
+// partitions of LogStores, HashStores and a SortedStore. The chunk index and the key-value store
+// are built on it.
 //
-// Thread-safety: Get, ForEach, Verify, stats and durable_sequence come from any thread at any time;
-// the others, which write, one at a time. Ownership: `env` and the owner must outlive the engine.
-// Errors: silt_index.h. Durability: chunk_index.h, with `complete` for the sequence up to which all
-// has been put, which never decreases; what entries point to is made durable before them, where
-// there is an owner.
+// Thread-safety: Get, ForEach, Verify, stats and durable_sequence may be called from any thread at
+// any time; the others, which write, one at a time. Ownership: `env` and the owner must outlive the
+// engine. Errors: silt_index.h. Durability: chunk_index.h; `complete` is the sequence up to which
+// everything has been put, and never decreases. If there is an owner, it makes the data that
+// entries point to durable before the entries.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@
 
 #include "index/silt/entry_owner.h"
 #include "index/silt/lookup.h"
+#include "index/silt/silt_maintenance.h"
 #include "index/silt/silt_options.h"
 #include "index/silt/store_set.h"
-#include "index/silt/upkeep.h"
 
 namespace siltfs {
 
 class SiltEngine {
  public:
-  // `owner` may be null. Unless options.serve_early says otherwise, WaitUntilOpen has been called.
+  // `owner` may be null. Unless options.serve_early is set, WaitUntilOpen has been called.
   static Result<std::unique_ptr<SiltEngine>> Open(Env& env, const SiltIndexOptions& options,
                                                   EntryOwner* owner);
 
@@ -35,15 +35,15 @@ class SiltEngine {
   // --- Reading ---
 
   // Calls found(i, entry) with the entry of names[i] if it has one, in any order, from the calling
-  // thread. After an error the names that could not be told are left out. kCorruption for names
-  // that a damaged page of a log may have had, where there is an owner and lost entries aren't
-  // accepted.
+  // thread. After an error the names that could not be looked up are left out. With an owner,
+  // unless lost entries are accepted: kCorruption for names that a damaged page of a log may have
+  // held.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
-  // Likewise kCorruption, after all others were visited, if pages were damaged.
+  // Likewise kCorruption, after all other entries were visited, if pages were damaged.
   Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
-  // Partitions are taken in order, each being pinned while it is its turn. The order of an entry is
-  // its hash, whose top bits are its partition.
+  // Visits partitions in order and pins one at a time. The order of an entry is its hash; the top
+  // bits are the partition.
   using OrderedVisit = std::function<Status(uint64_t order, const SlotEntry&)>;
   Status ForEachInOrder(const OrderedVisit& visit);
   uint64_t OrderOf(const ChunkName& name) const { return HashOf(name, stores_.hash_secret()); }
@@ -55,20 +55,21 @@ class SiltEngine {
   // --- Writing ---
 
   Status WaitUntilOpen();
-  // Enters entries one by one: BeginPut, then Enter for each, then EndPut with their number; not
-  // after one of them failed.
+  // Inserts entries one by one: BeginPut, then Enter for each, then EndPut with their number. No
+  // calls may follow one that failed.
   Status BeginPut(uint64_t complete);
   Status Enter(const SlotEntry& entry);
   Status EndPut(size_t entries);
   Status Delete(const ChunkName& name);
   Status Flush(uint64_t complete);
-  // Rewrites a partition without the entries of gone segments; whether there is another one.
+  // Rewrites a partition without the entries of gone segments; returns whether there is another
+  // one.
   Result<bool> DropGone(size_t partition, uint64_t complete);
   Status SetMemoryLimit(uint64_t bytes);
   Status Close(uint64_t complete);
 
   // From any thread. Merges that begin from now on leave out entries of segments that are gone.
-  void SetGone(std::function<bool(SegmentId)> gone) { upkeep_.SetGone(std::move(gone)); }
+  void SetGone(std::function<bool(SegmentId)> gone) { maintenance_.SetGone(std::move(gone)); }
 
  private:
   class GetBatch;
@@ -101,24 +102,24 @@ class SiltEngine {
   const SiltIndexOptions options_;
   EntryOwner* const owner_;
 
-  // Used by the writing calls only, which come one at a time.
-  uint64_t complete_ = 0;  // up to where everything has been put
+  // Used only by the writing calls, which are serialised.
+  uint64_t complete_ = 0;  // sequence up to which everything has been put
   uint64_t since_flush_ = 0;
-  bool open_ = false;            // all was recovered
+  bool open_ = false;            // all partitions were recovered
   uint32_t max_log_pages_ = 0;   // of the memory plan
-  bool logs_fit_ = false;        // active stores are as the memory plan says
+  bool logs_fit_ = false;        // active stores match the memory plan
   std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
-  Status stopped_;               // why nothing can be written any more
+  Status stopped_;               // why writing has ended permanently
 
-  std::atomic<uint64_t> durable_{0};  // by what was done since the index was opened
+  std::atomic<uint64_t> durable_{0};  // by flushes since the index was opened
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
   mutable Mutex readers_mutex_;  // nothing else is taken under it
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
-  mutable StoreSet stores_;  // what asks for the state may be what recovers it
-  mutable Upkeep upkeep_;    // ends before the stores
+  mutable StoreSet stores_;          // a const call may be the one that recovers it
+  mutable Maintenance maintenance_;  // ends before the stores
 };
 
 }  // namespace siltfs

@@ -55,7 +55,7 @@ class SiltIndex final : public ChunkIndex {
 
 Result<std::unique_ptr<ChunkIndex>> OpenSiltIndex(Env& env, const SiltIndexOptions& options) {
   if (options.slot_bits != kChunkSlots.bits()) {
-    return Status(StatusCode::kInvalidArgument, "a chunk index has slots of 32 bytes");
+    return Status(StatusCode::kInvalidArgument, "a chunk index must have slots of 32 bytes");
   }
   SILTFS_ASSIGN_OR_RETURN(auto engine, SiltEngine::Open(env, options, nullptr));
   return std::unique_ptr<ChunkIndex>(new SiltIndex(std::move(engine), options.read_only));

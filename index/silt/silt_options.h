@@ -1,4 +1,5 @@
-// How a SILT index is made and opened. A plain value; Recovery::Begin refuses what makes no sense.
+// How a SILT index is made and opened. A plain value; Recovery::Begin rejects invalid options.
+//
 #pragma once
 
 #include <cstdint>
@@ -13,57 +14,56 @@ struct SiltIndexOptions {
   std::string directory;
   bool read_only = false;
 
-  // --- Of a new index; an old one keeps what it was made with ---
+  // --- For a new index; an existing one keeps its values ---
 
   // 2^partition_bits partitions. 0 to 12.
   unsigned partition_bits = 6;
   // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15.
   unsigned bucket_bits = 11;
-  // Slots of 2^slot_bits bytes, SlotLayout::kLeastBits to kMostBits; a chunk index has those of
-  // kLeastBits, and nothing to put into larger ones.
+  // Slots of 2^slot_bits bytes, SlotLayout::kLeastBits to kMostBits. A chunk index uses kLeastBits;
+  // it has no data for larger slots.
   unsigned slot_bits = SlotLayout::kLeastBits;
-  // Drawn from Env::FillRandom if not given. For tests that pin the format.
+  // Drawn from Env::FillRandom if not given; set by tests that pin the format.
   std::optional<uint64_t> hash_secret = std::nullopt;
 
-  // --- Of this opening ---
+  // --- For this opening ---
 
-  // A LogStore is frozen at this many pages of 4 KiB even if its table has room: names put again
-  // and again fill a log but no table.
+  // A LogStore is frozen at this many pages of 4 KiB even if its table has room: names that are put
+  // repeatedly fill a log but no table.
   uint32_t max_log_pages = 4096;
-  // How much of a log is written at once, in pages of 4 KiB.
+  // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
-  // Merges keep the entries in HashStores at this share of all: with more, filters take more
-  // memory; with less, more is written (section 5: WA is about 2.1 + 1 / (2 share)).
+  // Share of all entries that merges leave in HashStores. A larger share costs filter memory, a
+  // smaller one more writes (section 5: WA is about 2.1 + 1 / (2 share)).
   double hash_store_share = 0.145;
-  // A partition with more HashStores is merged, as each is one that a lookup may have to read in
-  // vain (RA). Puts wait when one has a quarter more.
+  // A partition with more HashStores is merged, because a lookup may read each of them without
+  // finding its name (RA). Puts wait when a partition has a quarter more.
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
-  // For sorting HashStores.
+  // Memory for sorting HashStores.
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
-  // Conversions and merges run in a thread; without, within Put: for tests, which want each call to
-  // the device in its place.
+  // Conversions and merges run in a thread. False: they run within Put, for tests that need a fixed
+  // order of device calls.
   bool background = true;
-  // How much memory it may use at first; SetMemoryLimit changes it.
+  // Initial memory limit; SetMemoryLimit changes it.
   uint64_t memory_limit = kNoMemoryLimit;
-  // Opening returns before logs have been replayed: lookups wait for the partitions they need,
-  // other calls for all. Otherwise it returns when nothing is left to be read but filters and
-  // tries.
-  // After a failure to write then, also on a full disk, the index must be opened again.
+  // True: opening returns before logs have been replayed; lookups wait for the partitions they
+  // need, other calls for all. False: it returns when only filters and tries remain to be read.
+  // After a write failure during recovery, also on a full disk, the index must be opened again.
   bool serve_early = false;
-  // Where entries are no hints (entry_owner.h), an index that has lost durable ones to damage is not
-  // opened, lookups that meet such damage fail, and merges that meet it end all writing, unless
-  // this says so.
+  // If entries are not hints (entry_owner.h): continue although damage destroyed durable entries.
+  // Otherwise the index is not opened, lookups that meet the damage fail, and a merge that meets it
+  // ends all writing.
   bool accept_lost_entries = false;
-  // Section 4's synchronous mode: what was put is durable when Put returns.
+  // Section 4's synchronous mode: entries are durable when Put returns.
   bool synchronous = false;
-  // Everything is made durable after this many puts even if nobody flushes, so that little is to be
-  // put again after a crash.
+  // Everything is made durable after this many puts even without a Flush, so that few puts must be
+  // repeated after a crash.
   uint64_t entries_per_flush = 1U << 20;
-  // Reads in flight for one call of Get.
+  // Reads in flight for one Get call.
   unsigned read_depth = 64;
 };
 

@@ -1,9 +1,10 @@
-// The slot of every SILT file: a name, its location, and as many bytes behind them as the index was
-// made with; and the pages of 4 KiB that slots lie in, the unit of every read. Names, and the
-// orders that the stores keep.
+// The slot of every SILT file: a name, its location and a fixed number of further bytes, chosen
+// when the index is made. Slots lie in pages of 4 KiB, the unit of every read. Also the hash of
+// names and the sort orders of the stores.
 //
 // A chunk index has slots of 32 bytes, with nothing behind name and location. A key-value store
-// keeps the first part of key and value there (SILT, section 4, "Variable-Length Key-Values").
+// keeps the first part of key and value in the further bytes (SILT, section 4, "Variable-Length
+// Key-Values").
 //
 // Functions and plain values only, safe to call from any thread.
 #pragma once
@@ -24,11 +25,11 @@ namespace siltfs {
 
 inline constexpr unsigned kPageBits = 12;
 inline constexpr size_t kPageSize = size_t{1} << kPageBits;
-// Of a slot: its name and location.
+// Size of a slot's name and location.
 inline constexpr size_t kEntrySize = ChunkName::kSize + Location::kEncodedSize;
 static_assert(kEntrySize == 32);
 
-// How large the slots of an index are: 2^bits bytes, so that they fill a page.
+// Slot size of an index: 2^bits bytes, so that slots fill a page.
 class SlotLayout {
  public:
   static constexpr unsigned kLeastBits = 5;
@@ -36,13 +37,13 @@ class SlotLayout {
 
   // kLeastBits <= bits <= kMostBits.
   constexpr explicit SlotLayout(unsigned bits) : bits_(bits) {}
-  constexpr SlotLayout() = default;  // those of a chunk index
+  constexpr SlotLayout() = default;  // of a chunk index
 
   constexpr unsigned bits() const { return bits_; }
   constexpr size_t slot_size() const { return size_t{1} << bits_; }
   constexpr size_t rest_size() const { return slot_size() - kEntrySize; }
   constexpr size_t slots_per_page() const { return kPageSize >> bits_; }
-  // Page and place of a slot in a file of pages.
+  // Page, and index in the page, of a slot in a file of pages.
   constexpr uint32_t PageOf(uint64_t slot) const {
     return static_cast<uint32_t>(slot >> (kPageBits - bits_));
   }
@@ -60,12 +61,12 @@ class SlotLayout {
 // The slots of a chunk index.
 inline constexpr SlotLayout kChunkSlots;
 static_assert(kChunkSlots.slot_size() == 32 && kChunkSlots.slots_per_page() == 128);
-// The most that any layout has.
+// The maximum over all layouts.
 inline constexpr size_t kMostSlotsPerPage = kPageSize / kEntrySize;
 
-// What a slot holds. `rest` are the bytes behind name and location: fewer than there is room for
-// when they are written, zeros follow; all of them when they are read. They belong to whoever holds
-// the page.
+// A slot's contents. `rest` are the bytes behind name and location. A writer may pass fewer than
+// fit, zeros follow; a reader gets all of them. They point into the page; its owner keeps them
+// alive.
 struct SlotEntry : IndexEntry {
   SlotEntry() = default;
   SlotEntry(const IndexEntry& entry, ByteView bytes = {}) : IndexEntry(entry), rest(bytes) {}
@@ -75,8 +76,7 @@ struct SlotEntry : IndexEntry {
 using PageBytes = std::span<uint8_t, kPageSize>;
 using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 
-// slot.size() is a layout's. Inline, and quick where there is no rest: merges do hardly anything
-// else.
+// slot.size() is a layout's. Inline, and fast without a rest: merges spend most of their time here.
 inline void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
   std::memcpy(slot.data(), entry.name.bytes.data(), ChunkName::kSize);
   entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
@@ -100,20 +100,21 @@ inline ByteView SlotOfPage(const SlotLayout& layout, ConstPageBytes page, size_t
   return page.subspan(index * layout.slot_size(), layout.slot_size());
 }
 
-// The entry of a name among the slots of a page; nothing if it has none.
+// The entry of a name among the slots of a page; nothing if absent.
 std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
                                     ConstPageBytes page);
 
-// A deletion: an entry whose location names no segment. A slot of zeros, which no name has, is one
-// too: what fills a page that is not full.
+// A deletion: an entry with a location that names no segment. A slot of zeros is one, too; it fills
+// the end of a partly used page. No name is all zeros.
 inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment == kNoSegment; }
 
 // The hash by which an index finds a name: its top bits choose the partition, its low ones the
-// buckets of the cuckoo tables, and SortedStores are ordered by it. (The paper takes the key itself
-// for all that, keys being hashes. Names here are hashes too, but ones that can be ground: who
-// knows the buckets could choose chunks that share two of them and have a LogStore frozen every 17
-// chunks, or pile all chunks into one partition or one deep branch of a trie. SHA-1 leaves an
-// attacker no choice of a name's bytes beyond grinding blindly, so a fast keyed hash does.)
+// buckets of the cuckoo tables, and SortedStores are ordered by it. (The paper uses the key itself,
+// since its keys are hashes. Names here are hashes, too, but an attacker can search for chunks with
+// chosen names. If the buckets were predictable, chunks that share two buckets would have a
+// LogStore frozen every 17 chunks, and chosen chunks could all fall into one partition or one deep
+// branch of a trie. With SHA-1 an attacker can only search blindly for a name's bytes, so a fast
+// keyed hash suffices.)
 inline uint64_t HashOf(const ChunkName& name, uint64_t secret) {
   return Checksum(name.view(), secret);
 }
@@ -132,7 +133,7 @@ struct OrderKey {
 };
 
 // The same order as a string of bits, for a trie: the hash and as much of the name as fits. Two
-// names with one such key would take a collision of the keyed hash and of 96 bits of SHA-1 at once.
+// names share such a key only if the keyed hash and 96 bits of SHA-1 collide at once.
 ChunkName TrieKeyOf(const OrderKey& key);
 
 }  // namespace siltfs

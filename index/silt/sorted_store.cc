@@ -56,11 +56,11 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
   SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
   const FrozenFileInfo& info = file->info();
   if (info.pages != layout.PagesFor(info.entries)) {
-    return Status(StatusCode::kCorruption, "has pages that its entries do not fill")
+    return Status(StatusCode::kCorruption, "has a number of pages that does not match its entries")
         .At(file->file().path());
   }
   if (info.payload_bytes > file->MostPayloadBytes()) {
-    return Status(StatusCode::kCorruption, "has an impossible trie").At(file->file().path());
+    return Status(StatusCode::kCorruption, "has a trie of an invalid size").At(file->file().path());
   }
   std::shared_ptr<SortedStore> store(new SortedStore(std::move(file), partition_bits));
   store->OpenFilter(env, directory);
@@ -94,11 +94,11 @@ void SortedStore::OpenFilter(Env& env, const std::string& directory) {
   };
   auto filter = read();
   if (filter.ok()) filter_file_ = std::move(*filter);
-  filter.status().IgnoreError("a store without a filter only takes more reads");
+  filter.status().IgnoreError("a store without a filter only needs more reads");
   const bool gone = filter.status().Is(StatusCode::kNotFound);
   if (!gone && !filter.status().Is(StatusCode::kCorruption)) return;
   filter_damage_ = std::make_shared<const Status>(std::move(filter).status());
-  filter_damage_->IgnoreError("whoever counts damage asks for it");
+  filter_damage_->IgnoreError("Residency and Verify read it from filter_damage()");
 }
 
 template <typename Change>
@@ -163,7 +163,7 @@ std::optional<uint32_t> SortedSearch::NextPage() const {
   if (first_ >= end_) return std::nullopt;
   if (next_) return next_;
   const uint32_t pages = end_ - first_;
-  // The first steps guess. A step that fails to narrow things down is followed by one that halves.
+  // The first steps interpolate. After them every other step bisects.
   constexpr unsigned kGuesses = 4;
   if (steps_ >= kGuesses && steps_ % 2 == 0) return first_ + pages / 2;
   const double span = static_cast<double>(last_hash_ - first_hash_) + 1;
@@ -195,12 +195,12 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   } else if (all[slots - 2] < key_) {
     Narrow(page, false, 0, all[slots - 2].hash);
   } else {
-    first_ = end_;  // it would be between keys that are there
+    first_ = end_;  // absent: it would lie between two keys of this page
   }
   return false;
 }
 
-// The key is not in `page`; it is before it or behind.
+// The key is not in `page`, but before or behind it.
 void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash) {
   if (before) {
     end_ = aside_.value_or(page);
@@ -213,8 +213,7 @@ void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint6
   next_.reset();
 }
 
-// What the page holds is not what was written, so it says nothing of where the key is: the next one
-// may.
+// The page is damaged, so it cannot tell where the key is; try the next page.
 void SortedSearch::StepAside(uint32_t page) {
   if (!aside_) aside_ = page;
   next_ = page + 1;

@@ -1,13 +1,13 @@
-// A SortedStore (SILT, section 3.3): a partition's entries sorted, and an entropy-coded trie that
-// says in which page of 4 KiB a key lies ("sparse indexing": the slots of a page share a leaf), in
-// about 0.3 bits a key where there are 128. Immutable; a merge writes its successor.
+// A SortedStore (SILT, section 3.3): a partition's entries, sorted, and an entropy-coded trie that
+// maps a key to its page of 4 KiB ("sparse indexing": the slots of a page share a leaf). The trie
+// takes about 0.3 bits per key with 128 slots per page. Immutable; a merge writes its successor.
 //
-// Entries are sorted by the hash of their name (OrderKey), so one page is read whatever names
-// there are. The trie can be left out of memory; a key is then searched for (SortedSearch). A trie
-// leads to a page whether the key is there or not; where there is memory for it, a filter beside it
-// says that it is not (ribbon_filter.h).
+// Entries are sorted by the hash of their name (OrderKey), so a lookup reads one page for any set
+// of names. The trie can be left out of memory; a lookup then searches (SortedSearch). A trie leads
+// to a page even for an absent key; if memory allows, a filter beside the trie rules out most
+// absent keys (ribbon_filter.h).
 //
-// Thread-safety: const, so any. Memory: the trie, and as many of the filter's slices as were read.
+// Thread-safety: const, so any. Memory: the trie, and the filter's slices that were loaded.
 // Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
 #pragma once
 
@@ -24,11 +24,12 @@ namespace siltfs {
 
 class SortedStoreWriter {
  public:
-  // `expected_entries` shapes trie and filter; more or fewer may come.
+  // `expected_entries` sizes trie and filter; more or fewer may be appended.
   static Result<std::unique_ptr<SortedStoreWriter>> Create(
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
-  // In rising order; no tombstones. Of several entries with one TrieKeyOf the first stays.
+  // In rising order; no tombstones. Of several entries with the same TrieKeyOf, only the first is
+  // kept.
   Status Append(const OrderKey& key, const SlotEntry& entry);
   // Ends the files and syncs them.
   Status Finish();
@@ -43,13 +44,13 @@ class SortedStoreWriter {
   std::unique_ptr<FrozenFileWriter> file_;
   TrieBuilder trie_;
   std::unique_ptr<RibbonFileWriter> filter_;
-  ChunkName last_;  // as the trie has it
+  ChunkName last_;  // as its trie key
 };
 
 class SortedStore {
  public:
-  // With its trie, which is read from flash, or without. kCorruption, kNotFound, kIoError. Without
-  // the filter's slices, and whatever has become of its file.
+  // Opens the store with its trie, which is read from flash, or without. kCorruption, kNotFound,
+  // kIoError. The filter's slices are not loaded, and damage of its file is no error.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits,
@@ -58,41 +59,40 @@ class SortedStore {
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       const SlotLayout& layout = kChunkSlots);
 
-  // The same store, with its trie read from flash, or without.
+  // The same store with its trie, read from flash, or without.
   Result<std::shared_ptr<const SortedStore>> WithTrie() const;
   std::shared_ptr<const SortedStore> WithoutTrie() const;
   Result<TrieIndex> ReadTrie() const;
 
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
-  // Null where it was left out of memory.
+  // Null if it was left out of memory.
   const TrieIndex* trie() const { return trie_.get(); }
 
-  // The same store with one slice more of its filter, read from flash, or with the first `slices`
-  // (<= filter_slices()) only. There is a filter_file().
+  // The same store with one more slice of its filter, read from flash, or with only the first
+  // `slices` (<= filter_slices()). Requires filter_file().
   Result<std::shared_ptr<const SortedStore>> WithSlice() const;
   std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
-  // Null where there is none, or it is damaged or another store's, which filter_damage() then
-  // tells.
+  // Null if there is none, or if it is damaged or another store's; filter_damage() then says why.
   const RibbonFile* filter_file() const { return filter_file_.get(); }
   const Status* filter_damage() const { return filter_damage_.get(); }
   unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }
   uint64_t filter_bytes() const { return filter_ ? filter_->memory_bytes() : 0; }  // in memory
-  // False: the store has no key of this hash, as far as is known from memory.
+  // False: the store has no key of this hash. Needs no read.
   bool MayContain(uint64_t hash) const { return !filter_ || filter_->MayContain(hash); }
   void Prefetch(uint64_t hash) const {
     if (filter_) filter_->Prefetch(hash);
   }
 
-  // What the trie takes when it is in memory, about.
+  // Approximate memory of the trie when loaded.
   uint64_t trie_bytes() const { return file_->info().payload_bytes; }
   unsigned partition_bits() const { return partition_bits_; }
   uint64_t entries() const { return file_->info().entries; }
-  // With the filter.
+  // Including the filter.
   uint64_t flash_bytes() const { return file_->size() + (filter_file_ ? filter_file_->size() : 0); }
   const SlotLayout& layout() const { return file_->layout(); }
 
-  // The page where a key must be if it is there. With a trie.
+  // The only page that may hold the key. Requires the trie in memory.
   uint32_t PageOf(const OrderKey& key) const { return trie_->Lookup(TrieKeyOf(key)); }
 
   StoreCounters& counters() const { return *counters_; }
@@ -103,28 +103,28 @@ class SortedStore {
       : file_(std::move(file)),
         partition_bits_(partition_bits),
         counters_(std::make_shared<StoreCounters>()) {}
-  SortedStore(const SortedStore&) = default;  // as the same store with more or less in memory
+  SortedStore(const SortedStore&) = default;  // the same store with more or less in memory
   void OpenFilter(Env& env, const std::string& directory);
   template <typename Change>
   std::shared_ptr<const SortedStore> Changed(const Change& change) const;
 
-  // Constant after construction; shared with the same store with more or less in memory.
+  // Constant after construction; shared by the copies with more or less in memory.
   std::shared_ptr<const FrozenFile> file_;
   unsigned partition_bits_;
   std::shared_ptr<const TrieIndex> trie_;
   std::shared_ptr<const RibbonFile> filter_file_;
   std::shared_ptr<const Status> filter_damage_;
-  std::optional<RibbonFilter> filter_;  // nothing where there is no slice
+  std::optional<RibbonFilter> filter_;  // empty without a slice
   std::shared_ptr<StoreCounters> counters_;
 };
 
-// Finds a key in a SortedStore whose trie is not in memory (SILT, section 4, "Binary search on
-// SortedStore"). Keys begin with a hash, so the place of a key is guessed from its hash and those
-// of the keys around the last guess: that takes two to three reads where halving takes log2(pages).
-// Where guesses do not help, as in a store of hashes that somebody made, every other step halves.
+// Finds a key in a SortedStore without its trie in memory (SILT, section 4, "Binary search on
+// SortedStore"). Keys begin with a hash, so a key's page is interpolated from its hash and the
+// hashes around the last guess. That takes two to three reads; bisection takes log2(pages). If
+// guesses do not help, as with crafted hashes, every other step bisects.
 //
-// Pages are not verified here. A page that is not in order is passed over, and one counts as the
-// place of a key only if two keys on either side say so: a damaged entry takes no others along.
+// Pages are not verified here. A page with keys out of order is skipped. The search turns left or
+// right only if two keys of the page agree, so a damaged entry does not hide other entries.
 //
 // Belongs to one thread.
 class SortedSearch {
@@ -132,9 +132,9 @@ class SortedSearch {
   SortedSearch() = default;
   SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key);
 
-  // The page to read next; nothing when the key is not there.
+  // The page to read next; nothing if the key is absent.
   std::optional<uint32_t> NextPage() const;
-  // What was read of it. True: the key is in this page.
+  // Passes in the page that was read. True: the key is in this page.
   bool Take(uint32_t page, ConstPageBytes bytes);
 
  private:
@@ -145,13 +145,13 @@ class SortedSearch {
   SlotLayout layout_;
   uint64_t hash_secret_ = 0;
   OrderKey key_;
-  // The key is in pages [first_, end_), whose keys have hashes between these.
+  // The key is in pages [first_, end_), where all keys have hashes between these.
   uint32_t first_ = 0;
   uint32_t end_ = 0;
   uint64_t first_hash_ = 0;
   uint64_t last_hash_ = 0;
-  std::optional<uint32_t> next_;   // to be read because the one before said nothing
-  std::optional<uint32_t> aside_;  // the first of those
+  std::optional<uint32_t> next_;   // to be read because the previous page was implausible
+  std::optional<uint32_t> aside_;  // the first implausible page
   unsigned steps_ = 0;
 };
 
@@ -163,9 +163,9 @@ class SortedCursor {
 
   struct Item {
     OrderKey key;
-    SlotEntry entry;  // until the next Next()
+    SlotEntry entry;  // valid until the next Next()
   };
-  // What Next() moves to; nothing at the end.
+  // The current item; nothing at the end.
   const std::optional<Item>& item() const { return item_; }
   Status Next();
   uint64_t damaged_pages() const { return damaged_pages_; }

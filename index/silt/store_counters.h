@@ -1,4 +1,4 @@
-// What a store of a SILT index has been asked and has done since it was opened.
+// Counters of a store of a SILT index since it was opened.
 //
 // Thread-safety: any.
 #pragma once
@@ -13,7 +13,7 @@ namespace siltfs {
 struct StoreCounters {
   std::atomic<uint64_t> probes{0};           // of the filter
   std::atomic<uint64_t> flash_reads{0};      // for lookups
-  std::atomic<uint64_t> false_positives{0};  // of them, of a slot that had another name
+  std::atomic<uint64_t> false_positives{0};  // reads of a slot that had another name
   std::atomic<uint64_t> bytes_written{0};
 
   IndexComponentStats Stats(const StoreFileId& file) const {

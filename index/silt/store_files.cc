@@ -12,7 +12,7 @@
 namespace siltfs {
 namespace {
 
-// As many digits as 64 bits take, so that names sort by number.
+// Enough digits for every value (64 bits for ids), so that names sort by number.
 constexpr size_t kPartitionDigits = 5;
 constexpr size_t kIdDigits = 20;
 
@@ -35,7 +35,7 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   const auto partition = std::from_chars(name.data(), end, file.partition);
   if (partition.ec != std::errc() || partition.ptr == end) return std::nullopt;
   const auto id = std::from_chars(partition.ptr + 1, end, file.id);
-  // Ids count up from 1 and never come this far; a file that is named so is none of an index's.
+  // Ids count up from 1 and never get this large; such a file does not belong to an index.
   if (id.ec != std::errc() || file.id > kMaxStoreId) return std::nullopt;
   for (const StoreKind kind :
        {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter}) {
@@ -72,18 +72,18 @@ Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directo
 
 namespace {
 
-// By whole blocks into `aligned`, which has room for them.
+// Reads whole blocks into `aligned`, which must be large enough.
 Result<ByteView> ReadRangeInto(const File& file, uint64_t offset, size_t size,
                                MutableByteView aligned) {
   const uint64_t begin = offset / AlignedBuffer::kAlignment * AlignedBuffer::kAlignment;
   SILTFS_ASSIGN_OR_RETURN(const size_t got, file.Read(begin, aligned));
   if (begin + got < offset + size) {
-    return Status(StatusCode::kCorruption, "ends before its end").At(file.path(), offset);
+    return Status(StatusCode::kCorruption, "is shorter than it should be").At(file.path(), offset);
   }
   return ByteView(aligned.subspan(offset - begin, size));
 }
 
-// What whole blocks around a range take.
+// Size of the whole blocks around a range.
 size_t BlocksAround(uint64_t offset, size_t size) {
   constexpr uint64_t kBlock = AlignedBuffer::kAlignment;
   return (offset % kBlock + size + kBlock - 1) / kBlock * kBlock;
@@ -100,7 +100,7 @@ Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size) {
 Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,
                                 PageVector<uint8_t>& buffer) {
   const size_t whole = BlocksAround(offset, size);
-  // Not every allocator begins at a page.
+  // Not every allocator returns page-aligned memory.
   constexpr size_t kBlock = AlignedBuffer::kAlignment;
   if (buffer.size() < whole + kBlock) buffer.resize(whole + kBlock);
   const size_t past = reinterpret_cast<uintptr_t>(buffer.data()) % kBlock;

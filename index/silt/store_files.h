@@ -1,7 +1,7 @@
 // The files of a SILT index: the only place where their names are made and parsed.
 //
-// A file is named by the partition it belongs to, by an id that is never used twice in an index and
-// counts up, and by the kind of its store. Functions only, safe to call from any thread.
+// A file name consists of the partition, an increasing id that is never reused in an index, and the
+// kind of store. Functions only, safe to call from any thread.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace siltfs {
 
-// kFilter: what goes with the SortedStore of the same partition and id (ribbon_file.h).
+// kFilter: the filter of the SortedStore with the same partition and id (ribbon_file.h).
 enum class StoreKind : uint8_t { kLog = 0, kHash = 1, kSorted = 2, kFilter = 3 };
 
 // "log_store", "hash_store", "sorted_store", "sorted_filter".
@@ -34,25 +34,25 @@ inline constexpr uint64_t kMaxStoreId = UINT64_MAX / 2;
 std::string StoreFileName(const StoreFileId& file);
 std::optional<StoreFileId> ParseStoreFileName(std::string_view name);
 
-// A new, empty file; takes the place of one that a crash or failure left behind. Its name is not
+// Creates a new, empty file; replaces one left behind by a crash or failure. Its name is not
 // durable yet.
 Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& directory,
                                               const StoreFileId& file);
 
-// Null if there is no such file. `direct`: with O_DIRECT where the disk can, without where not.
+// Null if there is no such file. `direct`: with O_DIRECT if the file system supports it.
 Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directory,
                                             const StoreFileId& file, OpenMode mode, bool direct);
 
-// Exactly these bytes, whatever the alignment; direct access asks for whole blocks of 4 KiB.
-// kCorruption if the file ends before.
+// Reads exactly these bytes, at any alignment; direct access needs whole blocks of 4 KiB.
+// kCorruption if the file ends earlier.
 Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size);
-// The same, in `buffer`, which grows to what is needed.
+// The same, in `buffer`, which grows as needed.
 Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,
                                 PageVector<uint8_t>& buffer);
 
 Status RemoveStoreFile(Env& env, const std::string& directory, const StoreFileId& file);
 
-// All that are in `directory`, in order.
+// All store files in `directory`, in order.
 Result<std::vector<StoreFileId>> ListStoreFiles(Env& env, const std::string& directory);
 
 }  // namespace siltfs

@@ -117,7 +117,7 @@ Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::stri
 }
 
 Status WriteStoreManifest(Env& env, const std::string& directory, const StoreManifest& manifest) {
-  // The stores it lists must have names that last before it does.
+  // The names of the listed stores must be durable before the manifest is.
   SILTFS_RETURN_IF_ERROR(SyncNames(env, directory));
   return ReplaceFile(env, JoinPath(directory, kFileName), AsBytes(EncodeStoreManifest(manifest)));
 }

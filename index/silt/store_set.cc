@@ -28,7 +28,7 @@ Status StoreSet::NeedPartition(uint32_t p) {
   Status& failure = recovery_failures_[p];
   if (!failure.ok()) return failure;
   recovering_.insert(p);
-  Recovery& recovery = *recovery_;  // stays until all are recovered
+  Recovery& recovery = *recovery_;  // lives until all partitions are recovered
   recovery_mutex_.Unlock();
   auto stores = recovery.RecoverPartition(p, memory_plan().bucket_bits);
   if (stores.ok()) {
@@ -182,7 +182,7 @@ void StoreSet::ReplaceSortedStore(uint32_t p, uint64_t id) {
 void StoreSet::RemoveUnlisted() {
   auto there = ReadStoreManifest(env_, options_.directory);
   if (!there.ok() || !there->has_value()) return;
-  // Opening uses ids up without a new manifest.
+  // Opening uses ids without a new manifest.
   (*there)->next_id = manifest_.next_id;
   if (**there != manifest_) return;
   RemoveReplaced().IgnoreError("the next manifest that is written removes them");
@@ -199,7 +199,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
       filter_bytes += store->filter_bytes();
       auto filtered = store->WithFilter();
       if (filtered.ok()) store = std::move(*filtered);
-      filtered.status().IgnoreError("it is loaded later, or done without");
+      filtered.status().IgnoreError("it is loaded later or left out");
     }
     CountWritten(store->file().size());
     stores.push_back(std::move(store));
@@ -212,7 +212,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     PartitionRecord& record = manifest.partitions[conversion.hash_file.partition];
     record.first_log_id = conversion.log->id() + 1;
     record.first_page = conversion.log->end_page();
-    // Pages behind it that are durable remain so.
+    // Later pages that are durable remain so.
     if (static_cast<int32_t>(record.durable_page - record.first_page) < 0) {
       record.durable_page = record.first_page;
     }
@@ -260,7 +260,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     if (HasRoomFor(sorted->trie_bytes())) {
       auto with_trie = sorted->WithTrie();
       if (with_trie.ok()) sorted = std::move(*with_trie);
-      with_trie.status().IgnoreError("it is loaded later, or done without");
+      with_trie.status().IgnoreError("it is loaded later or left out");
     }
     CountWritten(sorted->flash_bytes());
   }
@@ -304,7 +304,7 @@ Status StoreSet::RecordDurable(uint64_t complete) {
   StoreManifest manifest = manifest_;
   manifest.complete_sequence = complete;
   for (size_t p = 0; p < partitions_.size(); ++p) {
-    // Its end can't move meanwhile: this is called where logs are written.
+    // The end can't move: only the calling thread writes logs.
     manifest.partitions[p].durable_page = partitions_[p].Get().active->end_page();
   }
   if (manifest == manifest_) return Status::Ok();

@@ -1,9 +1,9 @@
-// The stores of an open SILT index, and the manifest that says which of them count: the one place
-// where stores take each other's place. What replaces is durable before the manifest names it, the
-// manifest before the replaced ones go; readers keep the old ones as long as they hold their
-// version.
+// The stores of an open SILT index, and the manifest that lists them: the only place where stores
+// are replaced. A new store is durable before the manifest names it; the manifest is durable before
+// the replaced stores are removed. Readers keep old stores alive as long as they hold a version
+// with them.
 //
-// Thread-safety: any, but for the active LogStores (partition.h). Lock order: finish_mutex_,
+// Thread-safety: any, except for the active LogStores (partition.h). Lock order: finish_mutex_,
 // recovery_mutex_, manifest_mutex_, then a partition's.
 #pragma once
 
@@ -25,25 +25,25 @@ class StoreSet {
 
   // --- Opening (recovery.h) ---
 
-  // A partition is there once this has returned OK; the first call recovers it. After an error, the
-  // same error.
+  // Returns OK once the partition is recovered; the first call recovers it. After an error every
+  // call returns the same error.
   Status NeedPartition(uint32_t p);
-  // All partitions are, and what a crash left has been put right; the first call does that. For all
-  // that writes, or says what is durable. After an error, the same error: what a failed write left
-  // is unknown until the index is opened again.
+  // Returns OK once all partitions are recovered and the files are repaired after a crash; the
+  // first call does both. Every call that writes or reports durability needs it first. After an
+  // error every call returns the same error: the device's contents after a failed write are unknown
+  // until the index is opened again.
   Status Recover();
   bool recovered() const { return recovered_.load(std::memory_order_acquire); }
   uint64_t durable_sequence_found() const { return durable_sequence_found_; }  // once recovered
 
   // --- Memory (memory_plan.h) ---
 
-  // Filters and tries are dropped and loaded by others (residency.h).
+  // Sets the plan only; Residency drops and loads filters and tries.
   void SetMemoryLimit(uint64_t bytes);
   MemoryPlan memory_plan() const;
-  // What filters and tries take.
+  // Memory of filters and tries.
   uint64_t index_bytes() const;
-  // Puts a store in the place of the same one with or without its filter or trie, if that is still
-  // there.
+  // Replaces a store by the same one with or without its filter or trie, if it is still installed.
   void Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to);
   void Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to);
 
@@ -54,7 +54,7 @@ class StoreSet {
   uint64_t hash_secret() const { return hash_secret_; }
   unsigned partition_bits() const { return partition_bits_; }
   const SlotLayout& layout() const { return layout_; }
-  // Whether entries are the truth, so that nothing goes on without those that damage has taken.
+  // True: entries are the truth, and the index must not continue after losing some to damage.
   bool needs_all_entries() const { return needs_all_entries_; }
 
   size_t partition_count() const { return partitions_.size(); }
@@ -63,10 +63,10 @@ class StoreSet {
   Partition& PartitionFor(uint64_t hash) { return partitions_[PartitionOf(hash, partition_bits_)]; }
   uint64_t NewId() { return next_id_.fetch_add(1); }
 
-  // Freezes the active LogStore of a partition, which must be sealed and written out, and begins
+  // Freezes a partition's active LogStore, which must be sealed and written out, and begins
   // another.
   Status BeginLog(uint32_t partition);
-  // Gives an active LogStore in which there never was anything a table of the plan's size.
+  // Gives an active LogStore that never held an entry a table of the plan's size.
   void ResizeEmptyLog(uint32_t partition);
   size_t frozen_logs() const { return frozen_logs_.load(std::memory_order_relaxed); }
 
@@ -75,34 +75,34 @@ class StoreSet {
     StoreFileId hash_file;                // written and synced
     uint64_t damaged_pages = 0;
   };
-  // Puts HashStores in the place of the LogStores they were made from. After an error they do not
-  // count, and are removed when it is sure that no manifest names them.
+  // Replaces LogStores by the HashStores made from them. After an error the HashStores are not
+  // used; they are removed once it is certain that no manifest names them.
   Status InstallHashStores(std::span<const Conversion> conversions);
 
   struct Merge {
     uint32_t partition = 0;
     std::vector<uint64_t> hash_ids;  // the merged HashStores: the oldest of the partition
-    uint64_t sorted_id = 0;          // written and synced; 0: nothing was left
+    uint64_t sorted_id = 0;          // written and synced; 0: no entries remained
     uint64_t damaged_pages = 0;
   };
   // Removes the files of HashStores that are not to be installed.
   void Discard(std::span<const Conversion> conversions);
-  // Puts a SortedStore in the place of the one before and of HashStores. Errors as above.
+  // Replaces the old SortedStore and the merged HashStores by the new SortedStore. Errors as above.
   Status InstallSortedStore(const Merge& merge);
 
-  // Everything put with sequences up to `complete` lies in pages that were synced: those of each
-  // partition up to its end.
+  // Records that all entries put with sequences up to `complete` are in synced pages, and that all
+  // pages of each partition are synced.
   Status RecordDurable(uint64_t complete);
 
-  // Of the partitions that are there.
+  // Over the recovered partitions.
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
     size_t fullest = 0;           // the partition with the most HashStore entries
     size_t most_stores = 0;       // HashStores of a partition
     size_t longest = 0;           // the partition that has them
-    // HashStores without a filter, of a partition whose last one was made since its last merge and
-    // since the index was opened.
+    // The most HashStores without a filter in one partition. Only partitions that got a HashStore
+    // since their last merge and since the index was opened count.
     size_t most_unfiltered = 0;
     size_t unfiltered = 0;  // the partition that has them
   };
@@ -111,7 +111,7 @@ class StoreSet {
   void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
   void CountDamage(uint64_t pages) { Count(damaged_pages_, pages); }
-  // Filters of SortedStores; no entry is gone with one.
+  // Filters of SortedStores; losing one loses no entry.
   void CountDamagedFilter() { Count(damaged_filters_); }
   uint64_t damaged_filters() const { return damaged_filters_.load(std::memory_order_relaxed); }
   uint64_t damaged_pages() const { return damaged_pages_.load(std::memory_order_relaxed); }
@@ -122,10 +122,10 @@ class StoreSet {
   bool HasRoomFor(uint64_t bytes) const;
   Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
-  // It and its filter are to be removed.
+  // Marks the store and its filter for removal.
   void ReplaceSortedStore(uint32_t p, uint64_t id) SILTFS_REQUIRES(manifest_mutex_);
-  // After a manifest could not be written: the same, if the one before is still in its place. Lest
-  // stores that nobody counts take a full disk's last room.
+  // Called after a manifest could not be written: removes the replaced files if the previous
+  // manifest is still in place. Otherwise unlisted stores would use up a full disk's last room.
   void RemoveUnlisted() SILTFS_REQUIRES(manifest_mutex_);
 
   Env& env_;
@@ -136,16 +136,16 @@ class StoreSet {
   const SlotLayout layout_;
   const bool needs_all_entries_;
 
-  std::deque<Partition> partitions_;  // as many as there are, for good
+  std::deque<Partition> partitions_;  // never resized
 
-  // finish_mutex_ is held by whoever recovers all partitions. recovery_mutex_ is not while one is
-  // recovered, so that a lookup waits for its own only.
+  // The thread that recovers all partitions holds finish_mutex_. recovery_mutex_ is released while
+  // a partition is recovered, so that a lookup waits only for its own partition.
   Mutex finish_mutex_ SILTFS_ACQUIRED_BEFORE(recovery_mutex_);
-  Status recovery_failure_ SILTFS_GUARDED_BY(finish_mutex_);  // for good
+  Status recovery_failure_ SILTFS_GUARDED_BY(finish_mutex_);  // permanent
   Mutex recovery_mutex_;
   std::unique_ptr<Recovery> recovery_ SILTFS_GUARDED_BY(recovery_mutex_);  // until Recover is done
-  std::set<uint32_t> recovering_ SILTFS_GUARDED_BY(recovery_mutex_);       // under way
-  CondVar partition_recovered_;                                            // or has failed
+  std::set<uint32_t> recovering_ SILTFS_GUARDED_BY(recovery_mutex_);       // in progress
+  CondVar partition_recovered_;                                            // or failed
   std::vector<Status> recovery_failures_ SILTFS_GUARDED_BY(recovery_mutex_);  // by partition
   std::atomic<bool> recovered_{false};
   std::atomic<uint64_t> durable_sequence_found_{0};

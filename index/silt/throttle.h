@@ -1,7 +1,7 @@
-// The rate limit of background writes: whoever writes pays for the bytes and is made to wait when
-// he is ahead of the rate.
+// The rate limit of background writes: a writer pays for its bytes and waits while it is ahead of
+// the rate.
 //
-// Thread-safety: any. Units: bytes, bytes a second.
+// Thread-safety: any. Units: bytes, bytes per second.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Throttle {
   Throttle(Env& env, uint64_t bytes_per_second) : env_(env), rate_(bytes_per_second) {}
 
   void Pay(uint64_t bytes);
-  // Ends all waiting, for good.
+  // Ends all waiting permanently.
   void Open();
 
  private:

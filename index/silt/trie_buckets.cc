@@ -18,7 +18,7 @@ size_t TrieBuckets::memory_bytes() const {
          wide_.capacity() * sizeof(Start);
 }
 
-// The group's starts so far, from the one with number `first` on, as whole numbers.
+// Stores the group's starts, from number `first` on, as full numbers.
 void TrieBuckets::Widen(Group& group, size_t first) {
   const size_t place = wide_.size();
   for (size_t i = first; i < starts_.size(); ++i) {
@@ -51,7 +51,7 @@ void TrieBuckets::ShrinkToFit() {
   wide_.shrink_to_fit();
 }
 
-// Group by group, so that reading needs no more memory than what is read.
+// Group by group, so that decoding needs no memory beyond the result.
 void TrieBuckets::Encode(Encoder& out) const {
   for (size_t first = 0; first < starts_.size(); first += kGroup) {
     const Group& group = groups_[first / kGroup];

@@ -1,9 +1,8 @@
-// Where each bucket of a trie index begins: the rank of its first key, and the bit its trie begins
-// at. Two levels, as the paper's semi-direct-16: every 32 buckets two whole numbers, and for each
-// bucket two 16-bit distances from those. A group of buckets too large for such distances (keys
-// that are not hashes) keeps whole numbers for all of them.
-//
-// Thread-safety: const calls may run together.
+// The start of each bucket of a trie index: the rank of its first key, and the first bit of its
+// trie. Two levels, like the paper's semi-direct-16: a group of 32 buckets stores two full numbers,
+// and each bucket two 16-bit offsets from those. A group too large for such offsets (keys that are
+// not hashes) stores full numbers for all its buckets. Thread-safety: const calls may run
+// concurrently.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ class TrieBuckets {
     friend bool operator==(const Start&, const Start&) = default;
   };
 
-  // Number of starts, one more than buckets: the last is the end of the last bucket.
+  // Number of starts: one more than buckets, because the last is the end of the last bucket.
   size_t size() const { return starts_.size(); }
   size_t memory_bytes() const;
 
@@ -36,12 +35,12 @@ class TrieBuckets {
     return {.rank = group.rank + starts_[i].rank, .bit = group.bit + starts_[i].bit};
   }
 
-  // Neither rank nor bit below the last one's. bit < 2^63.
+  // Rank and bit must not be below the previous ones. bit < 2^63.
   void Append(Start start);
   void ShrinkToFit();
 
   void Encode(Encoder& out) const;
-  // kCorruption unless what is there is what Encode writes, `count` starts that never decrease,
+  // kCorruption unless the bytes are as Encode writes them: `count` starts that never decrease,
   // from {0, 0} to `end`.
   static Result<TrieBuckets> Decode(Decoder& in, uint64_t count, Start end);
 
@@ -49,7 +48,7 @@ class TrieBuckets {
   static constexpr uint64_t kWide = uint64_t{1} << 63;
   struct Group {
     uint32_t rank;
-    uint64_t bit;  // or kWide and the place of the group's first in wide_
+    uint64_t bit;  // or kWide and the index of the group's first start in wide_
   };
   struct Distance {
     uint16_t rank;

@@ -8,9 +8,9 @@
 namespace siltfs {
 namespace {
 
-// Each costs 4 bytes, and so 0.15 bits a key; a lookup decodes half of so many.
+// A bucket costs 4 bytes, that is 0.15 bits per key; a lookup decodes half a bucket.
 constexpr uint32_t kKeysOfABucket = 224;
-// Sparse, a bucket of several blocks shares its topmost nodes between them.
+// In a sparse index, the blocks of a bucket share its topmost nodes.
 constexpr uint32_t kBlocksOfABucket = 4;
 constexpr uint32_t kMaxKeysOfABucket = 512;
 
@@ -60,7 +60,7 @@ void TrieBuilder::Add(const ChunkName& key) {
   ++added_;
 }
 
-// Writes the bucket being filled, and begins `bucket`; those between are empty.
+// Writes the bucket being filled and begins `bucket`; the buckets between are empty.
 void TrieBuilder::EndBucketsBefore(uint64_t bucket) {
   index_.buckets_.Append({.rank = bucket_rank_, .bit = tries_.bits()});
   WriteTrie();
@@ -97,7 +97,7 @@ uint32_t TrieBuilder::LinkPartings() {
   return open_.front();
 }
 
-// The nodes above the one at depth `until`, at which the subtree's keys still agree.
+// Writes the nodes above depth `until`, at which all keys of the subtree agree.
 void TrieBuilder::WriteOneSided(const Subtree& subtree, unsigned until) {
   const bool exact = index_.options_.ordering == TrieOrdering::kExact;
   for (unsigned depth = subtree.depth; depth < until; ++depth) {
@@ -109,7 +109,7 @@ void TrieBuilder::WriteOneSided(const Subtree& subtree, unsigned until) {
 void TrieBuilder::WriteTrie() {
   const auto leaves = static_cast<uint32_t>(added_ - bucket_rank_);
   if (leaves == 0 || !NeedsNode(0, leaves)) return;
-  // Right subtrees to come, each deeper than the one before.
+  // Pending right subtrees, each deeper than the previous.
   std::array<Subtree, TrieKey::kKeyBits> later;
   size_t waiting = 0;
   Subtree at{.node = LinkPartings(), .first = 0, .leaves = leaves, .depth = 0};
@@ -137,7 +137,7 @@ void TrieBuilder::WriteTrie() {
 Result<TrieIndex> TrieBuilder::Finish() {
   if (wrong_) {
     return Status(StatusCode::kInvalidArgument,
-                  "trie: keys out of order, of another partition, or too many");
+                  "trie: keys are out of order, of another partition, or too many");
   }
   EndBucketsBefore(buckets_);
   index_.entries_ = static_cast<uint32_t>(added_);

@@ -1,8 +1,8 @@
-// Builds a TrieIndex from keys in their order.
+// Builds a TrieIndex from sorted keys.
 //
-// Where keys branch is known from how many leading bits each shares with the next. So only those
-// numbers are kept, a byte a key (with exact ordering the key, too), and only of the bucket that is
-// being filled; a full one is written at once.
+// The number of leading bits that neighboring keys share determines where they branch. So only
+// these numbers are kept, one byte per key (with exact ordering the keys, too), and only for the
+// bucket being filled; a full bucket is written at once.
 //
 // Thread-safety: none.
 #pragma once
@@ -18,29 +18,29 @@ namespace siltfs {
 
 class TrieBuilder {
  public:
-  // `expected` is the number of keys to come, as far as is known: it sizes the buckets. Options as
-  // TrieOptions has them, block_entries > 0.
+  // `expected` is the estimated number of keys; it sizes the buckets. Requires block_entries > 0.
   TrieBuilder(const TrieOptions& options, uint64_t expected);
 
-  // The next key, greater than the last. Not so, or not of the same leading bits, or the 2^32-th:
-  // Finish fails.
+  // Adds the next key, which must be greater than the last. Finish fails if it is not, if its
+  // leading bits differ, or if it is the 2^32-th.
   void Add(const ChunkName& key);
 
   uint64_t added() const { return added_; }
 
-  // The index of all keys added; kInvalidArgument if one of them was wrong. Once.
+  // The index of all keys added; kInvalidArgument if one of them was wrong. Call once.
   Result<TrieIndex> Finish();
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Of two neighbours in the bucket, the node at which they part. Its subtrees' nodes, or kNone.
+  // The node at which two neighboring keys of the bucket branch: the nodes of its subtrees, or
+  // kNone.
   struct Parting {
     uint32_t left;
     uint32_t right;
   };
   struct Subtree {
     uint32_t node;
-    uint32_t first;  // key in the bucket
+    uint32_t first;  // its first key in the bucket
     uint32_t leaves;
     uint32_t depth;
   };
@@ -52,7 +52,7 @@ class TrieBuilder {
   void WriteOneSided(const Subtree& subtree, unsigned until);
 
   // Constant after construction.
-  TrieIndex index_;  // but for what Finish fills in
+  TrieIndex index_;  // except for the fields that Finish sets
   uint32_t buckets_;
 
   BitWriter tries_;
@@ -63,9 +63,9 @@ class TrieBuilder {
   uint32_t bucket_rank_ = 0;  // of its first key
   TrieKey last_{};
   std::vector<uint8_t> shared_;  // bits that a key of the bucket shares with the next
-  std::vector<TrieKey> keys_;    // of the bucket; with exact ordering only
+  std::vector<TrieKey> keys_;    // of the bucket; only with exact ordering
   std::vector<Parting> partings_;
-  std::vector<uint32_t> open_;  // nodes on the path to the last
+  std::vector<uint32_t> open_;  // nodes on the path to the last key
 };
 
 }  // namespace siltfs

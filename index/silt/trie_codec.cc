@@ -13,7 +13,7 @@ struct Weights {
   std::array<uint32_t, kMaxSymbols> of{};
 };
 
-// Times 2^n, the probability of each number of left leaves.
+// The probability of each number of left leaves, times 2^n.
 Weights Binomial(uint32_t n) {
   Weights weights;
   weights.of[0] = 1;
@@ -21,8 +21,8 @@ Weights Binomial(uint32_t n) {
   return weights;
 }
 
-// Huffman's algorithm. Of equal weights the node made first is taken first, the symbols in their
-// order before all others: so the lengths are the same everywhere.
+// Huffman's algorithm. Among equal weights it takes the node made first, symbols in their order
+// before all others, so the lengths are the same everywhere.
 std::array<uint8_t, kMaxSymbols> CodeLengths(const Weights& weights, uint32_t symbols) {
   struct Node {
     uint32_t weight;
@@ -113,12 +113,12 @@ void TrieCodec::MakeShorts(uint32_t leaves) {
   }
 }
 
-// Needs those of fewer leaves.
+// Needs the tables for fewer leaves.
 void TrieCodec::MakeTrieBits(uint32_t leaves) {
-  // Of a subtree that begins at bit `from` of `next`; more than kLookBits if that is too far.
+  // End of a subtree that begins at bit `from` of `next`; more than kLookBits if it does not fit.
   auto end_of = [&](size_t next, unsigned from, uint32_t subtree) -> unsigned {
     if (subtree < 2) return from;
-    // Zeros above what is known may make a wrong length, but then it ends there, too.
+    // The zeros above the known bits may give a wrong length, but then the end exceeds kLookBits.
     const unsigned bits = trie_bits_[subtree][next >> from];
     return bits == 0 ? kLookBits + 1 : from + bits;
   };
@@ -144,7 +144,7 @@ uint32_t TrieCodec::ReadLong(BitReader& in, uint32_t leaves, uint64_t next) cons
     in.Skip(code.length);
     return left;
   }
-  assert(false);  // Huffman's code leaves no bits without a meaning
+  assert(false);  // a Huffman code is complete: all bits have a meaning
   return 0;
 }
 
@@ -161,13 +161,13 @@ void TrieCodec::WriteDeviation(BitWriter& out, uint32_t leaves, uint32_t left) c
 }
 
 uint32_t TrieCodec::ReadDeviation(BitReader& in, uint32_t leaves) const {
-  // 32 zeros are more than Write ever wrote; so any bits are read to some end.
+  // Write never writes 32 zeros; this bound ends the read for any bits.
   const uint64_t next = in.Peek();
   const auto below_first = static_cast<unsigned>(std::countr_zero(next | uint64_t{1} << 32));
   const unsigned plain = PlainBits(leaves);
   in.Skip(below_first + 1);
   uint64_t rest = next >> (below_first + 1);
-  if (below_first > 10) rest = in.Peek();  // enough for both numbers then
+  if (below_first > 10) rest = in.Peek();  // enough for both numbers
   const uint64_t coded = (uint64_t{1} << below_first) | (rest & ((uint64_t{1} << below_first) - 1));
   in.Skip(below_first);
   rest >>= below_first;

@@ -1,5 +1,5 @@
-// How the entropy-coded trie writes the one thing it knows of a node: of its n leaves, how many are
-// in the left subtree (SILT, section 3.3). Keys are hashes, so that number is binomially
+// The code of the entropy-coded trie. It stores one number per node: how many of its n leaves are
+// in the left subtree (SILT, section 3.3). Keys are hashes, so this number is binomially
 // distributed, Bin(n, 1/2), and costs about half the logarithm of n.
 //
 // - n <= 16: Huffman's code of exactly that distribution, one static table for each n.
@@ -8,10 +8,10 @@
 //   width, sqrt(n) / 2, so that the gamma code has small numbers to code (as for every n with
 //   k = 0 in the paper).
 //
-// Weak ordering makes one symbol, "one-sided", of the two splits (n, 0) and (0, n). A lookup passes
-// through such a node without looking at its key's bit. That is right for every key of the trie,
-// since all of the subtree's keys agree on that bit; it gives an absent key some place, as it has
-// none. The order of the keys stays what it is.
+// Weak ordering codes the two splits (n, 0) and (0, n) as one symbol, "one-sided". A lookup passes
+// through such a node without testing its key's bit. That is correct for every key of the trie,
+// because all keys of the subtree agree on that bit; an absent key is led to an arbitrary place.
+// The order of the keys is unchanged.
 //
 // The codes are part of the file format; the tests pin them.
 #pragma once
@@ -33,7 +33,7 @@ class TrieCodec {
  public:
   static constexpr uint32_t kHuffmanLeaves = 16;
 
-  // A code word, its first bit lowest.
+  // A code word; its first bit is the lowest.
   struct Code {
     uint16_t bits = 0;
     uint8_t length = 0;
@@ -54,7 +54,7 @@ class TrieCodec {
     }
   }
 
-  // What Write wrote. Of other bits: any number, after at most kMaxBits bits.
+  // Reads a number written by Write. From other bits: any number, after at most kMaxBits bits.
   uint32_t Read(BitReader& in, uint32_t leaves) const {
     if (leaves > kHuffmanLeaves) return ReadDeviation(in, leaves);
     const uint64_t next = in.Peek();
@@ -65,8 +65,8 @@ class TrieCodec {
   }
   static constexpr unsigned kMaxBits = 128;
 
-  // How many bits a whole trie of this many leaves takes, of which `next` are the next bits; 0 if
-  // that is not known at one look. 2 <= leaves <= kLookLeaves.
+  // Length in bits of a whole trie with this many leaves that begins with the bits `next`; 0 if the
+  // table cannot tell. 2 <= leaves <= kLookLeaves.
   static constexpr uint32_t kLookLeaves = 6;
   unsigned TrieBits(uint64_t next, uint32_t leaves) const {
     return trie_bits_[leaves][next % kLooks];

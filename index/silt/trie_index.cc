@@ -13,9 +13,9 @@ constexpr uint8_t kFormat = 1;
 
 Status Corrupt(const char* cause) { return {StatusCode::kCorruption, cause}; }
 
-// Passes over a trie in which every key has a leaf.
+// Skips a trie in which every key has a leaf.
 void SkipTrie(const TrieCodec& codec, BitReader& in, uint32_t leaves) {
-  // Right subtrees to come, each deeper than the one before.
+  // Pending right subtrees, each deeper than the previous.
   std::array<uint32_t, TrieKey::kKeyBits> later;
   size_t waiting = 0;
   for (;;) {
@@ -38,8 +38,8 @@ void SkipTrie(const TrieCodec& codec, BitReader& in, uint32_t leaves) {
   }
 }
 
-// Passes over a trie whose first key is of this rank and in which only the subtrees that cross from
-// one block into another have nodes.
+// Skips a trie in which only subtrees that cross a block boundary have nodes. `rank` is that of its
+// first key.
 template <typename InOneBlock>
 void SkipSparseTrie(const TrieCodec& codec, BitReader& in, uint32_t rank, uint32_t leaves,
                     InOneBlock in_one_block) {
@@ -96,7 +96,7 @@ uint32_t TrieIndex::Find(const ChunkName& key) const {
       leaves -= left;
     }
   }
-  // An absent key may have come to an empty place behind all others.
+  // An absent key may have been led behind the last entry.
   rank = std::min(rank, entries_ - 1);
   return kEveryKey ? rank : rank / options_.block_entries;
 }
@@ -130,7 +130,7 @@ Result<TrieIndex> TrieIndex::Decode(ByteView bytes) {
   if (ordering > static_cast<uint8_t>(TrieOrdering::kWeak) ||
       index.options_.skip_bits > TrieOptions::kMaxSkipBits || index.options_.block_entries == 0 ||
       buckets == 0) {
-    return Corrupt("trie: a header that makes no sense");
+    return Corrupt("trie: has an invalid header");
   }
   if (index.bits_ / 8 > in.remaining()) return Corrupt("trie: tries missing");
   index.options_.ordering = static_cast<TrieOrdering>(ordering);
@@ -156,7 +156,7 @@ Status TrieIndex::Check() const {
   return Status::Ok();
 }
 
-// That a trie of the bucket's leaves is there, no deeper than a key is long, and ends where the
+// Checks that the bucket's trie has its leaves, is no deeper than a key is long, and ends where the
 // next begins.
 Status TrieIndex::CheckBucket(TrieBuckets::Start start, TrieBuckets::Start end) const {
   struct Subtree {
@@ -179,7 +179,7 @@ Status TrieIndex::CheckBucket(TrieBuckets::Start start, TrieBuckets::Start end) 
     }
     if (at.depth == path_bits) return Corrupt("trie: deeper than a key is long");
     const uint32_t left = codec_->Read(in, at.leaves);
-    if (in.position() > end.bit) return Corrupt("trie: runs over its end");
+    if (in.position() > end.bit) return Corrupt("trie: is longer than its bucket");
     if (left > at.leaves || (weak && left == at.leaves)) {
       return Corrupt("trie: more leaves in a part than in the whole");
     }
@@ -188,7 +188,7 @@ Status TrieIndex::CheckBucket(TrieBuckets::Start start, TrieBuckets::Start end) 
     later[waiting++] = {.leaves = at.leaves - left, .depth = at.depth};
     at.leaves = left;
   }
-  return in.position() == end.bit ? Status::Ok() : Corrupt("trie: ends before its end");
+  return in.position() == end.bit ? Status::Ok() : Corrupt("trie: is shorter than its bucket");
 }
 
 }  // namespace siltfs

@@ -1,23 +1,23 @@
-// The memory side of a SortedStore (SILT, section 3.3): from a key to its place in a file of
-// entries in key order, by an entropy-coded trie over the keys' shortest unique prefixes, in 2.5
-// bits a key. It keeps no keys: whether the key is there at all, the entry read tells.
+// The memory side of a SortedStore (SILT, section 3.3): it maps a key to its place in a file of
+// sorted entries, by an entropy-coded trie over the keys' shortest unique prefixes, in 2.5 bits per
+// key. It stores no keys: the caller must read the entry to learn whether the key is present.
 //
-// The keys are dealt to buckets by the number their leading bits make, each with a trie of its own,
-// so that a lookup decodes half a bucket at most. A trie is written as in the paper: for each node
-// the number of leaves on its left (trie_codec.h), then its left subtree, then its right one.
+// Keys are distributed to buckets by their leading bits. Each bucket has its own trie, so that a
+// lookup decodes half a bucket at most. A trie is written as in the paper: for each node the number
+// of leaves on its left (trie_codec.h), then its left subtree, then its right one.
 //
-// Sparse, a block of block_entries entries (what one read of flash brings) is told, not an entry: a
-// subtree all of whose keys lie in one block is not written. Nodes carry ranks all the same, so
-// every key that is there comes to exactly its own block.
+// A sparse index returns a block of block_entries entries (one read of flash), not an entry:
+// subtrees with all keys in one block are not written. Nodes still carry ranks, so every present
+// key is led to exactly its own block.
 //
-// The file is in key order in every mode; weak ordering only lets absent keys go anywhere, so two
-// files merge as plain sorted runs.
+// The file is in key order in every mode, so two files merge as plain sorted runs; weak ordering
+// only means that absent keys are led to arbitrary places.
 //
-// Keys that are not uniform cost more bits, and a bucket that gets all of them takes time
-// proportional to their number to look through, but answers stay right.
+// Keys that are not uniform cost more bits, and a lookup in a bucket with all of them takes time
+// proportional to their number, but answers stay correct.
 //
-// When not to use it: where an absent key must come to its neighbours (only TrieOrdering::kExact
-// with block_entries = 1 does that).
+// When not to use it: if an absent key must be led to its neighbors (only TrieOrdering::kExact with
+// block_entries = 1 does that).
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ struct TrieOptions {
   static constexpr unsigned kMaxSkipBits = 32;
 
   TrieOrdering ordering = TrieOrdering::kWeak;
-  uint32_t block_entries = 1;   // entries a block; 1: the index tells the key's rank
+  uint32_t block_entries = 1;   // entries per block; 1: the index returns the key's rank
   unsigned skip_bits = 0;       // leading bits that all keys share; <= kMaxSkipBits
-  uint32_t bucket_entries = 0;  // keys a bucket aimed at; 0: a good number
+  uint32_t bucket_entries = 0;  // intended keys per bucket; 0: a good number
 
   bool operator==(const TrieOptions&) const = default;
 };
@@ -45,8 +45,8 @@ struct TrieOptions {
 // Thread-safety: immutable, so safe to share between threads.
 class TrieIndex {
  public:
-  // A key's block: rank / block_entries. Of an absent key some block, < blocks() unless there is
-  // none (then 0).
+  // A key's block: rank / block_entries. For an absent key some block, < blocks(), or 0 if there
+  // are no blocks.
   uint32_t Lookup(const ChunkName& key) const {
     return options_.block_entries == 1 ? Find<true>(key) : Find<false>(key);
   }
@@ -56,15 +56,15 @@ class TrieIndex {
   const TrieOptions& options() const { return options_; }
   size_t memory_bytes() const;
 
-  // The index as bytes, without a checksum, which the file's owner adds.
+  // The index as bytes, without a checksum; the file's owner adds one.
   void Encode(Encoder& out) const;
-  // What Encode wrote; kCorruption if the bytes are anything else. Reads all of the tries, about as
-  // long as building them, and what it accepts is safe to look up in, whoever wrote it.
+  // Reads the output of Encode; kCorruption for other bytes. Reads all tries, which takes about as
+  // long as building them. An accepted index is safe to look up in, even a crafted one.
   static Result<TrieIndex> Decode(ByteView bytes);
 
  private:
   friend class TrieBuilder;
-  // Bytes behind the tries' last that a reader may touch.
+  // Bytes behind the last trie that a reader may touch.
   static constexpr size_t kPadding = 32;
 
   TrieIndex() = default;

@@ -1,9 +1,9 @@
-// How the trie index sees a key: a bucket, and the bits by which the bucket's trie branches.
+// A key as the trie index uses it: a bucket, and the bits by which the bucket's trie branches.
 //
-// The key without the bits that all share is a fraction of 1. Its first 64 bits times the number of
-// buckets is the bucket and again a fraction, so that any number of buckets gets equal shares. That
-// fraction's 64 bits and the rest of the key are the path. Order and difference of keys are those
-// of (bucket, path).
+// The key without the bits that all keys share is a fraction of 1. Its first 64 bits times the
+// number of buckets give the bucket and a remaining fraction, so that any number of buckets gets
+// equal shares. The path is the 64 bits of that fraction and the rest of the key. Keys compare like
+// (bucket, path).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct TrieKey {
   static constexpr unsigned kKeyBits = 8 * ChunkName::kSize;
 
   uint32_t bucket;
-  std::array<uint64_t, 3> path;  // the first bit highest; zeros behind the key's last
+  std::array<uint64_t, 3> path;  // the first bit is the highest; zeros behind the key's last bit
 
   // 1 <= buckets; skip_bits < 64.
   static TrieKey Of(const ChunkName& key, unsigned skip_bits, uint32_t buckets) {

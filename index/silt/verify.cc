@@ -18,7 +18,7 @@ class StoreCheck {
     Say("page-checksum", page, fmt::format("page {} is not what was written", page));
   }
 
-  // What holds for the entries of all kinds of stores. Gives the entry's hash.
+  // Checks that apply to the entries of every kind of store. Returns the entry's hash.
   uint64_t Entry(const IndexEntry& entry, uint64_t slot) {
     const uint64_t hash = HashOf(entry.name, options_.hash_secret);
     if (PartitionOf(hash, options_.partition_bits) != options_.partition) {
@@ -30,7 +30,7 @@ class StoreCheck {
 
   void Place(const IndexEntry& entry, uint64_t slot) {
     Say("entry-place", options_.layout.PageOf(slot),
-        fmt::format("no lookup of {} comes to slot {}, where it is", entry.name.ToHex(), slot));
+        fmt::format("lookups of {} do not find it in slot {}", entry.name.ToHex(), slot));
   }
 
   void Order(const IndexEntry& entry, uint64_t slot) {
@@ -113,7 +113,7 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
   return Status::Ok();
 }
 
-// With all slices; one that is damaged, and those behind it, are left out.
+// Reads all slices; a damaged one and those after it are left out.
 RibbonFilter ReadRibbonFilter(const SortedStore& store, StoreCheck check) {
   if (store.filter_damage() != nullptr) check.Index(*store.filter_damage());
   const RibbonFile* const file = store.filter_file();

@@ -1,5 +1,5 @@
-// Whether the stores of a partition are what they should be: every page what was written, every
-// entry where filters and tries lead lookups, SortedStores in order, as many entries as they say.
+// Verifies the stores of a partition: every page is as it was written, filters and tries lead to
+// every entry, SortedStores are in order, and entry counts are correct.
 //
 // Thread-safety: the stores are only read. Findings, by code: "page-checksum", "page-missing",
 // "entry-place", "entry-order", "entry-partition", "entry-count".
@@ -18,7 +18,7 @@ struct VerifyOptions {
   SlotLayout layout = kChunkSlots;
 };
 
-// kIoError where something can't be read.
+// kIoError if a store can't be read.
 Status VerifyPartition(const PartitionVersion& version, const VerifyOptions& options,
                        const std::function<void(const IndexFinding&)>& report);
 

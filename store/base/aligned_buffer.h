@@ -1,5 +1,5 @@
-// Memory for direct (O_DIRECT) access: it begins at a multiple of 4,096 and is as long as one. Owns
-// its bytes; moves, does not copy. Thread-safety: as for a plain array. Zero when made.
+// Memory for direct (O_DIRECT) access: address and size are multiples of 4,096. Owns its bytes;
+// movable, not copyable. Zeroed when made. Thread-safety: as for a plain array.
 #pragma once
 
 #include <cstddef>

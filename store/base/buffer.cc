@@ -9,7 +9,7 @@
 
 namespace siltfs {
 
-// What was given back, by capacity in steps.
+// Memory of destroyed buffers, by capacity in units of kStep.
 struct Buffer::Idle {
   explicit Idle(size_t limit_in) : limit(limit_in) {}
 

@@ -1,9 +1,10 @@
-// Bytes of a size known beforehand that are filled by whoever asked for them: unlike Bytes they are
-// not zeroed first; and a pool from which they are taken, since large allocations are mapped and
-// faulted in page by page each time.
+// A byte buffer of a size known beforehand, and a pool of such buffers. Unlike Bytes, a Buffer is
+// not zeroed; the caller fills it. Without the pool, each large allocation is mapped and faulted in
+// page by page.
 //
-// Thread-safety: a Buffer as a plain value, a BufferPool from any thread. Ownership: a Buffer gives
-// its memory back to its pool, whose memory lives as long as any buffer of it. Units: bytes.
+// Thread-safety: a Buffer as a plain value, a BufferPool from any thread. Ownership: a Buffer
+// returns its memory to its pool; the pool's memory outlives the BufferPool until its last Buffer
+// is gone. Units: bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ class BufferPool;
 class Buffer {
  public:
   Buffer() = default;
-  // Of its own, of no pool. Not zeroed.
+  // Allocated, from no pool. Not zeroed.
   explicit Buffer(size_t size);
   Buffer(Buffer&& other) noexcept { Swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -39,7 +40,7 @@ class Buffer {
   uint8_t* end() { return data() + size_; }
   const uint8_t* begin() const { return data(); }
   const uint8_t* end() const { return data() + size_; }
-  // To no more than capacity(); what is new is not zeroed.
+  // At most capacity(); added bytes are not zeroed.
   void SetSize(size_t size);
 
  private:
@@ -51,11 +52,11 @@ class Buffer {
   std::unique_ptr<uint8_t[]> memory_;
   size_t size_ = 0;
   size_t capacity_ = 0;
-  std::shared_ptr<Idle> home_;  // null: of no pool
+  std::shared_ptr<Idle> home_;  // null: from no pool
 };
 
-// Keeps at most `idle_bytes` of what was given back. Buffers up to kMaxPooled bytes come from it,
-// with a capacity of whole steps; smaller ones than a step, and larger ones, are allocated.
+// Keeps at most `idle_bytes` of returned memory. Buffers of kStep to kMaxPooled bytes come from the
+// pool, with a capacity rounded up to kStep; all others are allocated.
 class BufferPool {
  public:
   static constexpr size_t kStep = 32u << 10;

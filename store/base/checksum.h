@@ -1,5 +1,5 @@
 // The checksum of everything siltfs writes: XXH3-64 with a seed (0 unless a format says otherwise).
-// It guards against rot and torn writes, not against an adversary.
+// It guards against bit rot and torn writes, not against an adversary.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace siltfs {
 
 uint64_t Checksum(ByteView bytes, uint64_t seed = 0);
 
-// The checksum of two runs as if they stood one after the other.
+// The checksum of the concatenation of both.
 uint64_t Checksum(ByteView first, ByteView second, uint64_t seed = 0);
 
-// The checksum (seed 0) of bytes that come piece by piece.
+// The checksum (seed 0) of bytes added piece by piece.
 class StreamingChecksum {
  public:
   StreamingChecksum();

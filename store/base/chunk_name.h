@@ -1,8 +1,9 @@
-// What a chunk is called, and what tells apart two chunks that SHA-1 calls the same.
+// The name of a chunk, and the tag that tells chunks with the same SHA-1 apart.
 //
-// The name is the SHA-1 of the plain bytes. SHA-1 collisions exist, so a name is believed only together with the tag:
-// XXH3-64 of the same bytes under a secret that each store draws for itself (superblock). A chunk whose name is taken
-// by other bytes gets a salted name instead: SHA-1 of (salt prefix, bytes). chunker/ computes names, TagKey tags.
+// The name is the SHA-1 of the uncompressed bytes. SHA-1 collisions exist, so a name identifies a
+// chunk only together with its tag: XXH3-64 of the same bytes under the store's random secret
+// (superblock). If other bytes already have a chunk's name, the chunk gets a salted name: SHA-1 of
+// (salt prefix, bytes). chunker/ computes names, TagKey tags.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// How numbers stand on disk: fixed-width little-endian, or big-endian in keys that must sort by number.
-// Structs are never written raw; every format is built from these calls, field by field.
+// The encoding of numbers on disk: fixed-width little-endian, or big-endian in keys that must sort
+// by number. Structs are never written raw; every format is encoded field by field with these
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class Encoder {
   Encoder& BigU64(uint64_t v);
   Encoder& Raw(ByteView bytes);
   Encoder& Raw(std::string_view text) { return Raw(AsBytes(text)); }
-  // A 16-bit length and the bytes; at most 65,535 of them.
+  // A 16-bit length and then the bytes, at most 65,535.
   Encoder& Text16(std::string_view text);
   Encoder& Zeros(size_t count);
 
@@ -37,13 +38,13 @@ class Encoder {
   std::string buffer_;
 };
 
-// Reads fields in order. A read past the end yields zero and makes ok() false for good, so that a parser may read
-// everything first and ask once. Views returned point into the input.
+// Reads fields in order. A read past the end yields zero and makes ok() false permanently, so a
+// parser can read all fields and check once. Views returned point into the input.
 class Decoder {
  public:
   explicit Decoder(ByteView input) : rest_(input) {}
 
-  // These are inlined, as tables of thousands of them are read.
+  // Inlined, because tables with thousands of fields are read.
   uint8_t U8() { return static_cast<uint8_t>(Little<1>()); }
   uint16_t U16() { return static_cast<uint16_t>(Little<2>()); }
   uint32_t U24() { return static_cast<uint32_t>(Little<3>()); }
@@ -66,7 +67,7 @@ class Decoder {
 
   bool ok() const { return ok_; }
   size_t remaining() const { return rest_.size(); }
-  // All was there and nothing is left over.
+  // All fields were present, and no bytes remain.
   bool Done() const { return ok_ && rest_.empty(); }
 
  private:

@@ -1,7 +1,8 @@
-// Where a chunk lies, as far as an index knows: a hint, confirmed in the segment at every use.
+// The location of a chunk as the index stores it: a hint, checked against the segment at every use.
 //
-// 96 bits on disk (docs/format.md): segment id 32, ordinal of the chunk in its segment 20, byte offset of its block 25,
-// spare 19 (zero). Since the ordinal names the chunk, a segment may be replaced as a whole under its id.
+// 96 bits on disk (docs/format.md): segment id 32, ordinal of the chunk in its segment 20, byte
+// offset of its block 25, spare 19 (zero). Since the ordinal identifies the chunk, a whole segment
+// may be replaced under the same id.
 #pragma once
 
 #include <compare>

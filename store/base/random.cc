@@ -35,7 +35,8 @@ void Random::Fill(MutableByteView out) {
   size_t i = 0;
   while (i < out.size()) {
     uint64_t word = Next();
-    for (size_t k = 0; k < 8 && i < out.size(); ++k, ++i) out[i] = static_cast<uint8_t>(word >> (8 * k));
+    for (size_t k = 0; k < 8 && i < out.size(); ++k, ++i)
+      out[i] = static_cast<uint8_t>(word >> (8 * k));
   }
 }
 

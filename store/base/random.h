@@ -1,5 +1,6 @@
-// A small seeded generator (xoshiro256**, seeded by splitmix64), the same on every machine: for tests, benchmarks and
-// the choices that need no secrecy. Secrets come from Env::FillRandom. Not thread-safe.
+// A small seeded generator (xoshiro256**, seeded by splitmix64), deterministic across machines: for
+// tests, benchmarks and choices that need no secrecy. Secrets come from Env::FillRandom. Not
+// thread-safe.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A value, or the Status that says why there is none. Thread-safety: as for a plain value.
+// A value, or the Status that explains its absence. Thread-safety: as for a plain value.
 #pragma once
 
 #include <cassert>
@@ -12,8 +12,9 @@ namespace siltfs {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // Both implicit, so that `return value;` and `return status;` read naturally. An OK status is a mistake here.
-  Result(T value) : value_(std::move(value)) {}  // NOLINT
+  // Both implicit, so that `return value;` and `return status;` read naturally. Passing an OK
+  // status is a bug.
+  Result(T value) : value_(std::move(value)) {}                                  // NOLINT
   Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT
 
   bool ok() const {
@@ -23,7 +24,7 @@ class [[nodiscard]] Result {
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
 
-  // Only where ok().
+  // Requires ok().
   T& value() & { return *Present(); }
   const T& value() const& {
     assert(value_.has_value());
@@ -52,7 +53,8 @@ class [[nodiscard]] Result {
 #define SILTFS_RESULT_NAME_(line) SILTFS_RESULT_CONCAT_(siltfs_result_, line)
 
 // `SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path));`
-#define SILTFS_ASSIGN_OR_RETURN(declaration, expression)                                        \
-  auto SILTFS_RESULT_NAME_(__LINE__) = (expression);                                            \
-  if (!SILTFS_RESULT_NAME_(__LINE__).ok()) return std::move(SILTFS_RESULT_NAME_(__LINE__)).status(); \
+#define SILTFS_ASSIGN_OR_RETURN(declaration, expression)      \
+  auto SILTFS_RESULT_NAME_(__LINE__) = (expression);          \
+  if (!SILTFS_RESULT_NAME_(__LINE__).ok())                    \
+    return std::move(SILTFS_RESULT_NAME_(__LINE__)).status(); \
   declaration = std::move(SILTFS_RESULT_NAME_(__LINE__)).value()

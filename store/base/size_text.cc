@@ -16,7 +16,7 @@ constexpr std::string_view kUnits = "KMGTPE";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// The unit's power of two; nothing for an unknown unit.
+// The unit's power of two; nullopt for an unknown unit.
 std::optional<unsigned> ShiftOf(std::string_view unit) {
   if (unit.empty()) return 0;
   const bool whole = unit.size() == 3 && Lower(unit[1]) == 'i' && Lower(unit[2]) == 'b';

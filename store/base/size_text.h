@@ -1,4 +1,4 @@
-// Sizes as people write and read them: "8K", "52M", "1.5 GiB".
+// Sizes as text for users: "8K", "52M", "1.5 GiB".
 //
 // Thread-safety: functions only, safe to call from any thread.
 #pragma once
@@ -16,9 +16,9 @@ namespace siltfs {
 // number that does not fit 64 bits.
 Result<uint64_t> ParseSize(std::string_view text);
 
-// For people: "0 B", "999 B", "1.5 MiB".
+// For users: "0 B", "999 B", "1.5 MiB".
 std::string FormatSize(uint64_t bytes);
-// The same with another number of decimals, and for sizes beyond 64 bits.
+// With a chosen number of decimals, and for sizes beyond 64 bits.
 std::string FormatSize(double bytes, int decimals);
 
 // Exact, in the form that ParseSize takes: "64", "128K", "5M".

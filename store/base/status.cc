@@ -10,31 +10,56 @@ namespace siltfs {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "ok";
-    case StatusCode::kNotFound: return "not found";
-    case StatusCode::kAlreadyExists: return "already exists";
-    case StatusCode::kNotADirectory: return "not a directory";
-    case StatusCode::kIsADirectory: return "is a directory";
-    case StatusCode::kNotEmpty: return "not empty";
-    case StatusCode::kNameTooLong: return "name too long";
-    case StatusCode::kTooManyLinks: return "too many links";
-    case StatusCode::kFileTooLarge: return "file too large";
-    case StatusCode::kInvalidArgument: return "invalid argument";
-    case StatusCode::kNotPermitted: return "not permitted";
-    case StatusCode::kAccessDenied: return "access denied";
-    case StatusCode::kReadOnly: return "read-only";
-    case StatusCode::kNoSpace: return "no space left";
-    case StatusCode::kIoError: return "input/output error";
-    case StatusCode::kCorruption: return "corruption";
-    case StatusCode::kNeedsNewer: return "needs another version of siltfs";
-    case StatusCode::kInUse: return "in use";
-    case StatusCode::kNoAttribute: return "no such attribute";
-    case StatusCode::kBufferTooSmall: return "buffer too small";
-    case StatusCode::kUnsupported: return "unsupported";
-    case StatusCode::kStale: return "stale";
-    case StatusCode::kInterrupted: return "interrupted";
-    case StatusCode::kAborted: return "aborted";
-    case StatusCode::kOutOfMemory: return "out of memory";
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kNotFound:
+      return "not found";
+    case StatusCode::kAlreadyExists:
+      return "already exists";
+    case StatusCode::kNotADirectory:
+      return "not a directory";
+    case StatusCode::kIsADirectory:
+      return "is a directory";
+    case StatusCode::kNotEmpty:
+      return "not empty";
+    case StatusCode::kNameTooLong:
+      return "name too long";
+    case StatusCode::kTooManyLinks:
+      return "too many links";
+    case StatusCode::kFileTooLarge:
+      return "file too large";
+    case StatusCode::kInvalidArgument:
+      return "invalid argument";
+    case StatusCode::kNotPermitted:
+      return "not permitted";
+    case StatusCode::kAccessDenied:
+      return "access denied";
+    case StatusCode::kReadOnly:
+      return "read-only";
+    case StatusCode::kNoSpace:
+      return "no space left";
+    case StatusCode::kIoError:
+      return "input/output error";
+    case StatusCode::kCorruption:
+      return "corruption";
+    case StatusCode::kNeedsNewer:
+      return "needs another version of siltfs";
+    case StatusCode::kInUse:
+      return "in use";
+    case StatusCode::kNoAttribute:
+      return "no such attribute";
+    case StatusCode::kBufferTooSmall:
+      return "buffer too small";
+    case StatusCode::kUnsupported:
+      return "unsupported";
+    case StatusCode::kStale:
+      return "stale";
+    case StatusCode::kInterrupted:
+      return "interrupted";
+    case StatusCode::kAborted:
+      return "aborted";
+    case StatusCode::kOutOfMemory:
+      return "out of memory";
   }
   return "unknown";
 }
@@ -46,7 +71,8 @@ Status::Status(StatusCode code, std::string cause) {
   MarkNews();
 }
 
-Status::Status(const Status& other) : rep_(other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr) {
+Status::Status(const Status& other)
+    : rep_(other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr) {
   other.MarkLookedAt();
   MarkNews();
 }
@@ -112,7 +138,7 @@ std::string Status::ToString() const {
 void Status::DroppedUnread() const {
   looked_at_ = true;
   std::string text = ToString();
-  std::fprintf(stderr, "siltfs: a Status was dropped without having been looked at: %s\n", text.c_str());
+  std::fprintf(stderr, "siltfs: a Status was dropped unread: %s\n", text.c_str());
   std::abort();
 }
 #endif

@@ -1,9 +1,9 @@
-// The outcome of an operation that can fail: a code the program decides by, and one sentence for a person
-// that names the path (and the offset, where there is one) and the cause.
+// The outcome of an operation that can fail: a code for the program, and one sentence for the user
+// that names the path, the offset (if any) and the cause.
 //
-// Thread-safety: as for a plain value. Ownership: a Status owns its texts; it is a pointer wide, null when OK.
-// With SILTFS_CHECK_STATUS (presets dev and asan-ubsan) a Status or Result that is destroyed or overwritten before
-// anyone looked at it ends the program.
+// Thread-safety: as for a plain value. Ownership: a Status owns its texts; it is a pointer wide,
+// null when OK. With SILTFS_CHECK_STATUS (presets dev and asan-ubsan) a Status or Result aborts the
+// program if it is destroyed or overwritten unread.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,30 @@ namespace siltfs {
 
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kNotFound,          // no such file, name, chunk, store
-  kAlreadyExists,     // the name is taken
-  kNotADirectory,     //
-  kIsADirectory,      //
-  kNotEmpty,          // a directory (or a store to be) with something in it
-  kNameTooLong,       //
-  kTooManyLinks,      //
-  kFileTooLarge,      // beyond the largest file offset
-  kInvalidArgument,   // the caller's mistake
-  kNotPermitted,      // EPERM: the operation is not allowed on this object
-  kAccessDenied,      // EACCES: this user may not
-  kReadOnly,          // the store is mounted read-only or turned read-only after a failure
-  kNoSpace,           // the disk below is full
-  kIoError,           // the disk below failed
-  kCorruption,        // bytes on the disk are not what was written
-  kNeedsNewer,        // written by a newer siltfs (or an older, before 1.0)
-  kInUse,             // locked by another process
-  kNoAttribute,       // no extended attribute of that name
-  kBufferTooSmall,    // the caller's buffer
-  kUnsupported,       //
-  kStale,             // the object was removed for good
-  kInterrupted,       //
-  kAborted,           // not done because something before it failed
-  kOutOfMemory,       //
+  kNotFound,         // no such file, name, chunk, store
+  kAlreadyExists,    // the name is taken
+  kNotADirectory,    //
+  kIsADirectory,     //
+  kNotEmpty,         // a directory that is not empty (for mkfs, too)
+  kNameTooLong,      //
+  kTooManyLinks,     //
+  kFileTooLarge,     // beyond the largest file offset
+  kInvalidArgument,  // a bug in the caller, or a malformed argument
+  kNotPermitted,     // EPERM: the operation is not allowed on this object
+  kAccessDenied,     // EACCES: this user lacks the permission
+  kReadOnly,         // the store is mounted read-only, or became read-only after a failure
+  kNoSpace,          // the underlying disk is full
+  kIoError,          // the underlying disk failed
+  kCorruption,       // bytes on the disk differ from those written
+  kNeedsNewer,       // written by a newer siltfs (or an older one, before 1.0)
+  kInUse,            // locked by another process
+  kNoAttribute,      // no extended attribute of that name
+  kBufferTooSmall,   // the caller's buffer is too small
+  kUnsupported,      //
+  kStale,            // the object was removed permanently
+  kInterrupted,      //
+  kAborted,          // not done because an earlier operation failed
+  kOutOfMemory,      //
 };
 
 // The code's name in words, for logs and tests: "not found".
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   Status& operator=(Status&& other) noexcept;
   ~Status() { AssertLookedAt(); }
 
-  // Where it happened. Both keep an earlier, more precise place if one is set.
+  // Adds where the failure occurred. An earlier, more precise place is kept.
   Status At(std::string_view path) &&;
   Status At(std::string_view path, uint64_t offset) &&;
 
@@ -80,7 +80,7 @@ class [[nodiscard]] Status {
   // One sentence: "PATH: CAUSE", "PATH: CAUSE at offset N"; "ok" when OK.
   std::string ToString() const;
 
-  // For the rare place where failure changes nothing; `why` is for the reader.
+  // For the rare failure that has no effect; `why` documents the reason in the source.
   void IgnoreError([[maybe_unused]] std::string_view why) const { MarkLookedAt(); }
 
  private:
@@ -97,7 +97,7 @@ class [[nodiscard]] Status {
     if (!looked_at_) DroppedUnread();
   }
   [[noreturn]] void DroppedUnread() const;
-  mutable bool looked_at_ = true;  // a default OK carries no news
+  mutable bool looked_at_ = true;  // a default OK need not be checked
   void MarkNews() { looked_at_ = false; }
 #else
   void MarkLookedAt() const {}
@@ -111,8 +111,8 @@ class [[nodiscard]] Status {
 }  // namespace siltfs
 
 // Returns the Status of `expression` from the enclosing function unless it is OK.
-#define SILTFS_RETURN_IF_ERROR(expression)                    \
-  do {                                                        \
-    ::siltfs::Status siltfs_status_ = (expression);           \
-    if (!siltfs_status_.ok()) return siltfs_status_;          \
+#define SILTFS_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::siltfs::Status siltfs_status_ = (expression);  \
+    if (!siltfs_status_.ok()) return siltfs_status_; \
   } while (false)

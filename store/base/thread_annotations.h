@@ -1,5 +1,5 @@
-// Clang's thread-safety annotations, checked by -Wthread-safety, nothing to other compilers; and the annotated mutex,
-// lock and condition variable that siltfs uses everywhere.
+// Clang's thread-safety annotations, checked by -Wthread-safety and empty for other compilers; and
+// the annotated mutexes, locks and condition variable used throughout siltfs.
 #pragma once
 
 #include <chrono>
@@ -75,7 +75,9 @@ class SILTFS_SCOPED_CAPABILITY WriterLock {
 
 class SILTFS_SCOPED_CAPABILITY ReaderLock {
  public:
-  explicit ReaderLock(SharedMutex& mutex) SILTFS_ACQUIRE_SHARED(mutex) : mutex_(mutex) { mutex_.LockShared(); }
+  explicit ReaderLock(SharedMutex& mutex) SILTFS_ACQUIRE_SHARED(mutex) : mutex_(mutex) {
+    mutex_.LockShared();
+  }
   ~ReaderLock() SILTFS_RELEASE_GENERIC() { mutex_.UnlockShared(); }
   ReaderLock(const ReaderLock&) = delete;
   ReaderLock& operator=(const ReaderLock&) = delete;
@@ -84,7 +86,7 @@ class SILTFS_SCOPED_CAPABILITY ReaderLock {
   SharedMutex& mutex_;
 };
 
-// Waits spuriously return; loop on the condition.
+// Waits may return spuriously; loop on the condition.
 class CondVar {
  public:
   void Wait(Mutex& mutex) SILTFS_REQUIRES(mutex) {

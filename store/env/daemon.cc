@@ -19,7 +19,7 @@
 namespace siltfs {
 namespace {
 
-// The report on its way to the launcher: kind, exit code, message (16-bit length).
+// The encoded report: kind, exit code, message (16-bit length).
 constexpr uint8_t kReady = 1;
 constexpr uint8_t kFailure = 2;
 constexpr size_t kMaxMessage = 4096;
@@ -36,8 +36,8 @@ std::string ReceiveAll(const Descriptor& fd) {
 
 std::string HowItEnded(int status) {
   if (WIFSIGNALED(status)) {
-    return fmt::format("the daemon died of signal {} ({}) before it was ready", WTERMSIG(status),
-                       sigdescr_np(WTERMSIG(status)));
+    return fmt::format("the daemon was killed by signal {} ({}) before it was ready",
+                       WTERMSIG(status), sigdescr_np(WTERMSIG(status)));
   }
   return fmt::format("the daemon ended with exit code {} before it was ready", WEXITSTATUS(status));
 }
@@ -53,7 +53,7 @@ Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon) {
   start.role = DaemonRole::kLauncher;
   if (report.Done() && kind == kReady) return start;
 
-  // It is on its way out; whoever tries again must not find its locks.
+  // Wait for the failing daemon to exit, so that a retry does not find its locks.
   int status = 0;
   if (RetryInterrupted([&] { return waitpid(child, &status, 0); }) < 0) {
     return PosixError("wait for the daemon", errno);
@@ -74,7 +74,7 @@ Status LeaveTerminal() {
       return PosixError("leave the terminal", errno);
     }
   }
-  if (null.get() <= STDERR_FILENO) null.Release();  // it took a place that was free, and keeps it
+  if (null.get() <= STDERR_FILENO) null.Release();  // it is one of the three itself
   return Status::Ok();
 }
 
@@ -93,7 +93,7 @@ Status DaemonReport::Send(uint8_t kind, std::string_view message, int exit_code)
   if (!to_launcher_.valid()) {
     return Status(StatusCode::kInvalidArgument, "the daemon has already reported");
   }
-  const Descriptor once = std::move(to_launcher_);  // closing it is the full stop
+  const Descriptor once = std::move(to_launcher_);  // closing it ends the report
   Encoder report;
   report.U8(kind).U32(static_cast<uint32_t>(exit_code)).Text16(message);
   // A few kilobytes fit the socket's buffer whole.
@@ -110,7 +110,7 @@ Result<DaemonStart> BecomeDaemon() {
     return PosixError("prepare the daemon's report", errno);
   }
   Descriptor launcher_end(ends[0]), daemon_end(ends[1]);
-  std::fflush(nullptr);  // or both processes would print what is buffered
+  std::fflush(nullptr);  // or both processes would print the buffered text
   const pid_t child = fork();
   if (child < 0) return PosixError("start the daemon", errno);
   if (child > 0) {

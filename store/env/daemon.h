@@ -1,5 +1,5 @@
-// What a command needs that turns itself into a daemon: the fork and its outcome, unmounting, and
-// the limit of open files. What is printed is the caller's business.
+// Helpers for a command that becomes a daemon: the fork and its outcome, unmounting, and the limit
+// of open files. The caller prints all messages.
 //
 //   SILTFS_ASSIGN_OR_RETURN(DaemonStart start, BecomeDaemon());
 //   if (start.role == DaemonRole::kLauncher) return say(start.message), start.exit_code;
@@ -18,21 +18,21 @@
 namespace siltfs {
 
 enum class DaemonRole : uint8_t {
-  kLauncher,  // the process that was started: the daemon has reported, or has died
+  kLauncher,  // the original process: the daemon has reported or exited
   kDaemon,    // its child, in a session of its own
 };
 
-// The daemon's one word to its launcher. Destroyed without a word, the launcher takes it that the
-// daemon is failing and reports how it ended.
+// The daemon's single report to its launcher. If it is destroyed unsent, the launcher treats the
+// start as failed and reports how the daemon ended.
 class DaemonReport {
  public:
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
 
   // Leaves the working directory and the terminal (standard input, output and error become
-  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone: nobody learns
-  // of the daemon, which may well go too.
+  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone: its user never
+  // learns of the daemon, which may exit, too.
   Status Ready();
-  // Lets the launcher end with this message and exit code, once this process has ended: to be said
+  // Lets the launcher end with this message and exit code, once this process has ended. Call it
   // last.
   Status Failure(std::string_view message, int exit_code);
 
@@ -44,15 +44,15 @@ class DaemonReport {
 
 struct DaemonStart {
   DaemonRole role = DaemonRole::kDaemon;
-  // The launcher's:
+  // For the launcher:
   int exit_code = 0;
   std::string message;  // one sentence, empty when the daemon is ready
-  // The daemon's, otherwise null:
+  // For the daemon, otherwise null:
   std::unique_ptr<DaemonReport> report;
 };
 
-// Forks: returns twice, in the launcher only once the daemon has reported or died. Must be called
-// before there are threads. Relative paths hold until DaemonReport::Ready.
+// Forks: returns in both processes, in the launcher once the daemon has reported or exited. Must be
+// called before threads are started. Relative paths stay valid until DaemonReport::Ready.
 Result<DaemonStart> BecomeDaemon();
 
 enum class UnmountMode : uint8_t {
@@ -60,14 +60,13 @@ enum class UnmountMode : uint8_t {
   kForce,     // MNT_FORCE: open files lose their connection
 };
 
-// Never lazily: when it returned OK nothing is mounted there any more by this mount.
-// kInvalidArgument if nothing was, kNotPermitted for users other than root. Does not follow a
-// symbolic link at `path`.
+// Never lazy: after OK this mount is gone. kInvalidArgument if nothing is mounted there,
+// kNotPermitted for users other than root. Does not follow a symbolic link at `path`.
 Status Unmount(const std::string& path, UnmountMode mode);
-// kInUse, with what to do about it.
+// kInUse, with a message that says what to do.
 Status MountIsBusy(const std::string& path);
 
-// Lets this process open as many files as it may; returns how many.
+// Raises this process's limit of open files to the maximum; returns it.
 Result<uint64_t> RaiseFileLimit();
 
 }  // namespace siltfs

@@ -61,7 +61,7 @@ Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::st
 
 Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
   const std::string temporary = path + ".new";
-  Status removed = env.RemoveFile(temporary);  // left behind by a crash
+  Status removed = env.RemoveFile(temporary);  // left over from a crash
   if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
   SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(temporary, {.mode = OpenMode::kCreate}));
   SILTFS_RETURN_IF_ERROR(file->Write(0, contents));

@@ -41,7 +41,7 @@ struct Address {
   socklen_t size = sizeof(sockaddr_un);
 };
 
-// An address holds 107 bytes; a directory with a longer path is reached through its descriptor.
+// An address holds 107 bytes; a longer path is replaced by one through the directory's descriptor.
 Result<Address> AddressOf(const std::string& path, const std::string& name,
                           const Descriptor& directory) {
   Address made;
@@ -56,7 +56,7 @@ Result<Address> AddressOf(const std::string& path, const std::string& name,
   return made;
 }
 
-// An abstract name begins with a zero byte and ends with the address.
+// An abstract name begins with a zero byte and ends at the address's size.
 Result<Address> AbstractAddress(const std::string& name) {
   Address made;
   made.address.sun_family = AF_UNIX;
@@ -88,7 +88,7 @@ Status ConnectTo(const Descriptor& fd, const Address& address, const std::string
   return ErrorAt("connect", path);
 }
 
-// Removes what a process that is gone has left in the name's place.
+// Removes a stale socket of this name.
 Status ClearPlace(const std::string& name, const Descriptor& directory, const Address& address,
                   const std::string& path) {
   struct stat info;
@@ -142,7 +142,7 @@ Result<ucred> PeerOf(const Descriptor& fd, const std::string& path) {
   return peer;
 }
 
-// What a bound socket needs before it can be accepted from.
+// Prepares a bound socket for Accept; returns the eventfd that stops it.
 Result<Descriptor> BeginListening(const Descriptor& fd, const std::string& path) {
   Descriptor stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (listen(fd.get(), kBacklog) != 0 || fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0 ||
@@ -190,7 +190,7 @@ Result<bool> LocalStream::Receive() {
   ssize_t got = RetryInterrupted([&] { return recv(fd_.get(), bytes, sizeof bytes, 0); });
   if (got < 0) {
     if (errno == ECONNRESET)
-      return false;  // gone with unread bytes of ours: all the same to a reader
+      return false;  // the peer closed with unread bytes from this side: the end for a reader
     return TransferError("receive", path_);
   }
   buffer_.append(bytes, static_cast<size_t>(got));
@@ -215,7 +215,8 @@ Result<std::optional<std::string>> LocalStream::ReadLine(size_t limit) {
     SILTFS_ASSIGN_OR_RETURN(bool more, Receive());
     if (more) continue;
     if (buffer_.empty()) return std::optional<std::string>();
-    return Status(StatusCode::kAborted, "the other side left in the middle of a line").At(path_);
+    return Status(StatusCode::kAborted, "the peer closed the connection in the middle of a line")
+        .At(path_);
   }
 }
 
@@ -265,7 +266,8 @@ Result<std::unique_ptr<LocalListener>> LocalListener::Listen(const std::string& 
   SILTFS_ASSIGN_OR_RETURN(const Address address, AddressOf(path, name, directory_fd));
   SILTFS_RETURN_IF_ERROR(ClearPlace(name, directory_fd, address, path));
   SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
-  // The name is born with the socket's own mode, so nobody slips in before a chmod of the name.
+  // bind gives the name the socket's mode. A chmod of the name would leave a moment in which other
+  // users could connect.
   if (fchmod(fd.get(), mode) != 0) return ErrorAt("set the socket's mode", path);
   if (bind(fd.get(), Generic(address), address.size) != 0) return ErrorAt("make the socket", path);
   auto stop = BeginListening(fd, path);
@@ -296,7 +298,7 @@ Result<std::unique_ptr<LocalStream>> LocalListener::Accept() {
     pollfd waiting[2] = {{stop_.get(), POLLIN, 0}, {fd_.get(), POLLIN, 0}};
     if (RetryInterrupted([&] { return poll(waiting, 2, -1); }) < 0)
       return ErrorAt("wait for a connection", path_);
-    if (waiting[0].revents != 0) return Status(StatusCode::kAborted, "listens no more").At(path_);
+    if (waiting[0].revents != 0) return Status(StatusCode::kAborted, "no longer listens").At(path_);
     Descriptor fd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (fd.valid()) return std::make_unique<LocalStream>(path_, std::move(fd));
     const bool gone_again = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;

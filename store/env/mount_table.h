@@ -1,7 +1,7 @@
-// What is mounted, as the kernel lists it. Reading the list touches none of the file systems, so it
-// works whatever state they are in.
+// The kernel's list of mounts. Reading it accesses none of the file systems, so it works in any
+// state of them.
 //
-// Thread-safety: all of it from any thread.
+// Thread-safety: any function from any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ struct Mount {
   std::string type;
   std::string source;
   std::string
-      file_system_options;  // "rw,user_id=0,...": those of the file system, not of the mount
+      file_system_options;  // "rw,user_id=0,...": options of the file system, not of the mount
 };
 
-// The text of /proc/self/mountinfo, its octal escapes decoded; lines that make no sense are left
-// out.
+// Parses the text of /proc/self/mountinfo and decodes its octal escapes; malformed lines are
+// skipped.
 std::vector<Mount> ParseMountTable(std::string_view text);
-// What is mounted where this process sees it; of several mounts on one place the last one counts.
+// The mounts visible to this process. If a mount point occurs several times, the last mount counts.
 Result<std::vector<Mount>> ReadMountTable();
 
 // The value of NAME=VALUE in a list of options, if it is a number.
 std::optional<uint32_t> NumberOption(std::string_view options, std::string_view name);
 
 struct ForeignMount {
-  int64_t pid = 0;  // of a process that sees it
+  int64_t pid = 0;  // a process that sees the mount
   std::string mount_point;
 };
 
-// A mount of this file system in the mount namespace of another process, if there is one that this
-// process may look into.
+// A mount of this file system in another process's mount namespace, among the namespaces that this
+// process may read.
 std::optional<ForeignMount> FindForeignMount(const std::string& device);
 
 }  // namespace siltfs

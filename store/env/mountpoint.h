@@ -1,6 +1,6 @@
-// What a mount needs of the machine before and while it stands.
+// System calls that a mount needs before and while it exists.
 //
-// Thread-safety: all of it from any thread. Errors name the path and say what can be done.
+// Thread-safety: any function from any thread. Errors name the path and say what to do.
 #pragma once
 
 #include <chrono>
@@ -12,43 +12,41 @@
 
 namespace siltfs {
 
-// The path from the root, without symbolic links, "." and "..", so that it stays right when the
-// working directory changes. The last part need not exist, all before it must.
-// kInvalidArgument for an empty path.
+// The absolute path without symbolic links, "." and "..", valid when the working directory changes.
+// The last component need not exist, all others must. kInvalidArgument for an empty path.
 Result<std::string> AbsolutePath(const std::string& path);
 
-// The path from the root by its name alone: nothing on the way is looked at, and symbolic links
-// stay. Nothing for a path with "..", which means a place that only a look can tell.
+// The absolute path from the text alone: the file system is not read, and symbolic links remain.
+// nullopt for a path with "..", which cannot be resolved from the text.
 std::optional<std::string> AbsoluteName(const std::string& path);
 
-// OK if something can be mounted on `path`: a directory that answers. A FUSE file system that
-// crashed does not.
+// OK if `path` can be a mountpoint: a directory that answers. A crashed FUSE file system does not.
 Status CheckMountpoint(const std::string& path);
 
 enum class MountAnswer : uint8_t {
-  kAnswers,  // or this user may not ask
+  kAnswers,  // or this user lacks the permission to ask
   kDead,     // its daemon has ended
-  kSilent,   // not within the time given
+  kSilent,   // no answer within the limit
 };
 
-// Asks the file system mounted at `path` for its free space. A thread that waits for a silent one
-// is left behind; it ends with the process.
+// Asks the file system mounted at `path` for its free space. If it is silent, the waiting thread is
+// detached and ends with the process.
 MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit);
 
-// OK if /dev/fuse is there and may be opened.
+// OK if /dev/fuse exists and can be opened.
 Status CheckFuseDevice();
 
-// Unmounts the FUSE file system at `path`, with fusermount3's help where that takes rights. kInUse
-// while anything on it is open, kInvalidArgument if nothing is mounted there.
+// Unmounts the FUSE file system at `path`, through fusermount3 if this user lacks the rights.
+// kInUse while anything on it is open, kInvalidArgument if nothing is mounted there.
 Status UnmountFuse(const std::string& path);
 
-// Has the kernel send everything it holds for the FUSE file system mounted at `path`. Whether that
-// has arrived on return depends on the kernel's version.
+// Makes the kernel send all cached writes to the FUSE file system mounted at `path`. Whether they
+// have arrived on return depends on the kernel version.
 Status SyncMount(const std::string& path);
 
-// Cuts the kernel off from the FUSE daemon behind `path`: whoever uses the mount gets errors from
-// now on, what was not synced is lost, and the daemon's loop ends. The mount leaves the mount
-// table. For a mount that is busy when its daemon has to end.
+// Aborts the FUSE connection of `path`: users of the mount get errors from now on, unsynced writes
+// are lost, and the daemon's loop ends. The mount leaves the mount table. For a mount that is busy
+// when its daemon must end.
 Status AbortMount(const std::string& path);
 
 }  // namespace siltfs

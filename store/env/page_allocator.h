@@ -1,9 +1,9 @@
-// For containers that are a few pages large, live long and go in another order than they came, such
-// as filters: their memory comes from the system in whole pages and goes back when it is freed,
-// where on the heap they would leave holes that other sizes don't fit.
+// An allocator for long-lived containers of a few pages that are freed in another order than
+// allocated, such as filters. Memory comes from the system in whole pages and returns to it when
+// freed; on the heap it would leave holes that fit no other sizes.
 //
-// Thread-safety: any. When not to use it: for what comes and goes often, as each time costs two
-// system calls and a page fault a page; or for what is small, which comes from the heap after all.
+// Thread-safety: any thread. When not to use it: for frequent allocations, each of which costs two
+// system calls and one page fault per page; or for small ones, which come from the heap anyway.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace siltfs {
 
-// Begins at a page. Throws std::bad_alloc.
+// Page-aligned. Throws std::bad_alloc.
 void* AllocatePages(size_t bytes);
 void FreePages(void* pages, size_t bytes);
 
-// What was freed on the heap may still be the process's. Gives whole free pages of it back to the
-// system, where it can; takes some milliseconds.
+// Returns whole free pages of the heap to the system, if the C library can; takes some
+// milliseconds.
 void ReleaseFreePages();
 
-// Less than `kLeastBytes` comes from the heap.
+// Allocations below `kLeastBytes` come from the heap.
 template <typename T, size_t kLeastBytes = 16 << 10>
 class PageAllocator {
  public:
@@ -32,7 +32,7 @@ class PageAllocator {
 
   PageAllocator() = default;
   template <typename Other>
-  PageAllocator(const PageAllocator<Other, kLeastBytes>&) {}  // NOLINT: as allocators are
+  PageAllocator(const PageAllocator<Other, kLeastBytes>&) {}  // NOLINT: must be implicit
 
   T* allocate(size_t count) {
     const size_t bytes = count * sizeof(T);

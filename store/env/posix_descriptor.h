@@ -1,5 +1,5 @@
-// A file descriptor that closes itself, and the retry of interrupted calls. For this folder's
-// dealings with the machine.
+// A file descriptor that closes itself, and the retry of interrupted system calls. For this folder
+// only.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ class Descriptor {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
-  // Closes; what closing reports is lost.
+  // Closes; errors of closing are dropped.
   void Reset() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
@@ -35,7 +35,7 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Calls until the call is not interrupted by a signal; returns what it returned.
+// Repeats the call while a signal interrupts it; returns its last result.
 template <typename Call>
 auto RetryInterrupted(Call call) {
   while (true) {

@@ -28,7 +28,7 @@ namespace {
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 
-// Only where symbolic links are refused has one that can be followed this error number.
+// For a link that could be followed, ELOOP occurs only if symbolic links are refused.
 Status ErrorAt(std::string_view action, std::string_view path) {
   if (errno != ELOOP) return PosixError(action, errno).At(path);
   return Status(StatusCode::kCorruption, "is a symbolic link, or lies behind one").At(path);
@@ -39,7 +39,7 @@ class PosixFileLock : public FileLock {
   explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
 
  private:
-  Descriptor fd_;  // closing it lets go of the lock
+  Descriptor fd_;  // closing it releases the lock
 };
 
 FileType TypeOfMode(mode_t mode) {
@@ -55,7 +55,7 @@ class PosixEnv : public Env {
       : options_(std::move(options)), paths_(options_.links, options_.anchor) {}
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override {
-    // A pipe in a file's place must not be waited for; of files the flag says nothing.
+    // O_NONBLOCK avoids waiting on a pipe in place of a file; for files it has no effect.
     int flags = O_NONBLOCK | (options.mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
     if (options.mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
     Descriptor fd = paths_.Open(path, flags, kFileMode);
@@ -67,11 +67,11 @@ class PosixEnv : public Env {
     if (S_ISDIR(info.st_mode)) return PosixError("open as a file", EISDIR).At(path);
     if (!S_ISREG(info.st_mode)) return Status(StatusCode::kCorruption, "is not a file").At(path);
     if (options.direct) {
-      // Not as an open flag: a refusal would then leave a newly created file behind.
+      // Not as an open flag: a refusal would leave a newly created file.
       if (fcntl(fd.get(), F_SETFL, O_DIRECT) != 0) {
         int error = errno;
         if (options.mode == OpenMode::kCreate)
-          RemoveFile(path).IgnoreError("it stays behind, empty");
+          RemoveFile(path).IgnoreError("an empty file remains");
         if (error == EINVAL) error = EOPNOTSUPP;
         return PosixError("open for direct access", error).At(path);
       }
@@ -176,13 +176,14 @@ class PosixEnv : public Env {
     };
     Descriptor fd = open_with(O_RDWR);  // NFS grants exclusive locks only to writers
     if (!fd.valid() && (errno == EROFS || errno == EACCES)) fd = open_with(O_RDONLY);
-    // A file is not made on a medium that cannot be written to, and nothing there needs a lock.
+    // On a read-only medium no file can be created, and no lock is needed.
     if (!fd.valid() && errno == EROFS) return std::unique_ptr<FileLock>(new PosixFileLock({}));
     if (!fd.valid()) return ErrorAt("open the lock file", path);
     struct stat info;
     if (fstat(fd.get(), &info) != 0) return ErrorAt("open the lock file", path);
     if (!S_ISREG(info.st_mode)) return Status(StatusCode::kCorruption, "is not a file").At(path);
-    // flock belongs to the open file, so it also excludes a second holder in this process.
+    // flock belongs to the open file description, so it also excludes a second holder in this
+    // process.
     if (RetryInterrupted([&] { return flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK)
         return Status(StatusCode::kInUse, "is locked by another holder").At(path);
@@ -195,15 +196,14 @@ class PosixEnv : public Env {
     SILTFS_RETURN_IF_ERROR(CheckReadQueueDepth(depth));
     if (options_.reads != ReadMechanism::kThreads) {
       Result<std::unique_ptr<ReadQueue>> queue = NewUringReadQueue(depth);
-      // Whatever the reason (no io_uring here, not for this process, no memory for it): threads do
-      // the same.
+      // On any failure (no io_uring, not permitted, no memory for it) threads do the same work.
       if (queue.ok() || options_.reads == ReadMechanism::kUring) return queue;
     }
     return NewThreadReadQueue(depth);
   }
 
-  // The coarse clock, as the kernel stamps files with it: by a finer one a file would be made later
-  // than it is written to.
+  // The coarse clock, which the kernel uses for file times: by a finer one a file would seem
+  // created after it was written.
   int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME_COARSE); }
   int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
 

@@ -1,4 +1,4 @@
-// Env on the machine itself. Holds no state but its anchor; any number may exist.
+// Env on the machine itself. Its only state is its anchor; any number may exist.
 #pragma once
 
 #include <memory>
@@ -9,36 +9,36 @@
 
 namespace siltfs {
 
-// What stands behind NewReadQueue.
+// The mechanism of NewReadQueue.
 enum class ReadMechanism : uint8_t {
-  kBest,     // io_uring, or threads where the machine refuses it (containers often do)
-  kUring,    // io_uring or nothing: NewReadQueue fails where the machine refuses it
-  kThreads,  // a pool of threads that each wait for a read
+  kBest,     // io_uring, or threads if the system refuses it (containers often do)
+  kUring,    // io_uring only: NewReadQueue fails if the system refuses it
+  kThreads,  // a thread pool; each thread waits for one read
 };
 
-// What of a path may be a symbolic link.
+// The parts of a path that may be symbolic links.
 enum class SymbolicLinks : uint8_t {
-  kFollow,  // all of it
-  // Nothing: kCorruption. A store that somebody else has made is not to lead anywhere else. Of
-  // Linux before 5.6 only the last name is looked at.
+  kFollow,  // all
+  // None: a link is kCorruption. A store made by another user must not lead outside itself. On
+  // Linux before 5.6 only the last name is checked.
   kRefuse,
 };
 
 struct PosixEnvOptions {
   ReadMechanism reads = ReadMechanism::kBest;
   SymbolicLinks links = SymbolicLinks::kFollow;
-  // A directory that is opened when the Env is made; empty: none. What lies below it is found
-  // through it from then on, also when it was moved and another one stands at this path. The path
-  // is used as it is, and must be absolute. Where it cannot be opened, there is no anchor.
+  // A directory that is opened when the Env is made; empty: none. Paths below it are resolved
+  // relative to it, even after it was moved and replaced at this path. The path is used verbatim
+  // and must be absolute. If it cannot be opened, there is no anchor.
   std::string anchor = {};
 };
 
 std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options = {});
 
-// Gives a directory the mode of those that an Env makes: nobody but its owner may look into it.
+// Gives a directory the mode that Env::CreateDirectory uses: only its owner has access.
 Status KeepToOwner(const std::string& directory);
 
-// Of a file or directory; of what a symbolic link leads to. kNotFound if there is nothing.
+// The owner of a file or directory; follows symbolic links. kNotFound if `path` does not exist.
 Result<FileOwner> OwnerOf(const std::string& path);
 
 }  // namespace siltfs

@@ -1,5 +1,5 @@
-// From the machine's error numbers to Status. For the posix_*.cc, local_socket.cc and daemon.cc of
-// this folder only: nothing else in siltfs sees an errno.
+// Converts errno values to Status. For the posix_*.cc, local_socket.cc and daemon.cc of this folder
+// only: no other file of siltfs sees an errno.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace siltfs {
 
 StatusCode CodeOfErrno(int error);
 
-// "cannot ACTION: the system's words for `error`", without a place: add it with At().
+// "cannot ACTION: DESCRIPTION OF `error`", without a path: add it with At().
 Status PosixError(std::string_view action, int error);
 
 }  // namespace siltfs

@@ -41,7 +41,7 @@ Status PosixFile::Write(uint64_t offset, ByteView data) {
     });
     if (put < 0) return PosixError("write", errno).At(path_, offset + done);
     if (put == 0) {
-      return Status(StatusCode::kIoError, "cannot write: the disk took no bytes")
+      return Status(StatusCode::kIoError, "cannot write: the disk accepted no bytes")
           .At(path_, offset + done);
     }
     done += static_cast<size_t>(put);
@@ -50,14 +50,14 @@ Status PosixFile::Write(uint64_t offset, ByteView data) {
 }
 
 Status PosixFile::Sync() {
-  // fdatasync covers the size; only times may stay behind, and nothing reads those.
+  // fdatasync covers the size; it omits only the times, which nothing reads.
   if (RetryInterrupted([&] { return fdatasync(fd_.get()); }) != 0) return ErrorAt("sync", path_);
   return Status::Ok();
 }
 
 void PosixFile::BeginSync(uint64_t offset, uint64_t size) {
 #if defined(SYNC_FILE_RANGE_WRITE)
-  // What it can't do is left to Sync, and so are the device's errors.
+  // Failures are ignored: Sync does the rest and reports the device's errors.
   (void)sync_file_range(fd_.get(), static_cast<off64_t>(offset), static_cast<off64_t>(size),
                         SYNC_FILE_RANGE_WRITE);
 #else
@@ -66,7 +66,7 @@ void PosixFile::BeginSync(uint64_t offset, uint64_t size) {
 }
 
 void PosixFile::BeginRead(uint64_t offset, uint64_t size) const {
-  // What it can't do is left to Read.
+  // Failures are ignored: Read does the rest.
   (void)posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
                       POSIX_FADV_WILLNEED);
 }
@@ -95,7 +95,7 @@ Result<uint64_t> PosixFile::Size() const {
 }
 
 Status PosixFile::Close() {
-  // Linux has let go of the descriptor even where close() reports an interruption.
+  // Linux releases the descriptor even if close() reports an interruption.
   if (close(fd_.Release()) != 0 && errno != EINTR) return ErrorAt("close", path_);
   return Status::Ok();
 }

@@ -1,4 +1,4 @@
-// A file of the machine, as PosixEnv opens it and its read queues use it. For this folder only.
+// The File of PosixEnv and its read queues. For this folder only.
 #pragma once
 
 #include <string>
@@ -25,9 +25,9 @@ class PosixFile : public File {
   Status Close() override;
 
   int descriptor() const { return fd_.get(); }
-  // The machine gave `got` bytes of more: whether that means that the file ends there.
+  // Whether a read that returned only `got` bytes has reached the end of the file.
   bool EndsAfter(size_t got) const {
-    // Asking for the rest from an unaligned offset would be refused.
+    // With O_DIRECT, a read of the rest from an unaligned offset would be refused.
     return got == 0 || (direct_ && got % kDirectAlignment != 0);
   }
 

@@ -32,7 +32,7 @@ std::optional<int64_t> FindLockHolder(const std::string& path) {
   std::ifstream file("/proc/locks");
   std::stringstream text;
   text << file.rdbuf();
-  // Some file systems (btrfs) show their files another device than the one of the list.
+  // Some file systems (btrfs) report another device for their files than /proc/locks does.
   std::optional<int64_t> of_another_device;
   unsigned others = 0;
   for (const FileLockEntry& entry : ParseFileLocks(text.str())) {
@@ -43,7 +43,7 @@ std::optional<int64_t> FindLockHolder(const std::string& path) {
     of_another_device = entry.pid;
     ++others;
   }
-  // A device of the list's own that is not 0:N would have been the file's.
+  // On a device that is not 0:N, the listed device would have matched the file's.
   return major(info.st_dev) == 0 && others == 1 ? of_another_device : std::nullopt;
 }
 

@@ -54,7 +54,7 @@ Result<std::string> ReadTable(const std::string& path) {
   }
 }
 
-// Empty where it cannot be read.
+// Empty if it cannot be read.
 std::string NamespaceOf(const std::string& process) {
   char target[PATH_MAX];
   const ssize_t size = readlink((process + "/ns/mnt").c_str(), target, sizeof target);

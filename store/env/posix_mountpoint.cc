@@ -26,21 +26,21 @@ namespace siltfs {
 namespace {
 
 constexpr const char* kFuseDevice = "/dev/fuse";
-// For the file system that lies below a new mount to answer.
+// Time limit for the file system below a new mount to answer.
 constexpr std::chrono::seconds kMountpointPatience{10};
 
 struct Freer {
   void operator()(char* text) const { free(text); }
 };
 
-// Empty if there is nothing of that name.
+// kNotFound if the path does not exist.
 Result<std::string> RealPath(const std::string& path) {
   const std::unique_ptr<char, Freer> resolved(realpath(path.c_str(), nullptr));
   if (!resolved) return PosixError("find it", errno).At(path);
   return std::string(resolved.get());
 }
 
-// Names the first directory on the way to `path` that is not there.
+// Names the first missing directory of `path`.
 Status MissingParent(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -54,7 +54,7 @@ Status MissingParent(const std::string& path) {
   return PosixError("find it", ENOENT).At(path);
 }
 
-// The way without privileges: the kernel lists every FUSE connection by its device number.
+// Works without privileges: the kernel lists every FUSE connection by its device number.
 Status AbortConnection(const std::string& path) {
   struct stat stat = {};
   if (::stat(path.c_str(), &stat) != 0) return PosixError("find its device", errno).At(path);
@@ -77,7 +77,7 @@ std::string ReadAll(const Descriptor& pipe) {
   }
 }
 
-// fusermount3 has the rights that a user lacks. It says what is wrong only in words.
+// fusermount3 has the rights that a user lacks. It reports errors only as text.
 Status RunFusermount(const std::string& path) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return PosixError("run fusermount3", errno).At(path);
@@ -153,8 +153,7 @@ MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit)
 }
 
 Status CheckMountpoint(const std::string& path) {
-  // The kernel may still know a dead file system's attributes, but for its free space it has to
-  // ask.
+  // The kernel may cache the attributes of a dead file system, but it must ask for the free space.
   switch (ProbeMount(path, kMountpointPatience)) {
     case MountAnswer::kDead:
       return Status(StatusCode::kIoError, fmt::format("a FUSE file system that crashed is still "
@@ -225,8 +224,8 @@ Status SyncMount(const std::string& path) {
 
 Status AbortMount(const std::string& path) {
   if (geteuid() != 0) return AbortConnection(path);
-  // Forcing ends the connection even where the unmounting itself fails because the mount is busy;
-  // detaching then takes it out of the table.
+  // MNT_FORCE ends the connection even if the unmount fails because the mount is busy; detaching
+  // then removes it from the mount table.
   if (umount2(path.c_str(), MNT_FORCE) == 0 || umount2(path.c_str(), MNT_DETACH) == 0) return {};
   return PosixError("unmount it", errno).At(path);
 }

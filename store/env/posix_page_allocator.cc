@@ -5,7 +5,7 @@
 
 namespace siltfs {
 
-// AddressSanitizer guards what the heap gives.
+// AddressSanitizer checks only heap memory.
 #if defined(__SANITIZE_ADDRESS__)
 
 void* AllocatePages(size_t bytes) { return ::operator new(bytes); }

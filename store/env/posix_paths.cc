@@ -9,7 +9,7 @@
 namespace siltfs {
 namespace {
 
-// openat2(2), for which glibc has no function.
+// openat2(2), which has no wrapper in glibc.
 int OpenAsSaid(int directory, const char* path, int flags, mode_t mode) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags);
@@ -18,9 +18,7 @@ int OpenAsSaid(int directory, const char* path, int flags, mode_t mode) {
   return static_cast<int>(syscall(SYS_openat2, directory, path, &how, sizeof how));
 }
 
-bool HasOpenat2() {
-  return Descriptor(OpenAsSaid(AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0)).valid();
-}
+bool HasOpenat2() { return Descriptor(OpenAsSaid(AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0)).valid(); }
 
 Descriptor OpenAnchor(const std::string& path, bool refuses_links) {
   if (path.empty()) return {};

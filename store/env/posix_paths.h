@@ -1,10 +1,9 @@
-// From paths to descriptors, and what is done to names: with symbolic links on the way, or none;
-// below an anchor (posix_env.h) or anywhere.
+// Resolves paths to descriptors and names: following or refusing symbolic links, and relative to an
+// anchor (posix_env.h) if there is one.
 //
-// Thread-safety: every call from any thread. Errors: as open(2) has them, in errno; where links are
-// refused and one is met, ELOOP, wherever on the path it stands. Where the system knows no
-// openat2(2), or refuses it (Linux before 5.6, containers with older rules), only a link in the
-// last name's place is seen.
+// Thread-safety: every call from any thread. Errors: those of open(2), in errno; ELOOP for a
+// refused link anywhere on the path. Without openat2(2) (Linux before 5.6, containers that refuse
+// it) only a link as the last name is detected.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +21,11 @@ class PosixPaths {
 
   bool anchored() const { return anchor_directory_.valid(); }
 
-  // O_CLOEXEC is added to the flags of open(2). Not valid where it fails.
+  // O_CLOEXEC is added to the flags of open(2). The result is not valid on failure.
   Descriptor Open(const std::string& path, int flags, mode_t mode = 0) const;
 
-  // The last name of a path and where it stands, for the calls that end in "at" and follow no link
-  // that bears the name. `directory` is -1 where it cannot be had.
+  // The last name of a path and its directory, for the "at" calls that do not follow a link of that
+  // name. `directory` is -1 if it cannot be opened.
   class Name {
    public:
     Name(const PosixPaths& paths, const std::string& path);

@@ -26,11 +26,11 @@ bool TakePending(const sigset_t& set) {
 class PosixPolledSignals final : public PolledSignals {
  public:
   explicit PosixPolledSignals(const sigset_t& before) : before_(before) {}
-  // What nobody asked for any more is dropped: delivered now, it would end the process.
+  // Drops pending signals, which would end the process if they were delivered now.
   ~PosixPolledSignals() override {
     while (TakePending(termination_)) {
     }
-    signal(SIGUSR1, SIG_IGN);  // drops those that wait, too
+    signal(SIGUSR1, SIG_IGN);  // drops pending ones, too
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 

@@ -50,7 +50,7 @@ class BlockedSignals final : public TerminationSignals {
   const Descriptor cancelled_;
 };
 
-// Of a file of /proc, whose size is not known before. Empty where it cannot be read.
+// Reads a file of /proc without knowing its size. Empty if it cannot be read.
 std::string ReadProc(int64_t pid, const char* name) {
   const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
   const Descriptor file(RetryInterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
@@ -69,8 +69,8 @@ std::string ReadProc(int64_t pid, const char* name) {
 Status OccupyStandardDescriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Without O_WRONLY a write fails, as where it is closed;
-    // O_PATH does where there is no /dev, and for it read fails, too.
+    // The lowest free number is `standard`. Opened read-only, writes fail as on a closed
+    // descriptor. O_PATH works without /dev; reads fail, too.
     int opened = RetryInterrupted([] { return open("/dev/null", O_RDONLY); });
     if (opened < 0) opened = RetryInterrupted([] { return open("/", O_PATH); });
     if (opened != standard) {
@@ -119,7 +119,7 @@ uint32_t CurrentUserId() { return geteuid(); }
 FileOwner RealOwner() { return {.uid = getuid(), .gid = getgid()}; }
 
 void RunWhenIdle() {
-  // linux/ioprio.h; without a wrapper in the C library.
+  // From linux/ioprio.h; the C library has no wrapper.
   constexpr int kThisThread = 0;
   constexpr int kWhoProcess = 1;
   constexpr int kIdleClass = 3 << 13;
@@ -148,15 +148,15 @@ void PrepareForStore() {
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);  // where it fails, opening a file too many will tell
+    setrlimit(RLIMIT_NOFILE, &files);  // on failure, opening too many files reports an error later
   }
 #if defined(__GLIBC__)
-  // Buffers of requests and blocks come from the heap and go back to it: to map each anew costs a
-  // page fault for every 4 KiB, a third of all time of a first backup. What the index takes for a
-  // merge is larger and goes back to the system. (Set at all, none of these adapts any more.)
+  // Request and block buffers stay on the heap: mapping each again costs a page fault per 4 KiB, a
+  // third of the time of a first backup. The index's merge buffers are larger and return to the
+  // system. (Setting any of these thresholds disables their automatic adaptation.)
   mallopt(M_MMAP_THRESHOLD, 2 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  // Of each arena that much may lie idle.
+  // Each arena may keep that much free memory.
   mallopt(M_ARENA_MAX, static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, 4U)));
 #endif
 }

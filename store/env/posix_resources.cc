@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-// What follows "KEY<blanks>:<blanks>" in a file of such lines.
+// The value of the first line "KEY<blanks>:<blanks>VALUE" in a file.
 std::optional<std::string> FindLine(const char* path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

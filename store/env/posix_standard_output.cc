@@ -49,7 +49,8 @@ int StandardOutput::sync() {
       rest.remove_prefix(static_cast<size_t>(written));
     }
   }
-  // What has failed once is not tried again: a reader must not take a gap for the whole.
+  // After a failure nothing more is written: a reader must not mistake output with a gap for
+  // complete output.
   const bool lost = !rest.empty();
   buffer_.clear();
   return lost ? -1 : 0;

@@ -1,4 +1,4 @@
-// This process, the signals that ask it to end, and the end of others.
+// This process, its termination signals, and the state of other processes.
 #pragma once
 
 #include <chrono>
@@ -15,45 +15,44 @@
 namespace siltfs {
 
 int64_t CurrentProcessId();
-// The user whose rights this process has; 0 is the superuser.
+// The effective user id of this process; 0 is the superuser.
 uint32_t CurrentUserId();
-// The user and the group that started this process, whatever rights it has.
+// The real user and group of this process.
 FileOwner RealOwner();
 
-// Gives the numbers of standard input, output and error to something where this process was started
-// without them, so that no file or socket that it opens gets such a number. Writing there fails as
-// before, and reading finds the end. To be called first of all. kIoError where nothing can be
-// opened.
+// Opens placeholders for standard input, output and error if they are closed, so that no file or
+// socket gets one of these numbers. Writing to them fails as before, reading finds the end. Call it
+// before anything else. kIoError if no placeholder can be opened.
 Status OccupyStandardDescriptors();
 
-// Standard error is somebody's screen.
+// Standard error is a terminal.
 bool StandardErrorIsTerminal();
-// Writes all of `text` to a descriptor that this process was started with. kInvalidArgument if
-// there is none of that number, kIoError.
+// Writes all of `text` to a descriptor that this process inherited. kInvalidArgument if it is not
+// open, kIoError.
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
-// For a process that keeps a store open, called once at its start: as many open files as the system
-// lets it have (an index has one for every component store), and a heap that keeps buffers of up to
-// 2 MiB for the next use and gives larger ones back to the system.
+// For a process that keeps a store open, called once at its start. Raises the limit of open files
+// to the maximum, because an index opens one file per component store. Sets up the heap to keep
+// freed buffers of at most 2 MiB and return larger ones to the system.
 void PrepareForStore();
 
-// From now on this thread gets only what processor time and transfers of the disk nobody else
-// wants. For work that nobody waits for, and that holds no lock others wait for. Where the system
-// does not let it, nothing happens.
+// From now on this thread gets only idle processor time and idle disk time. For work that no
+// request waits for, and that holds no lock other threads wait for. Does nothing if the system
+// refuses.
 void RunWhenIdle();
 
-// SIGINT, SIGTERM and SIGHUP as something to wait for instead of something that interrupts. While
-// one lives, they are blocked in the thread that made it and, inherited, in those started since:
-// make it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one
+// Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. During its lifetime,
+// they are blocked in the thread that made it and, by inheritance, in threads started later: make
+// it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one
 // thread; Request and Cancel from any.
 class TerminationSignals {
  public:
   static Result<std::unique_ptr<TerminationSignals>> Block();
   virtual ~TerminationSignals() = default;
 
-  // The number of the signal that came, or nothing once Cancel was called.
+  // The number of the received signal, or nullopt once Cancel was called.
   virtual std::optional<int> Wait() = 0;
-  // As if SIGTERM had come.
+  // Acts like a received SIGTERM.
   virtual void Request() = 0;
   virtual void Cancel() = 0;
 };
@@ -62,14 +61,14 @@ enum class ProcessState : uint8_t {
   kRunning,
   kStopped,  // by a signal (SIGSTOP, SIGTSTP) or a debugger
   kEnded,
-  kUnknown,  // this process may not see it
+  kUnknown,  // this process lacks the permission to see it
 };
 
 ProcessState StateOfProcess(int64_t pid);
-// The program and its arguments, as it was started; empty where that is not known.
+// The program and the arguments it was started with; empty if unknown.
 std::vector<std::string> ArgumentsOfProcess(int64_t pid);
 
-// Returns when process `pid` has ended, at once if there is none, or after `timeout`.
+// Returns when process `pid` has ended (at once if it does not exist), or after `timeout`.
 void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout);
 
 }  // namespace siltfs

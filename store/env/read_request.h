@@ -1,4 +1,4 @@
-// What every ReadQueue does to a request. For this folder only.
+// Request handling shared by all ReadQueues. For this folder only.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ inline Status CheckReadQueueDepth(unsigned depth) {
   return Status(StatusCode::kInvalidArgument, "the depth of a read queue is from 1 to 1024");
 }
 
-// The request's file as its Env knows it; null if there is none.
+// The innermost Env's file of the request; null if there is none.
 inline const File* Underlying(const ReadRequest& request) {
   return request.file == nullptr ? nullptr : &request.file->underlying();
 }
 
-// Of a file of this Env (or null): whether the request can be made at all; to be its status. Clears
-// its outcome.
+// Clears the request's outcome and returns its initial status: an error if it cannot be made.
+// `own_file` is its file, or null if it is not of this Env.
 inline Status BeginRequest(ReadRequest& request, const File* own_file) {
   request.bytes_read = 0;
   request.status.IgnoreError("of an earlier use");
@@ -27,7 +27,7 @@ inline Status BeginRequest(ReadRequest& request, const File* own_file) {
                                                     ? "a read without a file"
                                                     : "a file of another kind than the read queue");
   }
-  // A negative offset, as the machine would see it, can mean "where the last read ended".
+  // The kernel would see a negative offset, which can mean "where the last read ended".
   constexpr uint64_t kEnd = INT64_MAX;
   if (request.offset > kEnd || request.out.size() > kEnd - request.offset) {
     return Status(StatusCode::kInvalidArgument, "a read beyond the largest offset")
@@ -36,7 +36,7 @@ inline Status BeginRequest(ReadRequest& request, const File* own_file) {
   return Status::Ok();
 }
 
-// Makes a request that BeginRequest let pass, from where it stands, and waits for it.
+// Reads the rest of a request that BeginRequest accepted, and waits for it.
 inline void ReadRest(ReadRequest& request) {
   Result<size_t> got = request.file->Read(request.offset + request.bytes_read,
                                           request.out.subspan(request.bytes_read));

@@ -11,7 +11,7 @@ const Status& StatusOf(const Result<T>& result) {
   return result.status();
 }
 
-// Makes the call until it does not want for space, or there is no reserve left.
+// Retries the call until it does not fail with kNoSpace, or no reserve is left.
 template <typename Call>
 auto WithReserve(SpaceReserve& reserve, SpaceReserve::Use use, const Call& call) {
   for (;;) {
@@ -39,7 +39,7 @@ class ReserveFile : public File {
   Status Truncate(uint64_t size) override {
     return WithReserve(reserve_, use_, [&] { return base_->Truncate(size); });
   }
-  // Only what is written has a claim to the reserve.
+  // Preallocation does not draw on the reserve; only writes do.
   Status Preallocate(uint64_t size) override { return base_->Preallocate(size); }
   Result<uint64_t> Size() const override { return base_->Size(); }
   Status Close() override { return base_->Close(); }

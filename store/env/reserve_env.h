@@ -1,18 +1,18 @@
-// An Env that gives up a store's reserve (space_reserve.h) piece by piece rather than let a write
-// fail for want of space. What the reserve is for is thereby everything that is written through it;
-// what may not draw on it asks SpaceReserve::CheckRoom first.
+// An Env that gives up a store's reserve (space_reserve.h) piece by piece before a write fails with
+// kNoSpace. So all writes through it draw on the reserve; callers that must not do so ask
+// SpaceReserve::CheckRoom first.
 //
-// A file that is removed fills the reserve's parts again (SpaceReserve::Restore).
+// Removing a file refills the parts of the reserve (SpaceReserve::Restore).
 //
-// For metadata (SpaceReserve::Use) GetDiskSpace counts as available what the reserve would give:
-// metadata asks before it tries again what has met a full disk.
+// For metadata (SpaceReserve::Use) GetDiskSpace counts the reserve's releasable bytes as available:
+// metadata asks for the free space before it retries a write that found the disk full.
 //
-// A call that failed with kNoSpace is made again from its beginning: writes say where they write
-// to, and whatever makes a name leaves none behind when it fails. A failed Sync is not: what it
-// left behind is not known.
+// A call that failed with kNoSpace is retried as a whole: writes have explicit offsets, and calls
+// that create a name leave none behind on failure. A failed Sync is not retried, because its effect
+// is unknown.
 //
-// Thread-safety, errors, durability: those of the Env below. Ownership: both must outlive it; files
-// may not.
+// Thread-safety, errors, durability: those of `base`. Ownership: `base` and `reserve` must outlive
+// it and all its files.
 #pragma once
 
 #include <memory>

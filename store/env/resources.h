@@ -1,6 +1,6 @@
-// What this process takes of the machine, and what machine it is.
+// Resource use of this process, and properties of the machine.
 //
-// Thread-safety: any; the peak is the whole process's, and so is its reset. Units: bytes.
+// Thread-safety: any thread; the peak and its reset concern the whole process. Units: bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,22 @@
 
 namespace siltfs {
 
-// All resident pages, whatever holds them. Exact.
+// All resident pages of any kind. Exact.
 Result<uint64_t> ResidentBytes();
-// The most that were resident since the process began or the last reset. The kernel counts it in
-// steps, so it may be some hundred KiB below what ResidentBytes has said.
+// The maximum resident size since the process started or the last reset. The kernel updates it in
+// steps, so it may be some hundred KiB below a result of ResidentBytes.
 Result<uint64_t> PeakResidentBytes();
-// kUnsupported where the kernel does not let it.
+// kUnsupported if the kernel refuses.
 Status ResetPeakResidentBytes();
 
-// Writes back what is dirty and empties the machine's page cache, names and inodes included.
-// kNotPermitted for others than root.
+// Writes back dirty pages and empties the page cache, including names and inodes. kNotPermitted for
+// users other than root.
 Status DropPageCache();
 
-// All memory of the machine; 0 where the system does not tell. A limit for this process or its
-// container is not seen.
+// The machine's memory; 0 if unknown. Ignores limits of this process or its container.
 uint64_t PhysicalMemoryBytes();
 
-// The processor as the system names it; "unknown" if it does not.
+// The system's name of the processor, or "unknown".
 std::string ProcessorName();
 
 }  // namespace siltfs

@@ -113,7 +113,7 @@ void SimContent::Sync() {
 }
 
 void SimContent::LoseUnsynced() {
-  // The size is not forgotten: it is metadata, and a later Sync brings it down.
+  // The size is kept: it is metadata, and a later Sync makes it durable.
   journal_.clear();
   dirty_pages_.clear();
 }
@@ -179,7 +179,7 @@ void SimContent::ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced,
       durable_.Write(from, ByteView(change.data).subspan(from - change.offset, to - from));
     }
   }
-  // A device may have learned of the new size without having got the bytes.
+  // A device may have received the new size without the bytes.
   if (random.OneIn(2)) durable_.ExtendTo(end);
 }
 

@@ -1,9 +1,9 @@
-// The contents of one simulated file: what its readers see, what a power cut leaves, and the
-// changes in between. Part of SimEnv (sim_env.h specifies the model); not thread-safe, SimDisk's
-// mutex guards it.
+// The contents of one simulated file: the image that readers see, the durable image that a power
+// cut leaves, and the changes in between. Part of SimEnv (sim_env.h specifies the model); not
+// thread-safe, SimDisk's mutex guards it.
 //
-// Pages of 4 KiB are shared between the two images until one of them changes, so synced bytes are
-// held once and unsynced ones up to three times (both images and the journal of changes).
+// Both images share a page of 4 KiB until one of them changes. So synced bytes are held once, and
+// unsynced bytes at most three times (both images and the journal of changes).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class SimImage {
 
   uint64_t size() const { return size_; }
   size_t page_count() const { return pages_.size(); }
-  // How many pages it has from page `first` on.
+  // Number of pages from page `first` on.
   uint64_t PagesFrom(uint64_t first) const {
     return static_cast<uint64_t>(std::distance(pages_.lower_bound(first), pages_.end()));
   }
@@ -37,14 +37,14 @@ class SimImage {
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
   void ExtendTo(uint64_t size) { size_ = size > size_ ? size : size_; }
-  // Shares that page of `from`, or its absence.
+  // Shares the page of `from`, or removes it if `from` lacks it.
   void TakePage(uint64_t index, const SimImage& from);
 
  private:
   using Page = std::array<uint8_t, kPageSize>;
   Page& WritablePage(uint64_t index);
 
-  std::map<uint64_t, std::shared_ptr<Page>> pages_;  // what is absent reads as zeros
+  std::map<uint64_t, std::shared_ptr<Page>> pages_;  // absent pages read as zeros
   uint64_t size_ = 0;
 };
 
@@ -55,14 +55,14 @@ class SimContent {
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
   void Sync();
-  // The sync failed: what was written since the last one never reaches the device, whatever a later
-  // Sync says.
+  // The sync failed: bytes written since the last one never reach the device, even if a later Sync
+  // succeeds.
   void LoseUnsynced();
   void Crash(const CrashPolicy& policy, Random& random);
 
-  // The disk space it takes: pages it has and pages claimed for it.
+  // Disk space in pages: pages present and pages claimed.
   uint64_t ChargedPages() const { return charged_pages_; }
-  // Whether a write to this page takes a page of the disk.
+  // Whether a write to this page takes a new page of the disk.
   bool NeedsPage(uint64_t index) const;
   uint64_t PagesToClaim(uint64_t size) const;
   void Claim(uint64_t size);
@@ -75,7 +75,7 @@ class SimContent {
   };
 
   void CountCharge();
-  // Some of its 512-byte sectors: the first ones under kPrefix, else any.
+  // Applies some 512-byte sectors: the first ones under kPrefix, else any.
   void ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced, Random& random);
 
   SimImage current_;
@@ -86,7 +86,7 @@ class SimContent {
   // Since the last sync:
   std::vector<Change> journal_;
   std::set<uint64_t> dirty_pages_;
-  std::optional<uint64_t> cut_down_to_;  // the smallest size it had
+  std::optional<uint64_t> cut_down_to_;  // the smallest size since the last sync
 };
 
 }  // namespace siltfs

@@ -9,7 +9,7 @@ namespace siltfs {
 Status SimDisk::CheckPower(uint64_t generation) const {
   if (!power_is_on) return Status(StatusCode::kIoError, "the power is off");
   if (generation != generation_) {
-    return Status(StatusCode::kIoError, "was open when the power went");
+    return Status(StatusCode::kIoError, "was open when the power was cut");
   }
   return Status::Ok();
 }
@@ -22,7 +22,7 @@ Status SimDisk::Begin(SimCall call, std::string_view path, uint64_t generation) 
   const SimFault* striking = nullptr;
   for (SimFault& fault : faults) {
     if (!Includes(fault.calls, call) || path.find(fault.path_part) == path.npos) continue;
-    if (fault.nth > 0) --fault.nth;  // every armed fault counts the call, whichever strikes
+    if (fault.nth > 0) --fault.nth;  // all armed faults count the call
     if (fault.nth == 0 && striking == nullptr) striking = &fault;
   }
   Status verdict;
@@ -43,8 +43,8 @@ Status SimDisk::End(Status outcome) {
   if (!cutting_) return outcome;
   cutting_ = false;
   power_is_on = false;
-  outcome.IgnoreError("the power went during the call, nobody learns of its outcome");
-  return Status(StatusCode::kIoError, "the power went");
+  outcome.IgnoreError("the power was cut during the call, its outcome is never reported");
+  return Status(StatusCode::kIoError, "the power was cut");
 }
 
 Status SimDisk::WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) {
@@ -105,7 +105,7 @@ Status SimDisk::Replay(const SimRecord& record) {
 Status SimDisk::ReplayOnFile(const SimRecord& record) {
   using Kind = SimRecord::Kind;
   const SimNodePtr node = names.FindFile(record.file);
-  if (node == nullptr) return Status::Ok();  // was removed, and is open on the recorded device only
+  if (node == nullptr) return Status::Ok();  // removed; open only on the recorded device
   SimContent& content = node->content;
   switch (record.kind) {
     case Kind::kWrite:

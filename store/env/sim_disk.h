@@ -1,5 +1,5 @@
-// What a SimEnv and its open files and locks share: the names, the power, the faults that are
-// armed, the counters. Part of SimEnv (sim_env.h specifies the model).
+// The state shared by a SimEnv and its open files and locks: names, power, armed faults, counters.
+// Part of SimEnv (sim_env.h specifies the model).
 //
 // Every simulated call runs between Begin and, if it changes anything, End, with the mutex held
 // throughout.
@@ -22,35 +22,36 @@ class SimDisk {
  public:
   explicit SimDisk(uint64_t seed) : random(seed) {}
 
-  // Counts the call and says whether it may go on; `generation` is that of the File or lock it is
-  // made on.
+  // Counts the call and fails if it must not proceed. `generation` is the generation of the File or
+  // lock that is called.
   Status Begin(SimCall call, std::string_view path, uint64_t generation) SILTFS_REQUIRES(mutex);
   Status Begin(SimCall call, std::string_view path) SILTFS_REQUIRES(mutex) {
     return Begin(call, path, generation_);
   }
-  // Of a changing call that Begin let go on: takes its outcome, and the power if it is time.
+  // Ends a mutating call that Begin let proceed: returns its outcome, or cuts the power if armed
+  // for it.
   Status End(Status outcome) SILTFS_REQUIRES(mutex);
-  // The power goes at this very call: what it says about durability has no effect.
+  // The power is cut at this call: it makes nothing durable.
   bool Cutting() const SILTFS_REQUIRES(mutex) { return cutting_; }
-  // How much of the write that Begin has just refused is to be made nevertheless.
+  // Number of bytes to write although Begin has just failed this write.
   uint64_t BytesOfFailedWrite() const SILTFS_REQUIRES(mutex) { return bytes_of_failed_write_; }
 
-  // Refuses what lost its power meanwhile.
+  // Fails if the power is off, or was cut since `generation`.
   Status CheckPower(uint64_t generation) const SILTFS_REQUIRES(mutex);
   uint64_t generation() const SILTFS_REQUIRES(mutex) { return generation_; }
 
   // Writes what fits on the disk.
   Status WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) SILTFS_REQUIRES(mutex);
-  // Gives the space back if nobody can reach the file any more.
+  // Frees the file's space if it has no name and is not open.
   void ReleaseIfGone(const SimNode& node) SILTFS_REQUIRES(mutex);
 
   void Reboot(const CrashPolicy& policy) SILTFS_REQUIRES(mutex);
 
   // Numbers a new node and enters it into the tree; ends the call.
   Status AddName(std::string_view path, SimNodePtr node) SILTFS_REQUIRES(mutex);
-  // Makes a recorded change again.
+  // Applies a recorded change.
   Status Replay(const SimRecord& record) SILTFS_REQUIRES(mutex);
-  // Enters a change that was made into the trace, if there is one.
+  // Appends an applied change to the trace, if one is recorded.
   void Record(SimRecord record) SILTFS_REQUIRES(mutex) {
     if (trace) trace->push_back(std::move(record));
   }
@@ -62,7 +63,7 @@ class SimDisk {
       SILTFS_REQUIRES(mutex) {
     if (trace) trace->push_back({kind, 0, 0, std::string(path), std::string(to), {}});
   }
-  // Takes over the names, contents and numbers of another device. Nothing is open here.
+  // Copies the names, contents and numbers of another device. Nothing is open on the copy.
   void CopyFrom(const SimDisk& other) SILTFS_REQUIRES(mutex, other.mutex);
 
   mutable Mutex mutex;
@@ -81,7 +82,7 @@ class SimDisk {
  private:
   Status ReplayOnFile(const SimRecord& record) SILTFS_REQUIRES(mutex);
 
-  uint64_t generation_ SILTFS_GUARDED_BY(mutex) = 0;  // how many cuts there were
+  uint64_t generation_ SILTFS_GUARDED_BY(mutex) = 0;  // number of power cuts
   bool cutting_ SILTFS_GUARDED_BY(mutex) = false;
   uint64_t next_node_ SILTFS_GUARDED_BY(mutex) = 1;
   uint64_t bytes_of_failed_write_ SILTFS_GUARDED_BY(mutex) = 0;

@@ -304,7 +304,7 @@ Result<std::vector<DirectoryEntry>> SimEnv::ListDirectory(const std::string& pat
     return Status(StatusCode::kNotADirectory, "not a directory").At(path);
   }
   std::vector<DirectoryEntry> list;
-  // Backwards, so that nobody gets used to a sorted list.
+  // In reverse order, so that no caller relies on a sorted list.
   const SimNode::Entries& entries = (*node)->entries;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     list.push_back({entry->first, entry->second->type});

@@ -1,38 +1,36 @@
-// A simulated device: an Env in memory, deterministic, that forgets at a power cut what was not
-// synced, and fails calls on demand. For tests.
+// A simulated device for tests: a deterministic Env in memory that drops unsynced changes at a
+// power cut, and fails calls on demand.
 //
 // The crash model. At a power cut:
 //   C1 A file's content and size are those of its last successful Sync. Later writes and
-//   truncations are lost, unless
-//      the CrashPolicy lets some of them survive.
-//   C2 A name (a file or directory created, renamed or removed) is as of the last successful
-//   SyncDirectory of the
-//      directory it stands in. A file created without it is gone, even if its content was synced; a
-//      file removed without it is back, with its last synced content. A directory that is gone
-//      takes all in it along.
-//   C3 A rename is there as a whole or not at all. One between two directories is durable when both
-//   were synced after
-//      it; until then later changes of the names it touched wait for it, synced or not.
-//   C4 Every File and FileLock is dead: their calls answer kIoError for good. Nothing is locked.
-//   C5 A Sync that failed has made nothing durable, and the bytes it was to bring down never reach
-//   the device, even if a
-//      later Sync succeeds (unless they are written anew, or share a 4,096-byte page with later
-//      ones): as Linux does it. The file's readers still see them until the cut.
-//   C6 The call that a CutAtCall falls on fails, yet its effect counts as made and not synced (a
-//   Sync has none).
-// Under CrashPolicy other than kDrop, unsynced writes survive whole, in part (torn at multiples of
-// 512 bytes), not at all, or as bytes nobody wrote; name changes not synced survive as a prefix of
-// the order in which they were made, like those of a journal, or in any order.
+//      truncations are lost, unless the CrashPolicy lets some of them survive.
+//   C2 A name (of a file or directory created, renamed or removed) is in the state of the last
+//      successful SyncDirectory of its directory. A file created since then is gone, even if its
+//      content was synced; a file removed since then is back, with its last synced content. A
+//      directory that is gone takes its contents with it.
+//   C3 A rename is atomic. One between two directories is durable when both were synced after it;
+//      until then later changes of the names it touched wait for it, synced or not.
+//   C4 Every File and FileLock is dead: their calls fail with kIoError permanently. Nothing is
+//      locked.
+//   C5 A failed Sync makes nothing durable, and the bytes it should have written never reach the
+//      device, even if a later Sync succeeds (unless they are written again, or share a 4,096-byte
+//      page with later writes). Linux behaves like this. Readers of the file still see the bytes
+//      until the cut.
+//   C6 The call at which CutAtCall strikes fails, yet its effect counts as made and not synced (a
+//      Sync has none).
+// Under a CrashPolicy other than kDrop, unsynced writes survive whole, in part (torn at multiples
+// of 512 bytes), not at all, or as random bytes. Unsynced name changes survive as a prefix of their
+// order, like those of a journal, or in any order.
 //
-// Traces: what changes the device can be recorded, in order, and made again on another one, so that
-// the power can be cut at every step of a run that happened once (sim_trace.h).
+// Traces: changes of the device can be recorded in order and replayed on another one, so that tests
+// can cut the power at every step of one run (sim_trace.h).
 //
-// Space: a file takes 4,096 bytes a page, names take none; a write that does not fit writes what
-// fits, then fails. Paths are plain strings; "." and ".." are resolved by text, a relative path
-// starts at "/". No symbolic links. Not simulated: a directory cannot be moved to another directory
-// (kUnsupported).
+// Space: a file takes 4,096 bytes per page, names take none; a write that does not fit writes as
+// much as fits, then fails. Paths are plain strings; "." and ".." are resolved by text, a relative
+// path starts at "/". No symbolic links. Not simulated: a directory cannot be moved to another
+// directory (kUnsupported).
 //
-// Thread-safety: any thread may call anything. Files and locks may outlive the SimEnv.
+// Thread-safety: every call from any thread. Files and locks may outlive the SimEnv.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +45,7 @@
 
 namespace siltfs {
 
-// The kinds of calls, as bits to be combined.
+// Kinds of calls, combinable as bits.
 enum class SimCall : uint32_t {
   kRead = 1U << 0,
   kWrite = 1U << 1,
@@ -55,7 +53,7 @@ enum class SimCall : uint32_t {
   kTruncate = 1U << 3,
   kPreallocate = 1U << 4,
   kOpen = 1U << 5,
-  kCreate = 1U << 6,  // files, directories, and lock files that were not there
+  kCreate = 1U << 6,  // files, directories, and missing lock files
   kRename = 1U << 7,
   kRemove = 1U << 8,
   kSyncDirectory = 1U << 9,
@@ -73,30 +71,31 @@ constexpr bool Includes(SimCall mask, SimCall call) {
   return (static_cast<uint32_t>(mask) & static_cast<uint32_t>(call)) != 0;
 }
 
-// What becomes of changes that were not synced.
+// The fate of unsynced changes.
 struct CrashPolicy {
   enum class Unsynced : uint8_t {
     kDrop,    // all are lost
     kKeep,    // all survive
-    kPrefix,  // of each file the first few, the next one cut short
-    kSubset,  // of each file any, some of them with any of their 512-byte sectors
-    kGarble,  // as kSubset; of what is torn, some sectors hold what nobody wrote
+    kPrefix,  // per file a prefix, with the next one torn
+    kSubset,  // per file any, some of them with only some 512-byte sectors
+    kGarble,  // like kSubset; some sectors of torn writes hold random bytes
   };
   Unsynced unsynced = Unsynced::kDrop;
-  uint64_t seed = 0;  // decides for kPrefix, kSubset and kGarble
-  // Of unsynced name changes any survive, as long as no older change of the same name is missing;
-  // else a prefix of all. Of no meaning for kDrop and kKeep.
+  uint64_t seed = 0;  // for kPrefix, kSubset and kGarble
+  // Any unsynced name changes survive, but none without the older changes of its name; else a
+  // prefix of all. Ignored for kDrop and kKeep.
   bool names_in_any_order = false;
 };
 
 struct SimFault {
   SimCall calls = SimCall::kAny;
-  uint64_t nth = 1;  // counted from now on, among the calls that match
+  uint64_t nth = 1;  // counted from now on, among matching calls
   StatusCode code = StatusCode::kIoError;
   bool sticky = false;  // all matching calls after it fail too
-  // Only calls with this in their path match (the source's, for a rename).
+  // Only calls with this in their path match (for a rename, in the source path).
   std::string path_part = {};
-  // A failing write writes this many bytes first. Otherwise a failing call has no effect but C5.
+  // A failing write writes this many bytes first. Apart from C5, failing calls have no other
+  // effect.
   uint64_t bytes_written = 0;
 };
 
@@ -109,43 +108,43 @@ class SimEnv : public Env {
   explicit SimEnv(uint64_t seed = 1);
   ~SimEnv() override;
 
-  // --- What happens to the device ---
+  // --- Faults of the device ---
 
-  // Everything volatile goes; afterwards the Env is as after a reboot. Armed faults and cuts stay
-  // armed.
+  // All volatile state is lost; afterwards the Env is as after a reboot. Armed faults stay armed;
+  // an armed cut is disarmed.
   void PowerCut(CrashPolicy policy = {});
-  // The power goes at the nth mutating call from now on: that call and every later one fails
+  // Cuts the power at the nth mutating call from now on: that call and all later ones fail
   // (kIoError) until Reboot.
   void CutAtCall(uint64_t nth);
   bool PowerIsOn() const;
-  // After a CutAtCall that has struck; does what PowerCut does if none has. Disarms a cut that has
-  // not.
+  // Restores the power after CutAtCall has struck; otherwise acts like PowerCut and disarms the
+  // cut.
   void Reboot(CrashPolicy policy = {});
 
   void FailCall(SimFault fault);
   void ClearFaults();
-  // Calls of these kinds made so far, failed ones included, those without power not.
+  // Number of calls of these kinds so far, including failed ones, except calls without power.
   uint64_t Calls(SimCall mask) const;
 
-  // --- Traces. Replayed on a device that was as this one was when its recording began, a trace
-  // leaves it as this one is: unsynced changes, power cuts excepted.
+  // --- Traces. Replaying a trace on a device in the initial state of the recording gives the final
+  // state of this one, including unsynced changes, unless the power was cut. ---
 
-  // From now on every change is recorded.
+  // Records all changes from now on.
   void StartTrace();
-  // Ends the recording. Empty if none was begun.
+  // Ends the recording. Empty if none was started.
   SimTrace TakeTrace();
-  // Enters a note of the caller's into the trace, if one is being recorded.
+  // Appends a note to the trace, if one is being recorded.
   void Mark(ByteView note);
   // kCorruption for a record that does not fit this device.
   Status Replay(const SimRecord& record);
-  // A device in the same state, unsynced changes included; nothing is open, armed or recorded on
+  // A device in the same state, including unsynced changes; nothing is open, armed or recorded on
   // it.
   std::unique_ptr<SimEnv> Fork() const;
 
   void SetCapacity(uint64_t bytes);  // rounded down to pages
-  // Sets what NowNanoseconds answers. Time stands still by itself.
+  // Sets the result of NowNanoseconds. The clocks do not advance by themselves.
   void SetClock(int64_t nanoseconds);
-  // Moves both clocks on.
+  // Advances both clocks.
   void AdvanceClock(int64_t nanoseconds);
 
   // --- Env ---
@@ -160,7 +159,7 @@ class SimEnv : public Env {
   Result<FileInfo> GetFileInfo(const std::string& path) override;
   Result<DiskSpace> GetDiskSpace(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override;
-  // One read after the other, in the order given; each counts as a kRead of its own.
+  // Reads sequentially, in the given order; each read counts as one kRead.
   Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override;
   int64_t MonotonicNanoseconds() override;

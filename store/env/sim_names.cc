@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxNameLength = 255;
 
-// The names on the way from the root.
+// The components of the path from the root.
 std::vector<std::string> SplitPath(std::string_view path) {
   std::vector<std::string> names;
   while (!path.empty()) {
@@ -29,7 +29,7 @@ Status NotFound() { return Status(StatusCode::kNotFound, "no such file or direct
 Status NotADirectory() { return Status(StatusCode::kNotADirectory, "not a directory"); }
 Status IsADirectory() { return Status(StatusCode::kIsADirectory, "is a directory"); }
 
-// Visits every node below `directory` as its users see it.
+// Visits every node below `directory` that users see.
 template <typename Visit>
 void ForEachNode(const SimNodePtr& directory, const Visit& visit) {
   for (const auto& [name, node] : directory->entries) {

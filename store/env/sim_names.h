@@ -1,6 +1,6 @@
-// The names of the simulated device: the tree its users see, the tree a power cut leaves, and the
-// name changes in between. Part of SimEnv (sim_env.h specifies the model); not thread-safe,
-// SimDisk's mutex guards it.
+// The names of the simulated device: the tree that users see, the durable tree that a power cut
+// leaves, and the name changes in between. Part of SimEnv (sim_env.h specifies the model); not
+// thread-safe, SimDisk's mutex guards it.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ struct SimNode {
   explicit SimNode(FileType node_type) : type(node_type) {}
 
   const FileType type;
-  uint64_t id = 0;  // of all nodes of its device, in the order in which they were made
+  uint64_t id = 0;  // unique on its device, in order of creation
 
   // Of a file:
   SimContent content;
-  bool named = false;       // in the tree its users see
+  bool named = false;       // in the tree that users see
   uint64_t open_files = 0;  // File objects
   bool locked = false;
 
@@ -42,28 +42,28 @@ class SimNames {
 
   Result<SimNodePtr> Find(std::string_view path) const;
   Status Add(std::string_view path, SimNodePtr node);
-  // What stood there, for it may still be open.
+  // Returns the removed file, which may still be open.
   Result<SimNodePtr> RemoveFile(std::string_view path);
   Status RemoveDirectory(std::string_view path);
-  // The file that was replaced, or null.
+  // Returns the replaced file, or null.
   Result<SimNodePtr> Rename(std::string_view from, std::string_view to);
-  // With `commit` false, only says whether it could.
+  // With `commit` false, only checks for errors.
   Status SyncDirectory(std::string_view path, bool commit);
-  // Leaves the durable names, and the files they lead to as their own Crash leaves them.
+  // Keeps the durable names, and calls Crash on their files.
   void Crash(const CrashPolicy& policy, Random& random);
-  // The same tree with the same contents, of nodes of its own. Nothing in it is open or locked.
+  // A deep copy of the tree and its contents. Nothing in it is open or locked.
   SimNames Copy() const;
-  // The file of that number, also without a name; null if there is none that a crash may leave.
+  // The file with that id, even if its name was removed; null if no crash could bring it back.
   SimNodePtr FindFile(uint64_t id) const;
-  // Pages charged to all files that have a name.
+  // Pages charged to all files with names.
   uint64_t ChargedPages() const;
 
  private:
-  // A place in a directory: its name, absent or there.
+  // A name in a directory, present or absent.
   struct Place {
     SimNodePtr directory;
     std::string name;
-    SimNodePtr node;  // null: nothing there
+    SimNodePtr node;  // null: absent
   };
   // One name's new state; null: absent.
   struct Change {
@@ -78,11 +78,12 @@ class SimNames {
   void Do(Operation operation);
   static void Apply(const Operation& operation);
   void CommitWhatCan();
-  // Of the pending operations those that survive, each name's oldest first.
+  // Applies a random subset of the pending operations, without skipping an older change of the same
+  // name.
   void ApplySome(Random& random);
 
   SimNodePtr root_;
-  std::map<uint64_t, std::weak_ptr<SimNode>> files_;  // by number
+  std::map<uint64_t, std::weak_ptr<SimNode>> files_;  // by id
   std::vector<Operation> pending_;                    // not durable yet, oldest first
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMagic = "siltfs-trace-1\n";
 constexpr uint8_t kLastKind = static_cast<uint8_t>(SimRecord::Kind::kSyncDirectory);
-// Beyond it a size is damage, not a write.
+// A larger size is damage, not a write.
 constexpr uint64_t kMaxDataBytes = uint64_t{1} << 30;
 
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {

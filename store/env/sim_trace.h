@@ -1,10 +1,10 @@
-// What was done to a simulated device, change by change: recorded on one SimEnv and made again on
-// others, it lets the power go at every step of a run whose threads will never meet in that order
-// again. A trace can be kept in a file.
+// A trace of all changes to a simulated device: recorded on one SimEnv and replayed on others, it
+// lets tests cut the power at every step of a run, although its thread schedule cannot be repeated.
+// A trace can be stored in a file.
 //
-// Only what changed the device is in it (a call that failed left nothing, or its part). Files are
-// named by number, since a file may be renamed or removed while it is open: a device counts the
-// nodes it makes, so that the same trace on the same device gives the same numbers.
+// It holds only changes of the device (of a failed call nothing, or the part that was done). Files
+// have numbers, since a file may be renamed or removed while it is open. A device numbers its nodes
+// in order of creation, so replaying a trace on an equal device gives the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,33 @@ namespace siltfs {
 
 struct SimRecord {
   enum class Kind : uint8_t {
-    kMark = 0,  // no change: a note of the recorder's
+    kMark = 0,  // no change: a note of the test
     kCreateFile = 1,
     kCreateDirectory = 2,
     kWrite = 3,
     kTruncate = 4,
     kPreallocate = 5,
     kSync = 6,
-    kLoseUnsynced = 7,  // a sync that failed
+    kLoseUnsynced = 7,  // a failed sync
     kRename = 8,
     kRemoveFile = 9,
     kRemoveDirectory = 10,
     kSyncDirectory = 11,
   };
   Kind kind = Kind::kMark;
-  uint64_t file = 0;    // its number, for kWrite to kLoseUnsynced
-  uint64_t offset = 0;  // of a write; the size for kTruncate and kPreallocate
+  uint64_t file = 0;    // file number, for kWrite to kLoseUnsynced
+  uint64_t offset = 0;  // write offset; the size for kTruncate and kPreallocate
   std::string path;
-  std::string to;  // of a rename
-  Bytes data;      // of a write or a mark
+  std::string to;  // target of a rename
+  Bytes data;      // written bytes, or the note
 };
 
 using SimTrace = std::vector<SimRecord>;
 
 Bytes EncodeTrace(const SimTrace& trace);
-// kCorruption for anything else than what EncodeTrace gives.
+// kCorruption if `bytes` are not an encoded trace.
 Result<SimTrace> DecodeTrace(ByteView bytes);
-// One line for a person: "write segments/1 …".
+// One line for the user: "write segments/1 …".
 std::string Describe(const SimRecord& record);
 
 }  // namespace siltfs

@@ -11,32 +11,32 @@
 namespace siltfs {
 namespace {
 
-// Of the disk: the reserve, what stays free beside it, and what there is to be written before it is
-// full when it is called nearly so.
+// Divisors of the disk size: the reserve, the space left free beside it, and the remaining space
+// below which the disk counts as nearly full.
 constexpr uint64_t kReserveShare = 16;
 constexpr uint64_t kSpareShare = 64;
 constexpr uint64_t kNearlyFullShare = 16;
 constexpr uint64_t kMostReserve = 256u << 20;
-// A small disk is there for data.
+// Limits for small disks, which must keep most of their space for data.
 constexpr uint64_t kLeastReserve = 32u << 20;
 constexpr uint64_t kLargestShare = 8;
 constexpr uint64_t kLeastOfSmallDisk = 16u << 20;
-// Two of metadata's tables as they are in memory, and some for the index and a torn segment.
+// Two metadata memtables, and some space for the index and a torn segment.
 constexpr uint64_t kBytesToOpenAfterCrash = 10u << 20;
-// The same again while the store is in use, for flushes and compactions; but at most half of what
-// opening leaves, as accepted blocks and the index take the other half.
+// The same amount for flushes and compactions while the store is in use, but at most half of the
+// rest: accepted blocks and the index take the other half.
 constexpr uint64_t kBytesForMetadata = 10u << 20;
 constexpr uint64_t kMostSpare = 64u << 20;
-// What is accepted between two looks at the disk, and what was accepted and is still on its way.
+// Covers bytes accepted between two queries of the disk, and accepted bytes not written yet.
 constexpr uint64_t kLeastSpare = 2u << 20;
 constexpr uint64_t kLargestSpareShare = 16;
 constexpr uint64_t kMostNearlyFull = 1u << 30;
 constexpr uint64_t kPieces = 64;
 constexpr uint64_t kPageBytes = 4096;
-// What it takes to open a store, and to commit what is deleted in it.
+// Space needed to open a store and to commit deletions in it.
 constexpr uint64_t kBytesToOpen = 256u << 10;
 
-// How much is accepted between two looks at the disk.
+// Bytes accepted between two queries of the disk.
 constexpr uint64_t kBytesPerLook = 1u << 20;
 constexpr uint64_t kLookNextTime = UINT64_MAX / 2;
 
@@ -57,9 +57,8 @@ SpaceReserve::Options SpaceReserve::For(uint64_t disk_bytes) {
   const uint64_t whole = std::min(wanted, std::max(disk_bytes / kLargestShare, to_collect));
   options.piece_bytes = std::max(whole / kPieces / kPageBytes * kPageBytes, kPageBytes);
   options.pieces = whole / options.piece_bytes;
-  options.spare_bytes =
-      std::max(std::min(disk_bytes / kSpareShare, kMostSpare),
-               std::min(disk_bytes / kLargestSpareShare, kLeastSpare));
+  options.spare_bytes = std::max(std::min(disk_bytes / kSpareShare, kMostSpare),
+                                 std::min(disk_bytes / kLargestSpareShare, kLeastSpare));
   options.nearly_full_bytes = std::min(disk_bytes / kNearlyFullShare, kMostNearlyFull);
   options.opening_bytes =
       std::min(kBytesToOpenAfterCrash, whole - std::min(whole, kLeastOfSmallDisk));
@@ -79,7 +78,7 @@ Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options optio
     const auto info = env.GetFileInfo(reserve->PathOf(*number));
     if (info.ok() && info->allocated_bytes > 0) {
       reserve->pieces_.push_back({*number, info->allocated_bytes});
-    } else {  // what was claimed and not synced may be there in name only
+    } else {  // an unsynced claim may survive a crash as a bare name
       env.RemoveFile(reserve->PathOf(*number)).IgnoreError("the next mount finds it");
     }
   }
@@ -129,8 +128,8 @@ Status SpaceReserve::LookAtDisk() {
   if (disk.available_bytes >= wanted) return Status::Ok();
   return Status(
              StatusCode::kNoSpace,
-             fmt::format("the disk is full: of {} MiB, {} are left, and {} of a reserve that is "
-                         "for deleting",
+             fmt::format("the disk is full: of {} MiB, {} are left, besides a reserve of {} MiB "
+                         "for deleting files",
                          disk.total_bytes >> 20, disk.available_bytes >> 20, ClaimedBytes() >> 20))
       .At(options_.store);
 }
@@ -141,7 +140,7 @@ Status SpaceReserve::MakePiece(uint64_t bytes) {
   if (claimed.ok()) {
     pieces_.push_back({next_number_ - 1, bytes});
   } else {
-    env_.RemoveFile(file->path()).IgnoreError("it holds nothing, and the next mount finds it");
+    env_.RemoveFile(file->path()).IgnoreError("it is empty, and the next mount finds it");
   }
   return claimed;
 }
@@ -153,7 +152,7 @@ Result<std::unique_ptr<File>> SpaceReserve::CreateFile() {
       SILTFS_RETURN_IF_ERROR(env_.CreateDirectory(options_.directory));
       continue;
     }
-    // Something that is no piece of ours, or one that could not be removed.
+    // The name is taken by an unrelated file, or by a piece that could not be removed.
     const bool taken = opened.status().Is(StatusCode::kAlreadyExists);
     if (taken || opened.ok()) ++next_number_;
     if (!taken) return opened;
@@ -174,7 +173,7 @@ bool SpaceReserve::GiveUpPiece(Use use) {
     const Status removed = env_.RemoveFile(PathOf(pieces_.back().number));
     pieces_.pop_back();
     if (removed.ok()) return true;
-    removed.IgnoreError("the next one may go");
+    removed.IgnoreError("the next piece may be removable");
   }
   return false;
 }
@@ -187,23 +186,23 @@ void SpaceReserve::Restore() {
     const Status made = MakePiece(std::min(options_.piece_bytes, MissingBytes()));
     unsupported_ = made.Is(StatusCode::kUnsupported);
     if (made.ok()) continue;
-    made.IgnoreError("Fill says so, if it is not for want of space");
+    made.IgnoreError("Fill reports it, unless it is kNoSpace");
     return;
   }
 }
 
 void SpaceReserve::KeepOnly(uint64_t bytes) {
   MutexLock lock(mutex_);
-  LookAtDisk().IgnoreError("then none is given up");
+  LookAtDisk().IgnoreError("then all pieces are kept");
   if (nearly_full_ || pieces_.empty()) return;
   uint64_t missing = std::max(bytes, kBytesToOpen);
   while (ClaimedBytes() > missing) {
-    env_.RemoveFile(PathOf(pieces_.back().number)).IgnoreError("then the next mount has it");
+    env_.RemoveFile(PathOf(pieces_.back().number)).IgnoreError("then the next mount adopts it");
     pieces_.pop_back();
   }
   missing -= ClaimedBytes();
   if (missing == 0 || MissingBytes() < missing) return;
-  MakePiece(missing).IgnoreError("then others have what it takes to open the store");
+  MakePiece(missing).IgnoreError("other programs have taken the space to open the store");
 }
 
 uint64_t SpaceReserve::bytes() const {
@@ -225,7 +224,7 @@ uint64_t SpaceReserve::Usable(uint64_t available_bytes) const {
 Result<bool> SpaceReserve::IsDirectoryOrNothing(Env& env, const std::string& directory) {
   const auto info = env.GetFileInfo(directory);
   if (info.status().Is(StatusCode::kNotFound)) return true;
-  // Where links are refused, one is met as damage.
+  // If links are refused, a link is reported as kCorruption.
   if (info.status().Is(StatusCode::kCorruption)) return false;
   if (!info.ok()) return info.status();
   return info->type == FileType::kDirectory;

@@ -1,24 +1,23 @@
-// Disk space that a store keeps claimed, so that it can go on with what it has accepted, delete and
-// collect garbage on a disk that is full to the last byte, whoever filled it. A number that says
-// how much should stay free would not do: others write to the same disk.
+// Disk space that a store claims in advance, so that it can finish accepted writes, delete files
+// and collect garbage even on a completely full disk. Only leaving space free would not suffice:
+// other programs write to the same disk.
 //
-// The reserve is made of *pieces*, files of a directory of its own that hold nothing and have their
-// space claimed (File::Preallocate). Who finds the disk full gives up one piece, and tries again
-// (ReserveEnv does so for every write); so no more is given up than is needed, and others get hold
-// of as little as possible. It is filled up again before anything new is accepted.
+// The reserve consists of *pieces*: empty files in a separate directory with claimed space
+// (File::Preallocate). A write that finds the disk full gives up one piece and is retried
+// (ReserveEnv does so for every write). So no more space is given up than needed, and other
+// programs get as little of it as possible. The reserve is refilled before new data is accepted.
 //
-// It has parts, so that what is written in bulk does not take what the store cannot do without. Data
-// (blocks, copies, the index) leaves a part to metadata, without which nothing can be deleted: a
-// flush, and the replay of its logs after a crash, write tables before the logs can go. As that
-// gives back what it takes, each file that is removed fills this part again at once (Restore). Both
-// leave a part for the next opening, should others fill the disk meanwhile.
+// It has parts, so that bulk data does not use up indispensable space. Data (blocks, copies, the
+// index) leaves a part to metadata, without which nothing can be deleted: a flush, and log replay
+// after a crash, write tables before the logs can be removed. Since this frees the space again,
+// each removed file refills this part at once (Restore). Both uses leave a part for the next
+// opening, in case other programs fill the disk meanwhile.
 //
-// Where the disk cannot claim space for a file, the reserve is a number after all: so much is left
-// free.
+// If the file system cannot claim space for a file, the reserve is only an amount left free.
 //
-// Thread-safety: every call from any thread. Units: bytes. Errors: kNoSpace as said; failures to
-// make or remove pieces other than for want of space are CheckRoom's answer, with their path.
-// Durability: none; a crash may lose pieces, which are made again.
+// Thread-safety: every call from any thread. Units: bytes. Errors: kNoSpace as documented;
+// CheckRoom and Fill report other failures to make pieces, with their path. Durability: none;
+// pieces lost in a crash are made again.
 #pragma once
 
 #include <atomic>
@@ -37,73 +36,74 @@ class SpaceReserve {
  public:
   struct Options {
     std::string store;         // a path on the disk
-    std::string directory;     // of the pieces; made when the first one is
-    uint64_t piece_bytes = 0;  // of each, the last one that is made may be smaller
-    uint64_t pieces = 0;       // of a whole reserve; 0: none is kept
-    // Of the disk; what is accepted leaves so much free beside the reserve.
+    std::string directory;     // of the pieces; created with the first one
+    uint64_t piece_bytes = 0;  // of each piece; the last one may be smaller
+    uint64_t pieces = 0;       // in a full reserve; 0: no reserve
+    // Accepting new data leaves this much free beside the reserve.
     uint64_t spare_bytes = 0;
-    // With less than this free beside those, the disk is nearly full.
+    // With less than this free beyond both, the disk counts as nearly full.
     uint64_t nearly_full_bytes = 0;
-    // Of the reserve, what is for opening the store alone, and what for metadata besides.
+    // Parts of the reserve: for opening the store only, and for metadata.
     uint64_t opening_bytes = 0;
     uint64_t metadata_bytes = 0;
   };
-  // What a write is for.
+  // The purpose of a write.
   enum class Use : uint8_t { kData, kMetadata };
-  // What the store is doing. While it is in use both leave opening_bytes, and data leaves
-  // metadata_bytes, too. While it is opened, and closed, which in good order leaves no log to read
-  // back, metadata may have all, and data leaves half of metadata_bytes: there is one table to be
-  // written, and what the index still holds in memory is not to keep the store from being closed.
+  // The state of the store. In use, both uses leave opening_bytes, and data also leaves
+  // metadata_bytes. While the store is opened or closed (a clean close leaves no log to replay),
+  // metadata may take all, and data leaves half of metadata_bytes: one table must be written, and
+  // index entries still in memory must not prevent the close.
   enum class Phase : uint8_t { kOpening, kInUse, kClosing };
-  // For a disk of this size: a sixteenth of it, 32 to 256 MiB, but at most an eighth; 16 MiB at
-  // least, which opening, metadata and collecting take, but at most two fifths.
+  // Options for a disk of this size. The reserve is 1/16 of it, from 32 to 256 MiB, but at most
+  // 1/8. It is at least 16 MiB, which opening, metadata and GC need, but at most 2/5 of the disk.
   static Options For(uint64_t disk_bytes);
-  // Of a disk below this size the reserve takes more than a quarter.
+  // Below this disk size the reserve takes more than a quarter of the disk.
   static constexpr uint64_t kLeastUsefulDisk = 64u << 20;
-  // Below this size the reserve is less than 12 MiB, and its parts may not do to empty a full store.
+  // Below this disk size the reserve is less than 12.8 MiB, and its parts may be too small to empty
+  // a full store.
   static constexpr uint64_t kLeastDisk = 32u << 20;
 
-  // Takes over the pieces that are there. `env` must outlive it.
+  // Adopts existing pieces. `env` must outlive it.
   static Result<std::unique_ptr<SpaceReserve>> Open(Env& env, Options options);
 
-  // Whether so many bytes more may be accepted: kNoSpace unless the reserve is whole, or can be
-  // made so, and there are spare_bytes beside it. Looks at the disk once in a while, and always
-  // when it was full the last time.
+  // Whether `bytes` more may be accepted: kNoSpace unless the reserve is full or can be refilled,
+  // with spare_bytes free beside it. Queries the disk once per MiB accepted, and always after it
+  // was full.
   Status CheckRoom(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
-  // The same, and always looks; for whoever has nothing to accept.
+  // Like CheckRoom, but always queries the disk; for callers that accept no data.
   Status Fill() SILTFS_EXCLUDES(mutex_);
 
-  // Gives up a piece to a write that has found the disk full. False if there is none for this use.
+  // Removes a piece for a write that found the disk full. False if none is left for this use.
   bool GiveUpPiece(Use use = Use::kData) SILTFS_EXCLUDES(mutex_);
-  // After something was removed: makes the parts of metadata and of opening whole again, as far as
-  // the disk has room, also with less than spare_bytes free.
+  // Call it after removing a file. Refills the metadata and opening parts as far as the disk has
+  // room, even with less than spare_bytes free.
   void Restore() SILTFS_EXCLUDES(mutex_);
-  // At first the store is being opened.
+  // The initial phase is kOpening.
   void Enter(Phase phase) { phase_ = phase; }
-  // For a store that is closed: keeps so much, and what opening it takes at least, or all on a disk
-  // that is nearly full.
+  // For a store that is closed: keeps `bytes`, but at least the space needed to open it. Keeps all
+  // pieces on a nearly full disk.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
-  // What a whole reserve claims.
+  // Bytes claimed by a full reserve.
   uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
-  // Of that, what data may take while the store is in use.
+  // The part of it that data may take while the store is in use.
   uint64_t data_bytes() const {
     return whole_bytes() - options_.opening_bytes - options_.metadata_bytes;
   }
-  // What is claimed now.
+  // Bytes claimed now.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
-  // Of that, what GiveUpPiece may give.
+  // The part of them that GiveUpPiece may release.
   uint64_t bytes_to_give(Use use = Use::kData) const SILTFS_EXCLUDES(mutex_);
-  // Of a disk that has so much available, what may be used for what is new.
+  // The part of `available_bytes` on the disk that new data may use.
   uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
-  // Whether the disk was nearly full when it was last looked at, or a piece given up since.
+  // Whether the disk was nearly full at the last query, or a piece was given up since.
   bool nearly_full() const { return nearly_full_; }
-  // What CheckRoom and Fill want left free.
+  // Free space that CheckRoom and Fill require beside the reserve.
   uint64_t spare_bytes() const { return options_.spare_bytes; }
 
-  // False if something else stands in the directory's place; Open removes that.
+  // False if the path is neither absent nor a directory; Open removes such a file.
   static Result<bool> IsDirectoryOrNothing(Env& env, const std::string& directory);
-  // What pieces in this directory claim; 0 if there is none.
+  // Bytes claimed by the pieces in this directory; 0 if it does not exist.
   static Result<uint64_t> BytesIn(Env& env, const std::string& directory);
 
  private:
@@ -111,27 +111,26 @@ class SpaceReserve {
 
   Status LookAtDisk() SILTFS_REQUIRES(mutex_);
   struct Piece {
-    uint64_t number;  // its name
+    uint64_t number;  // file name
     uint64_t bytes;
   };
-  // kNoSpace, kUnsupported.
+  // Fails with kNoSpace or kUnsupported.
   Status MakePiece(uint64_t bytes) SILTFS_REQUIRES(mutex_);
-  // Under the next number that is free.
+  // Named with the next free number.
   Result<std::unique_ptr<File>> CreateFile() SILTFS_REQUIRES(mutex_);
   uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
   std::string PathOf(uint64_t number) const;
-  // What GiveUpPiece leaves.
+  // Bytes that GiveUpPiece leaves for this use.
   uint64_t KeptFrom(Use use) const;
 
   Env& env_;
   const Options options_;
   mutable Mutex mutex_;
   std::vector<Piece> pieces_ SILTFS_GUARDED_BY(mutex_);
-  uint64_t next_number_ SILTFS_GUARDED_BY(mutex_) = 0;  // of pieces that this object makes
+  uint64_t next_number_ SILTFS_GUARDED_BY(mutex_) = 0;  // for the next piece
   bool unsupported_ SILTFS_GUARDED_BY(mutex_) = false;
-  // Accepted since the disk was last looked at; as much as can be accepted without, if it is to be
-  // looked at the next time.
+  // Bytes accepted since the last query of the disk; set to kLookNextTime to force a query.
   std::atomic<uint64_t> accepted_{UINT64_MAX / 2};
   std::atomic<bool> nearly_full_{false};
   std::atomic<Phase> phase_{Phase::kOpening};

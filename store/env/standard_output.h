@@ -1,9 +1,9 @@
-// Standard output as a stream that knows why it failed.
+// Standard output as a stream that keeps the cause of its first failure.
 //
-// std::cout forgets the cause: a write may fail long before the flush at the end that tells.
+// std::cout loses the cause: a write may fail long before the final flush reports it.
 //
-// Thread-safety: as for std::ostream. Lines go out at once to a terminal, else when the buffer is
-// full, at a flush, and at the end of the object's life. A write that fails sets badbit.
+// Thread-safety: as for std::ostream. A terminal gets each line at once; otherwise the buffer is
+// written when it is full, at a flush, and by the destructor. A failed write sets badbit.
 #pragma once
 
 #include <ostream>
@@ -14,15 +14,15 @@ namespace siltfs {
 
 class StandardOutput : private std::streambuf {
  public:
-  // To be made before this process opens anything. Where standard output is closed, its number may
-  // later be that of another file, so that nothing is ever written.
+  // Make it before this process opens any file. If standard output is closed, nothing is ever
+  // written, because another file may get its descriptor number.
   StandardOutput();
   ~StandardOutput() override;
   StandardOutput(const StandardOutput&) = delete;
   StandardOutput& operator=(const StandardOutput&) = delete;
 
   std::ostream& stream() { return stream_; }
-  // "cannot write: No space left on device", of the first write that failed; else empty.
+  // The first failed write's error, such as "cannot write: No space left on device"; else empty.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -42,13 +42,13 @@ class ThreadReadQueue : public ReadQueue {
   std::string_view mechanism() const override { return "threads"; }
 
  private:
-  // Besides the caller's.
+  // Besides the caller's thread.
   void StartThreads(size_t wanted) {
     while (threads_.size() + 1 < wanted) {
       try {
         threads_.emplace_back([this] { Work(); });
       } catch (const std::system_error&) {
-        return;  // no more are to be had now
+        return;  // the system grants no more threads now
       }
     }
   }
@@ -64,7 +64,7 @@ class ThreadReadQueue : public ReadQueue {
     }
   }
 
-  // Takes the next request; lets go of the mutex while it reads.
+  // Takes the next request; releases the mutex while it reads.
   void ReadNext() SILTFS_REQUIRES(mutex_) {
     ReadRequest& request = requests_[next_++];
     do {
@@ -77,14 +77,14 @@ class ThreadReadQueue : public ReadQueue {
   }
 
   const unsigned depth_;
-  std::vector<std::thread> threads_;  // of the caller's thread only
+  std::vector<std::thread> threads_;  // used by the caller's thread only
 
   Mutex mutex_;
   CondVar work_;
   CondVar done_;
-  std::span<ReadRequest> requests_ SILTFS_GUARDED_BY(mutex_);  // of the call that is running
+  std::span<ReadRequest> requests_ SILTFS_GUARDED_BY(mutex_);  // of the running call
   const Again* again_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;  // to be taken
+  size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;  // next request to take
   size_t unfinished_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
 };

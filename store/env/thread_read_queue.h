@@ -1,5 +1,5 @@
-// A ReadQueue for machines that refuse io_uring: threads that each wait for one read. For this
-// folder only; Env::NewReadQueue is the way to it.
+// A ReadQueue for systems that refuse io_uring: each thread waits for one read. For this folder
+// only; callers use Env::NewReadQueue.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace siltfs {
 
-// Threads are started when a batch first has work for them, `depth` at most, the caller's among
-// them; where the machine grants fewer, fewer do the work.
+// Threads start when a batch first needs them: at most `depth`, including the caller's thread. If
+// the system grants fewer, fewer do the work.
 std::unique_ptr<ReadQueue> NewThreadReadQueue(unsigned depth);
 
 }  // namespace siltfs

@@ -14,13 +14,13 @@
 namespace siltfs {
 namespace {
 
-// Longer reads are made in pieces: the ring counts bytes in 32 bits, and a long one would hold up
-// the short ones behind it.
+// Longer reads are split: the ring counts bytes in 32 bits, and a long read would delay the short
+// ones behind it.
 constexpr size_t kMaxTransfer = size_t{1} << 20;
 
 class UringReadQueue : public ReadQueue {
  public:
-  // Takes the ring over.
+  // Takes ownership of the ring.
   UringReadQueue(const io_uring& ring, unsigned depth) : ring_(ring), depth_(depth) {}
   ~UringReadQueue() override {
     if (usable_) io_uring_queue_exit(&ring_);
@@ -30,7 +30,7 @@ class UringReadQueue : public ReadQueue {
     requests_ = requests;
     again_ = again;
     waiting_.clear();
-    // The first is to be the last: it is taken first.
+    // In reverse order, because TakeWaiting takes the last one first.
     for (size_t i = requests.size(); i-- > 0;) Begin(i);
     if (usable_ && waiting_.size() > 1) ReadThroughRing();
     while (!waiting_.empty()) {
@@ -64,25 +64,25 @@ class UringReadQueue : public ReadQueue {
       Fill();
       if (in_flight_ == 0) return;
       const int submitted = io_uring_submit_and_wait(&ring_, 1);
-      // Short of memory, the kernel may still have reads of ours to finish; without any, waiting
-      // for it could take for ever.
+      // If the kernel is short of memory, a retry helps only while it has reads of this ring to
+      // finish; otherwise it could wait forever.
       const bool passing =
           submitted == -EINTR || ((submitted == -EAGAIN || submitted == -EBUSY) && InKernel() > 0);
       if (submitted < 0 && !passing) return Abandon();
       Collect();
-      // What waits goes to the device first, so that it works while the caller looks at what came.
-      // A failure is met again above.
+      // Submits waiting reads first, so that the device works while the caller handles completed
+      // ones. The submission above repeats a failure.
       Fill();
       if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
       FinishCollected();
     }
   }
 
-  // Hands over what waits, as far as the depth allows.
+  // Queues waiting reads, as far as the depth allows.
   void Fill() {
     while (in_flight_ < depth_ && !waiting_.empty()) {
       io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-      if (entry == nullptr) return;  // the kernel has not taken the last ones yet
+      if (entry == nullptr) return;  // the kernel has not taken the previous entries yet
       const size_t i = TakeWaiting();
       ReadRequest& request = requests_[i];
       const MutableByteView rest = request.out.subspan(request.bytes_read);
@@ -94,7 +94,7 @@ class UringReadQueue : public ReadQueue {
     }
   }
 
-  // Takes the outcomes that are there.
+  // Reaps the available completions.
   void Collect() {
     io_uring_cqe* outcome = nullptr;
     while (io_uring_peek_cqe(&ring_, &outcome) == 0) {
@@ -113,7 +113,7 @@ class UringReadQueue : public ReadQueue {
   void Finish(size_t i, int got) {
     ReadRequest& request = requests_[i];
     if (got == -EINTR || got == -EAGAIN) {
-      ReadRest(request);  // rare; and it ends, which asking the ring again might not
+      ReadRest(request);  // rare; resubmitting to the ring might never end
       Done(i);
     } else if (got < 0) {
       request.status =
@@ -131,8 +131,8 @@ class UringReadQueue : public ReadQueue {
     }
   }
 
-  // The ring is of no more use: waits for what the kernel works at, as it writes to the caller's
-  // buffers, and leaves the rest waiting.
+  // Gives up the ring. Waits for reads in the kernel, which write to the caller's buffers, and
+  // leaves the rest waiting.
   void Abandon() {
     const unsigned untaken = io_uring_sq_ready(&ring_);
     for (unsigned n = 0; n < untaken; ++n) {
@@ -141,7 +141,7 @@ class UringReadQueue : public ReadQueue {
     }
     in_flight_ -= untaken;
     while (in_flight_ > 0) {
-      sched_yield();  // the kernel finishes reads when this thread enters it, by whatever door
+      sched_yield();  // the kernel finishes reads when this thread makes any system call
       Collect();
     }
     FinishCollected();
@@ -158,22 +158,22 @@ class UringReadQueue : public ReadQueue {
   }
 
   static const PosixFile& FileOf(const ReadRequest& request) {
-    return static_cast<const PosixFile&>(*Underlying(request));  // BeginRequest has seen to it
+    return static_cast<const PosixFile&>(*Underlying(request));  // checked by BeginRequest
   }
 
   struct Outcome {
     size_t request;
-    int got;  // as io_uring has it: bytes, or less than 0
+    int got;  // io_uring's result: bytes, or a negative errno
   };
 
   io_uring ring_;
   const unsigned depth_;
   bool usable_ = true;
-  // Of the call that is running:
+  // State of the running call:
   std::span<ReadRequest> requests_;
   const Again* again_ = nullptr;
-  std::vector<size_t> waiting_;  // to be read, from bytes_read on; the last one next
-  size_t in_flight_ = 0;         // handed to the ring, outcome not taken
+  std::vector<size_t> waiting_;  // to be read, from bytes_read on; the last one is next
+  size_t in_flight_ = 0;         // queued in the ring, not reaped
   std::vector<Outcome> collected_;
 };
 

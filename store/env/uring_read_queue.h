@@ -1,8 +1,8 @@
-// A ReadQueue on io_uring: one thread hands the kernel many reads and takes their outcomes as they
-// come. For this folder only; Env::NewReadQueue is the way to it.
+// A ReadQueue on io_uring: one thread submits many reads and reaps their completions. For this
+// folder only; callers use Env::NewReadQueue.
 //
-// Nothing is registered with the ring (neither buffers nor files), so no memory of the caller's is
-// pinned beyond a read's own time.
+// Nothing is registered with the ring (neither buffers nor files), so the caller's memory is pinned
+// only during a read.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace siltfs {
 
-// Fails where the machine refuses a ring: no io_uring, not allowed, no memory for it.
+// Fails if the system refuses a ring: no io_uring, not permitted, no memory for it.
 Result<std::unique_ptr<ReadQueue>> NewUringReadQueue(unsigned depth);
 
 }  // namespace siltfs

@@ -1,9 +1,20 @@
-// A block on its way in and out: collected from chunks, encoded for the segment, decoded again.
+// The forms of a block: collected from chunks, encoded for the segment, and decoded again.
 //
-//   BlockBuilder --Take--> PlainBlock --BlockCodec::Encode--> EncodedBlock
-//   --SegmentWriter::Append--> the segment the segment --SegmentReader::ReadBlock--> DecodedBlock
+// clang-format off
+//   form             made by                    bytes
+//                                               +---------------------------+---------------------+
+//   PlainBlock       BlockBuilder::Take         | chunk records             | uncompressed chunks |
+//                                               +---------------------------+---------------------+
+//   EncodedBlock     BlockCodec::Encode         | chunk records             | payload             |
+//                                               +--------+------------------+---------------------+
+//   in the segment   SegmentWriter::Append      | header | chunk table      | payload             |
+//                                               |   56   | 32 a chunk       | payload_bytes       |
+//                                               +--------+------------------+---------------------+
+//   DecodedBlock     SegmentReader::ReadBlock   | BlockHead                 | uncompressed chunks |
+//                                               +---------------------------+---------------------+
+// clang-format on
 //
-// All are plain values, owned by whoever holds them; DecodedBlock is shared, and never changes.
+// All are plain values; a DecodedBlock is shared and immutable.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +30,16 @@ namespace siltfs {
 
 struct PlainBlock {
   std::vector<ChunkRecord> records;
-  Bytes plain;  // the chunks, one after another
+  Bytes plain;  // the concatenated chunks
 };
 
-// Collects chunks. How full a block should be is the caller's choice; the format's limits are kept
-// here. Not thread-safe.
+// Collects chunks. The caller decides how full a block should be; this class enforces the format's
+// limits. Not thread-safe.
 class BlockBuilder {
  public:
-  // Whether a chunk of this many bytes may still be added.
+  // Whether a chunk of this length can be added.
   bool Fits(size_t length) const;
-  // Copies the bytes; bytes.size() == record.length. kInvalidArgument if not so, or if it doesn't
+  // Copies the bytes; bytes.size() == record.length. kInvalidArgument otherwise, or if it doesn't
   // fit.
   Status Add(const ChunkRecord& record, ByteView bytes);
 
@@ -38,14 +49,14 @@ class BlockBuilder {
   void Reserve(size_t bytes) { block_.plain.reserve(bytes); }
 
   void Clear();
-  // What was collected; the builder is empty afterwards.
+  // Returns the collected chunks; the builder is empty afterwards.
   PlainBlock Take();
 
  private:
   PlainBlock block_;
 };
 
-// Ready to be appended anywhere: what depends on the place is added by the segment's writer.
+// Independent of its place: SegmentWriter adds the fields that depend on it.
 struct EncodedBlock {
   BlockCodecId codec = BlockCodecId::kNone;
   std::vector<ChunkRecord> records;
@@ -54,27 +65,27 @@ struct EncodedBlock {
   Bytes payload;  // as stored
 
   uint32_t chunk_count() const { return static_cast<uint32_t>(records.size()); }
-  // On disk, head included.
+  // On disk, including the head.
   uint64_t total_bytes() const {
     return kBlockHeaderSize + uint64_t{kChunkTableEntrySize} * records.size() + payload.size();
   }
 };
 
-// A block as read back and verified. Immutable; shared between caches and readers.
+// A block that was read and verified. Immutable; shared between caches and readers.
 class DecodedBlock {
  public:
-  // The head's lengths sum up to plain.size().
+  // The record lengths in `head` must add up to plain.size().
   DecodedBlock(BlockHead head, Buffer plain);
 
   const BlockHead& head() const { return head_; }
   const std::vector<ChunkRecord>& records() const { return head_.records; }
   size_t chunk_count() const { return head_.records.size(); }
   ByteView plain() const { return plain_; }
-  // The i-th chunk's bytes, i < chunk_count(); they live as long as the block.
+  // The i-th chunk's bytes, i < chunk_count(); valid as long as the block.
   ByteView chunk(size_t i) const {
     return ByteView(plain_).subspan(offsets_[i], head_.records[i].length);
   }
-  // Where the i-th chunk begins in plain().
+  // Offset of the i-th chunk in plain().
   uint32_t chunk_offset(size_t i) const { return offsets_[i]; }
   size_t memory_bytes() const;
 

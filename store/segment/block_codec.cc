@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// What is saved must be worth a decompression at every read.
+// The saving must be worth a decompression at every read.
 constexpr uint64_t kLeastSavingPercent = 3;
 
 struct Free {
@@ -23,7 +23,7 @@ struct Free {
 
 Status OutOfMemory() { return Status(StatusCode::kOutOfMemory, "no memory for a zstd context"); }
 
-// Idle contexts; whoever takes one owns it until it is put back.
+// Idle contexts; the caller of Take owns the context until PutBack.
 template <typename Context, Context* (*Create)()>
 class Pool {
  public:
@@ -55,9 +55,10 @@ Status CheckLimits(const PlainBlock& block) {
   }
   if (block.records.empty() || block.records.size() > kMaxBlockChunks || empty_chunk ||
       sum != block.plain.size() || sum > kMaxBlockPlainBytes) {
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("no block can be made of {} chunks of {} bytes in {} plain bytes",
-                              block.records.size(), sum, block.plain.size()));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("cannot make a block of {} chunks of {} bytes in {} uncompressed bytes",
+                    block.records.size(), sum, block.plain.size()));
   }
   return Status::Ok();
 }
@@ -66,7 +67,7 @@ Status CheckLimits(const PlainBlock& block) {
 
 class BlockCodec::Contexts {
  public:
-  // Empty where compression doesn't save enough.
+  // Empty if compression doesn't save enough.
   Result<Bytes> Compress(ByteView plain, int level) {
     auto context = compressors_.Take();
     if (!context) return OutOfMemory();
@@ -74,8 +75,7 @@ class BlockCodec::Contexts {
     size_t size =
         ZSTD_compressCCtx(context.get(), out.data(), out.size(), plain.data(), plain.size(), level);
     compressors_.PutBack(std::move(context));
-    // The one failure that can be is that the output doesn't fit, which says enough; of any other
-    // it is true, too, that the plain bytes do.
+    // On any failure, which can only be output that doesn't fit, store the block uncompressed.
     if (ZSTD_isError(size) || size >= plain.size()) return Bytes();
     out.resize(size);
     out.shrink_to_fit();
@@ -144,14 +144,15 @@ Result<EncodedBlock> BlockCodec::Encode(PlainBlock block, const Compression& com
 Result<Buffer> BlockCodec::DecodePayload(const BlockHead& head, ByteView payload) const {
   if (head.codec == BlockCodecId::kNone) {
     if (payload.size() != head.plain_bytes) {
-      return Status(StatusCode::kCorruption, "block's payload is not as long as its plain bytes");
+      return Status(StatusCode::kCorruption,
+                    "block's payload is not as long as its uncompressed bytes");
     }
     Buffer plain = buffers_.Take(payload.size());
     std::copy(payload.begin(), payload.end(), plain.begin());
     return plain;
   }
   if (head.plain_bytes > kMaxBlockPlainBytes) {
-    return Status(StatusCode::kCorruption, "block is larger than a block can be");
+    return Status(StatusCode::kCorruption, "block is larger than the format allows");
   }
   Buffer plain = buffers_.Take(head.plain_bytes);
   SILTFS_RETURN_IF_ERROR(contexts_->Decompress(payload, plain));

@@ -1,9 +1,9 @@
-// Compresses and decompresses blocks: zstd over all chunks of a block together, or nothing.
+// Compresses and decompresses blocks: zstd over all chunks of a block together, or none.
 //
-// Thread-safety: one codec serves a whole store; every call may come from any number of threads at
-// once, and none waits for another. It keeps as many compression and decompression contexts as were
-// ever in use at the same time, and up to kIdleBufferBytes of buffers. Ownership: results are the
-// caller's. Must outlive the readers that use it, though not the buffers.
+// Thread-safety: one codec serves a whole store; all calls from any thread, concurrently, and none
+// waits for another. Memory: the peak number of compression and decompression contexts in use, and
+// at most kIdleBufferBytes of free buffers. Ownership: the caller owns results. Must outlive its
+// readers, but not its buffers.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace siltfs {
 
 struct Compression {
   BlockCodecId codec = BlockCodecId::kZstd;
-  int level = 3;  // zstd's; of no meaning to kNone
+  int level = 3;  // of zstd; ignored for kNone
 
   bool operator==(const Compression&) const = default;
 };
 
-// kInvalidArgument for a codec or level there isn't.
+// kInvalidArgument for an unknown codec or level.
 Status ValidateCompression(const Compression& compression);
 
 class BlockCodec {
@@ -33,15 +33,15 @@ class BlockCodec {
   BlockCodec(const BlockCodec&) = delete;
   BlockCodec& operator=(const BlockCodec&) = delete;
 
-  // Stores plainly what zstd doesn't make at least 3 % smaller. kInvalidArgument for a block beyond
-  // the format's limits.
+  // Stores a block uncompressed unless zstd makes it at least 3 % smaller. kInvalidArgument for a
+  // block beyond the format's limits.
   Result<EncodedBlock> Encode(PlainBlock block, const Compression& compression) const;
 
-  // The plain bytes of a payload that CheckPayload has found whole. kCorruption if it doesn't
+  // The uncompressed bytes of a payload verified by CheckPayload. kCorruption if it doesn't
   // decompress to head.plain_bytes bytes.
   Result<Buffer> DecodePayload(const BlockHead& head, ByteView payload) const;
 
-  // Not zeroed; for payloads as stored, too, so that what one gives back serves the other.
+  // Not zeroed. Also for payloads as stored, so that both kinds of buffers share one pool.
   Buffer TakeBuffer(size_t size) const { return buffers_.Take(size); }
 
  private:

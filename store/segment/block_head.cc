@@ -11,7 +11,7 @@ namespace siltfs {
 namespace {
 
 constexpr uint32_t kBlockMagic = 0x4b4c4253;  // "SBLK"
-// The head checksum lies between the bytes that it covers.
+// The head checksum lies between the two ranges that it covers.
 constexpr size_t kChecksumOffset = 48;
 
 static_assert(kChecksumOffset + 8 == kBlockHeaderSize);
@@ -24,7 +24,7 @@ uint64_t HeadChecksum(ByteView head, const SegmentIdentity& identity) {
                   identity.ChecksumSeed());
 }
 
-// What no writer would have written, checksum or not.
+// Rejects sizes that no writer produces, even with a valid checksum.
 Status CheckSizes(const BlockHead& head) {
   uint64_t sum = 0;
   for (const ChunkRecord& record : head.records) {
@@ -32,14 +32,14 @@ Status CheckSizes(const BlockHead& head) {
     sum += record.length;
   }
   if (sum != head.plain_bytes || head.plain_bytes > kMaxBlockPlainBytes) {
-    return Corrupt(
-        fmt::format("block has {} plain bytes and chunks of {} bytes", head.plain_bytes, sum));
+    return Corrupt(fmt::format("block has {} uncompressed bytes and chunks of {} bytes",
+                               head.plain_bytes, sum));
   }
   bool stored_plainly = head.codec == BlockCodecId::kNone;
   if (stored_plainly ? head.payload_bytes != head.plain_bytes
                      : head.payload_bytes == 0 || head.payload_bytes >= head.plain_bytes) {
-    return Corrupt(fmt::format("block has {} payload bytes for {} plain bytes", head.payload_bytes,
-                               head.plain_bytes));
+    return Corrupt(fmt::format("block has {} payload bytes for {} uncompressed bytes",
+                               head.payload_bytes, head.plain_bytes));
   }
   if (uint64_t{head.first_ordinal} + head.records.size() > kMaxSegmentChunks) {
     return Corrupt(
@@ -75,7 +75,7 @@ std::string EncodeBlockHead(const BlockHead& head, const SegmentIdentity& identi
 }
 
 bool BeginsLikeBlock(ByteView bytes) {
-  // Bytes first: this is asked of every offset behind damage.
+  // The first byte is compared first: this check runs at every offset after damage.
   return bytes.size() >= 4 && bytes[0] == (kBlockMagic & 0xff) &&
          Decoder(bytes).U32() == kBlockMagic;
 }
@@ -123,7 +123,8 @@ Result<BlockHead> DecodeBlockHead(ByteView bytes, const SegmentIdentity& identit
   head.payload_checksum = in.U64();
   in.Skip(8);
   if (head.segment != identity.id) {
-    return Corrupt(fmt::format("block is of segment {}, it lies in {}", head.segment, identity.id));
+    return Corrupt(fmt::format("block belongs to segment {}, but is in segment {}", head.segment,
+                               identity.id));
   }
   head.records.resize(count);
   for (ChunkRecord& record : head.records) {

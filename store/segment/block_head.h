@@ -1,5 +1,5 @@
-// The head of a block: what it says of itself, and its chunk table. Byte by byte in docs/format.md
-// ("Blocks"). Pure functions of bytes; any thread. Errors: see segment_format.h.
+// The head of a block: its header and its chunk table. Byte by byte in docs/format.md ("Blocks").
+// Pure functions of bytes; any thread. Errors: see segment_format.h.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ inline constexpr uint32_t kMaxBlockHeadSize =
     kBlockHeaderSize + kMaxBlockChunks * kChunkTableEntrySize;
 
 enum class BlockCodecId : uint8_t {
-  kNone = 0,  // the payload is the plain bytes
+  kNone = 0,  // the payload is the uncompressed bytes
   kZstd = 1,
 };
 
-// One entry of a chunk table: everything a segment knows of a chunk.
+// One entry of a chunk table: all that a segment records about a chunk.
 struct ChunkRecord {
   ChunkName name;
   ChunkTag tag = 0;
-  uint32_t length = 0;  // plain bytes, 1 to kMaxChunkLength
-  uint8_t salt =
-      0;  // 0: the name is the SHA-1 of the plain bytes; n: the salted name of that number
+  uint32_t length = 0;  // uncompressed bytes, 1 to kMaxChunkLength
+  // 0: the name is the SHA-1 of the uncompressed bytes; n: the salted name with number n.
+  uint8_t salt = 0;
 
   bool operator==(const ChunkRecord&) const = default;
 };
@@ -40,8 +40,8 @@ struct BlockHead {
   uint32_t payload_bytes = 0;  // as stored
   uint32_t plain_bytes = 0;    // the sum of the records' lengths
   SegmentId segment = kNoSegment;
-  uint64_t sequence = 0;     // store-wide; counts up from block to block within a segment
-  uint64_t last_commit = 0;  // the last commit that had completed when the block was appended
+  uint64_t sequence = 0;     // store-wide; increases from block to block within a segment
+  uint64_t last_commit = 0;  // the last commit completed when the block was appended
   uint64_t payload_checksum = 0;
   std::vector<ChunkRecord> records;  // 1 to kMaxBlockChunks
 
@@ -57,21 +57,20 @@ struct BlockHead {
   bool operator==(const BlockHead&) const = default;
 };
 
-// The head's bytes, head.head_bytes() of them. `head.segment` must be `identity.id`.
+// head.head_bytes() bytes. `head.segment` must be `identity.id`.
 std::string EncodeBlockHead(const BlockHead& head, const SegmentIdentity& identity);
 
-// Whether a block could begin with these bytes, as quickly as can be told.
+// A fast check of whether a block could begin with these bytes.
 bool BeginsLikeBlock(ByteView bytes);
 
-// How many bytes the head takes that begins with these (at least kBlockHeaderSize) bytes; its
-// checksum is not looked at. kCorruption if no block begins like that.
+// The size of the head that begins with these bytes (at least kBlockHeaderSize); its checksum is
+// not verified. kCorruption if no block begins with them.
 Result<uint32_t> BlockHeadSize(ByteView header);
 
-// `bytes` is the whole head, as long as BlockHeadSize says. All that can be checked without the
-// payload is.
+// `bytes` is the whole head of BlockHeadSize bytes. Verifies everything except the payload.
 Result<BlockHead> DecodeBlockHead(ByteView bytes, const SegmentIdentity& identity);
 
-// kCorruption if the payload is not the one the head was written for.
+// kCorruption if the payload does not match the head.
 Status CheckPayload(const BlockHead& head, ByteView payload);
 
 }  // namespace siltfs

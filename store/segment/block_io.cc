@@ -6,11 +6,10 @@
 namespace siltfs {
 namespace {
 
-// Covers the chunk table of a block of usual size.
+// Covers the chunk table of a usual block.
 constexpr size_t kHeadFirstRead = 4096;
 
-// Makes `bytes` hold the file's bytes from `offset`, `size` of them or as many as there are. Keeps
-// what it has.
+// Extends `bytes`, which begins at `offset` of the file, to `size` bytes or the end of the file.
 Status Extend(const File& file, uint64_t offset, size_t size, Bytes& bytes) {
   size_t have = bytes.size();
   if (have >= size) return Status::Ok();
@@ -21,7 +20,7 @@ Status Extend(const File& file, uint64_t offset, size_t size, Bytes& bytes) {
   return Status::Ok();
 }
 
-// Reads on in `bytes` until the head is there, and decodes it.
+// Extends `bytes` to the whole head, and decodes it.
 Result<BlockHead> DecodeHeadFrom(const File& file, const SegmentIdentity& identity, uint64_t offset,
                                  Bytes& bytes) {
   SILTFS_ASSIGN_OR_RETURN(uint32_t size, BlockHeadSize(bytes));
@@ -42,7 +41,7 @@ Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offs
   return payload;
 }
 
-// The same for a buffer, which is exchanged for a larger one where it is too small.
+// Extends a buffer, and replaces it by a larger one if it is too small.
 Status Extend(const File& file, const BlockCodec& codec, uint64_t offset, size_t size,
               Buffer& bytes) {
   const size_t have = bytes.size();

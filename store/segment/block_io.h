@@ -1,7 +1,7 @@
 // Reads single blocks from a segment's file, for the reader and the scan.
 //
-// Thread-safety: any thread. Errors: kCorruption with path and offset for whatever is not as it was
-// written, also where the file ends in the middle; Env's for the rest.
+// Thread-safety: any thread. Errors: kCorruption with path and offset for bytes that differ from
+// those written, and for a file that ends within the block; otherwise Env's errors.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace siltfs {
 
-// The head of the block at `offset`, verified; one read unless its chunk table is unusually long.
+// The verified head of the block at `offset`; one read unless its chunk table is unusually long.
 Result<BlockHead> ReadBlockHeadAt(const File& file, const SegmentIdentity& identity,
                                   uint64_t offset);
 
-// The payload of the block at `offset`, as stored, verified.
+// The verified payload of the block at `offset`, as stored.
 Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t offset);
 
 struct StoredBlock {
@@ -31,11 +31,11 @@ struct StoredBlock {
   }
 };
 
-// What most compressed blocks take, head included.
+// The usual upper bound of a compressed block, including its head.
 inline constexpr size_t kUsualBlockBytes = 64U << 10;
 
-// All of the block at `offset`, verified; one read for a block of up to `expected_bytes`. Its bytes
-// are in a buffer of the codec's.
+// The verified block at `offset`; one read if it has at most `expected_bytes`. Its buffer comes
+// from the codec.
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
                                       const BlockCodec& codec, uint64_t offset,
                                       size_t expected_bytes = kUsualBlockBytes);

@@ -17,7 +17,7 @@ constexpr unsigned kDirectoryShift = 10;
 
 std::string DirectoryName(SegmentId id) { return fmt::format("{:06x}", id >> kDirectoryShift); }
 
-// Only lower-case digits, all of them.
+// Accepts only lower-case hex digits.
 std::optional<uint32_t> ParseHex(std::string_view text) {
   uint32_t value = 0;
   for (char c : text) {

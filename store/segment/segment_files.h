@@ -1,8 +1,8 @@
-// The names of segment files, made and parsed here and nowhere else: STORE/segments/<id /
+// The names of segment files, which only this file makes and parses: STORE/segments/<id /
 // 1024>/<id>.seg, the directory in 6 hex digits, the file in 8. Directories hold at most 1,024
 // segments (32 GiB) each.
 //
-// Thread-safety: all may be called from any thread. Errors: Env's.
+// Thread-safety: any function from any thread. Errors: Env's.
 #pragma once
 
 #include <optional>
@@ -19,32 +19,32 @@ namespace siltfs {
 std::string SegmentsDirectory(const std::string& store);
 std::string SegmentDirectory(const std::string& store, SegmentId id);
 std::string SegmentPath(const std::string& store, SegmentId id);
-// Beside the segment's file; where a replacement grows until it is renamed.
+// The path of an unfinished replacement, beside the segment's file, until it is renamed.
 std::string TemporarySegmentPath(const std::string& store, SegmentId id);
 
-// The id in a file's name (no directory) if it is exactly what SegmentPath would call it.
+// The id in a file name (without directory) of exactly the form that SegmentPath makes.
 std::optional<SegmentId> ParseSegmentFileName(std::string_view name);
 
-// Makes STORE/segments, durably. Does nothing if it is there.
+// Creates STORE/segments durably; an existing one is only synced.
 Status CreateSegmentsDirectory(Env& env, const std::string& store);
-// Makes the directory that holds `id`, durably. Does nothing if it is there.
+// Creates the directory of segment `id` durably; an existing one is only synced.
 Status CreateSegmentDirectory(Env& env, const std::string& store, SegmentId id);
 
 struct SegmentListing {
   std::vector<SegmentId> ids;            // ascending
-  std::vector<std::string> directories;  // paths of those that hold segments, or may
-  std::vector<std::string>
-      temporaries;  // paths of TemporarySegmentPath's form: left by a crash, of no use to anyone
-  std::vector<std::string> strays;  // paths of all that no siltfs has put there; left alone
-  // Paths of symbolic links in the places of segments and their directories, which may lead to
-  // some; not among the strays.
+  std::vector<std::string> directories;  // paths of directories for segments, even if empty
+  // Paths of the form of TemporarySegmentPath: left over from a crash, not needed.
+  std::vector<std::string> temporaries;
+  std::vector<std::string> strays;  // paths of all entries not made by siltfs; they are left alone
+  // Paths of symbolic links in place of segments or their directories, which may lead to segments;
+  // not in `strays`.
   std::vector<std::string> links;
 };
 
-// kNotFound if there is no STORE/segments.
+// kNotFound if STORE/segments does not exist.
 Result<SegmentListing> ListSegments(Env& env, const std::string& store);
 
-// Durable on return. kNotFound if it is not there.
+// Durable on return. kNotFound if the segment does not exist.
 Status RemoveSegment(Env& env, const std::string& store, SegmentId id);
 
 }  // namespace siltfs

@@ -19,7 +19,8 @@ static_assert(kChecksumOffset + 8 == kSegmentTrailerSize);
 
 Status Corrupt(std::string cause) { return Status(StatusCode::kCorruption, std::move(cause)); }
 
-// Sizes that fit each other, the limits and the file, so that they may be allocated.
+// Checks that the sizes are consistent and fit the limits and the file, so that they can be
+// allocated.
 Status CheckSizes(const SegmentTrailer& trailer, uint64_t file_size) {
   uint64_t least_end = kSegmentHeaderSize + uint64_t{trailer.block_count} * kBlockHeaderSize +
                        uint64_t{trailer.chunk_count} * kChunkTableEntrySize;
@@ -53,7 +54,7 @@ Status CheckBlocks(const SegmentTrailer& trailer, const std::vector<BlockPlace>&
 }  // namespace
 
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count) {
-  // The footer has a block at least.
+  // The footer has at least one block.
   const uint64_t footer = kSegmentTrailerSize + kFooterBlockSize + chunk_count * kFooterChunkSize;
   return sealed_length - std::min(sealed_length, footer);
 }
@@ -72,7 +73,7 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
       blocks.begin(), blocks.end(), ordinal,
       [](uint32_t wanted, const BlockPlace& place) { return wanted < place.first_ordinal; });
   Found found;
-  // What was lost before the first block stood where blocks begin.
+  // Chunks lost before the first block began where blocks begin.
   const bool before_first = after == blocks.begin();
   found.place = before_first ? BlockPlace{kSegmentHeaderSize, 0} : *std::prev(after);
   found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;
@@ -86,7 +87,7 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
 
 void SegmentFooter::Add(const BlockPlace& place, const std::vector<ChunkRecord>& records,
                         uint64_t sequence, uint64_t end_offset) {
-  chunks.resize(place.first_ordinal);  // where damage has left a gap
+  chunks.resize(place.first_ordinal);  // zero entries for chunks lost to damage
   for (const ChunkRecord& record : records) {
     chunks.push_back({record.name.Prefix64(), record.tag});
     trailer.plain_bytes += record.length;
@@ -140,7 +141,7 @@ Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentit
   if (!LooksLikeTrailer(bytes)) return Corrupt("segment doesn't end in a footer");
   Decoder stored(bytes.subspan(kChecksumOffset));
   if (stored.U64() != Checksum(bytes.first(kChecksumOffset), identity.ChecksumSeed())) {
-    return Corrupt("footer's last part has a wrong checksum");
+    return Corrupt("footer's trailer has a wrong checksum");
   }
   Decoder in(bytes);
   in.Skip(kTrailerMagic.size());

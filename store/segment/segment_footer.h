@@ -1,10 +1,10 @@
-// The footer that seals a segment: its chunks' names and tags in short, in log order, and where its
-// blocks begin. Byte by byte in docs/format.md ("Footers"). Pure functions of bytes; any thread.
-// Errors: see segment_format.h.
+// The footer that seals a segment: shortened names and tags of its chunks, in log order, and the
+// places of its blocks. Byte by byte in docs/format.md ("Footers"). Pure functions of bytes; any
+// thread. Errors: see segment_format.h.
 //
-// A duplicate found in the index brings in a window of this table: the names and tags around it
-// (DESIGN, duplicate locality). 64 bits of name and 64 of tag tell chunks apart in RAM; the block's
-// chunk table has the last word.
+// After a duplicate found in the index, the part of the chunk table around it is cached (duplicate
+// locality, fs/dedup/deduplicator.h). In memory, 64 bits of name and 64 bits of tag identify a
+// chunk; the block's chunk table is authoritative.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct FooterChunk {
   auto operator<=>(const FooterChunk&) const = default;
 };
 
-// Where a block begins, in both coordinates.
+// The beginning of a block, as offset and as ordinal.
 struct BlockPlace {
   uint32_t block_offset = 0;   // bytes from the start of the segment's file
   uint32_t first_ordinal = 0;  // of its first chunk
@@ -44,7 +44,7 @@ struct SegmentTrailer {
   SegmentKind kind = SegmentKind::kData;
   uint32_t chunk_count = 0;
   uint32_t block_count = 0;
-  uint32_t data_end = 0;  // where the last block ends and the footer begins
+  uint32_t data_end = 0;  // end of the last block, start of the footer
   uint64_t first_sequence = 0;
   uint64_t last_sequence = 0;
   uint64_t plain_bytes = 0;
@@ -62,62 +62,61 @@ struct SegmentTrailer {
   bool operator==(const SegmentTrailer&) const = default;
 };
 
-// Where the blocks of a sealed segment whose footer is lost end at the latest, by what is known of
-// it otherwise: below that, bad blocks are damage.
+// Upper bound of data_end for a sealed segment with a lost footer, from its known size and number
+// of chunks. Bad blocks below it are damage.
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count);
 
-// The block whose chunks include this ordinal, if any block's do: the last one that begins at or
-// below it.
+// The only block that can contain this ordinal: the last one that begins at or below it.
 std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, uint32_t ordinal);
 
-// The block table of a sealed segment, for finding blocks without the rest of the footer.
+// The block table of a sealed segment, to find blocks without the rest of the footer.
 struct BlockTable {
-  std::vector<BlockPlace> blocks;  // ascending in both coordinates
+  std::vector<BlockPlace> blocks;  // ascending by offset and ordinal
   uint32_t chunk_count = 0;        // of the segment
   uint32_t data_end = 0;
   uint64_t plain_bytes = 0;  // of the segment
 
   struct Found {
     BlockPlace place;
-    uint32_t end_ordinal = 0;  // no chunk from here on is in this block
-    uint32_t bytes = 0;        // at most, on disk
-    uint32_t plain_bytes = 0;  // about: its share of the segment's, by its chunks
+    uint32_t end_ordinal = 0;  // chunks from here on are not in this block
+    uint32_t bytes = 0;        // upper bound, on disk
+    uint32_t plain_bytes = 0;  // estimate: the segment's, in proportion to the chunks
   };
-  // A binary search. Empty if there is no such ordinal; a block found for a lost ordinal doesn't
-  // cover it, and where the first ones are lost need not be one.
+  // A binary search. Empty if there is no such ordinal. A block found for a lost ordinal doesn't
+  // cover it; if the first chunks are lost, there may be no block at the returned place.
   std::optional<Found> Find(uint32_t ordinal) const;
   size_t memory_bytes() const { return sizeof *this + blocks.capacity() * sizeof(BlockPlace); }
 };
 
 struct SegmentFooter {
   SegmentTrailer trailer;
-  std::vector<FooterChunk> chunks;  // by ordinal; all zero for one that was lost to damage
-  std::vector<BlockPlace> blocks;   // ascending in both coordinates
+  std::vector<FooterChunk> chunks;  // by ordinal; all zero for a lost chunk
+  std::vector<BlockPlace> blocks;   // ascending by offset and ordinal
 
-  // Enters the next block of the segment: its chunks, and the totals in the trailer.
+  // Adds the next block of the segment: its chunks, and the totals in the trailer.
   void Add(const BlockPlace& place, const std::vector<ChunkRecord>& records, uint64_t sequence,
            uint64_t end_offset);
   // Empty if the segment has no such ordinal. A block found for a lost ordinal doesn't cover it.
   std::optional<BlockPlace> FindBlock(uint32_t ordinal) const;
 };
 
-// Both tables and the trailer; fills in trailer.chunk_count, block_count and tables_checksum by the
+// Both tables and the trailer; sets trailer.chunk_count, block_count and tables_checksum from the
 // tables.
 std::string EncodeSegmentFooter(SegmentFooter& footer, const SegmentIdentity& identity);
 
-// Whether a file that ends in these kSegmentTrailerSize bytes claims to be sealed. Says nothing of
-// damage.
+// Whether these last kSegmentTrailerSize bytes of a file look like a trailer; damage is not
+// checked.
 bool LooksLikeTrailer(ByteView bytes);
-// Checks the trailer against itself and the file's size, so that the tables' sizes may be believed
-// afterwards.
+// Checks the trailer for consistency and against the file's size, so that the tables' sizes can be
+// trusted.
 Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentity& identity,
                                             uint64_t file_size);
 
-// Parts of the tables; bytes.size() is a multiple of the entry's size.
+// Decode parts of the tables; bytes.size() is a multiple of the entry size.
 std::vector<FooterChunk> DecodeFooterChunks(ByteView bytes);
 std::vector<BlockPlace> DecodeFooterBlocks(ByteView bytes);
 
-// `tables` is everything between data_end and the trailer; its checksum and order are verified.
+// `tables` are the bytes between data_end and the trailer; their checksum and order are verified.
 Result<SegmentFooter> DecodeSegmentFooter(const SegmentTrailer& trailer, ByteView tables,
                                           const SegmentIdentity& identity);
 

@@ -65,12 +65,13 @@ Result<SegmentHeader> DecodeSegmentHeader(ByteView bytes) {
 Status CheckIdentity(const SegmentIdentity& found, const SegmentIdentity& expected) {
   if (found.store != expected.store) {
     return Status(StatusCode::kCorruption,
-                  fmt::format("segment is of store {}, not of this one ({})", found.store.ToText(),
-                              expected.store.ToText()));
+                  fmt::format("segment belongs to store {}, not to this one ({})",
+                              found.store.ToText(), expected.store.ToText()));
   }
   if (found.id != expected.id) {
-    return Status(StatusCode::kCorruption,
-                  fmt::format("segment calls itself {}, it should be {}", found.id, expected.id));
+    return Status(
+        StatusCode::kCorruption,
+        fmt::format("segment has id {} in its header, but {} by its name", found.id, expected.id));
   }
   return Status::Ok();
 }

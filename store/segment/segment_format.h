@@ -1,12 +1,31 @@
-// The format of a segment file, as far as it concerns the file as a whole: its limits and its
-// header. Byte by byte in docs/format.md ("Segments"). Pure functions of bytes; any thread.
+// The format of a segment file as a whole: layout, limits and header. Byte by byte in
+// docs/format.md ("Segments"). Pure functions of bytes; any thread.
 //
-//   segment = header (64 bytes) { block } [ footer ]          a segment with a footer is sealed:
-//   immutable block   = head (56 bytes + 32 a chunk) payload            block_head.h footer  = 16
-//   bytes a chunk, 8 bytes a block, 64 bytes     segment_footer.h
+// clang-format off
+//   segment; without a footer it is open, with one it is sealed and immutable
+//   +----------+---------+-----+---------+----------+
+//   | header   | block   | ... | block   | [footer] |
+//   | 64 bytes |         |     |         |          |
+//   +----------+---------+-----+---------+----------+
+//   0          64                        data_end
 //
-// Errors of all decoders: kCorruption where bytes are not what was written, kNeedsNewer where they
-// are whole but say things that this code doesn't know. Offsets in them are the file's.
+//   block (block_head.h)
+//   +----------+---------------------+-----------------+
+//   | header   | chunk table         | payload         |
+//   | 56 bytes | 32 bytes a chunk    | 1 byte to 2 MiB |
+//   +----------+---------------------+-----------------+
+//   |<------------ head ------------->|
+//
+//   footer (segment_footer.h)
+//   +---------------------+--------------------+----------+
+//   | chunk table         | block table        | trailer  |
+//   | 16 bytes a chunk    | 8 bytes a block    | 64 bytes |
+//   +---------------------+--------------------+----------+
+//   data_end                                   end of file - 64
+// clang-format on
+//
+// Errors of all decoders: kCorruption for bytes that differ from those written, kNeedsNewer for
+// intact bytes with values unknown to this code. Offsets in errors are file offsets.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +41,11 @@ namespace siltfs {
 inline constexpr uint32_t kSegmentFormatVersion = 1;
 inline constexpr uint32_t kSegmentHeaderSize = 64;
 
-// Limits. A chunk's length is 24 bits on disk, a block no larger than this: so is a chunk in it.
+// Limits. A chunk's length has 24 bits on disk, but the block limit bounds it, too.
 inline constexpr uint32_t kMaxChunkLength = (1U << 24) - 1;
 inline constexpr uint32_t kMaxBlockPlainBytes = 2U << 20;
 inline constexpr uint32_t kMaxBlockChunks = 4096;
-// No block starts at or beyond the target size; the last one may reach beyond it.
+// No block starts at or beyond the target size; the last one may extend beyond it.
 inline constexpr uint32_t kMaxSegmentTargetSize = Location::kMaxBlockOffset + 1;
 inline constexpr uint32_t kMinSegmentTargetSize = 4096;
 inline constexpr uint32_t kMaxSegmentChunks = Location::kMaxOrdinal + 1;
@@ -36,7 +55,7 @@ enum class SegmentKind : uint8_t {
   kRecipeNodes = 1,  // nodes of recipe trees, uncompressed
 };
 
-// What every part of a segment is checked against.
+// Every part of a segment is checked against this.
 struct SegmentIdentity {
   StoreUuid store;
   SegmentId id = kNoSegment;
@@ -44,7 +63,7 @@ struct SegmentIdentity {
   auto operator<=>(const SegmentIdentity&) const = default;
 
   // Seeds the checksums of block heads and footers, so that those of another store or segment are
-  // not accepted.
+  // rejected.
   uint64_t ChecksumSeed() const;
 };
 
@@ -59,10 +78,10 @@ struct SegmentHeader {
 
 // kSegmentHeaderSize bytes.
 std::string EncodeSegmentHeader(const SegmentHeader& header);
-// Whichever store and segment it belongs to; see CheckIdentity.
+// Does not check the identity; see CheckIdentity.
 Result<SegmentHeader> DecodeSegmentHeader(ByteView bytes);
 
-// kCorruption, in words, unless both are the same.
+// kCorruption, with an explanation, unless both are equal.
 Status CheckIdentity(const SegmentIdentity& found, const SegmentIdentity& expected);
 
 }  // namespace siltfs

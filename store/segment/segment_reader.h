@@ -1,10 +1,10 @@
-// Reads one segment file, sealed or still growing.
+// Reads one segment file, sealed or open.
 //
-// Thread-safety: const, any number of threads; also while a SegmentWriter appends to the file (of
-// blocks whose Append has returned). Ownership: `codec` must outlive the reader; results belong to
-// the caller. Cost: holds one open file and some hundred bytes; caches nothing but the trailer.
-// Errors: kNotFound if there is no such file; kCorruption with path and offset for everything that
-// is not as it was written, never wrong bytes; kIoError from the device.
+// Thread-safety: const, any number of threads, also while a SegmentWriter appends to the file (for
+// blocks after their Append has returned). Ownership: `codec` must outlive the reader; the caller
+// owns results. Cost: one open file and some hundred bytes; caches only the trailer. Errors:
+// kNotFound if there is no such file; kCorruption with path and offset, never wrong bytes, if bytes
+// differ from those written; kIoError from the device.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,11 @@ namespace siltfs {
 
 class SegmentReader {
  public:
-  // Reads nothing yet: blocks and footer say themselves what they belong to, so that a damaged
-  // header costs no chunk.
+  // Reads nothing: blocks and footer carry the identity, so a damaged header costs no chunk.
   static Result<std::unique_ptr<SegmentReader>> Open(Env& env, const std::string& store,
                                                      const SegmentIdentity& identity,
                                                      const BlockCodec& codec);
-  // The same for a file that is not in its place (yet).
+  // Opens a file at another path, such as a replacement before its rename.
   static Result<std::unique_ptr<SegmentReader>> OpenAt(Env& env, const std::string& path,
                                                        const SegmentIdentity& identity,
                                                        const BlockCodec& codec);
@@ -39,36 +38,35 @@ class SegmentReader {
   const SegmentIdentity& identity() const { return identity_; }
   const File& file() const { return *file_; }
 
-  // kCorruption, too, if it is the header of another store or segment.
+  // Also kCorruption for the header of another store or segment.
   Result<SegmentHeader> ReadHeader() const;
-  // Whether the file ends in a trailer that is whole. kCorruption if it ends in something that was
-  // one.
+  // Whether the file ends in an intact trailer. kCorruption if it ends in a damaged one.
   Result<bool> IsSealed() const;
   // kInvalidArgument for a segment that is not sealed.
   Result<SegmentTrailer> ReadTrailer() const;
-  // All of the footer, verified. Up to 24 bytes a chunk; kInvalidArgument for a segment that is not
-  // sealed.
+  // The whole verified footer. At most 24 bytes per chunk; kInvalidArgument for a segment that is
+  // not sealed.
   Result<SegmentFooter> ReadFooter() const;
-  // The entries of [first_ordinal, first_ordinal + count), fewer where the segment ends. One read.
-  // NOT verified: the footer's checksum covers it as a whole. A hint, to be confirmed in the
-  // block's chunk table before it is relied on.
+  // The entries of [first_ordinal, first_ordinal + count), fewer at the end of the segment. One
+  // read. NOT verified: the footer's checksum covers only the whole. A hint, which callers must
+  // confirm in the block's chunk table.
   Result<std::vector<FooterChunk>> ReadFooterWindow(uint32_t first_ordinal, uint32_t count) const;
-  // Which block holds the ordinal; reads the footer's block table. A hint, too. Empty if there is
-  // no such ordinal.
+  // The block that contains the ordinal, from the footer's block table. A hint, too. Empty if there
+  // is no such ordinal.
   Result<std::optional<BlockPlace>> FindBlock(uint32_t ordinal) const;
-  // All of the block table, 8 bytes a block, for who asks more than once. A hint, too.
+  // The whole block table, 8 bytes per block, for repeated lookups. A hint, too.
   Result<BlockTable> ReadBlockTable() const;
-  // The same from the heads of all whole blocks, for where the footer has rotted: reads them, and
-  // what is damaged between them. kCorruption if there is none.
+  // The block table from the heads of all whole blocks, for a damaged footer. Reads these heads and
+  // all damaged bytes between them. kCorruption if no block is whole.
   Result<BlockTable> ScanBlockTable() const;
 
-  // The block at this offset. Everything about it is verified: both checksums, the segment it says
-  // it is in, its length. One read if it takes no more than `expected_bytes` on flash.
+  // The block at this offset. Everything is verified: both checksums, the segment id, the length.
+  // One read if it has at most `expected_bytes` on disk.
   Result<DecodedBlockPtr> ReadBlock(uint32_t offset,
                                     size_t expected_bytes = kUsualBlockBytes) const;
   // Header and chunk table only; the payload is neither read nor verified.
   Result<BlockHead> ReadBlockHead(uint32_t offset) const;
-  // Payload as stored, verified but not decompressed: for copying a block as it is.
+  // The verified payload, not decompressed: for copying a block unchanged.
   Result<EncodedBlock> ReadEncodedBlock(uint32_t offset) const;
 
  private:
@@ -84,7 +82,7 @@ class SegmentReader {
   const BlockCodec& codec_;
 
   mutable Mutex mutex_;
-  mutable std::optional<SegmentTrailer> trailer_ SILTFS_GUARDED_BY(mutex_);  // once it was seen
+  mutable std::optional<SegmentTrailer> trailer_ SILTFS_GUARDED_BY(mutex_);  // once it was read
 };
 
 }  // namespace siltfs

@@ -31,13 +31,13 @@ class SegmentRepair {
  private:
   bool drops_damage() const { return options_.filler.has_value(); }
   void ReadEnds();
-  // How far blocks may go, as far as anything tells.
+  // The extent of the blocks, as far as it is known.
   ScanOptions Extent() const;
   Status CreateNew();
   Status CopyBlocks();
   Status OnBlock(const BlockHead& head, uint32_t offset);
   Status CopyBytes(uint64_t from, uint64_t end);
-  // Replaces what is missing before this ordinal.
+  // Replaces the missing chunks before this ordinal.
   Status Fill(uint32_t end_ordinal, uint64_t below_sequence);
   Status WriteFiller(uint32_t chunks);
   Status Finish();
@@ -54,8 +54,8 @@ class SegmentRepair {
   std::optional<SegmentTrailer> trailer_;
 
   std::unique_ptr<File> file_;
-  uint64_t copied_ = kSegmentHeaderSize;  // of the old file
-  uint64_t end_ = kSegmentHeaderSize;     // of the new one
+  uint64_t copied_ = kSegmentHeaderSize;  // position in the old file
+  uint64_t end_ = kSegmentHeaderSize;     // end of the new file
   SegmentFooter footer_;
   uint32_t next_ordinal_ = 0;
   uint64_t last_sequence_ = 0;
@@ -74,7 +74,7 @@ ScanOptions SegmentRepair::Extent() const {
   ScanOptions scan;
   scan.verify_payloads = drops_damage();
   scan.on_damage = [](uint64_t, uint64_t, const Status& cause) {
-    cause.IgnoreError("what is missing is seen from the ordinals");
+    cause.IgnoreError("the ordinals show the missing chunks");
     return Status::Ok();
   };
   if (trailer_) {
@@ -89,7 +89,7 @@ ScanOptions SegmentRepair::Extent() const {
 }
 
 Status SegmentRepair::CreateNew() {
-  SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left by a crash
+  SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left over from a crash
   SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(TemporarySegmentPath(store_, identity_.id),
                                                {.mode = OpenMode::kCreate}));
   return Status::Ok();
@@ -118,7 +118,8 @@ Status SegmentRepair::WriteFiller(uint32_t chunks) {
   head.payload_checksum = Checksum(payload);
   head.records.assign(chunks, *options_.filler);
   if (end_ >= kMaxSegmentTargetSize)
-    return Status(StatusCode::kFileTooLarge, "the segment has no room for what stands for damage");
+    return Status(StatusCode::kFileTooLarge,
+                  "the segment has no room for the chunks that replace damaged ones");
   SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeBlockHead(head, identity_))));
   SILTFS_RETURN_IF_ERROR(file_->Write(end_ + head.head_bytes(), payload));
   const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
@@ -130,9 +131,10 @@ Status SegmentRepair::WriteFiller(uint32_t chunks) {
 
 Status SegmentRepair::Fill(uint32_t end_ordinal, uint64_t below_sequence) {
   while (next_ordinal_ < end_ordinal) {
-    // As many blocks at least were there, each with a sequence of its own.
+    // There were at least as many blocks, each with its own sequence.
     if (last_sequence_ + 1 >= below_sequence) {
-      return Status(StatusCode::kCorruption, "there is no sequence left for what is missing")
+      return Status(StatusCode::kCorruption,
+                    "there is no block sequence left for the missing chunks")
           .At(old_->path(), copied_);
     }
     SILTFS_RETURN_IF_ERROR(WriteFiller(std::min(end_ordinal - next_ordinal_, kMaxBlockChunks)));
@@ -145,7 +147,7 @@ Status SegmentRepair::OnBlock(const BlockHead& head, uint32_t offset) {
   if (drops_damage()) {
     SILTFS_RETURN_IF_ERROR(Fill(head.first_ordinal, head.sequence));
   } else {
-    SILTFS_RETURN_IF_ERROR(CopyBytes(copied_, offset));  // damage, as it is
+    SILTFS_RETURN_IF_ERROR(CopyBytes(copied_, offset));  // damaged bytes, unchanged
   }
   const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
   copied_ = uint64_t{offset} + head.total_bytes();
@@ -200,7 +202,7 @@ Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& 
   auto prepared = SegmentRepair(env, store, identity, options).Run();
   if (!prepared.ok()) {
     DiscardRewrite(env, store, identity.id)
-        .IgnoreError("nobody needs the file, and the first failure counts");
+        .IgnoreError("the file is not needed, and the first failure counts");
   }
   return prepared;
 }

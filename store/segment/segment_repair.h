@@ -1,18 +1,19 @@
-// Writes a segment's file anew from its whole blocks where its header or footer has rotted, or,
-// where damage is to go, without what is damaged.
+// Rewrites a segment's file from its whole blocks if its header or footer is damaged, or to remove
+// damaged blocks.
 //
-// A new file beside the old one, synced, that the caller renames over it (InstallRewrite), so that
-// metadata can be told in between what the segment will be. Ordinals stay as they are, for index
-// entries name them.
+// Makes a new synced file beside the old one. The caller renames it over the old one
+// (InstallRewrite) and can record the new state in the metadata before. Ordinals stay the same,
+// because index entries contain them.
 //
-// What is damaged stays as it is, in its place, unless `filler` is given: then each chunk that
-// cannot be read any more is replaced by the filler, in a block of its own, and the segment is
-// whole again. Blocks behind that move, and entries that lead to them find them by their ordinals.
+// Without `filler`, damaged bytes stay unchanged in their place. With it, each unreadable chunk is
+// replaced by the filler, in separate blocks, and the segment is whole again. Later blocks move;
+// index entries still find them by ordinal.
 //
 // Thread-safety: any thread; nothing may append to the segment. Memory: a block, and the footer.
 // Errors: kCorruption if no block is whole, or if chunks at the end are lost and there is no
-// filler: where the blocks ended nobody knows then; Env's. Of a failure no new file is left, as far
-// as it could be removed. Durability: the new file's content on return, its name not.
+// filler, because the end of the blocks is then unknown; Env's errors. After a failure the new file
+// is removed, if possible. Durability: on return the new file's content is durable, its name is
+// not.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +27,21 @@
 namespace siltfs {
 
 struct SegmentRepairOptions {
-  // What the segment holds, where its header does not say.
+  // The kind of the segment, used if its header is damaged.
   SegmentKind kind = SegmentKind::kData;
-  // How many chunks it should have, and how long its file should be with its footer; 0 where
-  // nobody knows, as of one that was not sealed.
+  // The expected number of chunks, and the expected file size with the footer; 0 if unknown, as for
+  // an unsealed segment.
   uint32_t chunks = 0;
   uint64_t sealed_length = 0;
-  // Of one that was not sealed: every byte below was durable.
+  // For an unsealed segment: every byte below was durable.
   uint64_t committed_length = 0;
-  // Stands for a chunk that is lost: a chunk of one byte, zero.
+  // Replaces a lost chunk: the record of a chunk of one zero byte.
   std::optional<ChunkRecord> filler = {};
 };
 
 struct PreparedSegmentRepair {
   SegmentTrailer trailer;    // of the new file
-  uint32_t lost_chunks = 0;  // that are damaged, or were replaced
+  uint32_t lost_chunks = 0;  // damaged or replaced
 };
 
 Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& store,

@@ -20,7 +20,7 @@ Status Damaged(const std::string& path, uint64_t offset, std::string cause) {
   return Status(StatusCode::kCorruption, std::move(cause)).At(path, offset);
 }
 
-// What is known of a block when it is written, to be compared with what is read back.
+// Checksums of a written block, to compare with the block that is read back.
 struct Written {
   uint64_t head_checksum = 0;
   uint64_t plain_checksum = 0;
@@ -40,15 +40,15 @@ class Rewrite {
   }
   Status OpenOld();
   Status CreateNew();
-  // The old segment's block of this number, which is where and what the footer says.
+  // Reads block `number` of the old segment, and checks its place and chunks against the footer.
   Result<DecodedBlockPtr> ReadOld(size_t number);
   Status CopyBlocks();
   Status Take(const DecodedBlock& block);
   bool Fits(const DecodedBlock& block) const;
-  // Writes what was gathered as one block.
+  // Writes the gathered chunks as one block.
   Status WriteBlock();
   Status Finish();
-  // Reads the new file as if nothing were known of it.
+  // Reads and verifies the new file from scratch.
   Status ReadBack() const;
 
   Env& env_;
@@ -67,7 +67,7 @@ class Rewrite {
   SegmentFooter footer_;
   std::vector<Written> written_;  // by block of the new file
 
-  // The block that is being gathered.
+  // The block being gathered.
   PlainBlock gathered_;
   uint64_t sequence_ = 0;
   uint64_t last_commit_ = 0;
@@ -87,7 +87,7 @@ Status Rewrite::OpenOld() {
 
 Status Rewrite::CreateNew() {
   const std::string path = TemporarySegmentPath(store_, identity_.id);
-  Status removed = env_.RemoveFile(path);  // left by a crash
+  Status removed = env_.RemoveFile(path);  // left over from a crash
   if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
   SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
   footer_.trailer.kind = header_.kind;
@@ -107,13 +107,13 @@ Result<DecodedBlockPtr> Rewrite::ReadOld(size_t number) {
   if (place.block_offset + uint64_t{head.total_bytes()} != end ||
       head.first_ordinal != place.first_ordinal || head.end_ordinal() != end_ordinal) {
     return Damaged(old_->path(), place.block_offset,
-                   "the block does not reach to where the footer has the next one");
+                   "the block does not end where the next one begins by the footer");
   }
   for (size_t i = 0; i < head.records.size(); ++i) {
     const FooterChunk chunk{head.records[i].name.Prefix64(), head.records[i].tag};
     if (old_footer_.chunks[head.first_ordinal + i] == chunk) continue;
     return Damaged(old_->path(), place.block_offset,
-                   fmt::format("the footer has another chunk of ordinal {} than the block",
+                   fmt::format("footer and block differ in the chunk with ordinal {}",
                                head.first_ordinal + i));
   }
   if (head.sequence <= last_sequence_) {
@@ -156,7 +156,7 @@ Status Rewrite::WriteBlock() {
   head.payload_checksum = block.payload_checksum;
   head.records = std::move(block.records);
   if (end_ >= kMaxSegmentTargetSize) {
-    return Status(StatusCode::kFileTooLarge, "the segment grows when it is compressed anew")
+    return Status(StatusCode::kFileTooLarge, "the segment grows when it is recompressed")
         .At(file_->path(), end_);
   }
   const std::string head_bytes = EncodeBlockHead(head, identity_);
@@ -184,12 +184,12 @@ Status Rewrite::CopyBlocks() {
 }
 
 Status Rewrite::Finish() {
-  // A merged segment begins with the first block's place, yet not with its sequence.
+  // first_sequence is not compared: the first merged block has a higher one.
   const SegmentTrailer& before = old_footer_.trailer;
   if (footer_.chunks != old_footer_.chunks || footer_.trailer.plain_bytes != before.plain_bytes ||
       footer_.trailer.last_sequence != before.last_sequence) {
     return Damaged(old_->path(), before.data_end,
-                   "the footer's totals are not those of the blocks");
+                   "the footer's totals differ from those of the blocks");
   }
   SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(file_->Sync());
@@ -204,7 +204,8 @@ Status Rewrite::ReadBack() const {
   SILTFS_ASSIGN_OR_RETURN(const SegmentFooter footer, reader->ReadFooter());
   const bool as_written = header == header_ && footer.trailer == footer_.trailer &&
                           footer.blocks == footer_.blocks && footer.chunks == footer_.chunks;
-  if (!as_written) return Damaged(reader->path(), end_, "was read back otherwise than written");
+  if (!as_written)
+    return Damaged(reader->path(), end_, "the file read back differs from the one written");
   for (size_t i = 0; i < footer.blocks.size(); ++i) {
     const uint32_t offset = footer.blocks[i].block_offset;
     const uint64_t end = i + 1 < footer.blocks.size() ? footer.blocks[i + 1].block_offset : end_;
@@ -212,7 +213,7 @@ Status Rewrite::ReadBack() const {
     const std::string head = EncodeBlockHead(block->head(), identity_);
     if (Checksum(AsBytes(head)) != written_[i].head_checksum ||
         Checksum(block->plain()) != written_[i].plain_checksum) {
-      return Damaged(reader->path(), offset, "the block was read back otherwise than written");
+      return Damaged(reader->path(), offset, "the block read back differs from the one written");
     }
     SILTFS_RETURN_IF_ERROR(Pace(block->plain().size()));
   }
@@ -223,7 +224,7 @@ Result<PreparedRewrite> Rewrite::Run() {
   SILTFS_RETURN_IF_ERROR(OpenOld());
   SILTFS_RETURN_IF_ERROR(CreateNew());
   const Status copied = CopyBlocks();
-  // What does not even fit saves nothing.
+  // A file that does not fit saves nothing.
   if (copied.Is(StatusCode::kFileTooLarge)) return PreparedRewrite{old_footer_.trailer, {}, false};
   SILTFS_RETURN_IF_ERROR(copied);
   SILTFS_RETURN_IF_ERROR(Finish());
@@ -244,7 +245,7 @@ Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
   if (prepared.ok() && prepared->worthwhile) return prepared;
   const Status discarded = DiscardRewrite(env, store, identity.id);
   if (prepared.ok()) SILTFS_RETURN_IF_ERROR(discarded);
-  discarded.IgnoreError("nobody needs the file, and the first failure counts");
+  discarded.IgnoreError("the file is not needed, and the first failure counts");
   return prepared;
 }
 

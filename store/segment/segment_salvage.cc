@@ -14,7 +14,7 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kCopyBytes = 256U << 10;
-// Beside a copy of the blocks there must be so much room for it to be made.
+// Required free space beyond a copy of the blocks.
 constexpr uint64_t kRoomForFooter = 4U << 20;
 
 class Salvage {
@@ -28,7 +28,7 @@ class Salvage {
  private:
   // Empty if the header is damaged and nothing in the segment was ever committed.
   Result<std::optional<SegmentHeader>> FindHeader();
-  // Finds out whether the segment is sealed and how much of it must be there.
+  // Determines whether the segment is sealed, and the length that must be intact.
   Status InspectFooter();
   Status CollectBlocks();
   Result<SalvageResult> Remove();
@@ -52,7 +52,7 @@ class Salvage {
   bool footer_claimed_ = false;
   // Every byte below was durable.
   uint64_t committed_length_ = 0;
-  // Where the footer begins if there is a trailer to say so, otherwise 0.
+  // Start of the footer by an intact trailer, otherwise 0.
   uint64_t data_end_ = 0;
   SegmentFooter footer_;
   uint64_t first_block_commit_ = 0;
@@ -82,19 +82,19 @@ Result<std::optional<SegmentHeader>> Salvage::FindHeader() {
   SILTFS_RETURN_IF_ERROR(ReadExactly(reader_->file(), 0, bytes));
   auto header = DecodeSegmentHeader(bytes);
   if (header.ok()) {
-    // Another segment in this one's place is nothing to be salvaged, let alone removed.
+    // Another segment's file in this place must be neither salvaged nor removed.
     SILTFS_RETURN_IF_ERROR(CheckIdentity(header->identity, identity_).At(reader_->path(), 0));
     return std::optional(*header);
   }
   if (!header.status().Is(StatusCode::kCorruption))
     return std::move(header).status().At(reader_->path(), 0);
   header_damaged_ = true;
-  // A footer is only ever written to a segment whose header is durable.
+  // A footer is written only after the header is durable.
   bool was_durable = committed_length_ > kSegmentHeaderSize || footer_claimed_;
   if (!was_durable) return std::optional<SegmentHeader>();
   Status damage = std::move(header).status().At(reader_->path(), 0);
   if (!options_.on_damage) return damage;
-  damage.IgnoreError("whoever repairs is told here");
+  damage.IgnoreError("on_damage reports it below");
   SILTFS_RETURN_IF_ERROR(options_.on_damage(0, kSegmentHeaderSize, damage));
   return std::optional(SegmentHeader{options_.kind, identity_, 0});
 }
@@ -128,12 +128,12 @@ Result<SalvageResult> Salvage::Run() {
   SILTFS_RETURN_IF_ERROR(CollectBlocks());
   if (footer_.blocks.empty()) {
     if (committed_length_ <= kSegmentHeaderSize) return Remove();
-    return Status(StatusCode::kCorruption, "no block is left of what was committed")
+    return Status(StatusCode::kCorruption, "no committed block of the segment is whole")
         .At(reader_->path());
   }
   if (header_damaged_) header->last_commit = first_block_commit_;
   footer_.trailer.kind = header->kind;
-  // A header can't be made good in place without being in danger for a moment.
+  // A header must not be rewritten in place: a crash could destroy it.
   SILTFS_ASSIGN_OR_RETURN(const bool room, HasRoomForCopy());
   SILTFS_RETURN_IF_ERROR(room || header_damaged_ ? WriteReplacement(*header) : SealInPlace());
   return SalvageResult{SalvageOutcome::kSealed, footer_.trailer, size_ - footer_.trailer.data_end};
@@ -145,8 +145,9 @@ Result<SalvageResult> Salvage::Remove() {
   return SalvageResult{SalvageOutcome::kRemoved, {}, size_};
 }
 
-// The process may have died, or a sync failed, when the footer or the name had just been written.
-// The blocks were durable before. The same bytes once more, as a failed sync may have dropped them.
+// The process may have been killed, or a sync may have failed, just after the footer or the name
+// was written. The blocks were durable before. Writes the footer again, because a failed sync may
+// have dropped it.
 Status Salvage::MakeFooterDurable() {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));
@@ -159,7 +160,7 @@ Status Salvage::MakeFooterDurable() {
 
 Status Salvage::WriteReplacement(const SegmentHeader& header) {
   const std::string path = TemporarySegmentPath(store_, identity_.id);
-  Status removed = env_.RemoveFile(path);  // left by a crash
+  Status removed = env_.RemoveFile(path);  // left over from a crash
   if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
   SILTFS_ASSIGN_OR_RETURN(auto file, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
   SILTFS_RETURN_IF_ERROR(file->Write(0, AsBytes(EncodeSegmentHeader(header))));
@@ -177,8 +178,8 @@ Result<bool> Salvage::HasRoomForCopy() const {
   return space.available_bytes >= footer_.trailer.data_end + kRoomForFooter;
 }
 
-// What was not durable is written once more where it is, for the sake of what a failed sync may
-// have dropped; what was is not touched. Then as SegmentWriter::Seal does it: blocks first.
+// Writes bytes that were not durable again in place, because a failed sync may have dropped them;
+// durable bytes are not touched. Then seals like SegmentWriter::Seal: blocks first.
 Status Salvage::SealInPlace() {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));

@@ -1,20 +1,20 @@
-// Seals what is left of an unsealed segment after an unclean shutdown. From then on it is a segment
-// like any other, with the same id, ordinals and offsets; nothing is ever appended to it again
-// (DESIGN section 2).
+// Seals the whole blocks of an unsealed segment after an unclean shutdown. The result is an
+// ordinary sealed segment with the same id, ordinals and offsets; nothing is ever appended to it
+// again.
 //
 // A new file beside the old one gets the whole blocks and a footer, is synced and renamed over it:
-// after a power cut at any instant there is the old file or the new one. It is not done in place,
-// for the page cache may hold bytes that an earlier failed sync has dropped: only copies are sure
-// to be written. On a disk without the room for that it is done in place all the same: what lies
-// behind committed_length is written over with itself and synced, and the footer added behind it.
-// Running it again does no harm. A footer that is there already need not be durable, as a process
-// may have died before its sync: it is written once more.
+// after a power cut at any time either the old or the new file exists. Salvage does not work in
+// place, because the page cache may hold bytes that an earlier failed sync has dropped: only copies
+// are certain to reach the device. If the disk has no room for a copy, it works in place: bytes
+// beyond committed_length are overwritten with themselves and synced, and the footer is appended.
+// It can be repeated safely. An existing footer is written again, because a process may have been
+// killed before its sync.
 //
-// Which segments to call this for, and with what committed length: those without a whole footer. A
-// segment that the last commit lists as open has the length listed there. One that it doesn't list
-// was begun after that commit (the header says the commit it was begun after) and has 0; if the
-// header's commit is older than that, then it was sealed once, and the footer is damaged: ask with
-// on_damage to see what is left.
+// Call it for segments without a whole footer. If the last commit lists the segment as open, its
+// committed length is the one listed there. Otherwise it was created after that commit (the header
+// holds the last commit before its creation), and the length is 0. If the header's commit is older
+// than that, the segment was sealed once, and its footer is damaged: set on_damage to find the
+// remaining blocks.
 #pragma once
 
 #include <cstdint>
@@ -30,19 +30,19 @@ namespace siltfs {
 struct SalvageOptions {
   // Every byte below was durable at the last commit.
   uint64_t committed_length = 0;
-  // Called for each damaged stretch below committed_length. The bytes are then kept as they are, in
-  // their place, so that what lies behind them keeps its place; reading them goes on to fail.
-  // Without it damage changes nothing at all and is returned as kCorruption.
+  // Called for each damaged range below committed_length. The damaged bytes are kept in place, so
+  // that later blocks keep their offsets; reading them still fails. Without it, salvage of a
+  // damaged segment changes nothing and returns kCorruption.
   std::function<Status(uint64_t begin, uint64_t end, const Status& cause)> on_damage = {};
-  // What a header that must be written anew will say. Of use with on_damage only; a damaged header
-  // is damage, too.
+  // The kind for a damaged header that must be rewritten. Used only with on_damage; a damaged
+  // header is damage, too.
   SegmentKind kind = SegmentKind::kData;
 };
 
 enum class SalvageOutcome : uint8_t {
-  kAlreadySealed,  // with a whole footer; what it holds is as it was
-  kSealed,         // now it is
-  kRemoved,        // held no block, and nothing in it was ever committed
+  kAlreadySealed,  // with a whole footer; its contents are unchanged
+  kSealed,         // sealed by this call
+  kRemoved,        // had no block, and nothing in it was ever committed
 };
 
 struct SalvageResult {
@@ -51,8 +51,8 @@ struct SalvageResult {
   uint64_t discarded_bytes = 0;  // of the torn tail
 };
 
-// kCorruption for damage (see above) and for a segment whose header is damaged though something in
-// it was committed. Durable on return.
+// kCorruption for damage (see above) and for a damaged header of a segment with committed bytes.
+// Durable on return.
 Result<SalvageResult> SalvageSegment(Env& env, const std::string& store,
                                      const SegmentIdentity& identity,
                                      const SalvageOptions& options);

@@ -22,11 +22,11 @@ class BlockScan {
   Result<ScanResult> Run();
 
  private:
-  // The head of the block at `offset` if one may stand there.
+  // The head of the block at `offset`, if a block can follow there.
   Result<BlockHead> HeadAt(uint64_t offset) const;
   Status CheckPayloadAt(const BlockHead& head, uint64_t offset) const;
   Status Accept(const BlockHead& head, uint64_t offset);
-  // Reports the damage that begins at `offset` and returns where to go on, be it the end.
+  // Reports the damage at `offset`; returns the offset at which to continue, or the end.
   Result<uint64_t> SkipDamage(uint64_t offset, const BlockHead* intact_head, const Status& cause);
   Result<std::optional<uint64_t>> FindNextBlock(uint64_t damaged, uint64_t from) const;
   bool FollowsGap(const BlockHead& head, uint64_t gap_bytes) const;
@@ -39,7 +39,7 @@ class BlockScan {
   // Unknown when a scan begins in the middle.
   std::optional<uint32_t> next_ordinal_;
   uint64_t last_sequence_ = 0;
-  // Where damage ended that the next block is to follow; its ordinals may leave a gap.
+  // The next block follows damage; its ordinals may leave a gap.
   bool after_gap_ = false;
   ScanResult result_;
 };
@@ -57,7 +57,7 @@ Result<BlockHead> BlockScan::HeadAt(uint64_t offset) const {
   }
   if (next_ordinal_ && !after_gap_ && head.first_ordinal != *next_ordinal_) {
     return Corrupt(file_, offset,
-                   fmt::format("block begins with ordinal {} where {} is due", head.first_ordinal,
+                   fmt::format("block begins with ordinal {} instead of {}", head.first_ordinal,
                                *next_ordinal_));
   }
   if (head.sequence <= last_sequence_) {
@@ -88,7 +88,7 @@ Status BlockScan::Accept(const BlockHead& head, uint64_t offset) {
   return Status::Ok();
 }
 
-// A gap of ordinals must have had room in the bytes that are lost.
+// The chunks of an ordinal gap must have fitted into the lost bytes.
 bool BlockScan::FollowsGap(const BlockHead& head, uint64_t gap_bytes) const {
   if (!next_ordinal_) return true;
   return head.first_ordinal >= *next_ordinal_ &&
@@ -98,7 +98,7 @@ bool BlockScan::FollowsGap(const BlockHead& head, uint64_t gap_bytes) const {
 Result<std::optional<uint64_t>> BlockScan::FindNextBlock(uint64_t damaged, uint64_t from) const {
   Bytes window;
   for (uint64_t offset = from; offset < end_; offset += kSearchBytes) {
-    // Overlapping, so that no header is cut in two.
+    // Windows overlap, so that no header is split.
     window.resize(std::min<uint64_t>(kSearchBytes + kBlockHeaderSize - 1, end_ - offset));
     SILTFS_ASSIGN_OR_RETURN(size_t got, file_.Read(offset, window));
     for (size_t i = 0; i < kSearchBytes && i + kBlockHeaderSize <= got; ++i) {
@@ -117,7 +117,7 @@ Result<uint64_t> BlockScan::SkipDamage(uint64_t offset, const BlockHead* intact_
     const uint64_t next = offset + intact_head->total_bytes();
     next_ordinal_ = intact_head->end_ordinal();
     last_sequence_ = intact_head->sequence;
-    after_gap_ = false;  // it says where the next one is to go on
+    after_gap_ = false;  // the head gives the next block's place
     SILTFS_RETURN_IF_ERROR(options_.on_damage(offset, next, cause));
     return next;
   }
@@ -133,7 +133,7 @@ Result<uint64_t> BlockScan::SkipDamage(uint64_t offset, const BlockHead* intact_
 
 Result<ScanResult> BlockScan::Run() {
   SILTFS_ASSIGN_OR_RETURN(end_, file_.Size());
-  // No block begins beyond, however long somebody has made the file.
+  // No block ends beyond this, even if the file was made longer.
   end_ = std::min<uint64_t>(end_, kMaxSegmentTargetSize + kMaxBlockHeadSize + kMaxBlockPlainBytes);
   if (options_.end != 0) end_ = std::min(end_, options_.end);
   if (options_.from == kSegmentHeaderSize) next_ordinal_ = 0;

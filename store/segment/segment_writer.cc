@@ -33,8 +33,7 @@ Result<SegmentHeader> ReadHeader(const File& file, const SegmentIdentity& identi
   return header;
 }
 
-// What BlockCodec::Encode makes is within the format's limits; this keeps out what didn't come from
-// there.
+// BlockCodec::Encode obeys the format's limits; this rejects blocks from elsewhere.
 bool WithinLimits(const EncodedBlock& block) {
   return !block.records.empty() && block.records.size() <= kMaxBlockChunks &&
          block.payload.size() <= block.plain_bytes && block.plain_bytes <= kMaxBlockPlainBytes;
@@ -54,7 +53,8 @@ Result<std::unique_ptr<SegmentWriter>> SegmentWriter::Create(Env& env, const std
   Status written = file->Write(0, AsBytes(header));
   if (!written.ok()) {
     const Status removed = env.RemoveFile(path);
-    // Salvage will find it, which holds nothing. Until then this is no call that may be made again.
+    // If the empty file remains, salvage removes it later. Until then the call must not be retried,
+    // so the failure is not kNoSpace.
     return removed.ok() ? std::move(written) : ForGood(std::move(written));
   }
   return std::unique_ptr<SegmentWriter>(
@@ -100,8 +100,8 @@ SegmentWriter::~SegmentWriter() = default;
 Status SegmentWriter::RebuildTables(uint64_t length) {
   SegmentFooter footer;
   footer.trailer.kind = kind_;
-  // Every block's head is read by itself: in the device's time a row of small reads costs several
-  // times what the whole file does.
+  // Each block's head is read separately, and many small reads cost several times as much device
+  // time as reading the whole file.
   file_->BeginRead(0, length);
   auto scanned = ScanBlocks(*file_, identity_, {.committed_length = length},
                             [&](const BlockHead& head, uint32_t offset) {
@@ -127,7 +127,7 @@ Result<BlockPlace> SegmentWriter::Append(const EncodedBlock& block, uint64_t seq
   BlockHead head;
   {
     ReaderLock lock(tables_mutex_);
-    if (!WithinLimits(block)) return Invalid("block is beyond the limits of the format").At(path());
+    if (!WithinLimits(block)) return Invalid("block exceeds the limits of the format").At(path());
     if (sealed_ || !HasRoom(block.records.size()))
       return Invalid("segment has no room for a block").At(path());
     if (sequence <= footer_.trailer.last_sequence) {
@@ -147,7 +147,7 @@ Result<BlockPlace> SegmentWriter::Append(const EncodedBlock& block, uint64_t seq
   head.payload_checksum = block.payload_checksum;
   head.records = block.records;
   const std::string head_bytes = EncodeBlockHead(head, identity_);
-  // One write call: a reader in this process never sees half a head, and the disk gets one request.
+  // One write: readers in this process never see half a head, and the disk gets one request.
   write_buffer_.assign(head_bytes.begin(), head_bytes.end());
   write_buffer_.insert(write_buffer_.end(), block.payload.begin(), block.payload.end());
   SILTFS_RETURN_IF_ERROR(WriteAtEnd(offset, write_buffer_));
@@ -172,7 +172,7 @@ Status SegmentWriter::WriteAtEnd(uint64_t offset, ByteView bytes) {
   Status written = file_->Write(offset, bytes);
   if (written.ok()) return written;
   if (!written.Is(StatusCode::kNoSpace)) return Fail(std::move(written));
-  // Nothing is wrong with what was there before, and it must be possible to commit it.
+  // The earlier blocks are intact, and must remain committable.
   Status truncated = file_->Truncate(offset);
   if (!truncated.ok()) return Fail(std::move(truncated));
   return written;
@@ -246,7 +246,7 @@ Status SegmentWriter::Fail(Status status) {
     failed_ = true;
     failure_ = std::move(status);
   } else {
-    status.IgnoreError("the first failure is the one that counts");
+    status.IgnoreError("the first failure counts");
   }
   return failure_;
 }

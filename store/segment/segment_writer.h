@@ -1,14 +1,14 @@
 // Appends blocks to one segment file and seals it.
 //
-// Thread-safety: all calls may come from any thread. Appends are made one after the other; Sync
-// lets them go on meanwhile, and lookups wait for neither. A block can be looked up and read as
-// soon as its Append has returned. Ownership: `env` must outlive the writer. Errors: the first
-// failure of the device sticks: every later Append, Sync and Seal returns it again and touches
-// nothing (after a failed sync nobody knows what reached the device, DESIGN I3). The exception is a
-// disk that is full: an Append or Seal that fails with kNoSpace leaves the segment as it was
-// before, to be synced or tried again. Durability: what Append wrote is durable when a Sync that
-// started later has returned OK; the first one makes the file's name durable, too. Seal syncs
-// everything before it writes the footer: a whole footer vouches for all blocks.
+// Thread-safety: all calls from any thread. Appends are serialized; Sync does not block them, and
+// lookups wait for neither. A block can be found and read once its Append has returned. Ownership:
+// `env` must outlive the writer. Errors: the first device failure is permanent: all later calls of
+// Append, Sync and Seal return it and do nothing (after a failed sync the state of the device is
+// unknown; I3 in docs/crash-model.md). A full disk is the exception: if Append or Seal fails with
+// kNoSpace, the segment is unchanged, and can be synced or the call retried. Durability: an
+// appended block is durable when a Sync that started later has returned OK; the first Sync also
+// makes the file's name durable. Seal syncs everything before it writes the footer: a whole footer
+// guarantees all blocks.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,17 @@ struct SegmentWriterOptions {
 
 class SegmentWriter {
  public:
-  // A new segment; its directory is made durable if it is new. kAlreadyExists if there is a file of
-  // that id (ids are never used again). `last_commit` is the last commit that has completed.
-  // kNoSpace leaves no file behind.
+  // Creates a segment, and durably its directory if it is new. kAlreadyExists if a file with that
+  // id exists (ids are never reused). `last_commit` is the last completed commit. kNoSpace leaves
+  // no file.
   static Result<std::unique_ptr<SegmentWriter>> Create(Env& env, const std::string& store,
                                                        const SegmentIdentity& identity,
                                                        SegmentKind kind, uint64_t last_commit,
                                                        const SegmentWriterOptions& options = {});
 
-  // An unsealed segment that a clean unmount left `length` bytes long, to be appended to further.
-  // kCorruption if the file is not exactly that long or is not whole blocks up to its end (payloads
-  // are not read).
+  // Opens an unsealed segment for further appends, after a clean unmount that left it `length`
+  // bytes long. kCorruption if the file has another length or does not consist of whole blocks
+  // (payloads are not read).
   static Result<std::unique_ptr<SegmentWriter>> Resume(Env& env, const std::string& store,
                                                        const SegmentIdentity& identity,
                                                        uint64_t length,
@@ -53,29 +53,29 @@ class SegmentWriter {
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // One write. `sequence` counts from 1 and must be above that of the block before; `last_commit`
-  // is the last commit that has completed. kInvalidArgument if it is not, if there is no room, or
-  // if the segment is sealed.
+  // One write. `sequence` starts at 1 and must exceed that of the previous block; `last_commit` is
+  // the last completed commit. kInvalidArgument if `sequence` is too low, there is no room, or the
+  // segment is sealed.
   Result<BlockPlace> Append(const EncodedBlock& block, uint64_t sequence, uint64_t last_commit);
 
-  // No block of any size may be added.
+  // No block of any size can be added.
   bool IsFull() const;
   bool HasRoomFor(const EncodedBlock& block) const;
 
-  // Returns at once when nothing is unsynced.
+  // Returns at once if everything is synced.
   Status Sync();
-  // Syncs, adds the footer and syncs again; afterwards the segment is immutable and the writer of
-  // use for lookups only. kInvalidArgument for a segment without a block.
+  // Syncs, writes the footer and syncs again; afterwards the segment is immutable and the writer
+  // serves only lookups. kInvalidArgument for a segment without blocks.
   Status Seal();
 
   SegmentId id() const { return identity_.id; }
   SegmentKind kind() const { return kind_; }
   const std::string& path() const { return file_->path(); }
 
-  // These move on with each Append; Seal adds the footer to the sizes.
-  uint64_t size() const;         // bytes of the file that count, header included
+  // These grow with each Append; Seal adds the footer to the sizes.
+  uint64_t size() const;         // valid bytes of the file, including the header
   uint64_t synced_size() const;  // of these, durable
-  // What the trailer will say: counts, data_end, sequences (0 without a block), plain bytes.
+  // The future trailer: counts, data_end, sequences (0 without a block), uncompressed bytes.
   SegmentTrailer totals() const;
   uint32_t chunk_count() const { return totals().chunk_count; }
   uint32_t block_count() const { return totals().block_count; }
@@ -83,11 +83,11 @@ class SegmentWriter {
   uint64_t first_sequence() const { return totals().first_sequence; }
   uint64_t last_sequence() const { return totals().last_sequence; }
   bool sealed() const;
-  // OK, or the failure that ended this writer.
+  // OK, or the permanent failure of this writer.
   Status failure() const;
 
-  // What the footer will say. Entries of [first_ordinal, first_ordinal + count), fewer where the
-  // segment ends.
+  // Entries [first_ordinal, first_ordinal + count) of the future footer, fewer at the end of the
+  // segment.
   std::vector<FooterChunk> Window(uint32_t first_ordinal, uint32_t count) const;
   std::optional<FooterChunk> FindChunk(uint32_t ordinal) const;
   std::optional<BlockPlace> FindBlock(uint32_t ordinal) const;
@@ -100,11 +100,11 @@ class SegmentWriter {
   Status RebuildTables(uint64_t length);
   bool HasRoom(uint64_t chunks) const SILTFS_REQUIRES_SHARED(tables_mutex_);
   Status SyncHoldingSyncMutex() SILTFS_REQUIRES(sync_mutex_);
-  // Cleans up after a full disk; makes any other failure stick.
+  // Truncates a partial write after kNoSpace; makes any other failure permanent.
   Status WriteAtEnd(uint64_t offset, ByteView bytes) SILTFS_REQUIRES(append_mutex_);
-  // Has the device begin with what was appended, so that Sync finds little left to do.
+  // Starts writing appended bytes to the device, so that Sync has little left to do.
   void BeginSync(uint64_t size) SILTFS_REQUIRES(append_mutex_);
-  // Remembers the failure if it is the first, and returns the first.
+  // Keeps `status` if it is the first failure; returns the first failure.
   Status Fail(Status status) SILTFS_EXCLUDES(tables_mutex_);
 
   // Constant after construction.
@@ -115,8 +115,7 @@ class SegmentWriter {
   const SegmentWriterOptions options_;
   const std::unique_ptr<File> file_;
 
-  // Locks are taken in this order: append, sync, tables. No one waits for the device while holding
-  // tables_mutex_.
+  // Lock order: append, sync, tables. No thread waits for the device while holding tables_mutex_.
   Mutex append_mutex_ SILTFS_ACQUIRED_BEFORE(sync_mutex_);
   Bytes write_buffer_ SILTFS_GUARDED_BY(append_mutex_);
   uint64_t sync_begun_ SILTFS_GUARDED_BY(append_mutex_) = 0;
@@ -130,8 +129,7 @@ class SegmentWriter {
   uint64_t synced_size_ SILTFS_GUARDED_BY(tables_mutex_) = 0;
   bool sealed_ SILTFS_GUARDED_BY(tables_mutex_) = false;
   bool failed_ SILTFS_GUARDED_BY(tables_mutex_) = false;
-  // Looked at under the writer's lock only: a Status that is checked for having been read changes
-  // by it.
+  // Read only under the writer lock: with SILTFS_CHECK_STATUS, reading a Status modifies it.
   Status failure_ SILTFS_GUARDED_BY(tables_mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Which store a file belongs to: 16 random bytes drawn at mkfs, in the superblock and at the head
-// of every segment. A plain value.
+// The id of the store that a file belongs to: 16 random bytes drawn at mkfs, stored in the
+// superblock and in every segment's header. A plain value.
 #pragma once
 
 #include <array>

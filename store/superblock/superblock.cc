@@ -11,8 +11,8 @@ namespace siltfs {
 namespace {
 
 constexpr std::string_view kMagic = "SILTFSSB";
-// The magic number, the version after it and the checksum keep their places in every version, so
-// that a store of another version is told from a damaged one.
+// Magic number, version and checksum have the same places in every version, to distinguish a store
+// of another version from a damaged one.
 constexpr size_t kChecksumOffset = kSuperblockSize - 8;
 
 Status Invalid(std::string cause) { return Status(StatusCode::kInvalidArgument, std::move(cause)); }
@@ -35,7 +35,7 @@ Status ValidateSizes(const Superblock& sb) {
   return Status::Ok();
 }
 
-// Everything up to the checksum, in the order of docs/format.md.
+// All fields up to the checksum, in the order of docs/format.md.
 Superblock DecodeFields(Decoder& in) {
   Superblock sb;
   sb.compat_features = in.U64();
@@ -122,7 +122,7 @@ Result<Superblock> DecodeSuperblock(ByteView bytes) {
   }
   in.Skip(4);
   Superblock superblock = DecodeFields(in);
-  // An unknown feature may well have changed what a field may be; CheckFeatures refuses it.
+  // An unknown feature may allow other field values; CheckFeatures refuses it.
   if ((superblock.incompat_features & ~kKnownIncompatFeatures) != 0) return superblock;
   Status valid = ValidateSuperblock(superblock);
   if (!valid.ok()) {

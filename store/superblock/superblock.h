@@ -1,11 +1,10 @@
-// What a store is: the choices made at mkfs, the secrets drawn then, and how it was left. Two
-// copies of 4,096 bytes, in STORE/superblock.0 and STORE/superblock.1. Byte by byte in
-// docs/format.md ("Superblock").
+// The superblock of a store: parameters chosen and secrets drawn at mkfs, and the state in which it
+// was left. Two copies of 4,096 bytes, in STORE/superblock.0 and STORE/superblock.1. Byte by byte
+// in docs/format.md ("Superblock").
 //
-// Thread-safety: a Superblock is a plain value; reads may run at any time, writes one at a time
-// (the store's lock). Durability: each copy is replaced as a whole and is durable before the next
-// one is touched, so that after a crash at least one is whole; the one with the higher generation
-// counts.
+// Thread-safety: a Superblock is a plain value; reads at any time, writes one at a time (under the
+// store's lock). Durability: each copy is replaced atomically and is durable before the other one
+// is changed, so after a crash at least one is valid; the higher generation counts.
 #pragma once
 
 #include <array>
@@ -27,10 +26,10 @@ inline constexpr uint32_t kMinChunkSize = 64;
 inline constexpr uint32_t kMaxChunkSize = kMaxBlockPlainBytes;  // a chunk must fit a block
 inline constexpr uint32_t kMinBlockPlainBytes = 16U << 10;
 
-// Features of a store, one bit each. What an unknown bit does depends on the word: compat nothing,
-// ro_compat refuses to open for writing, incompat refuses to open.
+// Features of a store, one bit each. An unknown bit in compat has no effect, in ro_compat it
+// prevents opening for writing, in incompat it prevents opening.
 //
-// Segments are noted for secondary copies. Code that does not write the notes may read the store.
+// Segments are noted for secondary copies. Code that cannot write these notes may read the store.
 inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
 inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
 inline constexpr uint64_t kKnownIncompatFeatures = 0;
@@ -42,63 +41,64 @@ struct Superblock {
 
   StoreUuid uuid;
   int64_t created_ns = 0;         // nanoseconds since 1970, UTC
-  uint64_t rabin_polynomial = 0;  // the chunker's, drawn at mkfs
+  uint64_t rabin_polynomial = 0;  // of the chunker, drawn at mkfs
   TagKey::Secret tag_secret{};    // drawn at mkfs
   uint32_t chunk_min = 2U << 10;
   uint32_t chunk_avg = 8U << 10;
   uint32_t chunk_max = 64U << 10;
   Compression compression;
-  uint32_t block_plain_bytes = 128U << 10;  // a block is closed when it holds this much
+  uint32_t block_plain_bytes = 128U << 10;  // a block is closed at this size
   uint32_t segment_bytes = kMaxSegmentTargetSize;
-  uint8_t index_engine = 0;   // IndexEngine's number; index/ says whether there is such an engine
+  uint8_t index_engine = 0;   // an IndexEngine number, validated by index/
   uint64_t index_memory = 0;  // bytes
 
-  uint64_t generation = 0;   // counts the writes
-  uint64_t last_commit = 0;  // the last commit known to have completed when it was written
-  bool clean = false;        // written by an unmount, after which nothing was changed
+  uint64_t generation = 0;   // number of writes
+  uint64_t last_commit = 0;  // the last commit known to be complete at this write
+  bool clean = false;        // written by an unmount; nothing has changed since
 
   bool operator==(const Superblock&) const = default;
 };
 
-// kInvalidArgument, in words, for values that make no sense.
+// kInvalidArgument, with an explanation, for invalid values.
 Status ValidateSuperblock(const Superblock& superblock);
 
 // kSuperblockSize bytes.
 std::string EncodeSuperblock(const Superblock& superblock);
-// kCorruption where the bytes are not what was written; kNeedsNewer for another format version.
-// Features are not judged.
+// kCorruption if the bytes differ from those written; kNeedsNewer for another format version.
+// Features are not checked.
 Result<Superblock> DecodeSuperblock(ByteView bytes);
 
 enum class StoreAccess : uint8_t { kReadOnly, kReadWrite };
 
-// kNeedsNewer if the store uses a feature that forbids this access to this code.
+// kNeedsNewer if the store has a feature that forbids this access.
 Status CheckFeatures(const Superblock& superblock, StoreAccess access);
 
 struct SuperblockState {
   Superblock superblock;  // the valid copy with the highest generation
   std::array<bool, 2> copies_valid{};
-  uint64_t highest_commit =
-      0;  // last_commit of whichever valid copy knows more: metadata older than that is damage (I5)
+  // The highest last_commit of the valid copies: older metadata is damage (I5 in
+  // docs/crash-model.md).
+  uint64_t highest_commit = 0;
 };
 
 std::string SuperblockPath(const std::string& store, int copy);  // copy is 0 or 1
 
-// A directory that is there while mkfs makes the store, and remains if it does not get to its end.
+// A directory that exists while mkfs runs, and remains if mkfs does not finish.
 std::string UnfinishedStorePath(const std::string& store);
-// Why neither copy of the superblock is there: kNotFound, with a sentence for people.
+// kNotFound, with a message that explains why neither copy of the superblock exists.
 Status NoStoreAt(Env& env, const std::string& store);
 
-// One copy by itself. kNotFound if the file is not there, kCorruption if it is not valid,
-// kNeedsNewer if it is whole but of another version; features are not looked at.
+// Reads a single copy. kNotFound if the file does not exist, kCorruption if it is invalid,
+// kNeedsNewer if it is intact but of another version; features are not checked.
 Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy);
 
-// kNotFound if `store` has neither file: there is no siltfs store. kCorruption if none of the
-// copies is valid. kNeedsNewer as above; if any copy is whole but of another version, too.
+// kNotFound if `store` has neither file, so is no siltfs store. kCorruption if neither copy is
+// valid. kNeedsNewer as from CheckFeatures, or if any copy is intact but of another version.
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,
                                        StoreAccess access = StoreAccess::kReadWrite);
 
-// Raises superblock.generation by one and writes copy 0, then copy 1. kInvalidArgument if it is not
-// valid. After a failure either copy may be the old or the new one.
+// Increments superblock.generation and writes copy 0, then copy 1. kInvalidArgument for invalid
+// values. After a failure each copy may be old or new.
 Status WriteSuperblock(Env& env, const std::string& store, Superblock& superblock);
 
 }  // namespace siltfs

@@ -1,4 +1,4 @@
-// The two copies on the disk; superblock.cc has the bytes.
+// The two copies on disk; superblock.cc encodes their bytes.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -35,7 +35,7 @@ Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int co
   const std::string path = SuperblockPath(store, copy);
   auto contents = ReadWholeFile(env, path, kSuperblockSize);
   if (!contents.ok()) {
-    // Too long is as wrong as too short.
+    // A copy that is too long is corrupt, too.
     if (!contents.status().Is(StatusCode::kFileTooLarge)) return std::move(contents).status();
     return Status(StatusCode::kCorruption, std::string(contents.status().cause())).At(path);
   }
@@ -45,7 +45,7 @@ Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int co
 }
 
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access) {
-  // Both are read before either is judged: a newer format in one settles it.
+  // Read both copies before judging either: a newer format in one of them decides.
   const std::array<Result<Superblock>, 2> copies = {ReadSuperblockCopy(env, store, 0),
                                                     ReadSuperblockCopy(env, store, 1)};
   SuperblockState state;
@@ -61,7 +61,7 @@ Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, Store
     } else if (copy.status().Is(StatusCode::kNeedsNewer)) {
       newer = &copy.status();
     } else if (!IsAbsence(copy.status()) && fault == nullptr) {
-      fault = &copy.status();  // what the other copy is for, be it damage or a bad sector
+      fault = &copy.status();  // the other copy covers damage and bad sectors
     }
   }
   if (newer != nullptr) return *newer;

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # check_includes.sh COMPILER FLAGS-FILE SOURCE-ROOT (--compiles HEADER | --found HEADER | --missing HEADER)...
 #
-# For each header, one source that includes it, with the include directories and definitions of one target: it must
-# compile, or at least find all it includes, or fail because exactly that header is not found.
+# Includes each header from one source, with the include directories and definitions of one target. The source must
+# compile, or find all its includes, or fail because exactly that header is not found.
 set -u
 export LC_ALL=C
 compiler=$1 flags_file=$2 source_root=$3
 shift 3
 [[ -r $flags_file ]] || {
-  printf '%s: is not there: the build has no such target\n' "$flags_file" >&2
+  printf '%s: is missing: the build has no such target\n' "$flags_file" >&2
   exit 1
 }
 mapfile -t flags <"$flags_file"
-cd / || exit 1 # a quoted include looks in the source's own directory first: here, where there is nothing of ours
+cd / || exit 1 # a quoted include searches the source's own directory first; / has no headers of the project
 
 failures=0
 complain() {
@@ -20,7 +20,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# Prints what the compiler says; fails if it does.
+# Prints the compiler's output; fails if the compiler does.
 include() { # HEADER FLAG...
   local header=$1
   shift
@@ -30,18 +30,18 @@ include() { # HEADER FLAG...
 while (($# >= 2)); do
   expectation=$1 header=$2
   shift 2
-  # A header that is nowhere would be missing for the wrong reason.
+  # A header that does not exist would pass as --missing.
   [[ -f $source_root/$header ]] || complain "$header: is not in the source tree"
   case $expectation in
     --compiles)
       said=$(include "$header" -fsyntax-only) || complain "$header: does not compile in its own folder:" "$said"
       ;;
     --found)
-      said=$(include "$header" -E) || complain "$header: may be known to this folder, but is not found whole:" "$said"
+      said=$(include "$header" -E) || complain "$header: this folder may include it, but it or one of its includes is not found:" "$said"
       ;;
     --missing)
       if said=$(include "$header" -E); then
-        complain "$header: must not be known to this folder, but is found"
+        complain "$header: this folder must not include it, but it is found"
       elif [[ $said != *"$header"*[Nn]"o such file"* && $said != *"$header' file not found"* ]]; then
         complain "$header: fails, but not because it is not found:" "$said"
       fi

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # check_kernel_symbols.sh OBJECTS
 #
-# What was compiled for one instruction set must not be linked into code for another: of the object files (a list
-# separated by semicolons) that are kernels for an instruction set, each gives the others its own functions and nothing
-# else; above all no inline function or template of somebody else's, of which the linker keeps any one copy.
+# Code compiled for one instruction set must not be linked into code for another. OBJECTS is a list separated by
+# semicolons; each object that is a kernel for an instruction set may export only its own functions. In particular it
+# must not export shared inline functions or templates, because the linker keeps an arbitrary copy of these.
 set -u
 failures=0
 checked=0
@@ -11,19 +11,19 @@ IFS=';' read -ra objects <<<"$1"
 for object in "${objects[@]}"; do
   [[ $object =~ /(scan_avx|compress_avx|compress_sha)[a-z0-9_]*\.cc\.o$ ]] || continue
   checked=$((checked + 1))
-  # Global symbols: T are functions of its own; weak ones (W, V, u) are shared. Sanitizers' own names start with "__";
-  # DW.ref.* is a pointer through which unwinding finds its handler: data, the same for every instruction set.
+  # Global symbols: T are the kernel's own functions; weak ones (W, V, u) are shared. Names of sanitizers start with "__";
+  # DW.ref.* is the pointer by which unwinding finds its handler: data, the same for every instruction set.
   strangers=$(nm --defined-only --extern-only "$object" |
     awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ && $3 != "DW.ref.__gxx_personality_v0" {print $2, $3}')
   functions=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
   others=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -v -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')
   if [[ -n $strangers ]] || ((functions == 0 || others > 0)); then
-    printf '%s gives away more than its kernel:\n%s\n' "$object" "$(nm --demangle --defined-only --extern-only "$object")" >&2
+    printf '%s exports more than its kernel:\n%s\n' "$object" "$(nm --demangle --defined-only --extern-only "$object")" >&2
     failures=$((failures + 1))
   fi
 done
 if ((checked == 0)); then
-  printf 'no kernel among %s\n' "$1" >&2
+  printf 'there is no kernel among %s\n' "$1" >&2
   failures=1
 fi
 ((failures == 0))

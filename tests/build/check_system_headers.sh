@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # check_system_headers.sh SOURCE-ROOT
 #
-# The doors to the outside are few: libfuse is included only in fs/fuse, in its tests and in the block device of tests/crash/block, RocksDB only in fs/meta,
-# and the operating system's files, processes and sockets only in store/env. (fs/fuse needs constants of the kernel's.)
+# External interfaces are used in few places. libfuse is included only in fs/fuse, in its tests and in the block device of
+# tests/crash/block, RocksDB only in fs/meta and its tests, and the operating system's files, processes and sockets only
+# in store/env. (fs/fuse needs constants of the kernel.)
 set -u
 cd "$1" || exit 1
 failures=0
 
-# Files below these folders that include one of these headers.
+# Prints the files below these folders that include one of these headers.
 includers() { # PATTERN FOLDER...
   local pattern=$1
   shift
@@ -25,7 +26,7 @@ only_in() { # WHAT PATTERN ALLOWED-PREFIXES FOLDER...
     failures=$((failures + 1))
   fi
   if [[ -z $(grep -E "^($allowed)/" <<<"$found") ]]; then
-    printf '%s is included nowhere in %s: this check looks for the wrong thing\n' "$what" "${allowed//|/ and }" >&2
+    printf '%s is included nowhere in %s, so this check searches for the wrong headers\n' "$what" "${allowed//|/ and }" >&2
     failures=$((failures + 1))
   fi
 }

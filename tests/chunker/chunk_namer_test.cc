@@ -29,7 +29,7 @@ TEST_CASE("names are SHA-1") {
   CHECK(namer.NameOf(Bytes(1'000'000, 'a')).ToHex() == "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
-TEST_CASE("names of many chunks at once are those of each") {
+TEST_CASE("names of many chunks at once equal those of single chunks") {
   ChunkNamer namer = MakeNamer();
   Random random(7);
   for (size_t count = 0; count <= 40; ++count) {
@@ -44,7 +44,7 @@ TEST_CASE("names of many chunks at once are those of each") {
   }
 }
 
-TEST_CASE("a name does not depend on what was named before") {
+TEST_CASE("a name does not depend on earlier names") {
   ChunkNamer namer = MakeNamer();
   const ChunkName abc = namer.NameOf(AsBytes("abc"));
   static_cast<void>(namer.SaltedNameOf(AsBytes("xyz"), 3));
@@ -67,7 +67,7 @@ TEST_CASE("names of a store do not depend on its UUID, salted names do") {
   CHECK(one.SaltedNameOf(AsBytes("abc"), 1) != other.SaltedNameOf(AsBytes("abc"), 1));
 }
 
-TEST_CASE("salted names are those of an independent implementation") {
+TEST_CASE("salted names agree with an independent implementation") {
   ChunkNamer namer = MakeNamer();
   CHECK(namer.SaltedNameOf(AsBytes("abc"), 1).ToHex() ==
         "9bef930c6c4a0f8321a9688efd16e299f25a2073");
@@ -86,7 +86,7 @@ TEST_CASE("the salt prefix is the text, the UUID, the salt number and zeros") {
   CHECK(AsText(prefix) == expected);
 }
 
-TEST_CASE("a salted name is the plain name of the prefix and the bytes") {
+TEST_CASE("a salted name is the unsalted name of the prefix and the bytes") {
   ChunkNamer namer = MakeNamer();
   const ChunkNamer::SaltPrefix prefix = ChunkNamer::MakeSaltPrefix(kUuid, 200);
   const Bytes plain = RandomBytes(2, 5000);
@@ -118,11 +118,11 @@ TEST_CASE("published SHA-1 collisions have one name but different salted names")
   }
 }
 
-TEST_CASE("collisions survive what follows them, which is why salt comes first") {
+TEST_CASE("collisions survive a common suffix, so the salt comes first") {
   ChunkNamer namer = MakeNamer();
   for (const auto& [what, first, second, name] : Collisions()) {
     CAPTURE(what);
-    // A chunk that begins with the colliding bytes and goes on alike.
+    // Chunks that begin with the colliding bytes and have a common rest.
     const Bytes tail = RandomBytes(3, 8000);
     Bytes first_chunk = first;
     Bytes second_chunk = second;

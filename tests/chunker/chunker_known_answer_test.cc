@@ -1,6 +1,6 @@
-// Cut points are part of the on-disk format: a store cut otherwise by a later version would not
-// find its duplicates. The expected values come from an independent implementation of
-// docs/chunker.md, not from this one.
+// Cut points are part of the on-disk format: a later version with other cuts would not find a
+// store's duplicates. The expected values come from an independent implementation of
+// docs/chunker.md.
 #include <vector>
 
 #include "chunker/chunk_namer.h"
@@ -42,7 +42,7 @@ const KnownAnswer kKnownAnswers[] = {
 
 }  // namespace
 
-TEST_CASE("the known-answer data are what they were") {
+TEST_CASE("the known-answer data are unchanged") {
   auto namer = ChunkNamer::Create({});
   REQUIRE_OK(namer);
   CHECK(namer->NameOf(RandomBytes(2024, 1 << 20)).ToHex() ==

@@ -20,7 +20,7 @@ Tables MakeTables(uint32_t min = 2048, uint32_t avg = 8192, uint32_t max = 65536
   return *tables;
 }
 
-// Text-like data: few different bytes, much repetition, runs of zeros and of spaces.
+// Text-like data: few different bytes, many repetitions, runs of zeros and of spaces.
 Bytes StructuredBytes(uint64_t seed, size_t size) {
   Random random(seed);
   Bytes bytes;
@@ -66,7 +66,7 @@ size_t CountNotIn(const std::multiset<std::string>& chunks,
 
 }  // namespace
 
-TEST_CASE("cut points are those of the bitwise definition") {
+TEST_CASE("cut points agree with the bitwise definition") {
   struct {
     uint32_t min, avg, max;
   } const sizes[] = {
@@ -81,7 +81,7 @@ TEST_CASE("cut points are those of the bitwise definition") {
   }
 }
 
-TEST_CASE("cut points do not depend on how the stream is split") {
+TEST_CASE("cut points do not depend on the pieces of the stream") {
   struct {
     uint32_t min, avg, max;
   } const sizes[] = {{64, 128, 256}, {256, 1024, 8192}, {2048, 8192, 65536}};
@@ -127,7 +127,7 @@ TEST_CASE("empty pieces change nothing") {
   CHECK(chunker.Next(ByteView(data).subspan(1000)) == first - 1000);
 }
 
-TEST_CASE("after a reset nothing of the old stream is left") {
+TEST_CASE("a reset chunker forgets the old stream") {
   const Tables tables = MakeTables();
   const Bytes data = RandomBytes(24, 200'000);
   Chunker chunker(tables);
@@ -137,7 +137,7 @@ TEST_CASE("after a reset nothing of the old stream is left") {
   CHECK(CutInPieces(chunker, data, [] { return size_t{4096}; }) == tables->CutAll(data));
 }
 
-TEST_CASE("one set of tables serves several streams at a time") {
+TEST_CASE("one set of tables serves several streams at once") {
   const Tables tables = MakeTables();
   const Bytes a = RandomBytes(25, 100'000);
   const Bytes b = RandomBytes(26, 100'000);
@@ -149,7 +149,7 @@ TEST_CASE("one set of tables serves several streams at a time") {
   CHECK(of_b.Next(ByteView(b).subspan(100)) == tables->FirstCut(b) - 100);
 }
 
-TEST_CASE("every chunk but the last is between min and max bytes, and all add up") {
+TEST_CASE("every chunk except the last has min to max bytes, and all add up") {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     const Tables tables = MakeTables(1024, 4096, 8192);
     const Bytes data =
@@ -164,7 +164,7 @@ TEST_CASE("every chunk but the last is between min and max bytes, and all add up
   }
 }
 
-TEST_CASE("an empty file has no chunks, a short one has one") {
+TEST_CASE("an empty file has no chunks, a short file has one") {
   const Tables tables = MakeTables();
   CHECK(tables->CutAll({}).empty());
   CHECK(tables->FirstCut({}) == 0);
@@ -173,7 +173,7 @@ TEST_CASE("an empty file has no chunks, a short one has one") {
   CHECK(tables->CutAll(RandomBytes(1, 2047)) == std::vector<uint32_t>{2047});
 }
 
-TEST_CASE("a cut is found when the data end with it, and not a byte earlier") {
+TEST_CASE("a cut is found when the data end at it, and not a byte earlier") {
   const Tables tables = MakeTables();
   const Bytes data = RandomBytes(31, 1 << 20);
   ByteView rest = data;
@@ -186,7 +186,7 @@ TEST_CASE("a cut is found when the data end with it, and not a byte earlier") {
   }
 }
 
-TEST_CASE("cutting may go on from any cut point") {
+TEST_CASE("cutting can resume at any cut point") {
   const Tables tables = MakeTables();
   const Bytes data = RandomBytes(32, 512 << 10);
   const std::vector<uint32_t> lengths = tables->CutAll(data);
@@ -218,7 +218,7 @@ TEST_CASE("the mean chunk of random data is about avg") {
   CHECK(mean < 1.1 * avg);
 }
 
-TEST_CASE("the mean is about avg whatever polynomial a store draws") {
+TEST_CASE("the mean is about avg for any polynomial") {
   const Bytes data = RandomBytes(42, 8 << 20);
   for (uint64_t seed = 0; seed < 4; ++seed) {
     auto drawn = RabinPolynomial::FromRandom(RandomBytes(seed, RabinPolynomial::kRandomBytes));
@@ -242,7 +242,7 @@ TEST_CASE("different polynomials cut the same data differently") {
   CHECK(CountNotIn(chunks, ChunksOf(**other, data)) == chunks.size());
 }
 
-TEST_CASE("a run of zeros is cut at max only") {
+TEST_CASE("a run of zeros is cut only at max") {
   const Tables tables = MakeTables();
   const Bytes zeros(1 << 20, 0);
   CHECK(tables->CutAll(zeros) == std::vector<uint32_t>(16, 65536));
@@ -251,7 +251,7 @@ TEST_CASE("a run of zeros is cut at max only") {
         std::vector<uint32_t>(16, 65536));
 }
 
-TEST_CASE("zeros hold no cut points under the loosest valid condition either") {
+TEST_CASE("zeros have no cut points even under the loosest valid condition") {
   const Tables tables = MakeTables(64, 128, 256);
   CHECK(tables->CutAll(Bytes(4096, 0)) == std::vector<uint32_t>(16, 256));
 }
@@ -288,7 +288,7 @@ TEST_CASE("a change in the middle of a file changes only the chunks around it") 
   CHECK(changed_in_total <= 3 * kRounds);
 }
 
-TEST_CASE("equal stretches of different streams are cut alike") {
+TEST_CASE("equal ranges of different streams are cut alike") {
   const Tables tables = MakeTables();
   const Bytes common = RandomBytes(53, 1 << 20);
   Bytes first = RandomBytes(54, 12'345);

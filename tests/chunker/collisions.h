@@ -1,4 +1,4 @@
-// The published pairs of blocks that SHA-1 gives one name, as bytes.
+// The published SHA-1 collisions as bytes.
 #pragma once
 
 #include <string>

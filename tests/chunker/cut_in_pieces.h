@@ -1,4 +1,4 @@
-// The streaming interface as a caller uses it.
+// Uses the streaming interface like a caller.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,13 @@
 
 namespace siltfs::testing {
 
-// Cuts the pieces of `data` that `next_size` asks for, as a caller of the streaming interface
-// would.
+// Cuts `data` in pieces of the sizes that `next_size` returns.
 template <typename NextSize>
 std::vector<uint32_t> CutInPieces(Chunker& chunker, ByteView data, NextSize next_size) {
   std::vector<uint32_t> lengths;
   while (!data.empty()) {
-    Bytes piece_copy;  // its own allocation, so that a look beyond it or back at an earlier one is
-                       // caught
+    Bytes piece_copy;  // a separate allocation, so that reads beyond it or of earlier pieces are
+                       // detected
     {
       const ByteView piece = data.first(std::min<size_t>(next_size(), data.size()));
       piece_copy.assign(piece.begin(), piece.end());

@@ -15,7 +15,7 @@ TEST_CASE("the default parameters are 2, 8 and 64 KiB, and valid") {
   REQUIRE_OK(parameters.Validate());
 }
 
-TEST_CASE("parameters at the limits are valid, beyond them not") {
+TEST_CASE("parameters at the limits are valid, those beyond are not") {
   REQUIRE_OK(TestParameters(64, 128, 256).Validate());
   REQUIRE_OK(TestParameters(256 << 10, 512 << 10, 1 << 20).Validate());
   REQUIRE_CODE(TestParameters(63, 128, 256).Validate(), kInvalidArgument);
@@ -34,7 +34,7 @@ TEST_CASE("another window than 64 bytes is not supported") {
   REQUIRE_CODE(parameters.Validate(), kInvalidArgument);
 }
 
-TEST_CASE("an error of the parameters names the size that is wrong") {
+TEST_CASE("an error names the invalid size") {
   CHECK(TestParameters(63, 128, 256).Validate().ToString() ==
         "the smallest chunk of 63 bytes is below 64 bytes");
   CHECK(TestParameters(2048, 8192, 8192).Validate().ToString() ==
@@ -45,8 +45,7 @@ TEST_CASE("no chunker is made of invalid parameters") {
   REQUIRE_CODE(ChunkerTables::Create(TestParameters(4096, 4096, 65536)), kInvalidArgument);
 }
 
-TEST_CASE(
-    "proportional parameters keep the default's proportions and refuse what is out of range") {
+TEST_CASE("proportional parameters keep the default proportions and are refused out of range") {
   const ChunkerParameters parameters = ChunkerParameters::Proportional(8192, TestPolynomial());
   CHECK(parameters.min == 2048);
   CHECK(parameters.max == 65536);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t X(int exponent) { return uint64_t{1} << exponent; }
 
-// Without reduction; the degrees of a and b add up to 63 at most.
+// Without reduction; the degrees of a and b add up to at most 63.
 uint64_t Multiply(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   for (int i = 0; i < 64; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("the degree is that of the highest coefficient") {
   CHECK(gf2::Degree(~uint64_t{0}) == 63);
 }
 
-TEST_CASE("remainders are those of long division") {
+TEST_CASE("remainders agree with long division") {
   CHECK(gf2::Mod(0, 0x11b) == 0);
   CHECK(gf2::Mod(0x11b, 0x11b) == 0);
   CHECK(gf2::Mod(0x11a, 0x11b) == 1);
@@ -53,13 +53,13 @@ TEST_CASE("remainders are those of long division") {
   CHECK(gf2::Mod(~uint64_t{0}, X(63)) == X(63) - 1);
 }
 
-TEST_CASE("products are those of known finite fields") {
+TEST_CASE("products agree with known finite fields") {
   CHECK(gf2::MultiplyMod(0x57, 0x83, 0x11b) == 0xc1);  // FIPS 197 section 4.2
   CHECK(gf2::MultiplyMod(0x57, 0x13, 0x11b) == 0xfe);  // FIPS 197 section 4.2.1
   CHECK(gf2::MultiplyMod(0x53, 0xca, 0x11b) == 0x01);  // inverses of each other in AES' field
 }
 
-TEST_CASE("multiplying modulo a polynomial is multiplying, then dividing") {
+TEST_CASE("MultiplyMod equals multiplication and then division") {
   Random random(1);
   for (int i = 0; i < 2000; ++i) {
     const uint64_t a = random.Next() >> 32;
@@ -93,12 +93,11 @@ TEST_CASE("polynomials known to be irreducible are") {
       0x13,
       0x19,
       0x1f,
-      0x83,         // x^7 + x + 1
-      0x11b,        // AES
-      0x11d,        // Reed-Solomon codes
-      0x104c11db7,  // CRC-32 of Ethernet
-      X(31) ^ X(3) ^
-          1,  // trinomials of which the largest exponents are primes of Mersenne, and others
+      0x83,              // x^7 + x + 1
+      0x11b,             // AES
+      0x11d,             // Reed-Solomon codes
+      0x104c11db7,       // CRC-32 of Ethernet
+      X(31) ^ X(3) ^ 1,  // trinomials, some with Mersenne primes as largest exponents
       X(17) ^ X(3) ^ 1,
       X(47) ^ X(5) ^ 1,
       X(49) ^ X(9) ^ 1,
@@ -140,7 +139,7 @@ TEST_CASE("no trinomial of a degree divisible by 8 is irreducible (Swan)") {
 }
 
 TEST_CASE(
-    "there are as many irreducible polynomials of each small degree as the necklace formula says") {
+    "the counts of irreducible polynomials of small degrees agree with the necklace formula") {
   for (int degree = 1; degree <= 12; ++degree) {
     uint64_t count = 0;
     for (uint64_t polynomial = X(degree); polynomial < X(degree + 1); ++polynomial) {
@@ -151,7 +150,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("products of large irreducible polynomials are found reducible") {
+TEST_CASE("products of large irreducible polynomials are reducible") {
   const uint64_t a = X(25) ^ X(3) ^ 1;
   const uint64_t b = X(28) ^ X(3) ^ 1;
   REQUIRE(gf2::IsIrreducible(a));
@@ -166,10 +165,10 @@ TEST_CASE("a store's polynomial is the first candidate that is irreducible once 
   const Result<RabinPolynomial> drawn =
       RabinPolynomial::FromRandom(RandomBytes(7, RabinPolynomial::kRandomBytes));
   REQUIRE_OK(drawn);
-  CHECK(drawn->value() == 0x2904ec7e540319);  // by an independent implementation
+  CHECK(drawn->value() == 0x2904ec7e540319);  // from an independent implementation
 }
 
-TEST_CASE("every draw is irreducible, of degree 53, and another") {
+TEST_CASE("every drawn polynomial is irreducible, of degree 53, and different") {
   std::set<RabinPolynomial> drawn;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     auto polynomial = RabinPolynomial::FromRandom(RandomBytes(seed, RabinPolynomial::kRandomBytes));
@@ -180,7 +179,7 @@ TEST_CASE("every draw is irreducible, of degree 53, and another") {
   CHECK(drawn.size() == 100);
 }
 
-TEST_CASE("bytes that hold no irreducible candidate draw no polynomial") {
+TEST_CASE("drawing from bytes without an irreducible candidate fails") {
   REQUIRE_CODE(RabinPolynomial::FromRandom({}), kInvalidArgument);
   REQUIRE_CODE(RabinPolynomial::FromRandom(Bytes(7)), kInvalidArgument);
   REQUIRE_CODE(RabinPolynomial::FromRandom(Bytes(8192, 0)),

@@ -6,7 +6,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("fingerprints are those of an independent implementation") {
+TEST_CASE("fingerprints agree with an independent implementation") {
   const RabinTables rabin(TestPolynomial());
   Bytes counting(64);
   for (size_t i = 0; i < counting.size(); ++i) counting[i] = static_cast<uint8_t>(i);
@@ -18,7 +18,7 @@ TEST_CASE("fingerprints are those of an independent implementation") {
   CHECK(rabin.Of(counting) == 0x44b76cac5cee3);
 }
 
-TEST_CASE("the fingerprint of zeros is zero, of few bytes the bytes") {
+TEST_CASE("the fingerprint of zeros is zero, that of few bytes is their value") {
   const RabinTables rabin(TestPolynomial());
   CHECK(rabin.Of({}) == 0);
   CHECK(rabin.Of(Bytes(64, 0)) == 0);
@@ -40,7 +40,7 @@ TEST_CASE("the rolling fingerprint is the bitwise remainder of the window at eve
   }
 }
 
-TEST_CASE("the fingerprint is linear: that of a sum is the sum of the fingerprints") {
+TEST_CASE("the fingerprint of a sum is the sum of the fingerprints") {
   const RabinTables rabin(TestPolynomial());
   const Bytes a = RandomBytes(1, 64);
   const Bytes b = RandomBytes(2, 64);

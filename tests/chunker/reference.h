@@ -1,5 +1,4 @@
-// The chunker's definitions (docs/chunker.md) followed to the letter, bit by bit, as the oracle of
-// its tests; and data.
+// A literal bitwise implementation of docs/chunker.md, as the oracle of the tests; and test data.
 #pragma once
 
 #include <vector>
@@ -10,7 +9,7 @@
 
 namespace siltfs::testing {
 
-// An irreducible polynomial of degree 53 in wide use: restic's tests have it, too.
+// A widely used irreducible polynomial of degree 53, for example in restic's tests.
 inline constexpr uint64_t kPolynomialValue = 0x3DA3358B4DC173;
 
 inline RabinPolynomial TestPolynomial() { return RabinPolynomial::Parse(kPolynomialValue).value(); }
@@ -25,7 +24,7 @@ inline Bytes RandomBytes(uint64_t seed, size_t size) {
   return bytes;
 }
 
-// The remainder of the bytes, as one polynomial, modulo p: one bit at a time.
+// The remainder modulo p of the bytes as one polynomial, computed bit by bit.
 inline uint64_t ReferenceFingerprint(ByteView bytes, uint64_t p) {
   uint64_t remainder = 0;
   for (uint8_t byte : bytes) {

@@ -1,4 +1,4 @@
-// Every kernel that runs here marks exactly the windows that the definition says match.
+// Every kernel that runs here marks exactly the matching windows of the definition.
 #include "chunker/scan/scan.h"
 
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ using Words = std::vector<uint64_t>;
 
 Words NoMatches(size_t windows) { return Words((windows + 63) / 64); }
 
-// By the rolling loop alone; its own test compares that with the bitwise definition.
+// Uses only the rolling loop, which rabin_test.cc compares with the bitwise definition.
 Words ExpectedMatches(const CutCondition& condition, ByteView data) {
   const size_t windows = data.size() - kWindowSize + 1;
   Words words = NoMatches(windows);
@@ -37,7 +37,7 @@ Words ExpectedMatches(const CutCondition& condition, ByteView data) {
   }
 }
 
-// The bytes with memory before or behind them that cannot be touched.
+// The bytes, with inaccessible memory before or after them.
 class Guarded {
  public:
   enum class Edge { kFront, kBack };
@@ -109,13 +109,13 @@ std::vector<std::string> NamesOf(std::span<const ChunkerKernel> kernels) {
 
 }  // namespace
 
-TEST_CASE("kernels find the same in every number of windows around the lanes' lengths") {
+TEST_CASE("kernels find the same matches for all numbers of windows around the lanes' lengths") {
   const CutCondition condition = OneIn(64);
   const Bytes data = RandomBytes(61, 3 * 4096 + 300);
   for (size_t windows = kFewestWindows; windows < 700; ++windows) {
     RequireExact(condition, ByteView(data).first(windows + kWindowSize - 1));
   }
-  // 64 lanes of 65, 129, ... windows, 32 of as many, and what is next to them.
+  // 64, 32 and 16 lanes of 65, 129, ... windows, and neighboring numbers.
   for (const size_t lanes : {16, 32, 64}) {
     for (size_t steps = 1; steps <= 3; ++steps) {
       const size_t full = lanes * (64 * steps + 1);
@@ -126,7 +126,7 @@ TEST_CASE("kernels find the same in every number of windows around the lanes' le
   }
 }
 
-TEST_CASE("kernels find the same at every alignment, and look at nothing else") {
+TEST_CASE("kernels find the same matches at every alignment, and read no other bytes") {
   const CutCondition condition = OneIn(100);
   const Bytes data = RandomBytes(62, 30'000);
   Random random(63);
@@ -138,7 +138,7 @@ TEST_CASE("kernels find the same at every alignment, and look at nothing else") 
   }
 }
 
-TEST_CASE("kernels find the same under every condition and polynomial") {
+TEST_CASE("kernels find the same matches for every condition and polynomial") {
   Random random(64);
   for (const uint64_t one_in : {64, 65, 100, 128, 255, 256, 257, 511, 6144, 100'000, 1 << 20}) {
     for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -150,8 +150,8 @@ TEST_CASE("kernels find the same under every condition and polynomial") {
   }
 }
 
-// A window at the limit matches, and one just below does not, wherever the fingerprint and the
-// limit begin to differ.
+// A window at the limit matches, and one just below does not, for every first byte in which
+// fingerprint and limit differ.
 TEST_CASE("kernels compare fingerprints to the last bit") {
   const RabinTables rabin(TestPolynomial());
   const Bytes data = RandomBytes(65, 5000);
@@ -173,7 +173,7 @@ TEST_CASE("kernels compare fingerprints to the last bit") {
   }
 }
 
-TEST_CASE("kernels find the same in runs of one byte and in short periods") {
+TEST_CASE("kernels find the same matches in runs of one byte and in short periods") {
   size_t matching_everywhere = 0;
   for (const uint64_t one_in : {64, 6144}) {
     for (uint64_t seed = 0; seed < 2; ++seed) {
@@ -193,7 +193,7 @@ TEST_CASE("kernels find the same in runs of one byte and in short periods") {
   CHECK(matching_everywhere > 0);
 }
 
-TEST_CASE("the machine of bytes that kernels run is the rolling fingerprint") {
+TEST_CASE("the byte operations of the kernels compute the rolling fingerprint") {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const RabinTables rabin(DrawnPolynomial(seed));
     const LaneMaps maps(rabin);
@@ -236,7 +236,7 @@ TEST_CASE("the machine of bytes that kernels run is the rolling fingerprint") {
   }
 }
 
-TEST_CASE("every kernel cuts like the scalar one, as a whole and in pieces") {
+TEST_CASE("every kernel cuts like the scalar one, in one call and in pieces") {
   Random random(67);
   for (int round = 0; round < 40; ++round) {
     const auto min = static_cast<uint32_t>(64 + random.Below(3000));
@@ -245,7 +245,7 @@ TEST_CASE("every kernel cuts like the scalar one, as a whole and in pieces") {
     const ChunkerParameters parameters{
         .min = min, .avg = avg, .max = max, .polynomial = DrawnPolynomial(random.Below(4))};
     Bytes data = RandomBytes(random.Next(), random.Below(300'000));
-    // A stretch without matches, so that some cuts are forced.
+    // A range without matches, so that some cuts are forced.
     if (data.size() > 150'000) std::fill(data.begin() + 20'000, data.begin() + 120'000, 0);
     const auto scalar = ChunkerTables::Create(parameters, RunnableKernels().front()).value();
     const std::vector<uint32_t> expected = scalar->CutAll(data);
@@ -266,7 +266,7 @@ TEST_CASE("every kernel cuts like the scalar one, as a whole and in pieces") {
   }
 }
 
-TEST_CASE("a cut sequence ends where the data do not hold the next cut") {
+TEST_CASE("a cut sequence ends if the next cut is beyond the data") {
   for (const ChunkerKernel& kernel : RunnableKernels()) {
     CAPTURE(kernel.name);
     const auto tables = ChunkerTables::Create({.polynomial = TestPolynomial()}, kernel).value();
@@ -287,7 +287,7 @@ TEST_CASE("a cut sequence ends where the data do not hold the next cut") {
   }
 }
 
-TEST_CASE("a store's tables cut with the kernel they were given") {
+TEST_CASE("a store's tables use the given kernel") {
   static size_t calls = 0;
   const ChunkerKernel counting{"counting", [](const CutCondition& condition, const uint8_t* data,
                                               size_t windows, uint64_t* matches) {
@@ -298,14 +298,14 @@ TEST_CASE("a store's tables cut with the kernel they were given") {
   const Bytes data = RandomBytes(69, 1 << 20);
   calls = 0;
   CHECK(tables->CutAll(data).size() > 50);
-  // It looks ahead: hardly more calls than the data have blocks.
+  // It scans ahead: hardly more calls than the data have blocks.
   CHECK(calls >= data.size() / MatchMap::kMaxWindows);
   CHECK(calls <= data.size() / MatchMap::kMaxWindows + 2);
   CHECK(tables->FirstCut(data) > 0);
   CHECK(calls > data.size() / MatchMap::kMaxWindows);
 }
 
-TEST_CASE("the kernels are named, the scalar one first") {
+TEST_CASE("the kernels have names, the scalar one first") {
   const std::vector<std::string> names = NamesOf(RunnableKernels());
   REQUIRE(names.size() >= 2);
   CHECK(names[0] == "scalar");
@@ -322,8 +322,7 @@ TEST_CASE("the kernels are named, the scalar one first") {
   }
 }
 
-// Run with the variable unset and with it set to each name, one that is none included
-// (CMakeLists.txt).
+// Run with the variable unset, and with it set to each name and to an unknown one (CMakeLists.txt).
 TEST_CASE("the environment chooses the kernel") {
   const char* const wanted = std::getenv("SILTFS_CHUNKER_KERNEL");
   const std::vector<std::string> names = NamesOf(RunnableKernels());

@@ -14,8 +14,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Chunks in allocations of their own that end where they end, for AddressSanitizer to see whatever
-// is read beyond them.
+// Chunks in separate allocations of their exact sizes, so that AddressSanitizer detects reads
+// beyond them.
 class Batch {
  public:
   void Add(ByteView bytes, size_t misalignment = 0) {
@@ -54,7 +54,8 @@ std::vector<const Sha1Kernel*> KernelsOfThisMachine() {
   return kernels;
 }
 
-// Batches of these sizes take every step of every kernel, filled and not, and more than one round.
+// Batches of these sizes use every step of every kernel, with full and with idle lanes, and need
+// more than one round.
 constexpr size_t kCounts[] = {1, 2, 3, 4, 5, 8, 13, 15, 16, 17, 33};
 constexpr size_t kMostChunks = 33;
 
@@ -84,7 +85,7 @@ void CheckBatch(const Batch& batch) {
   }
 }
 
-// Of all orders of magnitude, whole blocks among them.
+// Of all orders of magnitude, including whole blocks.
 size_t RandomLength(Random& random) {
   switch (random.Below(4)) {
     case 0:
@@ -98,13 +99,13 @@ size_t RandomLength(Random& random) {
   }
 }
 
-// What does not depend on the machine, for tests of the choice.
+// Kernels for the tests that check which kernel is chosen. They behave alike on every machine.
 void CompressWrongly(uint32_t* state, const uint8_t* const* data, size_t blocks) {
   Sha1CompressPortable(state, data, blocks);
   state[0] ^= 1;
 }
 
-// Four lanes, of which the last goes wrong.
+// Four lanes; the last one is wrong if kWrong.
 template <bool kWrong>
 void CompressFour(uint32_t* state, const uint8_t* const* data, size_t blocks) {
   for (size_t lane = 0; lane < 4; ++lane) Sha1CompressPortable(state + lane, data + lane, blocks);
@@ -173,7 +174,7 @@ TEST_CASE("every SHA-1 kernel names batches of unequal chunks at any alignment",
   }
 }
 
-TEST_CASE("a long chunk among short ones, in any place, keeps its name and theirs", "[sha1]") {
+TEST_CASE("a long chunk in any place among short ones gets its name, and so do they", "[sha1]") {
   for (size_t place = 0; place < 20; ++place) {
     Batch batch;
     for (size_t i = 0; i < 20; ++i) batch.Add(RandomBytes(i, i == place ? 60'000 : 2048 + i));
@@ -189,7 +190,7 @@ TEST_CASE("an empty chunk may be a null pointer", "[sha1]") {
   }
 }
 
-TEST_CASE("every SHA-1 kernel gives published collisions their one name", "[sha1]") {
+TEST_CASE("every SHA-1 kernel gives published collisions the same name", "[sha1]") {
   Batch batch;
   std::vector<std::string> expected;
   for (int i = 0; i < 10; ++i) {
@@ -217,7 +218,7 @@ TEST_CASE("every SHA-1 kernel of this machine passes its own test", "[sha1]") {
   }
 }
 
-TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step does not pass", "[sha1]") {
+TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step fails its own test", "[sha1]") {
   CHECK(Sha1KernelWorks(kRight));
   CHECK(Sha1KernelWorks(kFour));
   CHECK(Sha1KernelWorks(kNone));
@@ -226,7 +227,7 @@ TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step does not pass", 
   CHECK_FALSE(Sha1KernelWorks(kWrongEnd));
 }
 
-TEST_CASE("a batch is worth it with enough messages, and none that is most of it", "[sha1]") {
+TEST_CASE("a batch is worth it with enough messages and without a dominant one", "[sha1]") {
   const Bytes bytes(100'000);
   const auto batch = [&](size_t count, size_t length, size_t longest) {
     std::vector<ByteView> messages(count, ByteView(bytes).first(length));
@@ -253,7 +254,7 @@ TEST_CASE("the first SHA-1 kernel that runs here and works is chosen", "[sha1]")
   CHECK(chosen({kWrongLane, kNone, kRight}) == "none");
 }
 
-TEST_CASE("a SHA-1 kernel can be forced, if it is known, runs here and works", "[sha1]") {
+TEST_CASE("a SHA-1 kernel can be forced if it is known, runs here and works", "[sha1]") {
   auto chosen = [](const char* forced) {
     const Sha1Kernel kernels[] = {kNotHere, kFour, kNone, kRight, kWrong};
     const auto kernel = ChooseSha1Kernel(kernels, forced);
@@ -268,8 +269,8 @@ TEST_CASE("a SHA-1 kernel can be forced, if it is known, runs here and works", "
   }
 }
 
-// ctest runs this with SILTFS_SHA1_KERNEL set to each name, too, one that is none included.
-TEST_CASE("the SHA-1 kernel that the environment asks for is in use", "[sha1]") {
+// ctest also runs this with SILTFS_SHA1_KERNEL set to each name and to an unknown one.
+TEST_CASE("the environment chooses the SHA-1 kernel", "[sha1]") {
   const char* const forced = std::getenv("SILTFS_SHA1_KERNEL");
   std::string expected;
   for (const Sha1Kernel& kernel : Sha1Kernels()) {
@@ -290,8 +291,7 @@ TEST_CASE("the SHA-1 kernel that the environment asks for is in use", "[sha1]") 
   }
 }
 
-TEST_CASE("names of SHA-1 kernels are distinct, and OpenSSL is one that is always there",
-          "[sha1]") {
+TEST_CASE("names of SHA-1 kernels are distinct, and OpenSSL is always among them", "[sha1]") {
   std::vector<std::string> names;
   for (const Sha1Kernel& kernel : Sha1Kernels()) {
     CHECK(std::count(names.begin(), names.end(), kernel.name) == 0);

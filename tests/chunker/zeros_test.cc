@@ -13,7 +13,7 @@ TEST_CASE("zeros of any length are all zero") {
   CHECK(IsAllZero({}));
 }
 
-TEST_CASE("one bit anywhere is noticed") {
+TEST_CASE("one bit anywhere is detected") {
   for (size_t size = 1; size < 300; ++size) {
     Bytes bytes(size, 0);
     for (size_t i = 0; i < size; ++i) {

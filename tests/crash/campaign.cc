@@ -16,13 +16,13 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr int kHangSeconds = 180;  // without a word, one is taken to hang
+constexpr int kHangSeconds = 180;  // a silent worker is then considered hung
 constexpr size_t kProblemsKept = 10;
 constexpr auto kProgressEvery = std::chrono::seconds(5);
 
 enum MessageType : uint8_t { kSequence, kCuts, kProblem };
 
-// --- In a worker
+// --- In a worker process
 
 class Worker {
  public:
@@ -48,7 +48,7 @@ class Worker {
                       Report(seed, problem, place, in_recovery, chain);
                     });
       }
-      if (left_ == before) --left_;  // a sequence that cannot be run must not go on for ever
+      if (left_ == before) --left_;  // a sequence that cannot be run must not repeat forever
     }
     _exit(0);
   }
@@ -75,7 +75,7 @@ class Worker {
         Encoder().U32(static_cast<uint32_t>(message.size())).Take() + message.text();
     for (size_t sent = 0; sent < all.size();) {
       const ssize_t now = write(pipe_, all.data() + sent, all.size() - sent);
-      if (now <= 0) _exit(3);  // nobody listens
+      if (now <= 0) _exit(3);  // no reader is left
       sent += static_cast<size_t>(now);
     }
   }
@@ -87,12 +87,12 @@ class Worker {
   size_t problems_ = 0;
 };
 
-// --- In the process that started them
+// --- In the parent process
 
 struct Running {
   pid_t process = 0;
   int pipe = -1;
-  uint64_t seed = 0;  // of the sequence it is at
+  uint64_t seed = 0;  // of its current sequence
   Bytes buffer;
   std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
 };

@@ -1,5 +1,5 @@
-// Many sequences, each cut at many places (sequence_cuts.h), in several processes: one that aborts
-// or hangs is a finding, too.
+// Runs many sequences, each cut at many places (sequence_cuts.h), in several processes. A process
+// that aborts or hangs is a finding, too.
 //
 // Thread-safety: call it from a process that has no other thread.
 #pragma once
@@ -18,27 +18,27 @@ struct CampaignOptions {
   uint64_t seed = 1;
   unsigned jobs = 1;
   Injection injection = Injection::kNone;
-  // Threads pause at locks and conditions, in a way that each sequence's seed decides
+  // Threads pause at locks and conditions; each sequence's seed decides how
   // (tests/support/schedule_perturbation.h).
   bool perturb = false;
-  bool rot = false;            // bytes rot instead of the power going
-  std::string save_directory;  // where what fails is saved; empty: nowhere
+  bool rot = false;            // let bytes rot instead of cutting the power
+  std::string save_directory;  // for failing cuts; empty: they are not saved
   // Called every few seconds.
   std::function<void(uint64_t cuts, uint64_t illegal)> progress;
 };
 
 struct CampaignProblem {
-  std::string place;  // the sequence's seed, the step, what survived
+  std::string place;  // the sequence's seed, the step, the surviving writes
   std::string what;
-  std::string file;  // to be replayed; empty if it was not saved
+  std::string file;  // for --replay; empty if it was not saved
 };
 
 struct CampaignResult {
   uint64_t cuts = 0;
   uint64_t illegal = 0;
   uint64_t sequences = 0;
-  uint64_t recoveries_cut = 0;  // of the cuts, those that fell into a recovery or what followed it
-  uint64_t noticed = 0;         // of the bytes that rotted, those that the store spoke of
+  uint64_t recoveries_cut = 0;            // cuts during a recovery or the steps after it
+  uint64_t noticed = 0;                   // rotten bytes that the store reported
   std::vector<CampaignProblem> problems;  // the first few
 };
 

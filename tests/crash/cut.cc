@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 constexpr std::string_view kChainMagic = "siltfs-cuts-3\n";
-// Without the mix of the steps after a recovery.
+// This older format lacks the mix of the steps after a recovery.
 constexpr std::string_view kOlderChainMagic = "siltfs-cuts-2\n";
 
 // The digests of all threads' trees.
@@ -48,7 +48,7 @@ class CutCheck {
     SILTFS_ASSIGN_OR_RETURN(fs_, OpenStore(device_, kNever, findings_));
     SILTFS_ASSIGN_OR_RETURN(const auto digests, DigestAll(*fs_, threads));
     if (!read_only.empty() && read_only != digests) {
-      return Status(StatusCode::kCorruption, "mounted read-only it was another file system");
+      return Status(StatusCode::kCorruption, "a read-only mount shows another file system");
     }
     SILTFS_ASSIGN_OR_RETURN(outcome.steps, history_.Match(cut_, digests));
     SILTFS_RETURN_IF_ERROR(NoFindings("opening it"));
@@ -67,8 +67,8 @@ class CutCheck {
   }
 
  private:
-  // Whatever it answers: what counts is what the next one finds, which sees what a failed sync has
-  // dropped.
+  // The open's own result does not matter: the next open must cope with the writes that a failed
+  // sync has dropped.
   void FailToOpen() {
     Random random(options_.failing_open);
     SimFault fault;
@@ -76,7 +76,7 @@ class CutCheck {
     fault.nth = 1 + random.Below(fault.calls == SimCall::kMutating ? 80 : 30);
     if (random.OneIn(4)) fault.code = StatusCode::kNoSpace;
     device_.FailCall(fault);
-    OpenStore(device_, kNever, findings_).status().IgnoreError("it may well have failed");
+    OpenStore(device_, kNever, findings_).status().IgnoreError("it is expected to fail often");
     device_.ClearFaults();
     findings_.Take();
   }
@@ -112,7 +112,7 @@ class CutCheck {
     return NoFindings("opening it once more");
   }
 
-  // What a read-only mount shows, which must write nothing.
+  // The trees that a read-only mount shows; it must write nothing.
   Result<std::vector<uint64_t>> LookReadOnly(size_t threads) {
     device_.StartTrace();
     SILTFS_ASSIGN_OR_RETURN(const auto fs,
@@ -126,18 +126,18 @@ class CutCheck {
                   "a read-only mount changed the store: " + Describe(written[0]));
   }
 
-  // Nothing is open: inodes without names must be gone.
+  // No file is open, so inodes without names must be gone.
   Status CheckCounts() {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->GetStats());
     SILTFS_ASSIGN_OR_RETURN(const InodeCounts seen, CountInodes(*fs_));
     const InodeCounts counted{stats.files, stats.directories};
     if (counted == seen) return Status::Ok();
     return Status(StatusCode::kCorruption,
-                  fmt::format("{} files and {} directories are counted, {} and {} there are",
+                  fmt::format("{} files and {} directories are counted, but {} and {} exist",
                               counted.files, counted.directories, seen.files, seen.directories));
   }
 
-  // What fsck would say, which must write nothing.
+  // Runs the check of fsck, which must write nothing.
   Status CheckUnopened(std::string_view when, bool data) {
     CheckOptions check;
     check.store = kStorePath;
@@ -190,7 +190,7 @@ CutOutcome CheckCutWhileMaking(SimEnv& device) {
   FindingLog findings;
   const auto opened = OpenStore(device, kNever, findings);
   if (!opened.ok() && !opened.status().Is(StatusCode::kNotFound)) {
-    outcome.problem = "neither a store nor none: " + opened.status().ToString();
+    outcome.problem = "neither a complete store nor none: " + opened.status().ToString();
   }
   if (outcome.problem.empty()) outcome.problem = findings.Take();
   return outcome;

@@ -1,5 +1,5 @@
-// The crash tests' own judgement: what it must call illegal, and that what failed can be made
-// again.
+// Tests of the crash tests' own judgement: it must detect illegal states, and a failed cut must be
+// reproducible.
 #include "store/env/posix_env.h"
 #include "tests/crash/cut.h"
 #include "tests/crash/injection.h"
@@ -34,7 +34,7 @@ Operation Plain(Kind kind) {
   return operation;
 }
 
-// Steps of two threads, written down by hand, on trees in memory that answer as they should.
+// Hand-written steps of two threads, on trees in memory that give correct answers.
 class Script {
  public:
   explicit Script(unsigned threads) : times_(TimesWith(threads)) {
@@ -64,7 +64,7 @@ class Script {
   }
   void AllDurable() { Marks::AllDurable(env_); }
 
-  // What is said of these many steps of each thread having survived a cut at the end.
+  // The verdict if this many steps of each thread survived a cut at the end.
   Status Judge(const std::vector<size_t>& steps) {
     std::vector<uint64_t> digests;
     for (size_t i = 0; i < steps.size(); ++i) digests.push_back(digests_[i][steps[i]]);
@@ -99,14 +99,14 @@ class Script {
 
 }  // namespace
 
-TEST_CASE("without a promise any prefix is legal, and nothing else") {
+TEST_CASE("without a promise exactly the prefixes are legal") {
   Script script(1);
   script.Step(0, Create("a"));
   script.Step(0, Append(100, 3));
   script.Step(0, Append(100, 4));
   for (size_t steps = 0; steps <= 3; ++steps) REQUIRE_OK(script.Judge({steps}));
   int64_t now = kFirstTime;
-  MemoryFileSystem mixed([&now] { return now; });  // the second write without the first
+  MemoryFileSystem mixed([&now] { return now; });  // the second write survives without the first
   Stepper stepper(mixed, 0);
   REQUIRE_OK(stepper.Begin());
   now = 0;
@@ -117,11 +117,11 @@ TEST_CASE("without a promise any prefix is legal, and nothing else") {
   REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
 }
 
-TEST_CASE("what a sync or a close promised must survive") {
+TEST_CASE("steps promised by a sync or a close must survive") {
   Script script(2);
   script.Step(0, Create("a"));
   script.Step(1, Create("b"));
-  SECTION("fsync: the file, and all that had ended before the file's last change began") {
+  SECTION("fsync: the file, and all steps that ended before the file's last change began") {
     script.Step(0, Append(50, 3));
     script.Step(0, Plain(Kind::kFsync));
     REQUIRE_OK(script.Judge({2, 1}));
@@ -145,16 +145,16 @@ TEST_CASE("a sync does not promise a step that changed nothing") {
   script.Step(0, Create("a"));
   script.Step(0, Plain(Kind::kFsync));
   script.Step(1, Create("b"));
-  script.Step(0, Create("a"));  // is refused: there is one
+  script.Step(0, Create("a"));  // refused: it exists
   Operation open = Create("a");
   open.kind = Kind::kOpen;
   script.Step(0, open);
-  script.Step(0, Plain(Kind::kFsync));  // has nothing to do
+  script.Step(0, Plain(Kind::kFsync));  // has no effect
   REQUIRE_OK(script.Judge({1, 0}));
   REQUIRE_CODE(script.Judge({0, 0}), kCorruption);
 }
 
-TEST_CASE("a step does not survive without what had ended before it began") {
+TEST_CASE("a step does not survive without the steps that ended before it began") {
   Script script(2);
   script.Step(0, Create("a"));
   script.Step(1, Create("b"));
@@ -170,7 +170,7 @@ TEST_CASE("a step does not survive without what had ended before it began") {
   REQUIRE_CODE(script.Judge({2, 0}), kCorruption);
 }
 
-TEST_CASE("an answer that is not the model's is illegal") {
+TEST_CASE("an answer that differs from the model's is illegal") {
   Script script(1);
   script.Step(0, Create("a"));
   script.Begin(0, Create("a"));
@@ -178,7 +178,7 @@ TEST_CASE("an answer that is not the model's is illegal") {
   REQUIRE_CODE(script.Judge({1}), kCorruption);
 }
 
-TEST_CASE("operations come back from their bytes") {
+TEST_CASE("operations survive encoding and decoding") {
   OperationGenerator generator(7, 10'000);
   for (int i = 0; i < 500; ++i) {
     const Operation operation = generator.Next();
@@ -190,7 +190,7 @@ TEST_CASE("operations come back from their bytes") {
   }
 }
 
-TEST_CASE("faults are put in by leaving out or moving syncs, and nothing else") {
+TEST_CASE("an injected fault only leaves out or moves syncs") {
   SequencePlan plan = PlanSequence(11);
   plan.largest_write = 100'000;
   plan.steps = 60;
@@ -217,7 +217,7 @@ TEST_CASE("faults are put in by leaving out or moving syncs, and nothing else") 
   REQUIRE(EncodeTrace(Inject(*trace, Injection::kNone, 0)) == EncodeTrace(*trace));
 }
 
-TEST_CASE("a cut that failed is made again from its file, whatever the threads do") {
+TEST_CASE("a failed cut can be replayed from its file under any thread schedule") {
   TemporaryDirectory directory;
   CutChain failed;
   uint64_t legal = 0;

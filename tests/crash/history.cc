@@ -101,7 +101,7 @@ std::vector<size_t> History::EndedBefore(size_t at) const {
   return counts;
 }
 
-// Also finds out what each sync promised.
+// Also determines the promise of each sync.
 Status History::RunModel(unsigned number) {
   int64_t now = kFirstTime;
   MemoryFileSystem model([&now] { return now; });
@@ -114,7 +114,7 @@ Status History::RunModel(unsigned number) {
     stepper.Step(operation);
   }
   Thread& thread = threads_[number];
-  std::map<InodeNumber, size_t> last_change;  // how many steps there were then
+  std::map<InodeNumber, size_t> last_change;  // number of steps by then
   SILTFS_ASSIGN_OR_RETURN(uint64_t digest, DigestTree(model, number, times));
   thread.digests.push_back(digest);
   for (size_t i = 0; i < thread.steps.size(); ++i) {
@@ -139,7 +139,7 @@ Status History::RunModel(unsigned number) {
       }
       const uint64_t before = digest;
       SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number, times));
-      // A step that changed nothing, as one that was refused, need not survive a sync.
+      // A step without effect, for example a refused one, need not survive a sync.
       if (digest != before) {
         for (InodeNumber inode : stepper.touched()) last_change[inode] = i + 1;
       }
@@ -173,11 +173,11 @@ Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_
       if (found[i] != kNever) continue;
       const size_t before = FindSteps(i, 0, cut, digests[i]);
       return Illegal(fmt::format(
-          "thread {}: the tree is {}, but {} steps were promised and the order asks for {}", i,
+          "thread {}: the tree is {}, but {} steps were promised and the order demands {}", i,
           before == kNever ? "that of no prefix" : fmt::format("that of {} steps", before),
           promised[i], least[i]));
     }
-    // A step that survives brings along all that had ended when it began.
+    // A surviving step requires all steps that had ended when it began.
     for (unsigned i = 0; i < threads_.size(); ++i) {
       if (found[i] == 0) continue;
       const std::vector<size_t> before = EndedBefore(threads_[i].steps[found[i] - 1].begin);
@@ -212,7 +212,7 @@ StepsByThread History::Surviving(const std::vector<size_t>& steps) const {
     for (size_t s = 0; s < steps[i]; ++s) {
       if (threads_[i].steps[s].taken) surviving[i].push_back(threads_[i].steps[s].operation);
     }
-    surviving[i].push_back(Operation{});  // opened again
+    surviving[i].push_back(Operation{});  // the reopening
   }
   return surviving;
 }

@@ -1,11 +1,10 @@
-// What a sequence did to a store and what it was promised, read from the marks in its trace; and
-// whether what a power cut left is legal: what the model has after some prefix of the steps, no
-// older than what was promised before the cut.
+// The steps and promises of a sequence, read from the marks in its trace. They decide whether a
+// state after a power cut is legal: it must be the model's state after some prefix of the steps,
+// and the prefix must keep the promises made before the cut.
 //
-// With several threads the order in which their steps reached the store is known only where one had
-// ended before another began. Threads work on trees of their own, so a prefix of the whole is a
-// number of steps for each thread, such that no step survives without all those that had ended
-// before it began.
+// The order of two steps of different threads is known only if one ended before the other began.
+// Each thread works on its own tree, so a prefix is a number of steps for each thread. A prefix
+// that has a step must have all steps that ended before that step began.
 //
 // Thread-safety: a value.
 #pragma once
@@ -20,46 +19,46 @@
 
 namespace siltfs::testing {
 
-// Steps of each thread, from the store's first day on.
+// Steps of each thread since the store was made.
 using StepsByThread = std::vector<std::vector<Operation>>;
 
 // Called by a sequence while its device records.
 class Marks {
  public:
-  // The store is made: from here on it must open.
+  // The store is made: from now on it must open.
   static void Made(SimEnv& env);
-  // It has a directory for each thread: from here on steps are taken.
+  // It has a directory for each thread: the steps begin.
   static void Ready(SimEnv& env, unsigned threads);
   static void Begin(SimEnv& env, unsigned thread, const Operation& operation);
-  // `taken` is false for a step that the device's failure prevented.
+  // `taken` is false for a step prevented by a failure of the device.
   static void End(SimEnv& env, unsigned thread, bool taken, const std::string& answer);
-  // A step has made this inode.
+  // A step made this inode.
   static void Inode(SimEnv& env, InodeNumber inode);
-  // All that has ended is durable, as Close said.
+  // Close succeeded: all ended steps are durable.
   static void AllDurable(SimEnv& env);
 };
 
 class History {
  public:
-  // `earlier` had been done, and had survived, before the trace began. kCorruption where an answer
-  // in the trace is not the model's.
+  // `earlier` steps were done, and survived, before the trace began. kCorruption if an answer in
+  // the trace differs from the model's.
   static Result<History> Read(const SimTrace& trace, const StepsByThread& earlier);
-  // How many threads the trace is of; 0 if it has no Ready mark.
+  // Number of threads in the trace; 0 if it has no Ready mark.
   static unsigned ThreadsIn(const SimTrace& trace);
 
   size_t threads() const { return threads_.size(); }
-  // A cut before this record leaves a store or none.
+  // A cut before this record may leave no store.
   size_t made() const { return made_; }
-  // A cut at this record or after it leaves what Match tells about.
+  // From this record on, Match judges a cut.
   size_t first_cut() const { return first_cut_; }
-  // How many steps of each thread have survived a cut before record `cut`, if trees of these
-  // digests are what it left. kCorruption, with what is wrong, if that is not legal.
+  // How many steps of each thread survived a cut before record `cut`, given the digests of the
+  // trees after it. kCorruption, with the reason, if that state is not legal.
   Result<std::vector<size_t>> Match(size_t cut, const std::vector<uint64_t>& digests) const;
-  // Of those made before record `cut`, whether they have survived or not; 0 if there are none.
+  // Over all inodes made before record `cut`, surviving or not; 0 if there are none.
   InodeNumber HighestInode(size_t cut) const;
   // UINT64_MAX if none was made.
   InodeNumber LowestInode() const;
-  // The earlier ones and these many of each thread's, and that the store was opened again.
+  // The earlier steps, then this many of each thread's, then a reopening of the store.
   StepsByThread Surviving(const std::vector<size_t>& steps) const;
 
  private:
@@ -76,7 +75,7 @@ class History {
     std::vector<Step> steps;
     std::vector<uint64_t> digests;  // after 0, 1, 2 ... steps
   };
-  // From record `at` on, these many steps of each thread must survive.
+  // From record `at` on, this many steps of each thread must survive.
   struct Promise {
     size_t at;
     std::vector<size_t> steps;
@@ -85,7 +84,7 @@ class History {
   Status ReadMark(ByteView note, size_t at);
   Status RunModel(unsigned thread);
   std::vector<size_t> EndedBefore(size_t at) const;
-  // The smallest number of steps, `least` at least, after which the thread's tree has this digest.
+  // The smallest number of steps, at least `least`, after which the thread's tree has this digest.
   size_t FindSteps(unsigned thread, size_t least, size_t cut, uint64_t digest) const;
 
   StepsByThread earlier_;

@@ -16,7 +16,7 @@ FileKind KindOf(std::string_view path) {
   return FileKind::kOther;
 }
 
-// Tells what a record is about. Files are numbered in the order in which they are created.
+// Determines the kind of file of a record. Files are numbered in the order of their creation.
 class FileKinds {
  public:
   FileKind Of(const SimRecord& record) {

@@ -1,6 +1,6 @@
-// Known faults of a store that keeps the order of its writes wrong, to show that the crash tests
-// would find one: a trace as it would be had the store had that fault. Syncs show in nothing but
-// what a power cut leaves, so leaving them out of the trace, or moving them, is all there is to it.
+// Injects known faults in the order of writes, to show that the crash tests find them: turns a
+// trace into that of a store with the fault. A sync has no effect except on a power cut, so it is
+// enough to leave syncs out of the trace, or to move them.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ namespace siltfs::testing {
 enum class Injection {
   kNone,
   kSkipSegmentSync,    // segments are never synced
-  kSwapCommitOrder,    // metadata is made durable before the segments it refers to
+  kSwapCommitOrder,    // metadata becomes durable before the segments it refers to
   kDropDirectorySync,  // no directory is ever synced
 };
 
-// By its name on the command line: "skip-segment-sync"; nothing for an unknown one.
+// Parses the name on the command line: "skip-segment-sync"; nullopt for an unknown one.
 std::optional<Injection> ParseInjection(std::string_view name);
 
-// The first `keep` records stay as they are.
+// The first `keep` records stay unchanged.
 SimTrace Inject(SimTrace trace, Injection injection, size_t keep);
 
 }  // namespace siltfs::testing

@@ -1,4 +1,4 @@
-// siltfs-crashtest: cuts the power of a simulated device under a whole store, again and again.
+// siltfs-crashtest: repeatedly cuts the power of a simulated device under a whole store.
 #include <fmt/ostream.h>
 
 #include <CLI/CLI.hpp>
@@ -77,7 +77,7 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
 int Run(int argc, char** argv) {
   CLI::App app(
       "Runs random sequences on a store on a simulated device, cuts the power at every write and "
-      "sync, and checks that what is left is what the store promised",
+      "sync, and checks that the surviving state keeps the store's promises",
       "siltfs-crashtest");
   CampaignOptions options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -86,21 +86,21 @@ int Run(int argc, char** argv) {
   bool json = false;
   bool quiet = false;
   bool share = false;
-  app.add_option("--cuts", options.cuts, "How many power cuts")->capture_default_str();
-  app.add_option("--seed", options.seed, "Decides everything")->capture_default_str();
+  app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Processes")->check(CLI::Range(1, 256));
   app.add_option("--inject", inject, "Break the store on purpose")
       ->check(CLI::IsMember({"skip-segment-sync", "swap-commit-order", "drop-directory-sync"}));
   app.add_flag("--perturb", options.perturb,
-               "Let threads pause at locks and conditions, so that races appear");
+               "Let threads pause at locks and conditions, to expose races");
   app.add_flag("--rot", options.rot,
-               "Instead of cutting the power, kill the process and let a byte rot: --cuts bytes");
-  app.add_option("--save", options.save_directory, "Keep what fails in this directory")
+               "Instead of cutting the power, kill the process and let a byte rot, --cuts times");
+  app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
-  app.add_option("--replay", replay, "Make a saved cut again")->check(CLI::ExistingFile);
+  app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
   app.add_flag("--json", json, "Print one JSON document");
   app.add_flag("--quiet", quiet, "No progress");
-  app.add_flag("--share", share, "Of --cuts as many tenths as SILTFS_TEST_SCALE says (default: 1)");
+  app.add_flag("--share", share, "Make only SILTFS_TEST_SCALE (default: 1) tenths of --cuts");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // help

@@ -27,8 +27,8 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
     "setfacl",    "fsync",    "sync",       "settle",  "gc",       "reopen"};
 
-// What compresses the better the more of it is compressed together: so segments get smaller when
-// they are settled.
+// Data that compresses better in larger blocks, so that segments get smaller when they are
+// recompressed.
 void FillWithLines(uint64_t seed, Bytes& data) {
   constexpr size_t kLine = 64;
   constexpr size_t kLines = 100;
@@ -43,12 +43,12 @@ void FillWithLines(uint64_t seed, Bytes& data) {
 }
 
 constexpr uint64_t kContents = 3;
-constexpr uint64_t kParts = 16;          // of a content, at which data may begin
+constexpr uint64_t kParts = 16;  // places in a content where data may begin
 constexpr uint64_t kPartSize = 4096;
 constexpr uint64_t kFirstPartSeed = uint64_t{1} << 56;
 constexpr uint64_t kPartSeeds = kFirstPartSeed + kContents * kParts;
 
-// Seeds of this range stand for parts of contents; kinds of data take all others.
+// Seeds in this range stand for parts of contents; all others for kinds of data.
 uint64_t PartSeed(uint64_t content, uint64_t part) {
   return kFirstPartSeed + content * kParts + part;
 }
@@ -59,7 +59,7 @@ void FillWithPart(uint64_t part, Bytes& data) {
   std::copy(content.end() - static_cast<ptrdiff_t>(data.size()), content.end(), data.begin());
 }
 
-// Zeros, what compresses and was seen before, and what does neither.
+// Zeros, compressible duplicate data, or incompressible unique data.
 Bytes DataOf(const Operation& operation) {
   Bytes data(operation.size);
   if (operation.data_seed >= kFirstPartSeed && operation.data_seed < kPartSeeds) {
@@ -95,7 +95,7 @@ std::string XattrValue(uint64_t seed) {
 
 bool IsDefaultAcl(uint64_t seed) { return seed % 2 == 0; }
 
-// Names up to two users; where it names none a mode says as much.
+// A list that names at most two users; one without names is equivalent to a mode.
 std::string AclValue(uint64_t seed) {
   const auto permissions = [&seed] {
     seed /= 8;
@@ -206,7 +206,7 @@ Operation OperationGenerator::Data(Kind kind) {
   return operation;
 }
 
-// The ways programs write files, and what comes between.
+// Plans the steps of a typical way to write files, or single steps.
 void OperationGenerator::Plan() {
   Operation target;
   target.directory = Directory();
@@ -241,7 +241,7 @@ void OperationGenerator::Plan() {
       then(Kind::kWrite);
       if (random_.OneIn(2)) then(Kind::kFsync);
     }
-  } else if (way == 8) {  // a temporary file nobody sees
+  } else if (way == 8) {  // an invisible temporary file
     then(Kind::kCreate);
     then(Kind::kUnlink);
     then(Kind::kAppend);
@@ -323,7 +323,8 @@ Operation OperationGenerator::Next() {
 Operation OperationGenerator::NextUntimed() {
   if (planned_.empty() && random_.OneIn(8)) {
     Operation sync;
-    constexpr std::array kKinds = {Kind::kSyncAll, Kind::kSyncAll, Kind::kSettle, Kind::kCollect};
+    constexpr std::array kKinds = {Kind::kSyncAll, Kind::kSyncAll, Kind::kRecompress,
+                                   Kind::kCollect};
     sync.kind = kKinds[random_.Below(kKinds.size())];
     return sync;
   }
@@ -432,10 +433,10 @@ std::string Stepper::CopyRange(const Operation& operation) {
   const InodeNumber target = slots_.at(operation.slot);
   const InodeNumber source = slots_.at((operation.slot + 1) % kSlots);
   if (source == 0) return "nothing to copy open";
-  touched_.push_back(source);  // it may be folded
+  touched_.push_back(source);  // it may get folded
   auto attributes = fs_.GetAttributes(source);
   if (!attributes.ok()) return Answer(attributes.status());
-  // All of it, or what lies behind some place.
+  // All of the file, or the part behind some place.
   const uint64_t begin = operation.data_seed % 3 == 0 ? 0 : operation.offset / 2;
   const uint64_t length = operation.data_seed % 3 == 0 ? attributes->size : operation.size;
   const uint64_t to = operation.data_seed % 2 == 0 ? begin : operation.offset;
@@ -522,7 +523,7 @@ std::string Stepper::Step(const Operation& operation) {
   last_ = Status();
   last_.IgnoreError("none yet");
   if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
-  if (operation.kind == Kind::kSettle) return Answer(fs_.Settle().status());
+  if (operation.kind == Kind::kRecompress) return Answer(fs_.Recompress().status());
   if (operation.kind == Kind::kCollect) return Answer(fs_.CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
@@ -538,7 +539,7 @@ std::string Stepper::Step(const Operation& operation) {
   return StepOnName(operation, *directory, *other);
 }
 
-// --- trees
+// --- Trees
 
 namespace {
 
@@ -622,7 +623,7 @@ class TreeReader {
   FileSystem& fs_;
   const Times times_;
   std::string text_;
-  std::map<InodeNumber, std::string> first_path_;  // of files with several names
+  std::map<InodeNumber, std::string> first_path_;  // for files with several names
 };
 
 }  // namespace

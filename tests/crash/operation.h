@@ -1,10 +1,10 @@
-// One step of a random sequence: at most one changing call of a FileSystem, decided beforehand, so
-// that the same step can be taken on the store under test, on a model, and again from a trace.
+// One step of a random sequence: at most one changing call of a FileSystem, decided in advance. So
+// the same step can run on the store under test, on a model, and again from a trace.
 //
-// Each thread of a sequence works in a directory of its own below the root, so that what it finds
-// there depends on its own steps alone; the stores' groups, commits and counters are shared.
+// Each thread of a sequence works in its own directory below the root, so its results depend only
+// on its own steps; the store's groups, commits and counters are shared.
 //
-// Thread-safety: values. A Stepper is one thread's.
+// Thread-safety: values. A Stepper belongs to one thread.
 #pragma once
 
 #include <array>
@@ -19,21 +19,21 @@ namespace siltfs::testing {
 
 struct Operation {
   enum class Kind : uint8_t {
-    kCreate,     // a file, and opens it into a slot
+    kCreate,     // makes a file and opens it into a slot
     kOpen,       // into a slot
     kOverwrite,  // opens and truncates
-    kWrite,      // at `offset` of what is open in the slot
+    kWrite,      // at `offset` of the slot's file
     kAppend,     // at its end
-    kTruncate,   // what is open in the slot, to `offset`
-    kPunchHole,  // in what is open in the slot
+    kTruncate,   // the slot's file, to `offset`
+    kPunchHole,  // in the slot's file
     kAllocate,   // the same, to the end of a range
-    kCopyRange,  // from what is open in the next slot into what is open in this one
+    kCopyRange,  // from the next slot's file into this one's
     kClose,      // the slot
     kRename,     // replaces
     kRenameNew,  // replaces nothing
     kExchange,   //
     kLink,       //
-    kUnlink,     // also of what is open
+    kUnlink,     // also of an open file
     kMakeDirectory,
     kRemoveDirectory,
     kSymlink,
@@ -43,46 +43,46 @@ struct Operation {
     kSetTimes,
     kSetXattr,
     kRemoveXattr,
-    kSetAcl,   // or removes one
-    kFsync,    // what is open in the slot
-    kSyncAll,  //
-    kSettle,   // recompresses what is sealed
-    kCollect,  // garbage
-    kReopen,   // everything open is forgotten: the store was closed, or crashed
+    kSetAcl,      // or removes one
+    kFsync,       // the slot's file
+    kSyncAll,     //
+    kRecompress,  // recompresses sealed segments
+    kCollect,     // collects garbage
+    kReopen,      // closes all slots: the store was closed, or crashed
   };
   Kind kind = Kind::kReopen;
   uint8_t slot = 0;
-  std::string directory;  // below the thread's own: "" or one name
+  std::string directory;  // below the thread's directory: "" or one name
   std::string name;
   std::string other_directory;
   std::string other_name;
   uint64_t offset = 0;
   uint32_t size = 0;  // of the data
-  // What the data is; also a mode, an owner, times, a device, an attribute's value.
+  // Determines the data; also a mode, an owner, times, a device, an attribute's value.
   uint64_t data_seed = 0;
-  int64_t time = 0;  // when it is taken, in nanoseconds since 1970
+  int64_t time = 0;  // of the step, in nanoseconds since 1970
   bool operator==(const Operation&) const = default;
 };
 
 inline constexpr size_t kSlots = 4;
-// When the device and the models begin.
+// The start time of the device and the models.
 inline constexpr int64_t kFirstTime = 1'700'000'000'000'000'000;
 
 Bytes EncodeOperation(const Operation& operation);
 Result<Operation> DecodeOperation(ByteView bytes);
 std::string Describe(const Operation& operation);
-// "t0", the directory of a thread's own.
+// The thread's own directory: "t0".
 std::string ThreadDirectory(unsigned thread);
 
-// Steps that are likely to succeed, and to meet one another: few names, files that stay open,
+// Generates steps that are likely to succeed and to interact: few names, files that stay open,
 // replacing by rename.
 class OperationGenerator {
  public:
-  // What the steps have in common.
+  // The mix of steps.
   enum class Mix : uint8_t {
     kAll,
-    // Parts of a few contents are written, removed and collected, so that chunks get several copies
-    // and lose some of them again.
+    // Writes, removes and collects parts of a few contents, so that chunks get several copies and
+    // lose some of them again.
     kCopies,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
@@ -91,7 +91,7 @@ class OperationGenerator {
  private:
   Operation NextUntimed();
   Operation NextOfCopies();
-  // A part of one of a few contents.
+  // A step with a part of one of a few contents.
   Operation Part(Operation::Kind kind);
   void Plan();
   Operation Simple();
@@ -106,7 +106,7 @@ class OperationGenerator {
   int64_t time_ = kFirstTime;
 };
 
-// Takes steps on one FileSystem for one thread, and keeps what it has open.
+// Takes steps on one FileSystem for one thread, and holds its open files.
 class Stepper {
  public:
   // `fs` must outlive it.
@@ -114,13 +114,14 @@ class Stepper {
 
   // Makes the thread's directory.
   Status Begin();
-  // What the call answered, in words; the same on every FileSystem for the same steps before it.
+  // Takes the step and returns the call's answer as text; it is the same on every FileSystem after
+  // the same steps.
   std::string Step(const Operation& operation);
-  // The Status behind the last answer.
+  // The Status of the last answer.
   const Status& last() const { return last_; }
-  // Inodes that the last step may have changed.
+  // Inodes possibly changed by the last step.
   const std::vector<InodeNumber>& touched() const { return touched_; }
-  // The inode that the last step made; 0 if it made none.
+  // The inode made by the last step; 0 if none.
   InodeNumber made() const { return made_; }
   void ReleaseAll();
 
@@ -143,21 +144,21 @@ class Stepper {
   Status last_;
 };
 
-// Whether times are part of what can be seen: where threads share a clock, nobody knows whose a
-// time is.
+// Whether times are part of the visible tree. With several threads on one clock, a time cannot be
+// attributed to a step.
 enum class Times : bool { kIgnored, kSeen };
 inline Times TimesWith(size_t threads) { return threads == 1 ? Times::kSeen : Times::kIgnored; }
 
-// Everything that can be seen of the tree below a thread's directory, for a person. Errors: what
-// reading met.
+// Describes everything visible in the tree below a thread's directory, as text. Errors: those of
+// reading.
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 // The same in one number.
 uint64_t DigestOf(const std::string& description);
 Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 
-// How many inodes lead from the root, which counts.
+// Number of inodes reachable from the root, including the root.
 struct InodeCounts {
-  uint64_t files = 0;  // all that are no directories
+  uint64_t files = 0;  // all inodes that are not directories
   uint64_t directories = 0;
   bool operator==(const InodeCounts&) const = default;
 };

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 
-// What a store shows: its trees in words, or that something is wrong.
+// The visible state of a store: its trees as text, or a report of damage.
 struct View {
   std::string trees;
   std::vector<uint64_t> digests;
-  std::string trouble;   // what it said of damage
-  bool refused = false;  // with anything but kCorruption
+  std::string trouble;   // its report of damage
+  bool refused = false;  // with another code than kCorruption
 };
 
 View Look(Env& device, size_t threads) {
@@ -47,7 +47,7 @@ View Look(Env& device, size_t threads) {
   return view;
 }
 
-// All files that are not empty, by what is in them: the name without its digits.
+// Collects all non-empty files by kind: the name without its digits.
 Status CollectFiles(Env& device, const std::string& directory,
                     std::map<std::string, std::vector<std::string>>& by_kind) {
   SILTFS_ASSIGN_OR_RETURN(const auto entries, device.ListDirectory(directory));
@@ -103,11 +103,11 @@ RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Ra
   outcome.place = *place;
   const View seen = Look(*rotten, history.threads());
   outcome.noticed = !seen.trouble.empty();
-  if (seen.refused) outcome.problem = "is not called damage: " + seen.trouble;
+  if (seen.refused) outcome.problem = "is not reported as damage: " + seen.trouble;
   if (!outcome.noticed && seen.trees != sound.trees) {
     const auto legal = history.Match(cut, seen.digests);
     if (!legal.ok()) {
-      outcome.problem = fmt::format("shows something else without a word ({}):\n{}instead of\n{}",
+      outcome.problem = fmt::format("shows another state without a report ({}):\n{}instead of\n{}",
                                     legal.status().ToString(), seen.trees, sound.trees);
     }
   }

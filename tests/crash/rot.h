@@ -1,9 +1,9 @@
-// One byte that has rotted on a device whose process was killed (everything it wrote is there): the
-// store must say so, in one way or another, or show what it would have shown; never wrong bytes,
-// and no older state but one that lacks what nobody was told of (a commit that was under way is no
-// more than a torn end).
+// One byte rots on a device after a kill of the process (all its writes are there). The store must
+// report damage in some way, or show the same state as without the rot. It must never show wrong
+// bytes. It may show an older state only if the missing steps were never acknowledged as durable
+// (an unfinished commit looks like a torn end).
 //
-// Thread-safety: functions of their arguments.
+// Thread-safety: the functions have no state.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@
 namespace siltfs::testing {
 
 struct RotOutcome {
-  std::string place;    // file, offset, and what the byte became
+  std::string place;    // file, offset, and the byte's new value
   std::string problem;  // empty: legal
   bool noticed = false;
 };
 
-// `device` is as a kill before record `cut` left it, and is not changed. Which byte is decided by
-// `random`: all kinds of files as often.
+// `device` is in the state after a kill before record `cut`, and is not changed. `random` chooses
+// the byte; all kinds of files are equally likely.
 RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Random& random);
 
 }  // namespace siltfs::testing

@@ -8,12 +8,10 @@
 namespace siltfs::testing {
 namespace {
 
-// Reads and writes in two critical sections, so that an update is lost if another one comes between.
+// Reads and writes in two critical sections, so an update between them is lost.
 class RacyCounter {
  public:
-  void Add() {
-    Set(Get() + 1);
-  }
+  void Add() { Set(Get() + 1); }
   uint64_t Get() {
     MutexLock lock(mutex_);
     return value_;
@@ -29,7 +27,7 @@ class RacyCounter {
   uint64_t value_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
-constexpr uint64_t kAdditions = 2000;  // of each thread
+constexpr uint64_t kAdditions = 2000;  // per thread
 
 uint64_t LostUpdates(uint64_t seed) {
   RacyCounter counter;
@@ -47,7 +45,7 @@ uint64_t LostUpdates(uint64_t seed) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-TEST_CASE("a perturbed schedule shows a race between two critical sections, with every seed") {
+TEST_CASE("a perturbed schedule exposes a race between two critical sections, with every seed") {
   for (uint64_t seed = 1; seed <= 8; ++seed) CHECK(LostUpdates(seed) > 0);
 }
 

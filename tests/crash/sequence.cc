@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 
-// The device's doing, not the step's.
+// Whether the device failed, rather than the step being refused.
 bool IsDeviceFailure(const Status& status) {
   switch (status.code()) {
     case StatusCode::kIoError:
@@ -39,7 +39,7 @@ std::optional<SimFault> PlanFault(Random& random) {
       break;
     case 4:
     case 5:
-    case 6: {  // the same of one kind of file, of which there may be few
+    case 6: {  // the same for one kind of file, which may be rare
       static constexpr const char* kParts[] = {"/segments/", "/meta/", "/index/", "ledger",
                                                "/segments/"};
       fault.calls = SimCall::kSync | SimCall::kSyncDirectory;
@@ -58,12 +58,13 @@ std::optional<SimFault> PlanFault(Random& random) {
       fault.calls = SimCall::kMutating;
       fault.code = StatusCode::kNoSpace;
       fault.bytes_written = random.Below(4096);
-      fault.sticky = random.OneIn(2);  // the disk stays full until the steps have been taken
+      fault.sticky = random.OneIn(2);  // the disk stays full until the steps are done
   }
   return fault;
 }
 
-// What shows is decided while the steps are taken: many sequences, each cut at a few places.
+// Whether an error shows depends on the steps, not on the place of the cut: so there are many
+// sequences, each with few cuts.
 void PlanCopies(Random& random, SequencePlan& plan) {
   plan.mix = OperationGenerator::Mix::kCopies;
   plan.threads = 2 + static_cast<unsigned>(random.Below(2));
@@ -73,7 +74,7 @@ void PlanCopies(Random& random, SequencePlan& plan) {
   plan.largest_write = 1u << (13 + random.Below(3));
   plan.segment_bytes = 8192u << random.Below(3);
   plan.group_bytes = 4u << 20;
-  plan.settled = false;
+  plan.commit_first = false;
 }
 
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
@@ -113,16 +114,16 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
       OperationGenerator generator(seed, plan.largest_write, plan.mix);
       if (phase > 0) Marks::Begin(env, i, Operation{});
       if (phase > 0) Marks::End(env, i, true, "reopened");
-      outcomes[i] =
-          TakeSteps(env, steppers[i], i, generator, plan.steps, plan.settled ? fs.get() : nullptr);
+      outcomes[i] = TakeSteps(env, steppers[i], i, generator, plan.steps,
+                              plan.commit_first ? fs.get() : nullptr);
     });
   }
   for (std::thread& thread : threads) thread.join();
   env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
-  // By now there is much to recompress; it changes nothing that a step could see.
-  if (random.OneIn(2)) fs->Settle().status().IgnoreError("the device may have failed");
-  if (!random.OneIn(2)) {  // the process dies; what it wrote is in the machine's cache
+  // By now there is much to recompress; this changes nothing visible to a step.
+  if (random.OneIn(2)) fs->Recompress().status().IgnoreError("the device may have failed");
+  if (!random.OneIn(2)) {  // the process is killed; its writes are in the page cache
     if (phase + 1 == plan.phases) return Status::Ok();
     const Status synced = fs->SyncAll();
     if (synced.ok()) Marks::AllDurable(env);
@@ -131,7 +132,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   for (Stepper& stepper : steppers) stepper.ReleaseAll();
   const Status closed = fs->Close();
   if (closed.ok()) Marks::AllDurable(env);
-  return plan.fault ? Status::Ok() : closed;  // it may have turned read-only
+  return plan.fault ? Status::Ok() : closed;  // the store may have turned read-only
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.phases = random.OneIn(2) ? 1 : 1 + static_cast<unsigned>(random.Below(4));
   plan.steps = 8 + (16 + static_cast<unsigned>(random.Below(64))) / plan.threads / plan.phases;
   if (random.OneIn(8)) plan.most_places = SIZE_MAX;
-  if (random.OneIn(24)) {  // enough for the metadata to be flushed while steps are taken
+  if (random.OneIn(24)) {  // enough to flush the metadata during the steps
     plan.steps = 300;
     plan.most_places = 150;
   }
@@ -162,7 +163,7 @@ SequencePlan PlanSequence(uint64_t seed) {
   if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
   if (random.OneIn(3)) {
     plan.group_bytes = 1;
-    plan.settled = random.OneIn(2);
+    plan.commit_first = random.OneIn(2);
   }
   plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
   plan.store.path = kStorePath;
@@ -210,16 +211,17 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
 }
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
-                 unsigned count, FileSystem* settled) {
+                 unsigned count, FileSystem* commit_first) {
   for (unsigned i = 0; i < count; ++i) {
-    if (settled != nullptr) settled->SyncAll().IgnoreError("the steps meet what failed");
+    if (commit_first != nullptr)
+      commit_first->SyncAll().IgnoreError("the steps report the failure");
     const Operation operation = generator.Next();
     env.SetClock(operation.time);
     Marks::Begin(env, thread, operation);
     const std::string answer = stepper.Step(operation);
     if (stepper.made() != 0) Marks::Inode(env, stepper.made());
     const bool failed = IsDeviceFailure(stepper.last());
-    // A full disk refuses a step; after any other failure nobody knows what became of it.
+    // A full disk refuses a step; after any other failure the step's effect is unknown.
     const bool refused = stepper.last().Is(StatusCode::kNoSpace);
     if (failed && !refused) return stepper.last();
     Marks::End(env, thread, !failed, answer);

@@ -1,8 +1,8 @@
-// A random sequence of steps on a store on a simulated device: what it is to be, and running it.
-// The store is made small in everything, so that few steps fill blocks, seal segments, freeze,
-// convert and merge the index's stores, and flush the metadata's.
+// Plans and runs a random sequence of steps on a store on a simulated device. All parts of the
+// store are small, so that few steps fill blocks, seal segments, freeze, convert and merge the
+// index's stores, and flush the metadata's.
 //
-// Thread-safety: functions of their arguments.
+// Thread-safety: the functions have no state.
 #pragma once
 
 #include <chrono>
@@ -20,26 +20,27 @@ namespace siltfs::testing {
 struct SequencePlan {
   uint64_t seed = 0;
   unsigned threads = 1;
-  unsigned phases = 1;  // the store is closed, or its process dies, and is opened again in between
-  unsigned steps = 30;  // of each thread in each phase
-  size_t most_places = 40;  // where it is cut, drawn from all; one plan in eight: every one
+  unsigned phases = 1;      // between phases the store is closed, or its process killed, and opened
+                            // again
+  unsigned steps = 30;      // per thread and phase
+  size_t most_places = 40;  // cuts, drawn from all places; one plan in eight cuts at every place
   uint32_t largest_write = 20000;
   OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;
-  // Long enough never to come, or so short that commits are always in flight.
+  // Either so long that no commit comes, or so short that commits are always in flight.
   std::chrono::milliseconds commit_interval{3600'000};
-  // So small that each change of metadata is committed alone, or as it is in earnest: the first
-  // shows what should have been one change.
+  // Either so small that each change of metadata is committed alone, which exposes changes that
+  // should have been one; or the product's size.
   size_t group_bytes = 4u << 20;
-  // Before each step all is committed, so that the step's first change is a commit of its own.
-  bool settled = false;
+  // Commits everything before each step, so that the step's first change is a separate commit.
+  bool commit_first = false;
   uint32_t segment_bytes = 64u << 10;
   MakeStoreOptions store;
   unsigned partition_bits = 0;
   unsigned bucket_bits = 2;
-  std::optional<SimFault> fault;  // of the device, once, while the sequence runs
+  std::optional<SimFault> fault;  // one failure of the device while the sequence runs
 };
 
-// Everything from the seed.
+// The seed determines everything.
 SequencePlan PlanSequence(uint64_t seed);
 
 inline const std::string kStorePath = "/store";
@@ -52,26 +53,25 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
                                               FindingLog& findings, bool read_only = false,
                                               size_t group_bytes = 4u << 20);
 
-// What a store reported. Thread-safe.
+// Collects the findings that a store reported. Thread-safe.
 class FindingLog {
  public:
   void Add(const std::string& finding);
-  std::string Take();  // one a line; empty if there were none
+  std::string Take();  // one per line; empty if there were none
 
  private:
   Mutex mutex_;
   std::string findings_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The trace of the whole, from the empty device on. Errors are the sequence's own: a store that
-// could not be made or opened.
+// The trace of the whole run, from the empty device on. Errors: the store could not be made or
+// opened.
 Result<SimTrace> RunSequence(const SequencePlan& plan);
 
-// Takes steps on an open store in this thread, marking them on `env`, until `count` are done or
-// one fails for the device's sake, which is then the answer, unless it was a full disk's.
-// `settled`, if it is not null, commits everything before each step, without a word of it in the
-// trace.
+// Takes steps on an open store in this thread and marks them on `env`, until `count` are done or
+// one fails due to the device; returns that failure, unless the disk was full. If `settled` is not
+// null, it commits everything before each step, without marks in the trace.
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
-                 unsigned count, FileSystem* settled = nullptr);
+                 unsigned count, FileSystem* commit_first = nullptr);
 
 }  // namespace siltfs::testing

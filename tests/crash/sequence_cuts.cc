@@ -12,17 +12,17 @@ namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kPoliciesPerPlace = 2;
-constexpr uint64_t kOneKillIn = 3;          // of so many places, at one the process dies as well
-constexpr uint64_t kOneRecoveryCutIn = 12;  // of so many cuts, one has its recovery cut in turn
+constexpr uint64_t kOneKillIn = 3;          // at one of this many places the process is also killed
+constexpr uint64_t kOneRecoveryCutIn = 12;  // one of this many cuts has its recovery cut, too
 constexpr uint64_t kOneFailingOpenIn = 8;
 constexpr size_t kPlacesInRecovery = 8;
 constexpr size_t kPlacesWhileMaking = 4;
 constexpr size_t kKillsPerSequence = 8;
 constexpr int kFlipsPerKill = 12;
-// A second copy that a power cut leaves behind does harm only after more collections and writes.
+// A duplicate copy left by a power cut does harm only after more collections and writes.
 constexpr unsigned kStepsWithCopies = 30;
 
-// Where the power is cut: before each change, when all marks before it have been made.
+// The places of cuts: before each change, after all marks before it.
 std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first, size_t last) {
   std::vector<size_t> places;
   for (size_t i = first; i <= last; ++i) {
@@ -31,7 +31,7 @@ std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first, size_t last) {
   return places;
 }
 
-// A device that is moved along a trace.
+// A device that replays a trace.
 class Player {
  public:
   Player(const SimEnv& start, const SimTrace& trace) : device_(start.Fork()), trace_(trace) {}
@@ -95,7 +95,7 @@ class SequenceCuts {
     return Status::Ok();
   }
 
-  // While the store is being made, only some: that part is the same each time.
+  // Only some places while the store is being made, because that part is always the same.
   std::vector<size_t> PlacesOf(const SequencePlan& plan, const History& history) {
     const SimTrace& trace = chain_.links.front().trace;
     std::vector<size_t> places = Some(PlacesIn(trace, 0, history.made()), kPlacesWhileMaking);
@@ -106,7 +106,7 @@ class SequenceCuts {
     return places;
   }
 
-  // At most so many of them, in order.
+  // At most `most` of them, in order.
   std::vector<size_t> Some(std::vector<size_t> places, size_t most) {
     while (places.size() > most) {
       places.erase(places.begin() + static_cast<ptrdiff_t>(random_.Below(places.size())));
@@ -130,7 +130,7 @@ class SequenceCuts {
   void CutOnce(SimEnv& device, const History& history) {
     CutOnce(device, history, chain_.links.back().cut);
   }
-  // The cut is the last of the chain; what it leaves is judged as what this cut of `history` would.
+  // Makes the chain's last cut, and judges its result as that of cut `cut` of `history`.
   void CutOnce(SimEnv& device, const History& history, size_t cut) {
     CutChain::Link& link = chain_.links.back();
     link.options = Options(link.killed);
@@ -158,8 +158,8 @@ class SequenceCuts {
       SILTFS_RETURN_IF_ERROR(player.MoveTo(place));
       chain_.links.back().cut = place;
       chain_.links.back().policy = PolicyFor(random_.Below(2), random_);
-      // A process that died has left more than is durable: it may be lost until the next one has
-      // opened the store.
+      // A killed process has left writes that are not durable; they may be lost until the next
+      // process has opened the store.
       const bool undecided = broken.killed && place <= history.first_cut();
       CutOnce(*player.Cut(chain_.links.back()), undecided ? before : history,
               undecided ? broken.cut : place);

@@ -1,6 +1,6 @@
-// Runs one sequence and cuts the power before changes that its store made to the device, and at the
-// end: before as many, drawn from all, as its plan says (most_places in sequence.h: 40 as a rule,
-// and every one in about one sequence of eight), twice each.
+// Runs one sequence and cuts the power before changes of the device, and at the end. The plan says
+// how many places are drawn from all (most_places in sequence.h: usually 40; about one sequence in
+// eight uses every place). Each place is cut twice.
 //
 // Thread-safety: one thread at a time.
 #pragma once
@@ -14,17 +14,18 @@
 
 namespace siltfs::testing {
 
-// Told of each cut: what is wrong (empty: it was legal), where it was, and how to make it again.
+// Called for each cut: the problem (empty: it was legal), the place, and the chain that reproduces
+// it.
 using CutVerdict = std::function<void(const std::string& problem, const std::string& place,
                                       bool in_recovery, const CutChain& chain)>;
 
-// A sequence whose process is killed at `limit` places at most, a byte rotting each time (rot.h).
-// The last argument of `verdict` tells whether the store noticed; there is no chain.
+// Runs a sequence and kills its process at no more than `limit` places; each time a byte rots
+// (rot.h). The last argument of `verdict` says whether the store noticed; there is no chain.
 void RotSequence(uint64_t seed, uint64_t limit,
                  const std::function<void(const std::string& problem, const std::string& place,
                                           bool noticed)>& verdict);
 
-// At most `limit` cuts. What keeps the sequence itself from being run is a verdict, too.
+// At most `limit` cuts. A sequence that cannot be run is reported as a verdict, too.
 void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict);
 
 }  // namespace siltfs::testing

@@ -1,8 +1,8 @@
-// All kernels of the chunker find the same windows, and the same cut points however the stream
-// comes in, as the scalar kernel does.
+// All kernels of the chunker find the same windows as the scalar kernel, and the same cut points
+// for any pieces of the stream.
 //
-// The input: a polynomial, a limit, min, avg and max, then pieces of data, each literal, a run of a
-// byte, or a repetition of what came before; and how the stream is split.
+// The input: a polynomial, a limit, min, avg and max; pieces of data, each literal, a run of a
+// byte, random, or a repetition of earlier data; and the split of the stream.
 #include <array>
 #include <memory>
 #include <vector>
@@ -56,7 +56,7 @@ Bytes MakeData(FuzzInput& input) {
         data.insert(data.end(), bytes.begin(), bytes.end());
         break;
       }
-      default: {  // again, from so far back on
+      default: {  // a repetition of earlier data
         const size_t back = input.Number(2) + 1;
         for (size_t n = input.Number(2) % 9000; n > 0 && back <= data.size(); --n)
           data.push_back(data[data.size() - back]);
@@ -114,7 +114,7 @@ void Compare(FuzzInput input) {
   MustHold(CutInPieces(tables, data, split_seed, largest_piece) == lengths,
            "the scalar kernel cuts a split stream alike");
 
-  // The store's own condition, and one that may match anywhere from always to never.
+  // The store's own condition, and one that matches always, never, or in between.
   const CutCondition any(RabinTables(polynomial), limit);
   for (const ChunkerKernel& kernel : RunnableKernels().subspan(1)) {
     const auto others = ChunkerTables::Create(parameters, kernel).value();

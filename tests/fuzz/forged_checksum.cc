@@ -1,5 +1,5 @@
-// In place of store/base/checksum.cc, for targets that read what is on disk: every checksum is 0,
-// so that what is changed gets past it to the code that a hostile image would reach.
+// Replaces store/base/checksum.cc in targets that read on-disk bytes: every checksum is 0, so that
+// changed bytes pass and reach the code that a crafted image would reach.
 #include "store/base/checksum.h"
 
 namespace siltfs {

@@ -1,4 +1,4 @@
-// A fuzzer's input, taken apart into what a target needs.
+// Splits a fuzzer's input into the values that a target needs.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FuzzInput {
   bool empty() const { return rest_.empty(); }
   size_t remaining() const { return rest_.size(); }
 
-  // Little-endian; what is missing is 0.
+  // Little-endian; missing bytes are 0.
   uint64_t Number(size_t bytes) {
     uint64_t number = 0;
     const ByteView taken = Take(bytes);
@@ -42,29 +42,28 @@ class FuzzInput {
   ByteView rest_;
 };
 
-// Not assert: it must hold in every kind of build.
+// Not assert, because it must be checked in every build type.
 inline void MustHold(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
 }
 
-// What must succeed, as it does not depend on the input.
+// For calls that must succeed because they do not depend on the input.
 template <typename T>
 T Must(Result<T> result) {
   MustHold(result.ok(), result.status().ToString().c_str());
   return std::move(result).value();
 }
 
-// What a target chooses by, and then the bytes that it reads.
+// An input of a target's choices, followed by the bytes that it reads.
 inline Bytes JoinInput(std::initializer_list<uint8_t> choices, ByteView bytes) {
   Bytes input(choices.size() + bytes.size());
   std::copy(bytes.begin(), bytes.end(), std::copy(choices.begin(), choices.end(), input.begin()));
   return input;
 }
 
-// Inputs that a target takes, from which others are made by changing them; each target has its own,
-// or none.
+// Valid inputs of a target, to be changed to other ones; each target defines its own, or none.
 std::vector<Bytes> FuzzSeeds();
 
 }  // namespace siltfs::testing

@@ -1,8 +1,8 @@
-// The chunk index's engines open directories of any files: they refuse, or answer lookups, verify,
-// take entries and open again, in bounded memory.
+// The chunk index's engines open directories of arbitrary files: they refuse, or answer lookups,
+// verify, take entries and open again, in bounded memory.
 //
 // The input: the engine, then the files, each as its name's length, its name, its size in three
-// bytes, and so many bytes.
+// bytes, and its bytes.
 #include <array>
 #include <map>
 #include <memory>
@@ -20,7 +20,7 @@ namespace siltfs::testing {
 namespace {
 
 const std::string kDirectory = "/index";
-constexpr uint64_t kMostBytes = 64u << 20;  // of the device
+constexpr uint64_t kMostBytes = 64u << 20;  // capacity of the device
 constexpr uint64_t kNames = 400;
 
 ChunkName NameOf(uint64_t number) {
@@ -62,7 +62,7 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, IndexEngine engine, bool read
   return OpenIndex(env, options);
 }
 
-// What the index says may be wrong, in any way, but for what it was given just now.
+// Answers of the index may be wrong in any way, except for entries written just before.
 void Ask(ChunkIndex& index) {
   std::array<ChunkName, 16> names;
   std::array<std::optional<Location>, 16> places;
@@ -78,7 +78,7 @@ void Ask(ChunkIndex& index) {
       })
       .IgnoreError("it may be damaged");
   index.Verify([](const IndexFinding&) {}).IgnoreError("it may be damaged");
-  MustHold(entries <= kMostBytes / 32, "there is an entry to each");
+  MustHold(entries <= kMostBytes / 32, "entries have room on the device");
   index.stats();
 }
 
@@ -91,7 +91,7 @@ void Write(ChunkIndex& index) {
   for (const IndexEntry& entry : entries) {
     const auto found = index.Get(entry.name);
     if (!found.ok()) return found.status().IgnoreError("it may be too damaged");
-    MustHold(*found == entry.location, "what was put is there");
+    MustHold(*found == entry.location, "an entry that was put is found");
   }
   index.Delete(NameOf(3)).IgnoreError("it may be too damaged");
   index.Close().IgnoreError("it may be too damaged");
@@ -109,7 +109,7 @@ void PutFiles(SimEnv& env, FuzzInput& input) {
     if (file.ok()) {
       (*file)->Write(0, bytes).IgnoreError("the device is full");
     } else {
-      file.status().IgnoreError("there is one of this name");
+      file.status().IgnoreError("the name is taken");
     }
   }
 }

@@ -1,10 +1,10 @@
 // Runs a fuzz target without a fuzzer:
-//   TARGET COUNT [DIRECTORY]    the inputs in the directory, as a fuzzer has left them, and so many
-//                               made from the numbers 0, 1, ...: changed from those and the
-//                               target's seeds, or made up where there are none; of COUNT as many
-//                               tenths as SILTFS_TEST_SCALE says
-//   TARGET FILE...              these inputs
-//   TARGET --seeds DIRECTORY    writes the target's seeds there, for a fuzzer to begin with
+//   TARGET COUNT [DIRECTORY]    runs the inputs in the directory, saved by a fuzzer, and generated
+//                               ones from the numbers 0, 1, ...: changes of those inputs and of the
+//                               target's seeds, or random bytes if there are none;
+//                               SILTFS_TEST_SCALE gives the number in tenths of COUNT
+//   TARGET FILE...              runs these inputs
+//   TARGET --seeds DIRECTORY    writes the target's seeds there, as a fuzzer's first inputs
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,14 +24,14 @@
 namespace siltfs::testing {
 namespace {
 
-// In memory of its own, so that a look beyond it is noticed where addresses are checked.
+// In a separate allocation, so that AddressSanitizer detects reads beyond it.
 void RunInput(ByteView input) {
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[input.size()]);
   std::copy(input.begin(), input.end(), copy.get());
   LLVMFuzzerTestOneInput(copy.get(), input.size());
 }
 
-// Mostly short, and with every kind of byte: any, few, or repeated.
+// Mostly short, with random, few, or repeated bytes.
 Bytes MakeUp(uint64_t seed) {
   Random random(seed);
   Bytes input(random.Below(random.OneIn(20) ? 5000 : 200));
@@ -49,7 +49,7 @@ size_t LengthBelow(Random& random, size_t bound) {
   return bound == 0 ? 0 : random.Below(std::min<size_t>(bound, random.OneIn(4) ? bound : 16));
 }
 
-// Numbers at which code changes its mind.
+// Boundary values.
 uint64_t Telling(Random& random) {
   static constexpr std::array<uint64_t, 12> kNumbers = {
       0, 1, 2, 0x7f, 0x80, 0xff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX};
@@ -64,7 +64,7 @@ void ChangeOnce(Random& random, const std::vector<Bytes>& others, Bytes& input) 
     case 0:
       if (!input.empty()) input[at] ^= static_cast<uint8_t>(1u << random.Below(8));
       break;
-    case 1: {  // a number, of any width
+    case 1: {  // a number of any width
       const uint64_t number = Telling(random);
       const size_t width = size_t{1} << random.Below(4);
       for (size_t i = 0; i < width && at + i < input.size(); ++i)
@@ -74,7 +74,7 @@ void ChangeOnce(Random& random, const std::vector<Bytes>& others, Bytes& input) 
     case 2:
       input.erase(begin, begin + static_cast<ptrdiff_t>(length));
       break;
-    case 3: {  // again what stands elsewhere
+    case 3: {  // a copy of bytes from elsewhere
       const Bytes copy(begin, begin + static_cast<ptrdiff_t>(length));
       const size_t to = input.empty() ? 0 : random.Below(input.size());
       if (random.OneIn(2)) {
@@ -90,7 +90,7 @@ void ChangeOnce(Random& random, const std::vector<Bytes>& others, Bytes& input) 
     case 5:
       if (random.OneIn(4)) input.resize(at);
       break;
-    default: {  // the end of another one
+    default: {  // the end of another input
       const Bytes& other = others[random.Below(others.size())];
       if (other.empty() || !random.OneIn(4)) break;
       const size_t from = random.Below(other.size());

@@ -1,7 +1,7 @@
-// Every record of a store that stands on its own is decoded from any bytes, and what is accepted
-// means the same once it was written and read again.
+// Every standalone record of a store is decoded from arbitrary bytes, and an accepted one is
+// unchanged by encoding and decoding.
 //
-// The input: which record, then its bytes.
+// The input: the kind of record, then its bytes.
 #include <array>
 #include <functional>
 #include <string>
@@ -32,8 +32,8 @@ namespace {
 
 std::string Text(const Bytes& bytes) { return std::string(AsText(bytes)); }
 
-// Decodes; of what is accepted, encodes it: that must be accepted, too, and be encoded the same.
-// False for what is refused.
+// Decodes the bytes and encodes the record again: the new bytes must be accepted and encode the
+// same. False if the bytes are refused.
 template <typename Decode, typename Encode>
 bool GoRound(ByteView bytes, const Decode& decode, const Encode& encode) {
   const auto first = decode(bytes);
@@ -43,8 +43,8 @@ bool GoRound(ByteView bytes, const Decode& decode, const Encode& encode) {
   }
   const std::string written = encode(*first);
   const auto second = decode(AsBytes(written));
-  MustHold(second.ok(), "what was written is read");
-  MustHold(encode(*second) == written, "what was read again means the same");
+  MustHold(second.ok(), "an encoded record is decoded");
+  MustHold(encode(*second) == written, "a record decoded again encodes the same");
   return true;
 }
 

@@ -1,8 +1,8 @@
-// What is read of RocksDB's files without RocksDB, once they are damaged: tables, logs, MANIFESTs,
-// and what stands in their blocks and records once checksums are right. Whatever the bytes are, no
-// change comes twice or out of order, and nothing is made that has no room in a block.
+// Salvage of damaged RocksDB files without RocksDB: tables, logs, MANIFESTs, and the contents of
+// their blocks and records with valid checksums. For any bytes, no change appears twice or out of
+// order, and decoded changes are not larger than a block.
 //
-// The input: what it is read as, then its bytes.
+// The input: the kind of file or block, then its bytes.
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +87,7 @@ void ReadStoredBlock(ByteView bytes) {
   MustAscend(found->changes);
 }
 
-// All files that RocksDB makes of some changes, in tables and in a log.
+// The files that RocksDB makes from some changes, with tables and a log.
 std::unique_ptr<SimEnv> SomeMetadata() {
   auto env = std::make_unique<SimEnv>(3);
   MustHold(env->CreateDirectory(kMetadata).ok(), "there is a place for metadata");

@@ -1,7 +1,7 @@
-// A segment's file of any bytes is read in every way there is: what is returned agrees with itself,
-// nothing takes more than its share of memory, and salvage makes a sealed segment of it or refuses.
+// A segment's file of arbitrary bytes is read in every way: results are consistent, memory is
+// bounded, and salvage makes a sealed segment of it or refuses.
 //
-// The input: whether the file is sealed as far as metadata knows, then the file.
+// The input: whether metadata lists the segment as sealed, then the file.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ const std::string kStore = "/store";
 const SegmentIdentity kIdentity{StoreUuid{}, 7};
 constexpr size_t kMostBytes = 256u << 10;
 
-// Any bytes may be refused; what comes back is looked at.
+// Arbitrary bytes may be refused; a result is examined.
 template <typename T, typename Look>
 void LookAt(const Result<T>& result, const Look& look) {
   if (result.ok()) return look(*result);
@@ -43,7 +43,7 @@ void LookAtBlock(const SegmentReader& reader, uint32_t offset) {
     MustHold(!head.records.empty() && head.segment == kIdentity.id, "a block of this segment");
   });
   LookAt(reader.ReadEncodedBlock(offset), [](const EncodedBlock& block) {
-    MustHold(block.plain_bytes <= kMaxBlockPlainBytes, "a block is no larger than it may be");
+    MustHold(block.plain_bytes <= kMaxBlockPlainBytes, "a block is within the size limit");
   });
 }
 
@@ -72,7 +72,7 @@ void Read(SimEnv& env) {
   });
   for (const uint32_t first : {0u, 5u, 1u << 19, UINT32_MAX}) {
     LookAt(reader.ReadFooterWindow(first, 1000), [](const std::vector<FooterChunk>& window) {
-      MustHold(window.size() <= 1000, "a window is no longer than it was asked for");
+      MustHold(window.size() <= 1000, "at most the requested entries are returned");
     });
     reader.FindBlock(first).status().IgnoreError("any bytes may be refused");
   }
@@ -89,7 +89,7 @@ void Scan(SimEnv& env, uint64_t committed) {
   options.committed_length = committed;
   options.verify_payloads = true;
   options.on_damage = [](uint64_t begin, uint64_t end, const Status& cause) {
-    cause.IgnoreError("it goes on behind the damage");
+    cause.IgnoreError("the scan continues after the damage");
     MustHold(begin < end, "damage has a length");
     return Status::Ok();
   };
@@ -109,7 +109,7 @@ void Salvage(SimEnv& env, uint64_t committed, bool tolerant) {
   options.committed_length = committed;
   if (tolerant) {
     options.on_damage = [](uint64_t, uint64_t, const Status& cause) {
-      cause.IgnoreError("what is damaged stays as it is");
+      cause.IgnoreError("damaged bytes stay unchanged");
       return Status::Ok();
     };
   }
@@ -117,10 +117,10 @@ void Salvage(SimEnv& env, uint64_t committed, bool tolerant) {
     if (result.outcome == SalvageOutcome::kRemoved) return;
     const BlockCodec codec;
     const auto reader = SegmentReader::Open(env, kStore, kIdentity, codec);
-    MustHold(reader.ok(), "what was salvaged opens");
+    MustHold(reader.ok(), "a salvaged segment opens");
     const auto footer = (*reader)->ReadFooter();
-    MustHold(footer.ok(), "what was salvaged has a footer");
-    MustHold(footer->trailer == result.trailer, "the footer is the one that was told");
+    MustHold(footer.ok(), "a salvaged segment has a footer");
+    MustHold(footer->trailer == result.trailer, "the footer is the reported one");
   });
 }
 

@@ -1,6 +1,6 @@
-// All kernels of SHA-1 name batches of chunks as OpenSSL names the chunks one by one.
+// All SHA-1 kernels give the same names for batches as OpenSSL for single chunks.
 //
-// The input: the lengths of up to 40 messages, and their bytes, which they share.
+// The input: the lengths of at most 40 messages, and their shared bytes.
 #include <vector>
 
 #include "chunker/chunk_namer.h"

@@ -1,7 +1,7 @@
-// A store whose metadata says anything at all, in RocksDB files that are whole: it is checked,
-// mounted, read, written to, scrubbed, collected and repaired, or refused.
+// A store with arbitrary metadata in intact RocksDB files: it is checked, mounted, read, written
+// to, scrubbed, garbage-collected and repaired, or refused.
 //
-// The input: changes of the metadata of a small store: what is done, to which of its keys, and how.
+// The input: changes of the metadata of a small store, each with its kind, its key and its value.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -30,7 +30,7 @@ const std::string kStore = "/store";
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint64_t kCapacity = 256u << 20;
 constexpr size_t kMostChanges = 20;
-// Of a tree that may have no end.
+// Limits of a walk, because the tree may be endless.
 constexpr size_t kMostInodes = 200;
 constexpr size_t kMostNames = 1000;
 
@@ -60,7 +60,8 @@ InodeNumber Write(FileSystem& fs, const std::string& name, ByteView content) {
   return file.inode;
 }
 
-// Of everything something: large and small files, holes, overlays, links, attributes, orphans.
+// Creates an example of everything: large and small files, holes, overlays, links, attributes,
+// orphans.
 void Fill(FileSystem& fs) {
   Random random(5);
   Bytes large(700'000);
@@ -80,7 +81,7 @@ void Fill(FileSystem& fs) {
   longer.size = 2'000'000;
   MustHold(fs.SetAttributes(file, longer).ok(), "a file grows");
   MustHold(fs.SyncAll().ok(), "all is committed");
-  // In its overlay, as nobody closes it; and one that is open without a name.
+  // A file that stays in its overlay, because it is never closed; and an open file without a name.
   MustHold(fs.OpenFile(file, false).ok() &&
                fs.Write(file, 300'000, ByteView(large).first(3000)).ok() && fs.Fsync(file).ok(),
            "a file is written over");
@@ -89,7 +90,7 @@ void Fill(FileSystem& fs) {
            "a file without a name is written");
 }
 
-// As a process leaves it that dies.
+// The store as left by a killed process.
 const SimEnv& Template() {
   static const std::unique_ptr<SimEnv> made = [] {
     auto env = std::make_unique<SimEnv>(7);
@@ -171,7 +172,7 @@ void ReadSome(FileSystem& fs, const Attributes& attributes) {
   Ok(fs.Seek(attributes.inode, 0, SeekTarget::kData));
 }
 
-// Every inode that names lead to, once; those of the tree that was found.
+// Reads every inode reachable by names once; returns the inodes.
 std::set<InodeNumber> Walk(FileSystem& fs) {
   std::set<InodeNumber> seen{kRootInode};
   std::vector<InodeNumber> waiting{kRootInode};
@@ -226,7 +227,7 @@ void Change(FileSystem& fs, const std::set<InodeNumber>& inodes) {
   Try(fs.SyncAll());
   Ok(fs.CollectGarbage(false));
   Ok(fs.Scrub(ScrubMode::kFull));
-  Ok(fs.Settle());
+  Ok(fs.Recompress());
   Ok(fs.GetStats());
 }
 
@@ -239,7 +240,8 @@ void Mount(SimEnv& env) {
   }
 }
 
-// Of what a repair says that it is sound the next check finds nothing, and it is mounted.
+// After a repair without remaining findings, the next check finds nothing, and the store can be
+// mounted.
 void Repair(SimEnv& env, RepairMode mode) {
   RepairOptions options;
   options.check.store = kStore;
@@ -247,8 +249,8 @@ void Repair(SimEnv& env, RepairMode mode) {
   options.mode = mode;
   const auto repaired = RepairStore(env, options);
   if (!Ok(repaired) || repaired->left > 0) return;
-  MustHold(Must(CheckStore(env, options.check)).findings == 0, "what was repaired is sound");
-  MustHold(Open(env, false).ok(), "what was repaired is mounted");
+  MustHold(Must(CheckStore(env, options.check)).findings == 0, "a repaired store has no findings");
+  MustHold(Open(env, false).ok(), "a repaired store is mounted");
   Mount(env);
 }
 
@@ -280,7 +282,7 @@ void RunStore(FuzzInput input) {
   Use(*env);
 }
 
-// One change of each kind, to some of the keys.
+// One change of each kind, for some of the keys.
 std::vector<Bytes> FuzzSeeds() {
   std::vector<Bytes> seeds{Bytes()};
   for (uint8_t what = 0; what < 8; ++what) {

@@ -1,7 +1,7 @@
-// The tables of SILT's stores that are kept in memory: what is accepted as one is safe to look up
-// in, whoever wrote it, and says of each name a place that is there.
+// The in-memory tables of SILT's stores: lookups in an accepted table of any bytes are safe, and
+// return existing places.
 //
-// The input: which table, its parameter, then its bytes.
+// The input: the kind of table, its parameter, then its bytes.
 #include <algorithm>
 
 #include "index/silt/cuckoo_filter.h"
@@ -34,7 +34,7 @@ void LookUpInTrie(ByteView bytes) {
   }
   Encoder out;
   trie->Encode(out);
-  MustHold(TrieIndex::Decode(out.view()).ok(), "what was written is read");
+  MustHold(TrieIndex::Decode(out.view()).ok(), "an encoded trie is decoded");
 }
 
 void LookUpInFilter(unsigned bucket_bits, ByteView bytes) {
@@ -50,7 +50,7 @@ void LookUpInFilter(unsigned bucket_bits, ByteView bytes) {
   }
   for (size_t slot = 0; slot < filter->slots(); ++slot) filter->Occupied(slot);
   MustHold(*CuckooFilter::Decode(bucket_bits, AsBytes(filter->Encode())) == *filter,
-           "what was written is read");
+           "an encoded filter is decoded");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the interface checks before an engine sees a call.
+// Checks that the interface makes before it calls an engine.
 #include "engines.h"
 #include "history.h"
 #include "index/open_index.h"
@@ -23,7 +23,7 @@ struct Fixture {
   std::unique_ptr<ChunkIndex> index;
 };
 
-// Lists two entries, the second one before its place.
+// Lists three entries, one of them out of order.
 class DisorderedIndex final : public ChunkIndex {
  private:
   Status GetImpl(std::span<const ChunkName>, std::span<std::optional<Location>>) override {
@@ -52,7 +52,7 @@ class DisorderedIndex final : public ChunkIndex {
 
 }  // namespace
 
-TEST_CASE("a listing in order ends where an engine has an entry out of order") {
+TEST_CASE("a listing in order fails at an entry that is out of order") {
   DisorderedIndex index;
   int visits = 0;
   REQUIRE_CODE(index.ForEachInOrder([&](uint64_t, const IndexEntry&) {
@@ -63,7 +63,7 @@ TEST_CASE("a listing in order ends where an engine has an entry out of order") {
   CHECK(visits == 2);
 }
 
-TEST_CASE("names and results must be as many") {
+TEST_CASE("a lookup needs as many results as names") {
   Fixture fixture;
   const ChunkName names[2] = {};
   Answer results[1];
@@ -79,7 +79,7 @@ TEST_CASE("results of a lookup that fails are empty") {
   CHECK_FALSE(results[0].has_value());
 }
 
-TEST_CASE("sequences never decrease, and begin above what is durable") {
+TEST_CASE("sequences never decrease, and begin above the durable sequence") {
   Fixture fixture;
   REQUIRE_CODE(fixture.Put(0), kInvalidArgument);
   REQUIRE_OK(fixture.Put(5));
@@ -106,7 +106,7 @@ TEST_CASE("a location must name a segment and fit its 12 bytes") {
   CHECK(*got == Location{UINT32_MAX, Location::kMaxOrdinal, Location::kMaxBlockOffset});
 }
 
-TEST_CASE("a sequence under which a put failed is not called durable, nor any after it") {
+TEST_CASE("neither the sequence of a failed put nor a later one becomes durable") {
   Fixture fixture;
   REQUIRE_OK(fixture.Put(4));
   REQUIRE_CODE(fixture.Put(5, {kNoSegment, 1, 1}), kInvalidArgument);
@@ -117,7 +117,7 @@ TEST_CASE("a sequence under which a put failed is not called durable, nor any af
   CHECK(fixture.index->durable_sequence() == 4);
 }
 
-TEST_CASE("a closed index only tells its statistics") {
+TEST_CASE("a closed index answers only stats()") {
   Fixture fixture;
   REQUIRE_OK(fixture.Put(1));
   REQUIRE_OK(fixture.index->Close());

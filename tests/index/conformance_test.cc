@@ -1,4 +1,4 @@
-// What every engine promises, against an oracle kept in memory.
+// The guarantees of every engine, checked against an oracle in memory.
 #include <map>
 #include <set>
 
@@ -81,7 +81,7 @@ TEST_CASE("a name put twice in one call has its last location") {
   CHECK(answers[2] == Location{3, 3, 3});
 }
 
-TEST_CASE("a flush makes all but the sequence put last durable, closing that one too") {
+TEST_CASE("a flush makes all but the last sequence durable, and Close that one, too") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -91,14 +91,14 @@ TEST_CASE("a flush makes all but the sequence put last durable, closing that one
   CHECK(index->durable_sequence() == 0);
   REQUIRE_OK(index->Flush());
   CHECK(index->durable_sequence() == 6);
-  REQUIRE_OK(index->Put({}, 8));  // no more will come under 7
+  REQUIRE_OK(index->Put({}, 8));  // ends sequence 7
   REQUIRE_OK(index->Flush());
   CHECK(index->durable_sequence() == 7);
   REQUIRE_OK(index->Close());
   CHECK(fixture.Open()->durable_sequence() == 8);
 }
 
-TEST_CASE("a flush keeps what it flushed through a power cut, deletions too") {
+TEST_CASE("flushed puts and deletions survive a power cut") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -118,7 +118,7 @@ TEST_CASE("a flush keeps what it flushed through a power cut, deletions too") {
   CHECK(*second == Location{2, 2, 2});
 }
 
-TEST_CASE("what a process left unsynced in memory is not called durable before it is") {
+TEST_CASE("unsynced writes of a killed process are not reported durable too early") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -174,7 +174,7 @@ TEST_CASE("an empty directory opens read-only without a write") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls);
 }
 
-TEST_CASE("a missing directory is named") {
+TEST_CASE("a missing directory is kNotFound") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   SimEnv env;
@@ -221,7 +221,7 @@ TEST_CASE("ForEachInOrder stops at the first failure of its visitor, which may u
                kInvalidArgument);
 }
 
-TEST_CASE("a name's place in the order outlives the opening it was asked in") {
+TEST_CASE("a name's place in the order is the same after reopening") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -238,7 +238,7 @@ TEST_CASE("a name's place in the order outlives the opening it was asked in") {
   CHECK(std::set<uint64_t>(orders.begin(), orders.end()).size() == 50);
 }
 
-TEST_CASE("what leads into segments that are gone may go, and nothing else does") {
+TEST_CASE("entries of gone segments may disappear, and no others do") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -268,7 +268,7 @@ TEST_CASE("what leads into segments that are gone may go, and nothing else does"
   }
 }
 
-TEST_CASE("what leads into segments that are gone is dropped when asked for") {
+TEST_CASE("DropGone drops all entries of gone segments") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);

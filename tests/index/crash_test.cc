@@ -1,6 +1,5 @@
-// Power cuts: whatever call the power fails in, and whatever of the unsynced writes survives, an
-// index that is opened again has everything up to its durable sequence and nothing that was never
-// put.
+// Power cuts: after a power cut in any call, with any part of the unsynced writes, an index that is
+// opened again has everything up to its durable sequence and nothing that was never put.
 #include "engines.h"
 #include "history.h"
 #include "store/env/sim_env.h"
@@ -12,7 +11,7 @@ namespace {
 
 constexpr const char* kDirectory = "/index";
 
-// One life with the power failing in its `cut`-th mutating call. False if it ended before.
+// One run with a power cut in its `cut`-th mutating call. False if the run ended earlier.
 bool CutAt(const Engine& engine, uint64_t seed, uint64_t cut, const CrashPolicy& policy) {
   SimEnv env(seed);
   REQUIRE_OK(env.CreateDirectory(kDirectory));
@@ -48,7 +47,7 @@ bool CutAt(const Engine& engine, uint64_t seed, uint64_t cut, const CrashPolicy&
 
 }  // namespace
 
-TEST_CASE("a power cut in any call loses nothing that was durable and brings up nothing new") {
+TEST_CASE("a power cut in any call loses no durable entry and creates none") {
   using Unsynced = CrashPolicy::Unsynced;
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const auto unsynced =

@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-// Full, and with a stash; values are places in the order of entry. The hashes that are in.
+// Fills the table and its stash; a value is an entry's number. Returns the entered hashes.
 std::vector<uint64_t> Fill(CuckooTable& table, uint64_t seed) {
   Random random(seed);
   std::vector<uint64_t> hashes;
@@ -19,7 +19,7 @@ std::vector<uint64_t> Fill(CuckooTable& table, uint64_t seed) {
   }
 }
 
-// The value that lies in each slot of a filter made from the table.
+// The value of each slot of a filter made from the table.
 std::vector<uint32_t> ValuesBySlot(const CuckooTable& table) {
   std::vector<uint32_t> values(table.capacity(), UINT32_MAX);
   table.ForEachPlace([&](size_t place, uint16_t, uint32_t value) { values[place] = value; });
@@ -93,7 +93,7 @@ TEST_CASE("a filter of another length, or for another table, is refused") {
   }
 }
 
-TEST_CASE("what passes for a filter is what would be written for it, and is safe to ask") {
+TEST_CASE("bytes accepted as a filter encode to the same bytes and are safe to look up in") {
   CuckooTable table(3);
   Fill(table, 7);
   const std::string good = CuckooFilter(table).Encode();
@@ -115,7 +115,7 @@ TEST_CASE("what passes for a filter is what would be written for it, and is safe
   CHECK(passed > 100);
 }
 
-TEST_CASE("a filter takes 2 bytes a place") {
+TEST_CASE("a filter takes 2 bytes per place") {
   CHECK(CuckooFilter(CuckooTable(15)).memory_bytes() == 2 * 4 * 32768);
 }
 

@@ -44,14 +44,14 @@ TEST_CASE("a refused key leaves the table as it was") {
   int refused = 0;
   for (int i = 0; i < 200; ++i) {
     const CuckooTable before = table;
-    if (table.Insert(random.Next(), 0xffffffff)) continue;  // some still fit
+    if (table.Insert(random.Next(), 0xffffffff)) continue;  // some keys still fit
     ++refused;
     REQUIRE(table == before);
   }
   CHECK(refused > 10);
 }
 
-TEST_CASE("every key that was taken is found, whatever was moved since") {
+TEST_CASE("every accepted key is found after any later moves") {
   const unsigned bits = GENERATE(1, 2, 5, 9, 14, 15);
   CuckooTable table(bits);
   Random random(bits + 100);
@@ -74,7 +74,7 @@ TEST_CASE("candidates come newest first") {
   REQUIRE(std::vector<uint32_t>(found.begin(), found.end()) == std::vector<uint32_t>{9, 7, 3, 1});
 }
 
-TEST_CASE("a key's entry is given another value in its place") {
+TEST_CASE("Replace changes the value of a key's entry in place") {
   CuckooTable table(4);
   Random random(5);
   auto hashes = Fill(table, random);
@@ -89,7 +89,7 @@ TEST_CASE("a key's entry is given another value in its place") {
   CHECK(table.size() == hashes.size());
 }
 
-// Section 5: eight places, each of which has the tag of an absent key with probability 2^-15.
+// Section 5: eight places, each with the tag of an absent key with probability 2^-15.
 TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
   const unsigned bits = GENERATE(4, 8, 11, 15);
   CuckooTable table(bits);
@@ -100,15 +100,16 @@ TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
   for (int i = 0; i < kLookups; ++i) candidates += table.Find(random.Next()).size();
   const double rate = static_cast<double>(candidates) / kLookups;
   const double expected = 8.0 / (1U << kTagBits) * table.occupancy();
-  INFO("2^" << bits << " buckets: " << rate << " candidates a lookup, " << expected << " expected");
+  INFO("2^" << bits << " buckets: " << rate << " candidates per lookup, " << expected
+            << " expected");
   CHECK(rate > 0.8 * expected);
   CHECK(rate < 1.2 * expected);
 }
 
-TEST_CASE("keys that share both buckets fill them and the stash, then are refused, others not") {
+TEST_CASE("keys that share both buckets are refused once these and the stash are full") {
   constexpr unsigned kBits = 10;
   CuckooTable table(kBits);
-  // First and second slice are the same for all; what follows is not.
+  // All hashes share both buckets; their further bits differ.
   auto ground = [](uint64_t i) { return uint64_t{0x155} | uint64_t{0x2aa} << kBits | i << 20; };
   constexpr uint32_t kRoom = 2 * CuckooTable::kWays + CuckooTable::kStashSize;
   for (uint32_t i = 0; i < kRoom; ++i) REQUIRE(table.Insert(ground(i), i));
@@ -122,7 +123,7 @@ TEST_CASE("keys that share both buckets fill them and the stash, then are refuse
   for (uint32_t i = 0; i < kRoom; ++i) REQUIRE(Has(table, ground(i), i));
 }
 
-TEST_CASE("keys that are the same in all slices are all candidates") {
+TEST_CASE("keys with the same buckets and tag are all candidates") {
   CuckooTable table(6);
   constexpr uint32_t kRoom = 2 * CuckooTable::kWays + CuckooTable::kStashSize;
   for (uint32_t i = 0; i < kRoom; ++i) REQUIRE(table.Insert(77, i));
@@ -130,7 +131,7 @@ TEST_CASE("keys that are the same in all slices are all candidates") {
   CHECK_FALSE(table.Insert(77, kRoom));
 }
 
-TEST_CASE("a key whose two buckets are one works like any other") {
+TEST_CASE("a key with two equal buckets works like any other") {
   CuckooTable table(4);
   const uint64_t hash = 0x5 | 0x5 << 4;
   for (uint32_t i = 0; i < CuckooTable::kWays; ++i)
@@ -141,7 +142,7 @@ TEST_CASE("a key whose two buckets are one works like any other") {
   }
 }
 
-TEST_CASE("the same inserts give the same table, refused ones among them or not") {
+TEST_CASE("the same inserts give the same table, with or without refused ones") {
   CuckooTable one(6), other(6);
   Random random(8), others_random(8);
   const auto hashes = Fill(one, random);

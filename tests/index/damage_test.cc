@@ -1,6 +1,6 @@
-// Rot: any file of an index flipped, cut short, grown or gone. It is told, or entries are missing
-// and the durable sequence says so, or, in a page of entries that is too many to read at opening,
-// verification says so and only then may a lookup be misled.
+// Damage: any file of an index is flipped, cut short, extended or removed. Either the index reports
+// it, or entries are missing and the durable sequence shows it. For a page of entries, which
+// opening does not read, verification reports it, and only then may a lookup give a wrong answer.
 #include "engines.h"
 #include "history.h"
 #include "store/env/files.h"
@@ -52,11 +52,11 @@ uint64_t FindingsOf(ChunkIndex& index) {
   return findings;
 }
 
-// Puts into an index with a damaged page go on; the merge that meets it says so at the next
-// opening.
+// Puts into an index with a damaged page continue; a merge that meets the page makes the next
+// opening report it.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
-  const uint64_t at_opening = index->stats().damaged_pages;  // of logs, which it has got over
+  const uint64_t at_opening = index->stats().damaged_pages;  // of logs, which recovery has dropped
   Random random(7);
   std::map<ChunkName, Location> put;
   for (uint64_t i = 0; i < 1200; ++i) {
@@ -77,7 +77,8 @@ void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, E
   if (met) REQUIRE_CODE(again, kCorruption);
 }
 
-// Opens an index of these damaged files, both ways, and REQUIREs that it lies about nothing.
+// Opens an index of these damaged files, read-only and for writing, and REQUIREs that it answers
+// and reports correctly.
 Outcome CheckDamaged(const Engine& engine, const Files& files, const History& history) {
   auto env = EnvWith(files);
   auto open = [&] { return engine.open(*env, kDirectory, false); };
@@ -100,7 +101,7 @@ Outcome CheckDamaged(const Engine& engine, const Files& files, const History& hi
   CheckAfterCrash(**index, history, false);
   CheckForEach(**index, history);
 
-  // Opened once more without anything put again, it must not forget what it lacks.
+  // Opened again without any repeated Put, it must still report the missing entries.
   const uint64_t durable = (*index)->durable_sequence();
   index->reset();
   index = open();
@@ -116,7 +117,7 @@ Outcome CheckDamaged(const Engine& engine, const Files& files, const History& hi
   return durable < history.last_sequence() ? Outcome::kLessDurable : Outcome::kNothingLost;
 }
 
-// An index with deletions and with names put again, closed, and its files.
+// The files of a closed index with deletions and with names put again.
 Files MakeFiles(const Engine& engine, History& history) {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory(kDirectory));
@@ -131,7 +132,7 @@ Files MakeFiles(const Engine& engine, History& history) {
 
 }  // namespace
 
-TEST_CASE("a flipped byte anywhere is told, or the entries it took are") {
+TEST_CASE("a flipped byte anywhere is reported, or its lost entries are") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;
@@ -140,7 +141,7 @@ TEST_CASE("a flipped byte anywhere is told, or the entries it took are") {
   for (const auto& [name, contents] : files) {
     const size_t tries = std::min<size_t>(contents.size(), 24);
     for (size_t i = 0; i < tries; ++i) {
-      // Headers and ends are where it hurts.
+      // Headers and ends are the critical places.
       const size_t place = i < 8    ? random.Below(std::min<size_t>(contents.size(), 64))
                            : i < 12 ? contents.size() - 1 - random.Below(16)
                                     : random.Below(contents.size());
@@ -152,7 +153,7 @@ TEST_CASE("a flipped byte anywhere is told, or the entries it took are") {
   }
 }
 
-TEST_CASE("a file cut short anywhere is told, or the entries it took are") {
+TEST_CASE("a file cut short anywhere is reported, or its lost entries are") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;
@@ -170,7 +171,7 @@ TEST_CASE("a file cut short anywhere is told, or the entries it took are") {
   }
 }
 
-TEST_CASE("a file that is gone is told, or the entries it took are") {
+TEST_CASE("a missing file is reported, or its lost entries are") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;
@@ -184,7 +185,7 @@ TEST_CASE("a file that is gone is told, or the entries it took are") {
   }
 }
 
-TEST_CASE("a file with more behind its end is read up to where it ended, or told") {
+TEST_CASE("a file with extra bytes at its end is read up to its old end, or reported") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;

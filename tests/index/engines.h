@@ -1,4 +1,4 @@
-// The engines that the suites of this folder run over. A new engine adds one line to engines.cc.
+// The engines that this folder's suites test. A new engine adds one line to engines.cc.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ struct Engine {
       open;
 };
 
-// For GENERATE: engines that do the same calls to the device in the same order in every run; with
-// tables so small that they are frozen, converted and merged all the time.
+// For GENERATE: engines that make the same device calls in the same order in every run. Their
+// tables are so small that they are frozen, converted and merged all the time.
 const std::vector<Engine>& Engines();
-// And those with threads of their own, or as they are opened by default.
+// Also engines with background threads or default options.
 const std::vector<Engine>& AllEngines();
 
 }  // namespace siltfs::testing

@@ -1,4 +1,4 @@
-// SILT, section 3.3 and table 3: what of several stores goes into a new SortedStore.
+// SILT, section 3.3 and table 3: the entries of several stores that enter a new SortedStore.
 #include "index/silt/entry_merge.h"
 
 #include "store_maker.h"
@@ -14,7 +14,7 @@ struct Merged {
   size_t sort_memory = 0;
 };
 
-// The keys REQUIREd to rise.
+// Keys are REQUIREd to rise.
 Merged Merge(const PartitionVersion& version, size_t sort_memory_bytes = 4U << 20) {
   EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret,
                              .partition_bits = 0,
@@ -45,7 +45,7 @@ enum class Held { kNothing, kEntry, kTombstone };
 
 }  // namespace
 
-TEST_CASE("of a name the newest store counts, and a tombstone takes all older ones along") {
+TEST_CASE("the newest entry of a name counts, and a tombstone removes all older ones") {
   // Oldest first: the SortedStore (no tombstones), three HashStores, a frozen LogStore. Each of the
   // 2 * 3^4 combinations is a name of its own; some names lie around them.
   constexpr size_t kStores = 5;
@@ -81,7 +81,7 @@ TEST_CASE("of a name the newest store counts, and a tombstone takes all older on
   CHECK(merged.dropped == held_in_all - expected.size());
 }
 
-TEST_CASE("of several LogStores the last is the newest") {
+TEST_CASE("the last of several LogStores is the newest") {
   StoreMaker maker;
   PartitionVersion version;
   const std::vector<IndexEntry> older = {NumberedEntry(1, 1), NumberedTombstone(2),
@@ -93,7 +93,7 @@ TEST_CASE("of several LogStores the last is the newest") {
   CHECK(merged == AsMap({NumberedEntry(1, 2), NumberedEntry(2, 2)}));
 }
 
-TEST_CASE("many passes with little memory give what one pass gives") {
+TEST_CASE("many passes with little memory give the same result as one pass") {
   StoreMaker maker;
   maker.bucket_bits = 8;
   PartitionVersion version;
@@ -120,7 +120,7 @@ TEST_CASE("many passes with little memory give what one pass gives") {
   }
 }
 
-TEST_CASE("a partition's own range of hashes is all that is looked for") {
+TEST_CASE("a merge covers only its partition's range of hashes") {
   StoreMaker maker;
   constexpr unsigned kBits = 3;
   std::vector<IndexEntry> all;
@@ -165,7 +165,7 @@ TEST_CASE("entries of damaged pages are left out, and each page is counted once"
   CHECK(merged.entries.size() == 1200 - 128 - 127 - in_hash_page);
 }
 
-TEST_CASE("a merge of nothing gives nothing") {
+TEST_CASE("a merge of empty stores visits no entry") {
   const Merged merged = Merge(PartitionVersion());
   CHECK(merged.entries.empty());
   StoreMaker maker;

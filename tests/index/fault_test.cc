@@ -1,5 +1,5 @@
-// Failing calls: each mutating call of a life fails once, or from then on. The error comes up,
-// answers stay right, and what was reported durable is there after a power cut.
+// Failing calls: each mutating call of a run fails once, or all calls fail from then on. The error
+// is returned, answers stay right, and entries reported durable survive a power cut.
 #include "engines.h"
 #include "history.h"
 #include "store/env/sim_env.h"
@@ -44,7 +44,7 @@ void LiveWithFault(const Engine& engine, uint64_t seed, const SimFault& fault) {
       failures = 1;
     }
   }
-  REQUIRE(failures > 0);  // no failure goes unheard
+  REQUIRE(failures > 0);  // every failure is reported
   env.ClearFaults();
   env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed + fault.nth});
 
@@ -62,7 +62,7 @@ void LiveWithFault(const Engine& engine, uint64_t seed, const SimFault& fault) {
 
 }  // namespace
 
-TEST_CASE("a failing call comes up as an error and takes nothing durable along") {
+TEST_CASE("a failing call is returned as an error and loses no durable entry") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
@@ -84,7 +84,7 @@ TEST_CASE("a failing call comes up as an error and takes nothing durable along")
   }
 }
 
-TEST_CASE("a failing read of flash comes up as an error, and later reads are right") {
+TEST_CASE("a failing flash read is returned as an error, and later reads are right") {
   const Engine& engine = GENERATE(from_range(Engines()));
   INFO(engine.name);
   SimEnv env;
@@ -109,7 +109,7 @@ TEST_CASE("a failing read of flash comes up as an error, and later reads are rig
   CheckNow(**index, history);
 }
 
-TEST_CASE("when a full disk has room again, puts and flushes go on") {
+TEST_CASE("puts and flushes succeed again when a full disk has room") {
   const Engine& engine = GENERATE(from_range(Engines()));
   INFO(engine.name);
   SimEnv env;
@@ -127,7 +127,7 @@ TEST_CASE("when a full disk has room again, puts and flushes go on") {
     env.SetCapacity(space->total_bytes - space->free_bytes + pages * 4096);
     RunWorkload(**index, history, {.seed = 14 + pages, .steps = 100, .names = 1000});
     const Status full = (*index)->Flush();
-    full.IgnoreError("a map fits where a log does not");
+    full.IgnoreError("a map may fit although a log does not");
     CheckNow(**index, history);
     env.SetCapacity(SimEnv::kUnlimited);
     REQUIRE(RunWorkload(**index, history, {.seed = 20 + pages, .steps = 100}).failures == 0);

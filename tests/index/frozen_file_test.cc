@@ -39,7 +39,7 @@ std::shared_ptr<const FrozenFile> Open(Env& env) {
   return *file;
 }
 
-// The numbers of the damaged pages; all others REQUIREd to be what Write writes.
+// The numbers of the damaged pages; all others are REQUIREd to be as Write writes them.
 std::vector<uint32_t> DamagedPages(const FrozenFile& file, uint64_t slots) {
   FrozenFileScan scan(file);
   std::vector<uint32_t> damaged;
@@ -78,7 +78,7 @@ void Replace(Env& env, const std::string& contents) {
 
 }  // namespace
 
-TEST_CASE("a frozen file reads as it was written, whatever its size") {
+TEST_CASE("a frozen file of any size reads as it was written") {
   const uint64_t slots =
       GENERATE(0, 1, 127, 128, 129, 64 * 128 - 1, 64 * 128, 64 * 128 + 1, 3 * 64 * 128 + 5);
   const std::string payload = GENERATE(std::string(), std::string(10'001, 'x'));
@@ -97,7 +97,7 @@ TEST_CASE("a frozen file reads as it was written, whatever its size") {
   CHECK(DamagedPages(*file, slots).empty());
 }
 
-TEST_CASE("every flipped byte of a frozen file is found, and costs one page at most") {
+TEST_CASE("every flipped byte of a frozen file is found and damages at most one page") {
   constexpr uint64_t kSlots = 300;
   SimEnv env;
   Write(env, kSlots, "a filter");
@@ -120,7 +120,7 @@ TEST_CASE("every flipped byte of a frozen file is found, and costs one page at m
   }
 }
 
-TEST_CASE("a frozen file that was cut short, or goes on, is refused") {
+TEST_CASE("a frozen file that is cut short or extended is refused") {
   SimEnv env;
   Write(env, 130, "a filter");
   const std::string good = Contents(env);
@@ -152,7 +152,7 @@ TEST_CASE("a frozen file under another's name is refused") {
   REQUIRE_CODE(FrozenFile::Open(env, "/", {StoreKind::kHash, 3, 14}), kNotFound);
 }
 
-TEST_CASE("a footer with a good checksum over bad fields is refused, whoever wrote it") {
+TEST_CASE("a crafted footer with a good checksum over bad fields is refused") {
   SimEnv env;
   Write(env, 130, "a filter");
   const std::string good = Contents(env);
@@ -176,14 +176,14 @@ TEST_CASE("a footer with a good checksum over bad fields is refused, whoever wro
   REQUIRE_CODE(with(40, u64(131)), kCorruption);  // tombstones
   REQUIRE_CODE(with(48, u64(7)), kCorruption);    // bytes of the payload
   REQUIRE_CODE(with(48, u64(UINT64_MAX)), kCorruption);
-  // More pages, and a payload so long that all of it together wraps to the right size.
+  // More pages, and a payload so long that the sum wraps to the right size.
   const uint64_t wrapped = uint64_t{8} - 1000 * (kPageSize + 8);
   const std::string pages = u32(1002);
   const std::string rest = good.substr(good.size() - 80 + 24, 24) + u64(wrapped);
   REQUIRE_CODE(with(20, pages + rest), kCorruption);
 }
 
-TEST_CASE("a file that was never finished is not left behind") {
+TEST_CASE("an unfinished file is removed") {
   SimEnv env;
   Throttle throttle(env, 0);
   {

@@ -1,5 +1,5 @@
-// The files of past versions: read as they were meant, and written byte for byte the same.
-// After a deliberate change of format (with a new version number) write them anew: silt_index_test
+// The files of past versions: they are read correctly, and written byte for byte the same. After a
+// deliberate change of format (with a new version number) write them again: silt_index_test
 // "[.write-golden]".
 #include <filesystem>
 #include <set>
@@ -40,7 +40,7 @@ struct Golden {
   uint64_t names;
 };
 const Golden kMap{"map-1", OpenMap, 100};
-// Before SortedStores had filters.
+// From before SortedStores had filters.
 const Golden kSiltOfOld{"silt-1", OpenSilt, 300};
 const Golden kSilt{"silt-2", OpenSilt, 300};
 
@@ -50,7 +50,7 @@ Location LocationOf(uint64_t number) {
           .block_offset = static_cast<uint32_t>(number * 4099)};
 }
 
-// Ten names under each sequence, from 1 on, some put again, some deleted.
+// Ten names per sequence, from 1 on; some are put again, some deleted.
 void Write(ChunkIndex& index, uint64_t names) {
   for (uint64_t i = 0; i < names; ++i) {
     const IndexEntry entry{NameOf(i), LocationOf(i)};
@@ -129,18 +129,18 @@ void WriteGolden(const Golden& golden_index) {
 
 }  // namespace
 
-TEST_CASE("the map's snapshot is as it has been since version 1") { CheckGolden(kMap); }
+TEST_CASE("the map's snapshot is unchanged since version 1") { CheckGolden(kMap); }
 
-TEST_CASE("SILT's files of before SortedStores had filters are read") { CheckRead(kSiltOfOld); }
+TEST_CASE("SILT files from before SortedStores had filters are read") { CheckRead(kSiltOfOld); }
 
-TEST_CASE("SILT's files but for filters are as they have been since version 1") {
+TEST_CASE("SILT files except filters are unchanged since version 1") {
   auto env = NewPosixEnv();
   auto files = FilesIn(*env, kGolden + "/" + kSilt.name);
   std::erase_if(files, [](const auto& file) { return file.first.ends_with(".filter"); });
   CHECK((files == FilesIn(*env, kGolden + "/" + kSiltOfOld.name)));
 }
 
-TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are as they were") {
+TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are unchanged") {
   CheckGolden(kSilt);
   std::set<StoreKind> kinds;
   auto env = NewPosixEnv();
@@ -150,7 +150,7 @@ TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are as th
   CHECK(kinds.size() == 4);
 }
 
-TEST_CASE("writes the golden files anew", "[.write-golden]") {
+TEST_CASE("writes the golden files again", "[.write-golden]") {
   WriteGolden(kMap);
   WriteGolden(kSilt);
 }

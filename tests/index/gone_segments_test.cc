@@ -1,4 +1,4 @@
-// Entries that lead into segments which are gone for good go with the next merge, and no others.
+// The next merge removes entries that lead into gone segments, and no others.
 #include <set>
 #include <string>
 #include <vector>
@@ -42,8 +42,8 @@ TEST_CASE("entries of gone segments disappear with the next merge, no others do"
   const uint64_t merges = index->stats().merges;
   REQUIRE(merges > 0);
   index->SetGone(IsEvenNumber);
-  CHECK(Listed(*index).size() == 4000);  // nothing is rewritten for it
-  // Odd numbers only, until every partition was merged again.
+  CHECK(Listed(*index).size() == 4000);  // SetGone rewrites nothing
+  // Puts only odd numbers, until every partition was merged again.
   uint64_t next = 10'001;
   for (uint64_t sequence = 2; index->stats().merges < merges + 40; ++sequence) {
     std::vector<IndexEntry> entries;
@@ -64,7 +64,7 @@ TEST_CASE("entries of gone segments disappear with the next merge, no others do"
   RequireVerifies(*index);
 }
 
-TEST_CASE("what was not merged stays, and verifies") {
+TEST_CASE("entries that were not merged stay, and verify") {
   FilledFixture fixture;
   auto index = fixture.Fill();
   index->SetGone([](SegmentId) { return true; });
@@ -74,7 +74,7 @@ TEST_CASE("what was not merged stays, and verifies") {
   RequireVerifies(*index);
 }
 
-TEST_CASE("a merge that leaves nothing leaves no SortedStore") {
+TEST_CASE("a merge without remaining entries leaves no SortedStore") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
@@ -93,12 +93,12 @@ TEST_CASE("a merge that leaves nothing leaves no SortedStore") {
   RequireVerifies(*index);
 }
 
-TEST_CASE("of a name the newest entry counts, gone or not") {
+TEST_CASE("the newest entry of a name counts, gone or not") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
-  // Names 0 to 1999 in segments 1 to 2000, the first half of which goes; then even names of that
-  // moved to a segment that stays, all others to one that goes.
+  // Names 0 to 1999 in segments 1 to 2000; the first half of the segments goes. Then even names of
+  // that half move to a segment that stays, all others to one that goes.
   PutNumbers(*index, 0, 2000, 1);
   constexpr SegmentId kStays = 70'000;
   constexpr SegmentId kGoes = 80'000;
@@ -118,7 +118,7 @@ TEST_CASE("of a name the newest entry counts, gone or not") {
   CheckNumbers(*index, 30'000, 4000);
 }
 
-TEST_CASE("entries of gone segments are dropped when asked for, and no others") {
+TEST_CASE("DropGone drops entries of gone segments and no others") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 8;
   fixture.options.partition_bits = GENERATE(0U, 3U);
@@ -148,10 +148,10 @@ TEST_CASE("entries of gone segments are dropped when asked for, and no others") 
   check(*index);
   CHECK(index->stats().entries == 1000 + 19'000 / 2);
   CHECK(index->stats().flash_bytes < before.flash_bytes * 2 / 3);
-  PutNumbers(*index, 30'000, 100, 2);  // it goes on as before
+  PutNumbers(*index, 30'000, 100, 2);  // the index works as before
   REQUIRE_OK(index->Flush());
   CHECK(index->durable_sequence() >= 1);
-  // A merge is durable when it is done.
+  // A finished merge is durable.
   index.reset();
   fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kDrop, .seed = 1});
   index = fixture.Open();
@@ -176,7 +176,7 @@ TEST_CASE("an empty index has nothing to drop, and one without gone segments dro
   RequireVerifies(*index);
 }
 
-TEST_CASE("a full disk ends the dropping of entries, which may be asked for again") {
+TEST_CASE("DropGone fails on a full disk and may be repeated") {
   SiltFixture fixture;
   fixture.options.partition_bits = 2;
   fixture.options.background = GENERATE(false, true);
@@ -186,9 +186,8 @@ TEST_CASE("a full disk ends the dropping of entries, which may be asked for agai
   for (uint64_t call = 1;; ++call) {
     CAPTURE(call);
     REQUIRE(call < 1000);
-    fixture.env.FailCall({.calls = SimCall::kCreate | SimCall::kWrite,
-                          .nth = call,
-                          .code = StatusCode::kNoSpace});
+    fixture.env.FailCall(
+        {.calls = SimCall::kCreate | SimCall::kWrite, .nth = call, .code = StatusCode::kNoSpace});
     const Status dropped = index->DropGone();
     fixture.env.ClearFaults();
     for (uint64_t i = 1; i < 4000; i += 2) REQUIRE(GetNumber(*index, i).has_value());
@@ -201,7 +200,7 @@ TEST_CASE("a full disk ends the dropping of entries, which may be asked for agai
   RequireVerifies(*index);
 }
 
-TEST_CASE("a power cut at any step of dropping entries loses no other") {
+TEST_CASE("a power cut at any step of DropGone loses no other entries") {
   SiltFixture fixture;
   fixture.options.partition_bits = 1;
   auto index = fixture.Open();
@@ -228,7 +227,7 @@ TEST_CASE("a power cut at any step of dropping entries loses no other") {
   }
 }
 
-TEST_CASE("segments may go while the index merges in the background") {
+TEST_CASE("segments may be removed while the index merges in the background") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   fixture.options.background = true;

@@ -46,9 +46,9 @@ bool History::MayAnswerAfterCrash(const ChunkName& name, const Answer& answer, u
   return !answer;
 }
 
-History History::Settled(const std::vector<ChunkName>& names,
-                         const std::vector<Answer>& answers) const {
-  History settled;
+History History::WithKnownAnswers(const std::vector<ChunkName>& names,
+                                  const std::vector<Answer>& answers) const {
+  History known;
   for (size_t i = 0; i < names.size(); ++i) {
     auto found = operations_.find(names[i]);
     if (found == operations_.end()) continue;
@@ -57,13 +57,13 @@ History History::Settled(const std::vector<ChunkName>& names,
       if (answers[i] && operation.state == answers[i]) sequence = operation.sequence;
     }
     if (answers[i]) {
-      settled.NotePut({names[i], *answers[i]}, sequence, true);
+      known.NotePut({names[i], *answers[i]}, sequence, true);
     } else {
-      settled.NoteDelete(names[i], true);
+      known.NoteDelete(names[i], true);
     }
   }
-  settled.last_sequence_ = last_sequence_;
-  return settled;
+  known.last_sequence_ = last_sequence_;
+  return known;
 }
 
 std::vector<History::Put> History::PutsAbove(uint64_t sequence) const {
@@ -201,20 +201,20 @@ void CheckAfterCrash(ChunkIndex& index, const History& history, bool flushed_is_
 void CheckLifeGoesOn(std::unique_ptr<ChunkIndex> index, const History& history,
                      const std::function<std::unique_ptr<ChunkIndex>()>& open) {
   const auto names = history.Names();
-  History settled = history.Settled(names, GetAll(*index, names));
+  History known = history.WithKnownAnswers(names, GetAll(*index, names));
   for (const History::Put& put : history.PutsAbove(index->durable_sequence())) {
     REQUIRE_OK(index->Put({&put.entry, 1}, put.sequence));
-    settled.NotePut(put.entry, put.sequence, true);
+    known.NotePut(put.entry, put.sequence, true);
   }
-  CheckNow(*index, settled);
-  const auto run = RunWorkload(*index, settled, {.seed = 99, .steps = 40});
+  CheckNow(*index, known);
+  const auto run = RunWorkload(*index, known, {.seed = 99, .steps = 40});
   REQUIRE(run.failures == 0);
   REQUIRE_OK(index->Close());
   index = open();
-  REQUIRE(index->durable_sequence() == settled.last_sequence());
+  REQUIRE(index->durable_sequence() == known.last_sequence());
   REQUIRE(index->stats().damaged_pages == 0);
-  CheckNow(*index, settled);
-  CheckForEach(*index, settled);
+  CheckNow(*index, known);
+  CheckForEach(*index, known);
 }
 
 void CheckForEach(ChunkIndex& index, const History& history) {

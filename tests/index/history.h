@@ -1,6 +1,6 @@
-// The oracle: what was put and deleted, in order, and what an index may therefore answer, now and
-// after a crash. It lives outside the index and knows which operations failed (they may have
-// happened or not) and which must be durable.
+// The oracle: the puts and deletions in order, and the answers that an index may therefore give,
+// now and after a crash. It is independent of the index and knows which operations failed (they may
+// have happened or not) and which must be durable.
 #pragma once
 
 #include <functional>
@@ -20,28 +20,28 @@ class History {
  public:
   void NotePut(const IndexEntry& entry, uint64_t sequence, bool certain);
   void NoteDelete(const ChunkName& name, bool certain);
-  // All noted so far, and certain, is durable.
+  // All operations noted so far that are certain are durable.
   void NoteFlushed();
 
-  // What a running index may answer: the state since the last certain operation.
+  // Whether a running index may give this answer: the last certain state or any later one.
   bool MayAnswerNow(const ChunkName& name, const Answer& answer) const;
-  // What an index may answer that was opened after a crash and calls `durable` durable. Deletions
-  // count as durable when flushed, unless damage may have taken them.
+  // Whether an index opened after a crash that reports the sequence `durable` may give this answer.
+  // Flushed deletions count as durable, unless damage may have destroyed them.
   bool MayAnswerAfterCrash(const ChunkName& name, const Answer& answer, uint64_t durable,
                            bool flushed_is_there = true) const;
 
-  // The history of an index that was opened after a crash and found to answer this: nothing else
-  // comes back.
-  History Settled(const std::vector<ChunkName>& names, const std::vector<Answer>& answers) const;
+  // The history of an index that gave these answers after a crash: nothing else may reappear.
+  History WithKnownAnswers(const std::vector<ChunkName>& names,
+                           const std::vector<Answer>& answers) const;
 
-  // The entries that a store would put again, in order.
+  // The entries that a store must put again, in order.
   struct Put {
     IndexEntry entry;
     uint64_t sequence;
   };
   std::vector<Put> PutsAbove(uint64_t sequence) const;
   uint64_t last_sequence() const { return last_sequence_; }
-  // No sequence from this one on may be called durable.
+  // No sequence from this one on may be reported durable.
   uint64_t first_failed_sequence() const { return first_failed_sequence_; }
   std::vector<ChunkName> Names() const;
 
@@ -60,12 +60,12 @@ class History {
   uint64_t first_failed_sequence_ = UINT64_MAX;
 };
 
-// Names and locations that a seed gives.
+// Names and locations derived from a seed.
 ChunkName NameOf(uint64_t number);
 Location RandomLocation(Random& random);
 
-// A random life of an index over `names` names: runs `steps` operations and notes each. Failures
-// are noted and survived, answers REQUIREd to be right. Leaves the index open.
+// Runs `steps` random operations over `names` names on an index and notes each. Failures are noted
+// and do not end the run; answers are REQUIREd to be right. Leaves the index open.
 struct WorkloadOptions {
   uint64_t seed = 1;
   int steps = 200;
@@ -78,15 +78,16 @@ struct WorkloadResult {
 };
 WorkloadResult RunWorkload(ChunkIndex& index, History& history, const WorkloadOptions& options);
 
-// REQUIREs that the index answers every name of the history and some more rightly.
+// REQUIREs right answers for every name of the history and some more.
 void CheckNow(ChunkIndex& index, const History& history);
 void CheckAfterCrash(ChunkIndex& index, const History& history, bool flushed_is_there = true);
-// After a crash: puts again what is above durable_sequence(), lives on, closes and opens the index,
-// all REQUIREd to succeed and to be right from there on. `open` opens the index.
+// After a crash: puts the entries above durable_sequence() again, runs more operations, closes and
+// opens the index. All calls are REQUIREd to succeed and all answers to be right. `open` opens the
+// index.
 void CheckLifeGoesOn(std::unique_ptr<ChunkIndex> index, const History& history,
                      const std::function<std::unique_ptr<ChunkIndex>()>& open);
-// REQUIREs that ForEach, and ForEachInOrder in its order, show exactly what Get answers, each name
-// once.
+// REQUIREs that ForEach, and ForEachInOrder in its order, visit exactly the entries that Get
+// answers, each name once.
 void CheckForEach(ChunkIndex& index, const History& history);
 
 }  // namespace siltfs::testing

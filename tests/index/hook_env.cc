@@ -42,7 +42,7 @@ class HookQueue : public ReadQueue {
     for (size_t i = requests.size(); i-- > 0;) {
       ReadRequest& request = requests[i];
       do {
-        request.status.IgnoreError("of an earlier use");
+        request.status.IgnoreError("left from an earlier use");
         auto got = request.file->Read(request.offset, request.out);
         request.bytes_read = got.ok() ? *got : 0;
         request.status = got.ok() ? Status::Ok() : std::move(got).status();

@@ -1,8 +1,8 @@
-// An Env that passes everything on to another one, and calls hooks before some of it: for tests of
-// what goes on at the same time. And what such hooks wait with.
+// An Env that forwards all calls to another one and calls hooks before some of them, for tests of
+// concurrency. Also the gates on which such hooks wait.
 //
-// Thread-safety: any thread may call anything; hooks are set while nobody calls. The other Env must
-// outlive it and its files.
+// Thread-safety: any; but hooks may be set only while no calls run. The other Env must outlive this
+// one and its files.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class HookEnv : public Env {
   Hook on_begin_sync = [](const std::string&) {};
   Hook on_sync = [](const std::string&) {};
   Hook on_list = [](const std::string&) {};
-  std::function<void()> on_queue = [] {};  // is made
+  std::function<void()> on_queue = [] {};  // when one is created
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
   Status CreateDirectory(const std::string& path) override { return base_.CreateDirectory(path); }
@@ -46,7 +46,7 @@ class HookEnv : public Env {
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override {
     return base_.LockFile(path);
   }
-  // Makes the last request first.
+  // The queue performs the last request first.
   Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override { return base_.NowNanoseconds(); }
   int64_t MonotonicNanoseconds() override { return base_.MonotonicNanoseconds(); }
@@ -56,13 +56,13 @@ class HookEnv : public Env {
   Env& base_;
 };
 
-// Holds whoever comes, until it is opened. Nobody is held for ever, so that a test fails rather
-// than hangs.
+// Blocks calling threads until it is opened. Waiting times out, so that a test fails rather than
+// hangs.
 class Gate {
  public:
   void Wait();
   void Open();
-  // Somebody was let go though it was not open.
+  // True if a wait timed out before the gate was opened.
   bool gave_up() const;
 
  private:
@@ -72,7 +72,7 @@ class Gate {
   bool gave_up_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
-// Opens when so many are held at once.
+// Releases its threads when `wanted` of them wait at once.
 class Gathering {
  public:
   explicit Gathering(size_t wanted) : wanted_(wanted) {}

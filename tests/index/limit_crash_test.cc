@@ -1,4 +1,5 @@
-// Power cuts and faults while limits change: tables shrink, filters and tries come and go.
+// Power cuts and faults while limits change: tables shrink, filters and tries are dropped and
+// loaded.
 #include "history.h"
 #include "index/silt/silt_index.h"
 #include "store/env/sim_env.h"
@@ -48,7 +49,7 @@ WorkloadResult Live(ChunkIndex& index, History& history, uint64_t seed, int roun
   return all;
 }
 
-// After the power cut: what was durable is there, nothing is damaged, and life goes on.
+// After the power cut: durable entries are present, nothing is damaged, and the index works.
 void RequireSurvived(SimEnv& env, const Shape& shape, Random& random, History& history,
                      uint64_t durable) {
   auto open = [&] {
@@ -85,7 +86,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
   const bool struck = !env.PowerIsOn();
   env.Reboot(policy);
   if (twice) {
-    // In recovery too, in a call of a random number; what it said was durable remains so.
+    // Also cut in recovery, at a random call; entries reported durable stay durable.
     env.CutAtCall(1 + random.Below(12));
     auto index = OpenOf(env, shape, LimitOf(random));
     if (index.ok()) {
@@ -96,7 +97,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
       run.durable = std::max(run.durable, (*index)->durable_sequence());
     }
     index = Status(StatusCode::kIoError, "gone");
-    index.status().IgnoreError("gone");
+    index.status().IgnoreError("the power was cut");
     env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
   }
   RequireSurvived(env, shape, random, history, run.durable);
@@ -105,7 +106,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
 
 }  // namespace
 
-TEST_CASE("a power cut in any call while limits change loses nothing that was durable") {
+TEST_CASE("a power cut in any call while limits change loses no durable entry") {
   using Unsynced = CrashPolicy::Unsynced;
   const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true});
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
@@ -121,7 +122,7 @@ TEST_CASE("a power cut in any call while limits change loses nothing that was du
   CHECK(cut > 10);
 }
 
-TEST_CASE("a failing call while limits change comes up and takes nothing durable along") {
+TEST_CASE("a failing call while limits change is returned and loses no durable entry") {
   const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true});
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
@@ -165,9 +166,9 @@ TEST_CASE("a failing call while limits change comes up and takes nothing durable
   }
 }
 
-// The process dies, perhaps after a sync that failed; the next one recovers, early or not, says
-// what is durable, lives a little, and the power fails in one of its calls.
-TEST_CASE("a killed process, a recovery that says what is durable, then a power cut") {
+// The process is killed, perhaps after a failed sync. The next one recovers, early or not, reports
+// a durable sequence and runs a little; then the power fails in one of its calls.
+TEST_CASE("a durable sequence reported after a kill survives a power cut") {
   using Unsynced = CrashPolicy::Unsynced;
   const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true});
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kSubset);
@@ -199,7 +200,7 @@ TEST_CASE("a killed process, a recovery that says what is durable, then a power 
           if (env.PowerIsOn()) REQUIRE(durable >= run.durable);
           run.durable = std::max(run.durable, durable);
           (*index)->SetMemoryLimit(LimitOf(random)).IgnoreError("power cut");
-          // What was not flushed in the first life went with its process, so nothing is noted.
+          // Unflushed operations of the first process are lost with it, so nothing is noted.
           (*index)->Flush().IgnoreError("power cut");
           run.durable = std::max(run.durable, (*index)->durable_sequence());
         }

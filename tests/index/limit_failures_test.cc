@@ -1,4 +1,4 @@
-// Memory limits beside full disks, failures and damage: what must hold whatever the limit is.
+// Memory limits together with full disks, failures and damage: guarantees that hold at every limit.
 #include <chrono>
 #include <set>
 #include <thread>
@@ -17,8 +17,8 @@ void FillDisk(SimEnv& env, uint64_t free_pages = 0) {
 
 }  // namespace
 
-// One damaged page costs the entries in it; without the trie it must not cost those of others.
-TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, without its trie too") {
+// A damaged page loses its own entries; without the trie it must not lose those of other pages.
+TEST_CASE("a damaged page of a SortedStore hides no entries of other pages, even without a trie") {
   FilledFixture fixture;
   fixture.options.hash_store_share = 0.05;
   fixture.Fill().reset();
@@ -35,8 +35,8 @@ TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, with
   uint64_t missing = 0;
   for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing, limit " << fixture.options.memory_limit);
-  CHECK(missing <= 16);  // the flipped ones
-  // Also of whole pages of zeros, as a device gives for a block that it has lost.
+  CHECK(missing <= 16);  // the entries with flipped names
+  // The same with whole pages of zeros, as a device returns for a lost block.
   auto opened = fixture.env.OpenFile(fixture.PathOf(file), {.mode = OpenMode::kReadWrite});
   REQUIRE_OK(opened);
   for (uint64_t page = 10; page < 50; page += 5) {
@@ -48,7 +48,7 @@ TEST_CASE("a damaged page of a SortedStore costs no entries of other pages, with
   CHECK(missing <= 8 * kChunkSlots.slots_per_page());
 }
 
-TEST_CASE("an index that can write no more still gives memory up") {
+TEST_CASE("an index that can no longer write still frees memory") {
   FilledFixture fixture;
   auto index = fixture.Fill();
   REQUIRE(FiltersAndTries(*index) > 0);
@@ -60,21 +60,21 @@ TEST_CASE("an index that can write no more still gives memory up") {
   CHECK(FiltersAndTries(*index) == 0);
 }
 
-TEST_CASE("on a full disk a lower limit takes filters out of memory") {
+TEST_CASE("a lower limit drops filters even on a full disk") {
   FilledFixture fixture;
   fixture.options.bucket_bits = 9;
   auto index = fixture.Fill();
   REQUIRE(FiltersAndTries(*index) > 0);
   PutNumbers(*index, 50'000, 5, 2);
   FillDisk(fixture.env);
-  REQUIRE_OK(index->SetMemoryLimit(0));  // logs stay as they are until there is room
+  REQUIRE_OK(index->SetMemoryLimit(0));  // logs stay unchanged until there is room
   CHECK(FiltersAndTries(*index) == 0);
   fixture.env.SetCapacity(SimEnv::kUnlimited);
   REQUIRE_OK(index->WaitUntilOpen());
   CHECK(FiltersAndTries(*index) == 0);
 }
 
-TEST_CASE("an index opens on a full disk, whatever the limit") {
+TEST_CASE("an index opens on a full disk at any limit") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 11;
   fixture.options.partition_bits = 2;
@@ -91,7 +91,7 @@ TEST_CASE("an index opens on a full disk, whatever the limit") {
   CHECK(index.ok());
 }
 
-// The limit is the same in both lives; the disk is just full when it is opened again.
+// The limit is the same in both runs; only the disk is full when the index is opened again.
 TEST_CASE("an index closed under a limit opens under the same limit on a full disk") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 11;
@@ -109,7 +109,7 @@ TEST_CASE("an index closed under a limit opens under the same limit on a full di
   CHECK(index.ok());
 }
 
-TEST_CASE("what has room on the disk can be flushed, whatever the limit") {
+TEST_CASE("a flush that fits on the disk succeeds at any limit") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 11;
   fixture.options.background = true;
@@ -129,11 +129,11 @@ TEST_CASE("what has room on the disk can be flushed, whatever the limit") {
   CHECK(closed.ok());
 }
 
-TEST_CASE("filters are loaded though the disk is too full to merge or convert") {
+TEST_CASE("filters are loaded even if the disk is too full to merge or convert") {
   FilledFixture fixture;
   fixture.options.hash_store_share = 0.9;
   fixture.Fill().reset();
-  fixture.options.hash_store_share = 0.05;  // wants a merge
+  fixture.options.hash_store_share = 0.05;  // requires a merge
   fixture.options.background = GENERATE(false, true);
   FillDisk(fixture.env, 3);
   fixture.options.read_only = GENERATE(false, true);
@@ -145,7 +145,7 @@ TEST_CASE("filters are loaded though the disk is too full to merge or convert") 
   CHECK(MemoryOf(index->stats(), "hash_store") > 0);
 }
 
-TEST_CASE("tries keep to the limit, also when there are many small ones") {
+TEST_CASE("tries keep to the limit even if there are many small ones") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   fixture.options.partition_bits = 6;
@@ -163,7 +163,7 @@ TEST_CASE("tries keep to the limit, also when there are many small ones") {
   CHECK(most_over == 0);
 }
 
-TEST_CASE("under any limit, changing all the time, nothing is lost") {
+TEST_CASE("constantly changing limits lose no entries") {
   const unsigned partition_bits = GENERATE(0, 2);
   const unsigned bucket_bits = GENERATE(1, 4, 9);
   const bool background = GENERATE(false, true);
@@ -225,8 +225,8 @@ TEST_CASE("under any limit, changing all the time, nothing is lost") {
   REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-// A filter is a help only: an index that has just written one and can't read it does without.
-TEST_CASE("a read that fails while a HashStore is taken in does not end writing") {
+// A filter is optional: an index that cannot read a filter it has just written works without it.
+TEST_CASE("a failing read while a HashStore is installed does not end writing") {
   FilledFixture fixture;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 1000, 1);
@@ -240,12 +240,12 @@ TEST_CASE("a read that fails while a HashStore is taken in does not end writing"
   CHECK(failed == 0);
 }
 
-TEST_CASE("opened early onto a full disk an index must be opened again") {
+TEST_CASE("an index that was opened early on a full disk must be opened again") {
   FilledFixture fixture;
   fixture.Fill().reset();
   fixture.options.serve_early = true;
   FillDisk(fixture.env);
-  // A new log has to be created, or a claim lowered, in recovery.
+  // Recovery must create a log or lower a claim.
   for (const StoreFileId& file : fixture.Files(StoreKind::kLog)) {
     REQUIRE_OK(fixture.env.RemoveFile(fixture.PathOf(file)));
   }
@@ -259,7 +259,7 @@ TEST_CASE("opened early onto a full disk an index must be opened again") {
   PutNumbers(*index, 50'000, 1, 102);
 }
 
-TEST_CASE("limits are kept when logs of the same names over and over are converted") {
+TEST_CASE("limits are kept when logs with repeated names are converted") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 8;
   fixture.options.memory_limit = 0;

@@ -1,4 +1,4 @@
-// Everything at once: limits, lookups, puts, flushes, the state; also while it is recovered.
+// Concurrent limit changes, lookups, puts, flushes and stats; also during recovery.
 #include <atomic>
 #include <thread>
 
@@ -6,7 +6,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("limits change while everything else goes on, also before the index was recovered") {
+TEST_CASE("limits change concurrently with all other calls, even during recovery") {
   const uint64_t seed = GENERATE(1, 2, 3, 4);
   SiltFixture fixture;
   fixture.options.partition_bits = 3;

@@ -39,7 +39,7 @@ void WriteAllOut(LogStore& store) {
 
 }  // namespace
 
-TEST_CASE("a page says what it is, and nothing else passes for it") {
+TEST_CASE("a page identifies itself, and no other bytes are accepted for it") {
   std::array<uint8_t, kPageSize> page{};
   for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, NumberedEntry(i));
   SealLogPage(page, {.log_id = 3, .complete_sequence = 44, .page_number = 8, .count = 5});
@@ -79,7 +79,7 @@ TEST_CASE("entries are found in the tail and on flash") {
   CHECK(store.Stats().flash_reads >= 100);
 }
 
-TEST_CASE("pages are numbered on from the log before") {
+TEST_CASE("page numbers continue from the previous log") {
   SimEnv env;
   LogStore store(kConfig, NewFile(env));
   CHECK(store.end_page() == kConfig.first_page);
@@ -93,7 +93,7 @@ TEST_CASE("pages are numbered on from the log before") {
   REQUIRE_OK(store.file()->Read(kPageSize, page));
   CHECK(CheckLogPage(kChunkSlots, page, kConfig.id, kConfig.first_page + 1).has_value());
 
-  // Whoever expects another page there takes none of it.
+  // A log that expects another page number accepts none of them.
   LogStore::Config other = kConfig;
   ++other.first_page;
   auto file = OpenStoreFile(env, "/", store.file_id(), OpenMode::kRead, false);
@@ -112,7 +112,7 @@ TEST_CASE("a log replays to the table it was written with") {
   Random random(2);
   uint64_t number = 0;
   for (;; ++number) {
-    if (number > 10 && random.OneIn(5)) {  // again, or deleted
+    if (number > 10 && random.OneIn(5)) {  // put again, or deleted
       const uint64_t old = random.Below(number);
       IndexEntry entry = NumberedEntry(old, 1);
       if (random.OneIn(2)) entry.location = {};
@@ -139,7 +139,7 @@ TEST_CASE("a log replays to the table it was written with") {
   CHECK_FALSE(Insert(again, number));
 }
 
-TEST_CASE("a log replays up to the first page that is not what was sealed") {
+TEST_CASE("a log replays up to the first page that is not as it was sealed") {
   SimEnv env;
   auto file = NewFile(env);
   LogStore store(kConfig, file);
@@ -168,7 +168,7 @@ TEST_CASE("a log replays up to the first page that is not what was sealed") {
   CHECK(cut.complete_sequence() == 101);
 }
 
-TEST_CASE("a replayed log goes on where it ended") {
+TEST_CASE("a replayed log continues at its end") {
   SimEnv env;
   auto file = NewFile(env);
   {
@@ -189,7 +189,7 @@ TEST_CASE("a replayed log goes on where it ended") {
   CHECK(Find(third, 2).has_value());
 }
 
-TEST_CASE("a snapshot stays as it was") {
+TEST_CASE("a snapshot does not change") {
   SimEnv env;
   LogStore store(kConfig, NewFile(env));
   REQUIRE(Insert(store, 1));

@@ -1,4 +1,4 @@
-// SILT, section 4, "Fail-Graceful Indexing": less memory takes more reads, and nothing else.
+// SILT, section 4, "Fail-Graceful Indexing": less memory costs reads and nothing else.
 #include "index/silt/memory_plan.h"
 #include "silt_fixture.h"
 
@@ -20,7 +20,7 @@ double ReadsOf(ChunkIndex& index, uint64_t first, uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("without memory an absent name costs two reads a HashStore, a few for the SortedStore") {
+TEST_CASE("without memory an absent name costs two reads per HashStore and a few per SortedStore") {
   FilledFixture fixture;
   auto index = fixture.Fill();
   RequireAllKinds(*index);
@@ -42,8 +42,7 @@ TEST_CASE("without memory an absent name costs two reads a HashStore, a few for 
   CHECK(ReadsOf(*index, 0, 2000) < 1.01);
 }
 
-TEST_CASE(
-    "filters are kept as far as they fit, behind them tries, behind those what denies names") {
+TEST_CASE("filters of HashStores are kept first, then tries, then slices, as far as they fit") {
   FilledFixture fixture;
   auto index = fixture.Fill();
   RequireAllKinds(*index);
@@ -52,7 +51,7 @@ TEST_CASE(
   const uint64_t slices = fixture.Contents(fixture.Files(StoreKind::kFilter).at(0)).size() - 120;
   uint64_t last = 0;
   bool some_but_not_all = false;
-  // From what leaves nothing for them to what leaves enough.
+  // From a limit that leaves no room for them to one that leaves enough.
   const uint64_t most = 2U << 20;
   for (uint64_t limit = 0; limit <= most; limit += most / 512) {
     REQUIRE_OK(index->SetMemoryLimit(limit));
@@ -92,7 +91,7 @@ TEST_CASE(
   REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-TEST_CASE("while filters have no room partitions are merged before they have many HashStores") {
+TEST_CASE("without room for filters, partitions are merged before they have many HashStores") {
   FilledFixture fixture;
   fixture.options.memory_limit = 0;
   fixture.options.hash_store_share = 0.9;
@@ -105,7 +104,7 @@ TEST_CASE("while filters have no room partitions are merged before they have man
   CHECK(index->stats().merges > 2);
 }
 
-TEST_CASE("a log whose table is larger than there is memory for is converted") {
+TEST_CASE("a log with a table too large for the limit is converted") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 11;
   fixture.options.partition_bits = 2;
@@ -120,7 +119,7 @@ TEST_CASE("a log whose table is larger than there is memory for is converted") {
   CheckNumbers(*index, 0, 6000);
   REQUIRE_OK(index->Close());
 
-  // What was written to a small table is replayed into one, if there is no room for a large one.
+  // A log written with a small table is replayed into one if there is no room for a large one.
   fixture.options.memory_limit = 0;
   const uint64_t conversions = index->stats().conversions;
   index = fixture.Open();
@@ -145,12 +144,12 @@ TEST_CASE("a log too long for a small table is replayed into a large one, then c
   auto index = fixture.Open();
   CheckNumbers(*index, 0, 6000);
   PutNumbers(*index, 6000, 1, 2);
-  REQUIRE_OK(index->Flush());  // converts, as there is no thread that does
+  REQUIRE_OK(index->Flush());  // converts, because there is no thread
   CHECK(MemoryOf(index->stats(), "log_store") < 48U << 10);
   CheckNumbers(*index, 0, 6001);
 }
 
-TEST_CASE("an index whose filter or trie is damaged does without it, and a merge makes it whole") {
+TEST_CASE("an index works without a damaged filter or trie, and a merge replaces it") {
   FilledFixture fixture;
   RequireAllKinds(*fixture.Fill());
   const StoreKind kind = GENERATE(StoreKind::kHash, StoreKind::kSorted);
@@ -172,7 +171,7 @@ TEST_CASE("an index whose filter or trie is damaged does without it, and a merge
   CheckNumbers(*index, 0, 2 * kNames);
 }
 
-TEST_CASE("a filter that can't be read at the moment is left out") {
+TEST_CASE("a filter that can't be read is left out") {
   FilledFixture fixture;
   auto index = fixture.Fill();
   RequireAllKinds(*index);
@@ -201,7 +200,7 @@ TEST_CASE("a read-only index obeys the limit, and writes nothing for it") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls);
 }
 
-TEST_CASE("a plan takes no more than the limit, and gives LogStores up last") {
+TEST_CASE("a plan keeps to the limit, and shrinks LogStores last") {
   SiltIndexOptions options;
   const unsigned partition_bits = GENERATE(0, 3, 6);
   MemoryPlan last;
@@ -212,7 +211,7 @@ TEST_CASE("a plan takes no more than the limit, and gives LogStores up last") {
     REQUIRE(plan.max_frozen_logs >= 1);
     REQUIRE(plan.max_frozen_logs <= options.max_frozen_logs);
     REQUIRE(plan.sort_memory_bytes <= options.sort_memory_bytes);
-    REQUIRE(plan.bucket_bits >= last.bucket_bits);  // more memory is never used worse
+    REQUIRE(plan.bucket_bits >= last.bucket_bits);  // more memory never gives smaller tables
     REQUIRE(plan.sort_memory_bytes >= last.sort_memory_bytes);
     const uint64_t tables = (4U << plan.bucket_bits) * 6;
     const uint64_t used = (tables << partition_bits) + plan.max_frozen_logs * tables +
@@ -224,7 +223,7 @@ TEST_CASE("a plan takes no more than the limit, and gives LogStores up last") {
   CHECK(last.sort_memory_bytes == options.sort_memory_bytes);
   CHECK(last.index_bytes > 200U << 20);
   CHECK(PlanMemory(kNoMemoryLimit, options, 11, 6).index_bytes == kNoMemoryLimit);
-  CHECK(PlanMemory(0, options, 3, 6).bucket_bits == 3);  // as it was made with
+  CHECK(PlanMemory(0, options, 3, 6).bucket_bits == 3);  // the value it was made with
 }
 
 }  // namespace siltfs::testing

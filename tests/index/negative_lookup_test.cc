@@ -1,5 +1,5 @@
-// Names that are nowhere, under a limit that leaves room for SortedStores' filters: no reads but
-// for the few that the filters' slices pass, and the same answers whatever becomes of the filters.
+// Absent names, under a limit that leaves room for SortedStores' filters: only the few names that
+// pass the slices cost reads, and answers do not depend on the filters' state.
 #include "index/silt/memory_plan.h"
 #include "silt_fixture.h"
 
@@ -16,7 +16,7 @@ double ReadsOfAbsent(ChunkIndex& index, uint64_t count = 4000) {
   return static_cast<double>(index.stats().flash_reads - before) / static_cast<double>(count);
 }
 
-// Everything but a SortedStore is merged away: what reads there are, are its own.
+// Everything is merged into a SortedStore, so all reads are its own.
 struct SortedFixture : FilledFixture {
   SortedFixture() {
     options.hash_store_share = 0.01;
@@ -32,14 +32,14 @@ struct SortedFixture : FilledFixture {
 
 }  // namespace
 
-TEST_CASE("with memory for filters an absent name costs next to no read, without it one") {
+TEST_CASE("an absent name costs almost no read with memory for filters, and one without") {
   SortedFixture fixture;
   auto index = fixture.Fill();
   CHECK(index->stats().load_backlog == 0);
   CHECK(ReadsOfAbsent(*index) < 0.01);
   CheckNumbers(*index, 0, kNames);
 
-  REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));  // what SILT takes, and no more
+  REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));  // without a limit no slices are loaded
   const double without = ReadsOfAbsent(*index);
   CHECK(without > 0.9);
   CHECK(without < 1.1);
@@ -50,7 +50,7 @@ TEST_CASE("with memory for filters an absent name costs next to no read, without
   REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-TEST_CASE("filters of what a batch asks for are asked, too") {
+TEST_CASE("batched lookups use the filters, too") {
   SortedFixture fixture;
   auto index = fixture.Fill();
   std::vector<ChunkName> names;
@@ -90,8 +90,8 @@ TEST_CASE("every slice that memory allows halves the reads of absent names") {
   CHECK(last_reads > 0.9);
 }
 
-// Else each new HashStore would be without its filter until slices have been dropped for it.
-TEST_CASE("slices leave room for the filters of eight HashStores to come") {
+// Otherwise each new HashStore would lack its filter until slices are dropped.
+TEST_CASE("slices leave room for the filters of the next eight HashStores") {
   SortedFixture fixture;
   fixture.options.hash_store_share = 0.2;
   const auto plan = [&](uint64_t limit) { return PlanMemory(limit, fixture.options, 6, 0); };
@@ -111,15 +111,15 @@ TEST_CASE("slices leave room for the filters of eight HashStores to come") {
     const uint64_t slice = fixture.SliceBytes();
     const bool has_slices = MemoryOf(index->stats(), "sorted_store") >= slice;
     some = some || has_slices;
-    // Eight, less what a trie takes beside its bytes on flash.
+    // Eight filters, less a trie's memory beyond its bytes on flash.
     if (has_slices) REQUIRE(taken + 7 * 512 <= plan(limit).index_bytes);
   }
   CHECK(some);
-  CHECK(ReadsOfAbsent(*index) > 0.01);  // fewer than all slices
+  CHECK(ReadsOfAbsent(*index) > 0.01);  // not all slices are loaded
   CHECK(ReadsOfAbsent(*index) < 0.6);
 }
 
-TEST_CASE("a filter that is gone is told of and done without, and the next merge makes one") {
+TEST_CASE("a missing filter is counted, lookups work without it, and the next merge makes one") {
   SortedFixture fixture;
   fixture.Fill().reset();
   const StoreFileId filter = fixture.Filter();
@@ -139,7 +139,7 @@ TEST_CASE("a filter that is gone is told of and done without, and the next merge
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
-TEST_CASE("a filter that is damaged, cut short or another store's is done without, and counted") {
+TEST_CASE("a filter that is damaged, cut short or another store's is counted and not used") {
   SortedFixture fixture;
   fixture.Fill().reset();
   const StoreFileId filter = fixture.Filter();
@@ -150,7 +150,7 @@ TEST_CASE("a filter that is damaged, cut short or another store's is done withou
   if (kind == 1) changed[changed.size() - 130] ^= 1;  // the last
   if (kind == 2) changed[changed.size() - 50] ^= 1;   // the footer
   if (kind == 3) changed.resize(changed.size() / 2);
-  if (kind == 4) {  // whole, and of a store that had the same name in another index
+  if (kind == 4) {  // whole, but of a store with the same file name in another index
     SortedFixture other;
     other.options.hash_secret = 100;
     other.Fill().reset();
@@ -163,7 +163,7 @@ TEST_CASE("a filter that is damaged, cut short or another store's is done withou
   CheckNumbers(*index, 0, kNames);
   CHECK(ReadsOfAbsent(*index) > 0.9);
   CHECK(index->stats().damaged_filters == 1);
-  CHECK(index->stats().damaged_pages == 0);  // no entry is gone: nothing has to be put again
+  CHECK(index->stats().damaged_pages == 0);  // no entry is lost
   CHECK(index->stats().load_backlog == 0);
   uint64_t findings = 0;
   REQUIRE_OK(index->Verify([&](const IndexFinding& finding) {
@@ -177,12 +177,12 @@ TEST_CASE("a filter that is damaged, cut short or another store's is done withou
   REQUIRE_OK(index->SetMemoryLimit(kPlenty));
   CHECK(index->stats().damaged_filters == 1);
   PutNumbers(*index, kNames, 2000, 2);
-  CHECK(ReadsOfAbsent(*index) < 0.01);  // the merge's own
+  CHECK(ReadsOfAbsent(*index) < 0.01);  // uses the merge's new filter
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
-// Its trie is the same whatever is in it.
-TEST_CASE("the filter of another store of one page is done without, too") {
+// The trie of a store of one page does not depend on its entries.
+TEST_CASE("the filter of another one-page store is not used, either") {
   struct OnePage : SortedFixture {
     explicit OnePage(uint64_t first) {
       options.bucket_bits = 8;
@@ -205,7 +205,7 @@ TEST_CASE("the filter of another store of one page is done without, too") {
   CHECK(index->stats().damaged_filters == 1);
 }
 
-TEST_CASE("a filter that can't be read is done without") {
+TEST_CASE("lookups work without a filter that can't be read") {
   SortedFixture fixture;
   fixture.Fill().reset();
   fixture.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".filter"});
@@ -218,13 +218,13 @@ TEST_CASE("a filter that can't be read is done without") {
 TEST_CASE("a power cut between a store and its filter leaves neither, or both") {
   SortedFixture fixture;
   fixture.Fill().reset();
-  // The filter's sync is the last before the manifest; cut there, and at the writes before it.
+  // The filter's sync is the last before the manifest; fail there, and at the writes before it.
   fixture.env.FailCall({.calls = SimCall::kMutating, .sticky = true, .path_part = ".filter"});
   const auto before = fixture.Files(StoreKind::kSorted);
   {
     auto index = fixture.Open();
     const Status put = index->Put(NumberedEntries(kNames, 4000, 0), 2);
-    CHECK_FALSE(put.ok());  // a failed write is told
+    CHECK_FALSE(put.ok());  // a failed write is returned
   }
   fixture.env.ClearFaults();
   fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = 5});
@@ -236,7 +236,7 @@ TEST_CASE("a power cut between a store and its filter leaves neither, or both") 
   CHECK(index->stats().damaged_filters == 0);
 }
 
-TEST_CASE("files of SortedStores that were replaced go with their filters") {
+TEST_CASE("replaced SortedStores are removed together with their filters") {
   SortedFixture fixture;
   auto index = fixture.Open();
   for (uint64_t part = 0; part < 20; ++part) {

@@ -1,4 +1,4 @@
-// Work that waits for the device, done side by side.
+// Jobs that wait for the device, run in parallel.
 #include "index/silt/parallel_jobs.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("jobs are done at the same time, and begun before anybody waits for them") {
+TEST_CASE("jobs run concurrently, and start before Finish is called") {
   Gathering gathering(4);
   ParallelJobs jobs(9, 4, [&](size_t) {
     gathering.Come();
@@ -19,7 +19,7 @@ TEST_CASE("jobs are done at the same time, and begun before anybody waits for th
   REQUIRE_OK(jobs.Finish());
 }
 
-TEST_CASE("without threads jobs are done in order by whoever finishes them") {
+TEST_CASE("without threads Finish runs the jobs in order") {
   std::vector<size_t> done;
   const auto self = std::this_thread::get_id();
   ParallelJobs jobs(5, 0, [&](size_t i) {
@@ -47,13 +47,14 @@ TEST_CASE("every job is done once") {
   CHECK(std::all_of(times.begin(), times.end(), [](const auto& count) { return count == 1; }));
 }
 
-TEST_CASE("after a failure no job is begun; the first in order that failed is told, again too") {
+TEST_CASE(
+    "after a failure no job is started, and Finish always returns the first failed job's error") {
   const size_t threads = GENERATE(0, 4);
   std::atomic<size_t> begun{0};
   Gathering gathering(threads + 1);
   ParallelJobs jobs(1000, threads, [&](size_t i) -> Status {
     ++begun;
-    if (i <= threads) gathering.Come();  // so that all of these are begun
+    if (i <= threads) gathering.Come();  // returns when jobs 0 to `threads` have started
     if (i == 0 && threads > 0) return Status::Ok();
     return {StatusCode::kIoError, std::to_string(i)};
   });
@@ -66,7 +67,7 @@ TEST_CASE("after a failure no job is begun; the first in order that failed is to
   CHECK(begun <= 2 * threads + 1);
 }
 
-TEST_CASE("jobs of which there are none are done") {
+TEST_CASE("Finish returns at once if there are no jobs") {
   ParallelJobs jobs(0, 4, [](size_t) { return Status(StatusCode::kIoError, "never"); });
   REQUIRE_OK(jobs.Finish());
 }

@@ -1,4 +1,4 @@
-// SILT's analytic model against the paper's own figures (section 5), and what must hold of any.
+// SILT's analytic model against the paper's own numbers (section 5), and general properties.
 #include "index/silt/plan.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ SiltPrediction Predict(const SiltWorkload& workload, const SiltParameters& param
   return *prediction;
 }
 
-TEST_CASE("the paper's example comes out as the paper says") {
+TEST_CASE("the model gives the paper's results for the paper's example") {
   const SiltPrediction p = Predict(kPaperWorkload, kPaperParameters, PaperParticulars());
   CHECK(p.false_positive_rate == 1.0 / 4096);                // f = 2^-12
   CHECK(Near(p.write_amplification, 5.4086, 0.0001));        // (4): 1 + 1.07527 + 100 / 30
@@ -43,7 +43,7 @@ TEST_CASE("the paper's example comes out as the paper says") {
   CHECK(Near(p.device_life_seconds / kYear, 3.145, 0.005));  // (8): "3 years"
 }
 
-TEST_CASE("the equations in the closed forms that the paper gives agree") {
+TEST_CASE("the model agrees with the closed forms in the paper") {
   // Rounded there: 2.075, 0.134, 1.07, 0.067.
   for (const unsigned k : {10U, 13U, 15U}) {
     for (const double d : {1e5, 2e6, 7.5e6, 20e6}) {
@@ -82,7 +82,7 @@ TEST_CASE("figure 8: more HashStores cost memory and reads, and save writes") {
 }
 
 // 1,000,000 entries; tables of 2^10 buckets; d = 38,912 = 10 HashStores; 4 instances.
-TEST_CASE("siltfs's own particulars, reckoned by hand") {
+TEST_CASE("the model matches a calculation by hand for siltfs's particulars") {
   const SiltWorkload workload = {.entries = 1e6, .updates_per_second = 1'000};
   const SiltParameters parameters = {
       .merge_entries = 38'912, .tag_bits = 15, .bucket_bits = 10, .instances = 4};
@@ -105,7 +105,7 @@ TEST_CASE("siltfs's own particulars, reckoned by hand") {
         Approx(256 * kGiB * 10'000 / (1'000 * 32 * p.write_amplification)));
 }
 
-TEST_CASE("merges in step need all their memory at once") {
+TEST_CASE("simultaneous merges need all their memory at once") {
   SiltParticulars in_step;
   in_step.staggered_merges = false;
   const SiltParameters parameters = {.merge_entries = 38'912, .bucket_bits = 10, .instances = 4};
@@ -122,7 +122,7 @@ Result<SiltPlan> Choose(double entries, SiltLimits limits,
   return ChooseSiltParameters({.entries = entries}, kPaperDevice, limits, particulars, preference);
 }
 
-TEST_CASE("a choice keeps to every limit, and predicts what the model predicts of it") {
+TEST_CASE("a choice keeps to every limit, and its prediction is the model's") {
   Random random(1);
   int found = 0;
   for (int i = 0; i < 300; ++i) {
@@ -150,7 +150,7 @@ TEST_CASE("a choice keeps to every limit, and predicts what the model predicts o
       REQUIRE(again.write_amplification == p.write_amplification);
     }
   }
-  REQUIRE(found > 50);  // or the test would say nothing
+  REQUIRE(found > 50);  // otherwise the test would prove nothing
   REQUIRE(found < 500);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("with the paper's particulars a choice is no worse than the paper's ow
   CHECK(plan->parameters.tag_bits == plan->parameters.bucket_bits);
 }
 
-TEST_CASE("what cannot be had is refused by name") {
+TEST_CASE("impossible limits are refused with the name of the limit") {
   const SiltLimits easy = {.memory_bytes = 1 * kGiB, .flash_bytes = 64 * kGiB};
   REQUIRE_OK(Choose(30e6, easy));
   const auto says = [](const Result<SiltPlan>& plan, const char* words) {
@@ -231,7 +231,7 @@ TEST_CASE("what cannot be had is refused by name") {
   };
   SiltLimits limits = easy;
   limits.write_amplification = 2.05;
-  says(Choose(30e6, limits), "a write amplification of 2.05 cannot be had");
+  says(Choose(30e6, limits), "a write amplification of 2.05 is impossible");
   limits = easy;
   limits.read_amplification = 1.0001;
   says(Choose(30e6, limits), "no parameters reach a read amplification of 1.0001");
@@ -243,7 +243,7 @@ TEST_CASE("what cannot be had is refused by name") {
   says(Choose(30e6, limits), "MiB, more than the 1.0 MiB of memory");
 }
 
-TEST_CASE("what makes no sense is refused") {
+TEST_CASE("invalid arguments are refused") {
   const SiltLimits easy = {.memory_bytes = 1 * kGiB, .flash_bytes = 64 * kGiB};
   REQUIRE_CODE(Choose(0, easy), kInvalidArgument);
   REQUIRE_CODE(Choose(std::nan(""), easy), kInvalidArgument);

@@ -1,5 +1,5 @@
-// Lookups that read the pages of many stores together: they end as with one read after the other,
-// whatever comes back first.
+// Lookups that read the pages of many stores together: the result is that of sequential reads, in
+// any order of completion.
 #include "index/silt/read_ahead.h"
 
 #include <set>
@@ -17,7 +17,7 @@ class BackwardQueue : public ReadQueue {
 
   uint64_t calls = 0;
   uint64_t reads = 0;
-  std::set<const File*> broken;  // what can't be read
+  std::set<const File*> broken;  // files that can't be read
 
  private:
   void DoReadAll(std::span<ReadRequest> requests, const Again* /*again*/) override {
@@ -25,7 +25,7 @@ class BackwardQueue : public ReadQueue {
     for (size_t i = requests.size(); i-- > 0;) {
       ++reads;
       ReadRequest& request = requests[i];
-      request.status.IgnoreError("of an earlier use");
+      request.status.IgnoreError("left from an earlier use");
       if (broken.contains(request.file)) {
         request.status = {StatusCode::kIoError, "broken"};
         continue;
@@ -41,7 +41,7 @@ constexpr uint64_t kStores = 7;
 constexpr uint64_t kNumbers = 200;
 
 // HashStore s has the multiples of s + 1 in version s + 1, the SortedStore all even numbers in
-// version 0, the active store 199 only.
+// version 0, the active store only 199.
 struct Stores : StoreMaker {
   explicit Stores(bool filters_too = false) {
     for (uint64_t s = 0; s < kStores; ++s) {
@@ -85,7 +85,7 @@ std::optional<Location> FoundBy(const Lookup& lookup) {
 
 }  // namespace
 
-TEST_CASE("reading ahead a lookup finds what it finds with one read after the other") {
+TEST_CASE("a lookup with read-ahead gives the same result as with sequential reads") {
   const Stores stores(GENERATE(false, true));
   const size_t pages = GENERATE(1, 2, 5, 128);
   BackwardQueue* queue = nullptr;
@@ -110,7 +110,7 @@ TEST_CASE("reading ahead a lookup finds what it finds with one read after the ot
   if (pages == 128) CHECK(queue->calls * 3 < needed);
 }
 
-TEST_CASE("a newer store's entry counts though older ones answer first") {
+TEST_CASE("a newer store's entry counts even if older stores answer first") {
   const Stores stores;
   BackwardQueue* queue = nullptr;
   LookupReader reader = stores.NewReader(128, queue);
@@ -130,7 +130,7 @@ TEST_CASE("a newer store's entry counts though older ones answer first") {
   }
 }
 
-TEST_CASE("what can't be read fails the lookups that need it, and them alone") {
+TEST_CASE("an unreadable page fails only the lookups that need it") {
   const Stores stores;
   BackwardQueue* queue = nullptr;
   LookupReader reader = stores.NewReader(128, queue);
@@ -149,7 +149,7 @@ TEST_CASE("what can't be read fails the lookups that need it, and them alone") {
   CHECK(look_up(2) == StatusCode::kIoError);
 }
 
-TEST_CASE("reading ahead is for stores without filters") {
+TEST_CASE("only stores without filters are read ahead") {
   const Stores stores;
   CHECK(WantsReadAhead(stores.version));
   PartitionVersion version = stores.version;

@@ -1,4 +1,4 @@
-// What an index makes of what a crash, or damage, left in its directory.
+// Recovery of an index from a directory after a crash or damage.
 #include "index/silt/recovery.h"
 
 #include "silt_fixture.h"
@@ -9,8 +9,8 @@ namespace {
 constexpr uint64_t kPage = LogSlotsPerPage(kChunkSlots);  // entries
 constexpr uint32_t kPagesPerLog = 3;
 
-// An index of three logs that were never converted, of three, three and two full pages: numbers 0
-// to 8 * 127 - 1, under sequence 1 + page. Closed.
+// A closed index of three unconverted logs with three, three and two full pages: numbers 0 to 8 *
+// 127 - 1, with sequence 1 + page.
 struct ThreeLogs : SiltFixture {
   ThreeLogs() {
     options.bucket_bits = 8;
@@ -34,13 +34,13 @@ struct ThreeLogs : SiltFixture {
     REQUIRE(Files().size() == 3);
   }
 
-  // A page that is filled under a sequence may have left some of it for the next.
+  // Entries of a page's last sequence may continue in the next page.
   static uint64_t CompleteIn(uint64_t pages) { return pages == 0 ? 0 : pages - 1; }
 
-  // Pages [0, there) are there, and only they.
+  // Exactly pages [0, there) are present.
   void CheckPages(ChunkIndex& index, uint64_t there) {
     for (uint64_t page = 0; page < 8; ++page) {
-      INFO("page " << page << ", " << there << " there");
+      INFO("page " << page << ", " << there << " present");
       REQUIRE(GetNumber(index, page * kPage).has_value() == (page < there));
       REQUIRE(GetNumber(index, page * kPage + kPage - 1).has_value() == (page < there));
     }
@@ -51,7 +51,7 @@ struct ThreeLogs : SiltFixture {
 
 }  // namespace
 
-TEST_CASE("logs are replayed in their order, and the last goes on being written") {
+TEST_CASE("logs are replayed in order, and the last becomes the active one") {
   ThreeLogs fixture;
   auto index = fixture.Open();
   CHECK(index->durable_sequence() == 8);
@@ -65,7 +65,7 @@ TEST_CASE("logs are replayed in their order, and the last goes on being written"
   CHECK(GetNumber(*index, 0) == NumberedEntry(0, 1).location);
 }
 
-TEST_CASE("a torn log counts up to where it is torn, and is no damage") {
+TEST_CASE("a torn log counts up to its torn page, and is no damage") {
   ThreeLogs fixture;
   const std::string path = fixture.PathOf(fixture.logs.at(2));
   for (const std::string& torn :
@@ -84,10 +84,10 @@ TEST_CASE("a torn log counts up to where it is torn, and is no damage") {
   }
 }
 
-TEST_CASE("damage below the durable page lowers the durable sequence to what lies before it") {
+TEST_CASE("damage below the durable page lowers the durable sequence to the pages before it") {
   ThreeLogs fixture;
   FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(2)), kPageSize + 100);
-  for (const uint64_t damaged : {1U, 0U}) {  // the second opening knows of it
+  for (const uint64_t damaged : {1U, 0U}) {  // the second opening finds no new damage
     auto index = fixture.Open();
     CHECK(index->durable_sequence() == ThreeLogs::CompleteIn(7));
     CHECK(index->stats().damaged_pages == damaged);
@@ -97,7 +97,7 @@ TEST_CASE("damage below the durable page lowers the durable sequence to what lie
   CHECK(fixture.Manifest().partitions.at(0).durable_page == 7);
 }
 
-TEST_CASE("a log that is missing is damage, and takes all later ones along") {
+TEST_CASE("a missing log is damage, and all later ones are dropped") {
   ThreeLogs fixture;
   const size_t missing = GENERATE(0U, 1U, 2U);
   REQUIRE_OK(RemoveStoreFile(fixture.env, SiltFixture::kDirectory, fixture.logs.at(missing)));
@@ -107,7 +107,7 @@ TEST_CASE("a log that is missing is damage, and takes all later ones along") {
   fixture.CheckPages(*index, missing * 3);
 }
 
-TEST_CASE("what a crash took is not durable when its numbers are given to something else") {
+TEST_CASE("sequences lost in a crash are not durable when they are reused") {
   SiltFixture fixture;
   fixture.options.partition_bits = 1;
   fixture.options.bucket_bits = 4;
@@ -129,10 +129,10 @@ TEST_CASE("what a crash took is not durable when its numbers are given to someth
     }
   };
   const auto first = entries_of(0, 0, 700);
-  // The first partition has all that is put in pages on flash (which a process that dies leaves
-  // there) or in HashStores, the other one nothing.
+  // The first partition has all its entries in pages on flash (where they survive the process) or
+  // in HashStores, the other partition none.
   fixture.options.bucket_bits = GENERATE(4U, 10U);
-  const bool frozen = GENERATE(true, false);  // and not converted
+  const bool frozen = GENERATE(true, false);  // logs are frozen, but not converted
   if (frozen) {
     fixture.options.max_log_pages = 2;
     fixture.options.background = true;
@@ -150,18 +150,18 @@ TEST_CASE("what a crash took is not durable when its numbers are given to someth
   fixture.options.background = false;
   index = fixture.Open();
   REQUIRE(index->durable_sequence() == 0);
-  if (GENERATE(true, false)) {  // it may crash again at once
+  if (GENERATE(true, false)) {  // a second crash right after recovery
     index.reset();
     fixture.env.PowerCut();
     index = fixture.Open();
     REQUIRE(index->durable_sequence() == 0);
   }
 
-  // The segments end with block 5; what is block 6 now was never put before.
+  // The segments end with block 5; the new block 6 has other contents than the lost one.
   put_in_tens(*index, std::span(first).first(50), 1);
   const auto sixth = entries_of(0, 100'000, 1);
   REQUIRE_OK(index->Put(sixth, 6));
-  // The other partition's pages get to flash, the sixth block's entry does not.
+  // The other partition's pages reach flash, the sixth block's entry does not.
   put_in_tens(*index, entries_of(1, 100'000, 700), 7);
   index.reset();
   fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kKeep});
@@ -171,7 +171,7 @@ TEST_CASE("what a crash took is not durable when its numbers are given to someth
   CHECK((index->durable_sequence() < 6 || got->has_value()));
 }
 
-TEST_CASE("a hole between two logs drops the later ones") {
+TEST_CASE("a gap between two logs drops the later ones") {
   ThreeLogs fixture;
   const uint64_t page = GENERATE(0U, 1U, 2U, 3U, 5U, 6U);
   FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(page / 3)), page % 3 * kPageSize + 100);
@@ -179,15 +179,16 @@ TEST_CASE("a hole between two logs drops the later ones") {
   CHECK(index->durable_sequence() == ThreeLogs::CompleteIn(page));
   CHECK(index->stats().damaged_pages == 8 - page);
   fixture.CheckPages(*index, page);
-  // A log of which nothing is left is gone; a new one takes its part.
+  // A log without any valid page is removed; a new one replaces it.
   for (const StoreFileId& file : fixture.Files(StoreKind::kLog)) {
     CHECK((file <= fixture.logs.at(page / 3) || file > fixture.logs.at(2)));
   }
 }
 
-TEST_CASE("logs that were dropped can't come back, whenever the power fails") {
+TEST_CASE("dropped logs do not come back after a power cut in any call") {
   // Page 1 is damaged, so the first log ends after page 0, and the others are dropped. New puts
-  // fill the first log to where the second had begun: were that still there, it would fit.
+  // fill the first log up to the former start of the second: if the second still existed, its page
+  // numbers would fit.
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
   for (uint64_t cut = 1;; ++cut) {
@@ -222,7 +223,7 @@ TEST_CASE("logs that were dropped can't come back, whenever the power fails") {
   }
 }
 
-TEST_CASE("files that no manifest lists are removed, when the index is opened for writing") {
+TEST_CASE("files that no manifest lists are removed when the index is opened for writing") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   fixture.options.hash_store_share = 0.9;
@@ -253,7 +254,7 @@ TEST_CASE("files that no manifest lists are removed, when the index is opened fo
   auto index = fixture.Open();
   CHECK(fixture.Files() == files);
   CheckNumbers(*index, 0, 900);
-  // Their ids are not used again.
+  // Their ids are not reused.
   PutNumbers(*index, 1000, 200, 2);
   REQUIRE_OK(index->Close());
   for (const StoreFileId& file : fixture.Files()) {
@@ -298,7 +299,7 @@ TEST_CASE("an index that has lost entries in a conversion is refused") {
   REQUIRE_CODE(OpenSiltIndex(fixture.env, fixture.options), kCorruption);
 }
 
-TEST_CASE("an index whose HashStore or SortedStore is gone or unreadable is refused") {
+TEST_CASE("an index with a missing or unreadable HashStore or SortedStore is refused") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   {
@@ -318,9 +319,9 @@ TEST_CASE("an index whose HashStore or SortedStore is gone or unreadable is refu
   }
 }
 
-// The machine's cache shows what a failed sync has dropped, until the power goes; no later sync
-// brings it down.
-TEST_CASE("what a failed sync dropped is written once more when the process has died") {
+// The page cache shows pages that a failed sync has dropped, until the power fails; no later sync
+// writes them to the device.
+TEST_CASE("pages dropped by a failed sync are written again after the process was killed") {
   SiltFixture fixture;
   fixture.options.write_batch_pages = 1;
   fixture.options.serve_early = GENERATE(false, true);
@@ -344,20 +345,20 @@ TEST_CASE("what a failed sync dropped is written once more when the process has 
   CheckNumbers(*index, 0, 300);
 }
 
-// The end of a log is torn: its first page behind those that count is not whole, the next one is.
-// New puts write the first anew; were the next one there again, it would fit.
-TEST_CASE("a torn end can't come back, whenever the process dies and the power fails after that") {
+// The end of a log is torn: the first page after those that count is not whole, but the next one
+// is. New puts write the first page again; if the next one came back, it would fit.
+TEST_CASE("a torn end does not come back after a kill in any call and a later power cut") {
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
   for (uint64_t death = 1;; ++death) {
     for (uint64_t seed = 0; seed < 16; ++seed) {
-      INFO("policy " << static_cast<int>(unsynced) << ", death in call " << death << ", seed "
+      INFO("policy " << static_cast<int>(unsynced) << ", killed in call " << death << ", seed "
                      << seed);
       ThreeLogs fixture;
       fixture.options.max_log_pages = 100;
       const StoreFileId torn = fixture.logs.at(2);
       {
-        // Two pages more, of which a power cut leaves the second only.
+        // Two more pages; the first is damaged, as if a power cut had kept only the second.
         auto index = fixture.Open();
         PutNumbers(*index, 8 * kPage, 2 * kPage + 1, 100);
         index.reset();
@@ -384,7 +385,7 @@ TEST_CASE("a torn end can't come back, whenever the process dies and the power f
   }
 }
 
-TEST_CASE("an index that was closed is opened without a write or a sync of its logs") {
+TEST_CASE("a closed index is opened without a write or a sync of its logs") {
   SiltFixture fixture;
   fixture.options.partition_bits = 2;
   {
@@ -400,7 +401,7 @@ TEST_CASE("an index that was closed is opened without a write or a sync of its l
   CheckNumbers(*index, 0, 1000);
 }
 
-TEST_CASE("a log that is a terabyte long is damaged, and not written over to its end") {
+TEST_CASE("a log of a terabyte is damaged, and is not overwritten to its end") {
   SiltFixture fixture;
   {
     auto index = fixture.Open();
@@ -428,7 +429,7 @@ TEST_CASE("stores without a manifest are refused, not removed") {
 
 TEST_CASE("page numbers may wrap") {
   ThreeLogs fixture;
-  // As if 2^32 - 4 pages had gone before: the same logs under other numbers.
+  // As if 2^32 - 4 pages had been written before: the same logs with other page numbers.
   StoreManifest manifest = fixture.Manifest();
   constexpr uint32_t kFirst = UINT32_MAX - 3;
   for (size_t log = 0; log < 3; ++log) {

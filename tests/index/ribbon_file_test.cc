@@ -1,5 +1,5 @@
-// The file of a SortedStore's filter: what is written is read, a slice at a time, and nothing else
-// is ever taken for it.
+// The file of a SortedStore's filter: slices are read back as written, and no other bytes are
+// accepted.
 #include "index/silt/ribbon_file.h"
 
 #include "index/silt/memory_plan.h"
@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr uint64_t kKeys = 90'000;  // 13 blocks: one write of eight, and one of the rest
+constexpr uint64_t kKeys = 90'000;  // 13 blocks: one write of eight, and one of five
 constexpr StoreFileId kStore{StoreKind::kSorted, 3, 12};
 constexpr StoreFileId kFile{StoreKind::kFilter, 3, 12};
 constexpr uint64_t kStoreChecksum = 0x1234;
@@ -37,7 +37,7 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("a filter's file gives back slices that deny no key and seven eighths of others") {
+TEST_CASE("slices read from a filter's file deny no key and seven eighths of other names") {
   Written written;
   auto file = written.Open();
   REQUIRE_OK(file);
@@ -64,7 +64,7 @@ TEST_CASE("a filter's file gives back slices that deny no key and seven eighths 
   }
 }
 
-TEST_CASE("a filter whose writer was not finished is gone, and one of no keys is whole") {
+TEST_CASE("an unfinished filter file is removed, and one without keys is whole") {
   SimEnv env;
   Throttle throttle(env, 0);
   {
@@ -87,11 +87,11 @@ TEST_CASE("the filter of another store, partition or opening is refused") {
   REQUIRE_CODE(written.Open(other), kCorruption);
 }
 
-TEST_CASE("no flipped byte of a filter goes unnoticed") {
+TEST_CASE("every flipped byte of a filter is noticed") {
   Written written(2000);
   const uint64_t size = written.size();
   const uint64_t step = GENERATE(uint64_t{1}, uint64_t{97});
-  // All of the footer, and some of the slices.
+  // Every byte of the footer, and some of the slices.
   for (uint64_t at = step == 1 ? size - 120 : 0; at < size; at += step) {
     INFO("byte " << at << " of " << size);
     FlipByte(written.env, written.path(), at);
@@ -113,7 +113,7 @@ TEST_CASE("no flipped byte of a filter goes unnoticed") {
   REQUIRE_OK(written.Open());
 }
 
-TEST_CASE("a filter that is cut short or has more behind its end is refused") {
+TEST_CASE("a filter that is cut short or extended is refused") {
   Written written(2000);
   auto contents = ReadWholeFile(written.env, written.path(), 1U << 20);
   REQUIRE_OK(contents);

@@ -1,4 +1,4 @@
-// What a ribbon filter promises: no key is ever denied, and every slice halves what passes.
+// The guarantees of a ribbon filter: it denies no key, and every slice halves the false positives.
 #include "index/silt/ribbon_filter.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Built {
   RibbonFilter filter{RibbonShape{}};  // all slices
 };
 
-// Of keys that share their first `skip_bits` bits.
+// The hash of a key; all share their first `skip_bits` bits.
 uint64_t RandomHash(Random& random, unsigned skip_bits) {
   return skip_bits == 0 ? random.Next()
                         : random.Next() >> skip_bits | uint64_t{5} << (64 - skip_bits);
@@ -78,7 +78,7 @@ double ShareThatPasses(const RibbonFilter& filter, unsigned skip_bits, uint64_t 
 
 }  // namespace
 
-TEST_CASE("a ribbon filter denies none of its keys, whatever their number and with any slices") {
+TEST_CASE("a ribbon filter denies none of its keys, for any number of keys and slices") {
   for (const unsigned skip_bits : {0U, 6U, 12U}) {
     for (const uint64_t keys : {1, 2, 63, 64, 65, 128, 1000, 7000, 7400, 30'000}) {
       INFO(keys << " keys, " << skip_bits << " bits in common");
@@ -87,7 +87,7 @@ TEST_CASE("a ribbon filter denies none of its keys, whatever their number and wi
   }
 }
 
-TEST_CASE("each slice of a ribbon filter halves what passes") {
+TEST_CASE("each slice of a ribbon filter halves the false positives") {
   constexpr uint64_t kTries = 200'000;
   for (const uint64_t keys : {300, 20'000, 100'000}) {
     const Built built = BuildRandom(keys, keys, 6, 3);
@@ -102,7 +102,7 @@ TEST_CASE("each slice of a ribbon filter halves what passes") {
   }
 }
 
-TEST_CASE("a slice takes 1.11 bits a key, and an equation's width more a block") {
+TEST_CASE("a slice takes 1.11 bits per key and an equation's width per block") {
   for (const uint64_t keys : {uint64_t{1'000}, uint64_t{1'560'000}, uint64_t{100'000'000}}) {
     const RibbonShape shape = RibbonShape::For(keys, 6);
     const double bits = 8.0 * static_cast<double>(shape.slice_bytes());
@@ -113,18 +113,18 @@ TEST_CASE("a slice takes 1.11 bits a key, and an equation's width more a block")
   CHECK(RibbonShape::For(0, 0).slice_words() > 0);
 }
 
-TEST_CASE("a ribbon filter of more keys than it was made for passes more and denies none") {
+TEST_CASE("a ribbon filter with more keys than expected passes more names and denies no key") {
   const Built built = BuildRandom(40'000, 10'000, 0, 9);
   CheckNoneDenied(built);
 }
 
-TEST_CASE("a ribbon filter of fewer keys than it was made for is as good") {
+TEST_CASE("a ribbon filter with fewer keys than expected is as good") {
   const Built built = BuildRandom(1000, 30'000, 0, 10);
   CheckNoneDenied(built);
   CHECK(ShareThatPasses(built.filter, 0, 100'000) < 0.006);
 }
 
-TEST_CASE("keys of one hash, or of neighbouring ones, are not denied") {
+TEST_CASE("keys with equal or neighboring hashes are not denied") {
   Built built;
   built.shape = RibbonShape::For(5000, 0);
   for (uint64_t i = 0; i < 2500; ++i) built.keys.insert(built.keys.end(), {i, uint64_t{1} << 63});

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint64_t kNames = 20'000;
 
-// Eight partitions with stores of all kinds. Not closed.
+// Eight partitions with stores of all kinds; the index was not closed.
 struct Left : SiltFixture {
   Left() {
     options.partition_bits = 3;
@@ -23,7 +23,7 @@ struct Left : SiltFixture {
   uint32_t PartitionOfNumber(uint64_t number) const {
     return PartitionOf(HashOf(NameOf(number), *options.hash_secret), options.partition_bits);
   }
-  // A number of the partition.
+  // A number that falls into the partition.
   uint64_t NumberIn(uint32_t partition) const {
     for (uint64_t i = 0;; ++i) {
       if (PartitionOfNumber(i) == partition) return i;
@@ -33,22 +33,23 @@ struct Left : SiltFixture {
 
 }  // namespace
 
-TEST_CASE("opening reads what files there are; the first lookup its partition") {
+TEST_CASE(
+    "opening reads only the manifest and the directory, and the first lookup only its partition") {
   Left fixture;
   const uint64_t before = fixture.env.Calls(SimCall::kRead);
   const uint64_t written = fixture.env.Calls(SimCall::kMutating);
   auto index = fixture.Open();
   const uint64_t opening = fixture.env.Calls(SimCall::kRead) - before;
-  CHECK(opening <= 4);  // the manifest, whatever the number of stores
+  CHECK(opening <= 4);  // the manifest, for any number of stores
   REQUIRE(GetNumber(*index, fixture.NumberIn(7)).has_value());
   const uint64_t first = fixture.env.Calls(SimCall::kRead) - before - opening;
   REQUIRE(index->durable_sequence() > 0);
   const uint64_t rest = fixture.env.Calls(SimCall::kRead) - before - opening - first;
-  CHECK(rest > first);                                     // the seven others
-  CHECK(fixture.env.Calls(SimCall::kMutating) > written);  // settled only now
+  CHECK(rest > first);                                     // the other seven partitions
+  CHECK(fixture.env.Calls(SimCall::kMutating) > written);  // only now repairs the files
 }
 
-TEST_CASE("until all was recovered lookups write nothing, whatever a crash left") {
+TEST_CASE("lookups after a crash write nothing until all partitions are recovered") {
   Left fixture;
   const uint64_t written = fixture.env.Calls(SimCall::kMutating);
   auto index = fixture.Open();
@@ -64,7 +65,7 @@ TEST_CASE("until all was recovered lookups write nothing, whatever a crash left"
   CheckNumbers(*index, 50'000, 1);
 }
 
-TEST_CASE("opened early it says of what is durable what it would have said opened late") {
+TEST_CASE("an index that was opened early reports the same durable sequence") {
   Left fixture;
   fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = 5});
   fixture.options.serve_early = GENERATE(false, true);
@@ -102,7 +103,7 @@ TEST_CASE("a partition that can't be opened fails its own lookups, and every wri
   REQUIRE_CODE(index->Close(), kCorruption);
 }
 
-TEST_CASE("a sync that fails while a crash is put right is not tried again") {
+TEST_CASE("a failed sync during recovery is not retried") {
   Left fixture;
   auto index = fixture.Open();
   fixture.env.FailCall({.calls = SimCall::kSync, .path_part = ".log"});
@@ -113,7 +114,7 @@ TEST_CASE("a sync that fails while a crash is put right is not tried again") {
   CheckNumbers(*index, 0, kNames);
 }
 
-TEST_CASE("an index that loads behind answers rightly all the while") {
+TEST_CASE("an index that loads in the background always answers correctly") {
   Left fixture;
   fixture.options.background = true;
   auto index = fixture.Open();

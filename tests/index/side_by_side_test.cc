@@ -1,5 +1,5 @@
-// What an index that has threads does at the same time while it is opened and when it is made
-// durable; what it does one by one where it has none.
+// The parallel work of an index with threads, when opened and made durable, and the sequential work
+// of one without.
 #include <algorithm>
 #include <atomic>
 
@@ -46,7 +46,7 @@ struct Closed : SiltFixture {
 
 }  // namespace
 
-TEST_CASE("the stores of a partition are opened side by side") {
+TEST_CASE("the stores of a partition are opened in parallel") {
   Closed fixture(0);
   REQUIRE(fixture.Files(StoreKind::kHash).size() >= 4);
   Gathering gathering(4);
@@ -59,7 +59,7 @@ TEST_CASE("the stores of a partition are opened side by side") {
   CheckNumbers(*index, 0, Closed::kNames);
 }
 
-TEST_CASE("an index without threads opens store after store, in the thread that asks") {
+TEST_CASE("an index without threads opens stores one by one, in the calling thread") {
   Closed fixture(0);
   fixture.options.background = false;
   const auto self = std::this_thread::get_id();
@@ -80,7 +80,7 @@ TEST_CASE("an index without threads opens store after store, in the thread that 
   CHECK(opened == expected);
 }
 
-TEST_CASE("of stores that can't be opened the first is told, and nothing else of its partition") {
+TEST_CASE("the error of the first store that can't be opened fails its partition") {
   Closed fixture(0);
   const auto files = fixture.Files(StoreKind::kHash);
   fixture.CutShort(files.at(1));
@@ -95,7 +95,7 @@ TEST_CASE("of stores that can't be opened the first is told, and nothing else of
   REQUIRE_CODE(index->WaitUntilOpen(), kCorruption);
 }
 
-TEST_CASE("a log that can't be read fails its partition though all stores were opened") {
+TEST_CASE("an unreadable log fails its partition even if all stores were opened") {
   Closed fixture(0);
   fixture.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".log"});
   auto index = fixture.OpenHooked();
@@ -116,7 +116,7 @@ TEST_CASE("a lookup waits for its own partition and no other") {
   CheckNumbers(*index, 0, Closed::kNames);
 }
 
-TEST_CASE("those who need one partition at the same time wait for one recovery of it") {
+TEST_CASE("concurrent lookups in one partition wait for a single recovery of it") {
   Closed fixture(0);
   std::atomic<int> logs{0};
   fixture.hooks.on_open = [&](const std::string& path) { logs += path.ends_with(".log") ? 1 : 0; };
@@ -147,7 +147,7 @@ TEST_CASE("stores are opened while the directory is still being listed") {
   CHECK_FALSE(opened.gave_up());
 }
 
-TEST_CASE("a directory that can't be listed fails whatever needs its logs") {
+TEST_CASE("a directory that can't be listed fails all calls that need its logs") {
   Closed fixture(1);
   fixture.options.serve_early = GENERATE(true, false);
   fixture.env.FailCall({.calls = SimCall::kList, .sticky = true});
@@ -162,11 +162,11 @@ TEST_CASE("a directory that can't be listed fails whatever needs its logs") {
   REQUIRE_CODE((*index)->Put(NumberedEntries(0, 1), 50), kIoError);
 }
 
-TEST_CASE("stores without a manifest are no new index, listed behind or not") {
+TEST_CASE("stores without a manifest are no new index, even if the listing is late") {
   Closed fixture(0);
   const std::string manifest = JoinPath(SiltFixture::kDirectory, "manifest");
   REQUIRE_OK(fixture.env.RemoveFile(manifest));
-  Gate looked_for;  // the listing comes late
+  Gate looked_for;  // delays the listing
   fixture.hooks.on_list = [&](const std::string&) { looked_for.Wait(); };
   fixture.hooks.on_open = [&](const std::string& path) {
     if (path == manifest) looked_for.Open();
@@ -174,7 +174,7 @@ TEST_CASE("stores without a manifest are no new index, listed behind or not") {
   REQUIRE_CODE(OpenSiltIndex(fixture.hooks, fixture.options).status(), kCorruption);
 }
 
-TEST_CASE("filters are loaded side by side") {
+TEST_CASE("filters are loaded in parallel") {
   Closed fixture(0);
   fixture.options.memory_limit = 0;
   auto index = fixture.OpenHooked();
@@ -192,7 +192,7 @@ TEST_CASE("filters are loaded side by side") {
   CheckNumbers(*index, 0, Closed::kNames);
 }
 
-TEST_CASE("of filters loaded side by side one that is damaged is left out, and counted once") {
+TEST_CASE("a damaged filter among those loaded in parallel is left out, and counted once") {
   Closed fixture(0);
   const StoreFileId damaged = fixture.Files(StoreKind::kHash).at(2);
   const uint64_t size = fixture.Contents(damaged).size();
@@ -208,7 +208,7 @@ TEST_CASE("of filters loaded side by side one that is damaged is left out, and c
   CheckNumbers(*index, 0, Closed::kNames);
 }
 
-TEST_CASE("a lookup in stores without filters reads ahead, and counts what it read in vain") {
+TEST_CASE("a lookup in stores without filters reads ahead, and counts needless reads, too") {
   Closed fixture(0);
   fixture.options.memory_limit = 0;
   fixture.options.background = GENERATE(true, false);
@@ -226,7 +226,7 @@ TEST_CASE("a lookup in stores without filters reads ahead, and counts what it re
   CHECK((queues > 0) == fixture.options.background);
 }
 
-TEST_CASE("logs are made durable side by side, and the device has all of them before") {
+TEST_CASE("logs are synced in parallel, after writing of all of them was started") {
   Closed fixture(2);
   auto index = fixture.OpenHooked();
   PutNumbers(*index, Closed::kNames, 100, 2);
@@ -244,7 +244,7 @@ TEST_CASE("logs are made durable side by side, and the device has all of them be
   CHECK(fewest_begun == 4);
 }
 
-TEST_CASE("a log that can't be made durable fails the flush, whichever it is") {
+TEST_CASE("any log that can't be made durable fails the flush") {
   Closed fixture(2);
   const auto logs = fixture.Files(StoreKind::kLog);
   REQUIRE(logs.size() == 4);

@@ -1,4 +1,4 @@
-// A SILT index on a simulated device, for tests that look into its files.
+// A SILT index on a simulated device, for tests that inspect its files.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace siltfs::testing {
 struct SiltFixture {
   static constexpr const char* kDirectory = "/index";
 
-  // One partition, and work done within Put unless a test says otherwise.
+  // One partition, and work done within Put, unless a test changes that.
   SiltFixture() {
     REQUIRE_OK(env.CreateDirectory(kDirectory));
     REQUIRE_OK(env.SyncDirectory("/"));
@@ -53,7 +53,7 @@ struct SiltFixture {
     REQUIRE(manifest->has_value());
     return **manifest;
   }
-  // A copy of a file, and the file as it was then.
+  // Contents copies a file; Restore writes the copy back.
   std::string Contents(const StoreFileId& file) {
     auto contents = ReadWholeFile(env, PathOf(file), 1U << 30);
     REQUIRE_OK(contents);
@@ -71,8 +71,8 @@ struct SiltFixture {
   SiltIndexOptions options;
 };
 
-// Between two looks at an index whose threads are waited for: who looks all the time takes its
-// locks all the time, and they get them as luck has it.
+// Sleep between two polls of an index while waiting for its threads: constant polling would hold
+// the locks that the threads need.
 inline void Rest() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 inline void PutNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint64_t sequence,
@@ -99,7 +99,7 @@ inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
   return stores;
 }
 
-// A store is a file, and a SortedStore has one more, its filter.
+// Each store is one file; a SortedStore has a second one, its filter.
 inline uint64_t FilesOf(const IndexStats& stats) {
   return stats.stores.size() + StoresOfKind(stats, "sorted_store");
 }
@@ -114,8 +114,8 @@ inline uint64_t FiltersAndTries(const ChunkIndex& index) {
   return MemoryOf(stats, "hash_store") + MemoryOf(stats, "sorted_store");
 }
 
-// Stores of all kinds: of 20,000 entries some 17,000 are in the SortedStore unless the options say
-// otherwise.
+// Stores of all kinds: about 17,000 of 20,000 entries are in the SortedStore, unless a test changes
+// the options.
 struct FilledFixture : SiltFixture {
   static constexpr uint64_t kNames = 20'000;
 

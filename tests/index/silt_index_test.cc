@@ -1,4 +1,4 @@
-// What the SILT engine promises beyond the interface.
+// Guarantees of the SILT engine beyond the interface.
 #include "index/silt/silt_index.h"
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("entries go from the LogStore through HashStores into the SortedStore") {
+TEST_CASE("entries move from the LogStore through HashStores into the SortedStore") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;  // 64 entries
   auto index = fixture.Open();
@@ -31,14 +31,14 @@ TEST_CASE("entries go from the LogStore through HashStores into the SortedStore"
     if (store.kind == "hash_store") CHECK(store.occupancy >= 0.93);
   }
   CheckNumbers(*index, 0, 5000);
-  // As many files as stores: nothing is left behind.
+  // As many files as stores: no file is left behind.
   CHECK(fixture.Files().size() == FilesOf(stats));
   REQUIRE_OK(index->Close());
   index = fixture.Open();
   CheckNumbers(*index, 0, 5000);
 }
 
-TEST_CASE("what was converted is durable up to the sequence before, without a flush") {
+TEST_CASE("converted entries are durable up to the previous sequence, without a flush") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
@@ -69,14 +69,14 @@ TEST_CASE("a tombstone is no entry, before and after it is replayed") {
   REQUIRE(index->stats().stores.size() == 2);
   const uint64_t in_log = log_entries();
   REQUIRE(in_log > 1);
-  // Of a name in the older store: the tombstone stands alone in the LogStore.
+  // A name in the older store: the LogStore has only the tombstone.
   REQUIRE_OK(index->Delete(NameOf(0)));
   REQUIRE_OK(index->Flush());
   CHECK(log_entries() == in_log);
   index.reset();
   index = fixture.Open();
   CHECK(log_entries() == in_log);
-  // And of one in the LogStore itself.
+  // A name in the LogStore itself.
   REQUIRE_OK(index->Delete(NameOf(89)));
   REQUIRE_OK(index->Flush());
   CHECK(log_entries() == in_log - 1);
@@ -85,7 +85,7 @@ TEST_CASE("a tombstone is no entry, before and after it is replayed") {
   CHECK(log_entries() == in_log - 1);
 }
 
-TEST_CASE("what a killed process had written but not synced is made durable before it counts") {
+TEST_CASE("unsynced writes of a killed process are made durable before they count") {
   SiltFixture fixture;
   fixture.options.write_batch_pages = 1;
   auto index = fixture.Open();
@@ -94,7 +94,7 @@ TEST_CASE("what a killed process had written but not synced is made durable befo
     PutNumbers(*index, (sequence - 1) * 127, 127, sequence);
   }
   REQUIRE(index->stats().stores[0].flash_bytes > 0);
-  index.reset();  // as by a kill: nothing is flushed
+  index.reset();  // like a kill: nothing is flushed
   index = fixture.Open();
   const uint64_t durable = index->durable_sequence();
   REQUIRE(durable > 0);
@@ -104,7 +104,7 @@ TEST_CASE("what a killed process had written but not synced is made durable befo
   CheckNumbers(*index, 0, durable * 127);
 }
 
-TEST_CASE("names put again and again fill the log but not the table") {
+TEST_CASE("names that are put repeatedly fill the log but not the table") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   fixture.options.max_log_pages = 10;
@@ -122,11 +122,11 @@ TEST_CASE("names put again and again fill the log but not the table") {
     if (store.kind == "log_store") CHECK(store.flash_bytes <= 10 * 4096);
   }
   REQUIRE_OK(index->Flush());
-  CHECK(index->stats().conversions == 2);  // frozen at ten pages each
+  CHECK(index->stats().conversions == 2);  // each log is frozen at ten pages
   CHECK(index->stats().entries <= 24);
 }
 
-TEST_CASE("nothing is written until a batch of pages is full, then one write takes all of it") {
+TEST_CASE("pages are written when a batch is full, with one write") {
   SiltFixture fixture;
   fixture.options.write_batch_pages = 16;
   auto index = fixture.Open();
@@ -138,7 +138,7 @@ TEST_CASE("nothing is written until a batch of pages is full, then one write tak
   CHECK(index->stats().stores[0].flash_bytes == 16 * 4096);
 }
 
-TEST_CASE("a lookup costs one read of flash, an absent name a SortedStore's, the tail none") {
+TEST_CASE("a lookup costs one flash read, also for an absent name, and none for the tail") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 8;
   fixture.options.write_batch_pages = 1;
@@ -166,8 +166,8 @@ TEST_CASE("a lookup costs one read of flash, an absent name a SortedStore's, the
   CHECK(index->stats().flash_reads == tail);
 }
 
-// Section 5, equation 4, for an index that grows from nothing, so that less is written over.
-TEST_CASE("entries are written as often as merges ask for, and not more") {
+// Section 5, equation 4, for an index that grows from empty, so that less is rewritten.
+TEST_CASE("entries are written only as often as merges require") {
   SiltFixture fixture;
   fixture.options.partition_bits = 3;
   fixture.options.bucket_bits = 7;
@@ -181,7 +181,7 @@ TEST_CASE("entries are written as often as merges ask for, and not more") {
   CHECK(written < 2.2 + (1 + 0.18) / (2 * 0.18));
 }
 
-TEST_CASE("the deletion of a name that is nowhere writes nothing") {
+TEST_CASE("deleting an absent name writes nothing") {
   SiltFixture fixture;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 10, 1);
@@ -193,7 +193,7 @@ TEST_CASE("the deletion of a name that is nowhere writes nothing") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls);
 }
 
-TEST_CASE("a deletion hides the entry wherever that is, and goes when the merge has taken both") {
+TEST_CASE("a deletion hides the entry in any store, and a merge removes both") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 3;
   auto index = fixture.Open();
@@ -215,7 +215,7 @@ TEST_CASE("a deletion hides the entry wherever that is, and goes when the merge 
   REQUIRE_OK(index->Close());
   index = fixture.Open();
   check(100);
-  // Merged until nothing is left of them: what the SortedStore holds is what is there.
+  // Merged until no tombstone remains: the SortedStore holds all entries.
   PutNumbers(*index, 1000, 2000, 3);
   check(2100);
   uint64_t sorted = 0, others = 0;
@@ -225,7 +225,7 @@ TEST_CASE("a deletion hides the entry wherever that is, and goes when the merge 
   CHECK(sorted + others == 2100);
 }
 
-TEST_CASE("an index that is opened and closed writes no page and makes no store") {
+TEST_CASE("opening and closing an index writes no page and makes no store") {
   SiltFixture fixture;
   {
     auto index = fixture.Open();
@@ -241,7 +241,7 @@ TEST_CASE("an index that is opened and closed writes no page and makes no store"
   CHECK(fixture.Files().size() == 1);
 }
 
-TEST_CASE("a page damaged after opening is counted, its entries are missing, others are not") {
+TEST_CASE("a page damaged after opening is counted, and only its entries are missing") {
   SiltFixture fixture;
   fixture.options.write_batch_pages = 1;
   auto index = fixture.Open();
@@ -254,7 +254,7 @@ TEST_CASE("a page damaged after opening is counted, its entries are missing, oth
   CHECK(index->stats().damaged_pages > 0);
 }
 
-TEST_CASE("after a failed sync nothing is written any more") {
+TEST_CASE("after a failed sync nothing more is written") {
   SiltFixture fixture;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 10, 1);
@@ -271,7 +271,7 @@ TEST_CASE("after a failed sync nothing is written any more") {
   REQUIRE_CODE(index->Close(), kIoError);
 }
 
-TEST_CASE("partitions and tables of another size than the options' are kept and used") {
+TEST_CASE("an index keeps its partitions and table sizes if the options differ") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 3;
   fixture.options.partition_bits = 2;
@@ -294,7 +294,7 @@ TEST_CASE("partitions and tables of another size than the options' are kept and 
   CheckNumbers(*index, 0, 1100);
 }
 
-TEST_CASE("options that make no sense are refused") {
+TEST_CASE("invalid options are refused") {
   SiltFixture fixture;
   auto with = [&](auto change) {
     SiltIndexOptions options = fixture.options;
@@ -327,7 +327,7 @@ TEST_CASE("lookups run beside puts, deletions, freezes, conversions and merges")
   fixture.options.background = GENERATE(true, false);
   auto index = fixture.Open();
   constexpr uint64_t kNames = 6000;
-  std::atomic<uint64_t> put{0};  // names below it are in
+  std::atomic<uint64_t> put{0};  // names below this one are put
   std::atomic<int> wrong{0};
   auto read = [&](uint64_t seed) {
     Random random(seed);

@@ -40,7 +40,8 @@ const std::optional<SortedCursor::Item>& Next(SortedCursor& cursor) {
 
 }  // namespace
 
-TEST_CASE("every entry of a SortedStore is in the page that its trie tells, absent ones are not") {
+TEST_CASE(
+    "every entry of a SortedStore is in the page that its trie returns, absent names are not") {
   const uint64_t count = GENERATE(1, 2, 127, 128, 129, 1000, 20'000);
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, count));
@@ -80,12 +81,12 @@ TEST_CASE("without its trie every entry of a SortedStore is found in a few reads
   }
 }
 
-// Names whose hashes are nothing like uniform: guesses mislead, halving must bound the reads.
-TEST_CASE("a search without a trie takes no more than twice log2 of the pages, whatever the keys") {
+// Names with hashes far from uniform: guesses mislead, so bisection must bound the reads.
+TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any keys") {
   StoreMaker maker;
   std::vector<IndexEntry> entries;
   for (uint64_t i = 0; entries.size() < 40'000; ++i) {
-    // All in a 16th of the hashes, but for a few.
+    // Nearly all in a 16th of the hash range.
     if (maker.Hash(i) >> 60 == 7 || i % 997 == 0) entries.push_back(NumberedEntry(i));
   }
   const auto store = maker.Sorted(entries)->WithoutTrie();
@@ -99,7 +100,7 @@ TEST_CASE("a search without a trie takes no more than twice log2 of the pages, w
   CHECK(most <= 4 + 2 * 9);  // 313 pages
 }
 
-TEST_CASE("a search over pages of anything ends") {
+TEST_CASE("a search over arbitrary pages ends") {
   StoreMaker maker;
   const auto store =
       maker.Sorted(NumberedEntries(0, 100 * kChunkSlots.slots_per_page()))->WithoutTrie();
@@ -119,7 +120,7 @@ TEST_CASE("a search over pages of anything ends") {
   }
 }
 
-TEST_CASE("a SortedStore's memory is half a bit an entry, and a little") {
+TEST_CASE("a SortedStore takes half a bit per entry and a constant") {
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, 100'000));
   CHECK(store->trie()->memory_bytes() < 100'000 / 16 + 500);
@@ -152,7 +153,7 @@ TEST_CASE("a cursor over no store is at its end") {
   CHECK_FALSE(cursor.item().has_value());
 }
 
-TEST_CASE("a cursor leaves the entries of damaged pages out, and counts the pages") {
+TEST_CASE("a cursor skips the entries of damaged pages, and counts the pages") {
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, 128 * 4 + 10));
   const std::string path = maker.PathOf(store->file_id());

@@ -14,7 +14,7 @@ TEST_CASE("a store's file is named by partition, id and kind") {
   CHECK(StoreFileName({StoreKind::kFilter, 2, 9}) == "00002-00000000000000000009.filter");
 }
 
-TEST_CASE("a store's file is known by its name") {
+TEST_CASE("a store's file name is parsed back") {
   for (const StoreKind kind :
        {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter}) {
     for (const uint32_t partition : {0U, 7U, 4095U, 99999U}) {
@@ -26,7 +26,7 @@ TEST_CASE("a store's file is known by its name") {
   }
 }
 
-TEST_CASE("only names that a store would be given are taken for stores") {
+TEST_CASE("only names that stores are given are parsed as stores") {
   for (const char* name : {"",
                            "manifest",
                            "manifest.new",
@@ -66,7 +66,7 @@ TEST_CASE("stores are listed by kind, partition and id, and nothing else is list
   CHECK(ListStoreFiles(env, "/")->size() == files.size() - 1);
 }
 
-TEST_CASE("a new store takes the place of what was left behind under its name") {
+TEST_CASE("a new store replaces a leftover file with its name") {
   SimEnv env;
   const StoreFileId id{StoreKind::kHash, 0, 5};
   const uint8_t byte[1] = {1};
@@ -78,7 +78,7 @@ TEST_CASE("a new store takes the place of what was left behind under its name") 
   CHECK(*(*second)->Size() == 0);
 }
 
-TEST_CASE("a store that is not there is none, not an error") {
+TEST_CASE("opening a missing store returns null, not an error") {
   SimEnv env;
   for (const bool direct : {false, true}) {
     auto opened = OpenStoreFile(env, "/", {StoreKind::kLog, 0, 1}, OpenMode::kRead, direct);

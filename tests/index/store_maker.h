@@ -11,7 +11,7 @@
 
 namespace siltfs::testing {
 
-// An entry of NameOf(number); `version` tells one put from the next.
+// An entry of NameOf(number); `version` distinguishes repeated puts.
 IndexEntry NumberedEntry(uint64_t number, uint32_t version = 0);
 IndexEntry NumberedTombstone(uint64_t number);
 // Numbers [first, first + count).
@@ -27,10 +27,10 @@ struct StoreMaker {
   uint64_t Hash(const ChunkName& name) const { return HashOf(name, kSecret); }
   uint64_t Hash(uint64_t number) const { return Hash(NameOf(number)); }
 
-  // In the order given, sealed and written out.
+  // Entries are put in the given order, sealed and written out.
   std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);
   std::shared_ptr<const HashStore> HashStoreOf(std::span<const IndexEntry> entries);
-  // In the order of OrderKey, whatever the order given. Not empty.
+  // Sorts the entries by OrderKey. `entries` must not be empty.
   std::shared_ptr<const SortedStore> Sorted(std::vector<IndexEntry> entries);
 
   std::string PathOf(const StoreFileId& file) const { return "/" + StoreFileName(file); }

@@ -31,7 +31,7 @@ StoreManifest Example() {
                           .sorted_id = 0}}};
 }
 
-// With a checksum that fits, as a hostile hand would make it.
+// The bytes with a valid checksum, as an attacker would craft them.
 std::string Resealed(std::string bytes) {
   bytes.resize(bytes.size() - 8);
   Encoder checksum;
@@ -63,7 +63,7 @@ TEST_CASE("a manifest that is cut or flipped anywhere is refused") {
   }
 }
 
-TEST_CASE("what passes for a manifest is what would be written for it, whoever wrote it") {
+TEST_CASE("bytes accepted as a manifest, even crafted ones, encode to the same bytes") {
   Random random(1);
   const std::string good = EncodeStoreManifest(Example());
   int passed = 0;
@@ -93,7 +93,7 @@ TEST_CASE("counts beyond the end of a manifest are refused before anything is al
   REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kCorruption);
 }
 
-TEST_CASE("stores out of order, or that were never made, are refused") {
+TEST_CASE("stores that are out of order or were never made are refused") {
   const auto refused = [](auto change) {
     StoreManifest manifest = Example();
     change(manifest);

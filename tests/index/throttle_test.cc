@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
 
-// Stands still, and knows how often it was asked for the time.
+// Its clock stands still; it counts queries of the time.
 class CountingEnv : public SimEnv {
  public:
   int64_t MonotonicNanoseconds() override {
@@ -36,7 +36,7 @@ class Payer {
   ~Payer() { thread_.join(); }
   bool paid() const { return paid_; }
 
-  // After the payer has looked at the clock once more, from now on.
+  // Whether the payer still waits after it has read the clock again.
   bool StillWaits() const {
     const uint64_t before = env_.asked;
     while (env_.asked < before + 2 && !paid_) std::this_thread::yield();
@@ -51,13 +51,13 @@ class Payer {
 
 }  // namespace
 
-TEST_CASE("no limit makes nobody wait") {
+TEST_CASE("without a limit no writer waits") {
   SimEnv env;
   Throttle throttle(env, 0);
   for (int i = 0; i < 100; ++i) throttle.Pay(UINT64_MAX);
 }
 
-TEST_CASE("whoever writes waits until the clock has caught up with the rate") {
+TEST_CASE("a writer waits until the clock has caught up with the rate") {
   CountingEnv env;
   Throttle throttle(env, 1'000'000);
   for (int i = 0; i < 3; ++i) {
@@ -72,7 +72,7 @@ TEST_CASE("whoever writes waits until the clock has caught up with the rate") {
   }
 }
 
-TEST_CASE("who comes while others wait, waits for them too") {
+TEST_CASE("a later writer also waits for the earlier ones") {
   CountingEnv env;
   Throttle throttle(env, 1'000'000);
   Payer first(env, throttle, 2'000);
@@ -85,7 +85,7 @@ TEST_CASE("who comes while others wait, waits for them too") {
   while (!second.paid()) std::this_thread::yield();
 }
 
-TEST_CASE("time in which nobody wrote is not saved up") {
+TEST_CASE("unused time does not accumulate") {
   CountingEnv env;
   Throttle throttle(env, 1'000'000);
   env.AdvanceClock(1000 * kMillisecond);
@@ -96,10 +96,10 @@ TEST_CASE("time in which nobody wrote is not saved up") {
   while (!payer.paid()) std::this_thread::yield();
 }
 
-TEST_CASE("an opened throttle lets everybody go, for good") {
+TEST_CASE("an opened throttle ends all waiting permanently") {
   CountingEnv env;
   Throttle throttle(env, 1'000);
-  Payer payer(env, throttle, 20);  // looks at the clock every 20 ms
+  Payer payer(env, throttle, 20);  // reads the clock every 20 ms
   CHECK(payer.StillWaits());
   throttle.Open();
   while (!payer.paid()) std::this_thread::yield();

@@ -10,7 +10,7 @@ namespace {
 
 using Start = TrieBuckets::Start;
 
-// Steps of up to `rank_step` keys and `bit_step` bits.
+// Steps of at most `rank_step` keys and `bit_step` bits.
 std::vector<Start> MakeStarts(size_t count, uint64_t rank_step, uint64_t bit_step) {
   Random random(count);
   std::vector<Start> starts(1);
@@ -42,7 +42,7 @@ Result<TrieBuckets> Decoded(const std::string& bytes, uint64_t count, Start end)
 
 }  // namespace
 
-TEST_CASE("every bucket's start is kept, be it near its group's or far from it") {
+TEST_CASE("every bucket's start is kept, whether near its group's start or far from it") {
   const uint64_t rank_step = GENERATE(1, 300, 70'000);
   const uint64_t bit_step = GENERATE(1, 700, 70'000, 10'000'000'000);
   const size_t count = GENERATE(1, 31, 32, 33, 1000);
@@ -57,7 +57,7 @@ TEST_CASE("every bucket's start is kept, be it near its group's or far from it")
   CHECK(Encoded(*decoded) == Encoded(buckets));
 }
 
-TEST_CASE("the longest distance that fits 16 bits is kept in 16 bits, the next is not") {
+TEST_CASE("distances of at most 16 bits are kept in 16 bits, larger ones are not") {
   for (const uint64_t distance : {uint64_t{65535}, uint64_t{65536}}) {
     const TrieBuckets by_bit = Make({{0, 0}, {1, distance}});
     CHECK(by_bit.At(1) == Start{1, distance});
@@ -72,7 +72,7 @@ TEST_CASE("a bucket of usual size takes 4.5 bytes") {
   CHECK(buckets.memory_bytes() == 100 * (16 + 32 * 4));
 }
 
-TEST_CASE("starts that go back, or end elsewhere, are damage") {
+TEST_CASE("starts that decrease or do not reach the end are damage") {
   const std::string good = Encoded(Make({{0, 0}, {5, 10}, {9, 20}}));
   REQUIRE_OK(Decoded(good, 3, {9, 20}));
   CHECK(Decoded(good, 3, {9, 21}).status().Is(StatusCode::kCorruption));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPadding = 32;
 
-// The bits in their order.
+// The bits in order.
 std::string WordOf(TrieOrdering ordering, uint32_t leaves, uint32_t left) {
   BitWriter out;
   TrieCodec::Of(ordering).Write(out, leaves, left);
@@ -35,7 +35,7 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("few leaves have Huffman's code of the binomial distribution") {
+TEST_CASE("splits of few leaves have Huffman's code of the binomial distribution") {
   // Weights 1 2 1, 1 3 3 1, 1 4 6 4 1.
   CHECK(WordsOf(TrieOrdering::kExact, 2) == Words{"10", "0", "11"});
   CHECK(WordsOf(TrieOrdering::kExact, 3) == Words{"110", "10", "0", "111"});
@@ -49,9 +49,9 @@ TEST_CASE("weak ordering has one code word for both one-sided splits") {
   CHECK(WordsOf(TrieOrdering::kWeak, 4) == Words{"00", "01", "10", "11"});
 }
 
-TEST_CASE("many leaves have the folded deviation's code") {
+TEST_CASE("splits of many leaves have the folded deviation's code") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
-  // One plain bit at 17 leaves: 8 is 0 -> gamma(1), plain 0.
+  // One uncoded bit at 17 leaves: 8 is 0 -> gamma(1), uncoded 0.
   CHECK(WordOf(ordering, 17, 8) == "10");
   CHECK(WordOf(ordering, 17, 7) == "11");  // folded 1
   CHECK(WordOf(ordering, 17, 9) ==
@@ -66,14 +66,14 @@ TEST_CASE("many leaves have the folded deviation's code") {
         "01"
         "1"
         "0");  // folded 4 -> gamma(3), 0
-  // Four plain bits at 1000 leaves: 500 - 20 is folded 39 = 2 * 16 + 7 -> gamma(3), 7.
+  // Four uncoded bits at 1000 leaves: 500 - 20 is folded 39 = 2 * 16 + 7 -> gamma(3), 7.
   CHECK(WordOf(ordering, 1000, 480) ==
         "01"
         "1"
         "1110");
 }
 
-TEST_CASE("every split is read back, and nothing more than it") {
+TEST_CASE("every split is read back, and no bits beyond it") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const TrieCodec& codec = TrieCodec::Of(ordering);
   for (uint32_t leaves = 2; leaves <= 300; ++leaves) {
@@ -108,7 +108,7 @@ TEST_CASE("splits of any number of leaves are read back") {
   for (const Split& split : splits) REQUIRE(codec.Read(in, split.leaves) == split.left);
 }
 
-TEST_CASE("Huffman's code leaves no bits without a meaning and wastes less than a tenth of a bit") {
+TEST_CASE("Huffman's code is complete and wastes less than a tenth of a bit") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const TrieCodec& codec = TrieCodec::Of(ordering);
   for (uint32_t leaves = 2; leaves <= TrieCodec::kHuffmanLeaves; ++leaves) {
@@ -132,7 +132,7 @@ TEST_CASE("Huffman's code leaves no bits without a meaning and wastes less than 
   }
 }
 
-TEST_CASE("any bits are read to an end") {
+TEST_CASE("reading arbitrary bits ends") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const TrieCodec& codec = TrieCodec::Of(ordering);
   Random random(11);

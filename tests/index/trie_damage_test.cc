@@ -1,4 +1,4 @@
-// Bytes that no builder wrote: refused, or at least safe to look up in.
+// Bytes that no builder wrote are refused, or at least safe to look up in.
 #include <algorithm>
 
 #include "tests/support/catch.h"
@@ -23,7 +23,7 @@ struct Split {
   uint32_t left;
 };
 
-// An index of one bucket with these splits, right or wrong.
+// An index of one bucket with these splits, valid or not.
 std::string Forged(const TrieOptions& options, uint32_t entries, const std::vector<Split>& splits) {
   BitWriter tries;
   for (const Split& split : splits) {
@@ -46,7 +46,7 @@ TrieOptions SomeOptions(Random& random) {
           .block_entries = random.OneIn(2) ? 1U : 16U};
 }
 
-// Bit flips, cut or grown tails, bytes of other places, and runs of zeros or ones.
+// Bit flips, cut or extended tails, bytes copied from other places, and runs of zeros or ones.
 void Mutate(std::string& bytes, Random& random) {
   const size_t at = random.Below(bytes.size());
   switch (random.Below(6)) {
@@ -75,7 +75,7 @@ void Mutate(std::string& bytes, Random& random) {
 
 }  // namespace
 
-TEST_CASE("a header that makes no sense is damage") {
+TEST_CASE("an invalid header is damage") {
   const std::string good = Encoded(BuildTrie(MakeKeys(KeyShape::kUniform, 1000, 1), {}));
   REQUIRE_OK(Decoded(good));
   REQUIRE_CODE(Decoded(""), kCorruption);
@@ -92,7 +92,7 @@ TEST_CASE("a header that makes no sense is damage") {
   REQUIRE_CODE(Decoded(With(good, kBitsAt + 7, 0xff)), kCorruption);
 }
 
-TEST_CASE("every length but the right one is damage") {
+TEST_CASE("every wrong length is damage") {
   const std::string good = Encoded(BuildTrie(MakeKeys(KeyShape::kUniform, 700, 2), {}));
   for (size_t size = 0; size < good.size(); ++size) {
     REQUIRE_CODE(Decoded(good.substr(0, size)), kCorruption);
@@ -117,7 +117,7 @@ TEST_CASE("a part with more leaves than the whole is damage") {
   const TrieOptions weak{.ordering = TrieOrdering::kWeak, .block_entries = 16};
   const TrieOptions exact{.ordering = TrieOrdering::kExact, .block_entries = 16};
   REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 16}})));
-  // Of the 18, 16 and 2 lie in a block each, and so would the -1 that are left.
+  // The 16 and 2 of the 18 leaves lie in one block each, and so would the remaining -1.
   REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 18}, {18, 16}})), kCorruption);
   REQUIRE_CODE(Decoded(Forged(exact, 17, {{17, 18}, {18, 16}})), kCorruption);
   // Weak ordering writes a one-sided split in one way only.
@@ -126,7 +126,7 @@ TEST_CASE("a part with more leaves than the whole is damage") {
   REQUIRE_OK(Decoded(Forged(exact, 17, {{17, 17}, {17, 16}})));
 }
 
-TEST_CASE("a trie that ends before or behind its end is damage") {
+TEST_CASE("a trie shorter or longer than its bucket is damage") {
   const std::vector<Split> splits = {{3, 1}, {2, 1}};
   REQUIRE_OK(Decoded(Forged({}, 3, splits)));
   REQUIRE_CODE(Decoded(Forged({}, 3, {{3, 1}, {2, 1}, {2, 1}})), kCorruption);

@@ -12,7 +12,7 @@ void SetNumber(ChunkName& key, uint32_t number) {
     key.bytes[ChunkName::kSize - 1 - i] = static_cast<uint8_t>(number >> (8 * i));
 }
 
-// The first `bits` of `key` become those of `other`.
+// Copies the first `bits` bits of `other` to `key`.
 void SharePrefix(ChunkName& key, const ChunkName& other, unsigned bits) {
   std::copy_n(other.bytes.begin(), bits / 8, key.bytes.begin());
   if (bits % 8 == 0) return;

@@ -13,11 +13,11 @@
 namespace siltfs::testing {
 
 enum class KeyShape : uint8_t {
-  kUniform,       // as hashes are
+  kUniform,       // like hashes
   kClustered,     // in runs that share 40 bits
-  kSharedPrefix,  // all share 130 bits
+  kSharedPrefix,  // all keys share 130 bits
   kNumbers,       // 0, 1, 2, ... at the key's end, the densest possible
-  kSpread,        // each differs from the last at another depth
+  kSpread,        // each key differs from the last at another depth
 };
 inline constexpr KeyShape kKeyShapes[] = {KeyShape::kUniform, KeyShape::kClustered,
                                           KeyShape::kSharedPrefix, KeyShape::kNumbers,
@@ -26,8 +26,7 @@ std::string NameOf(KeyShape shape);
 
 ChunkName RandomKey(Random& random);
 
-// Keys whose first `skip_bits` bits are all the same. `count` of them, fewer where the shape has no
-// more.
+// `count` keys that share their first `skip_bits` bits; fewer if the shape has no more.
 std::vector<ChunkName> MakeKeys(KeyShape shape, size_t count, uint64_t seed,
                                 unsigned skip_bits = 0);
 

@@ -1,4 +1,4 @@
-// SILT, section 3.3: every key comes to its place, in every mode, and in few bits.
+// SILT, section 3.3: every key is led to its place, in every mode, with few bits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ double BitsPerKey(const TrieIndex& index) {
 
 }  // namespace
 
-TEST_CASE("every key comes to its block, whatever the keys and the mode") {
+TEST_CASE("every key is led to its block, for all keys and modes") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const KeyShape shape = static_cast<KeyShape>(GENERATE(range(0, 5)));
   const size_t count = GENERATE(0, 1, 2, 3, 127, 128, 129, 1000, 100'000);
@@ -56,7 +56,7 @@ TEST_CASE("every key comes to its block, whatever the keys and the mode") {
   REQUIRE(Encoded(*decoded) == Encoded(index));
 }
 
-TEST_CASE("every key comes to its block, wherever the blocks' borders lie") {
+TEST_CASE("every key is led to its block, for all block borders") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   for (uint32_t block_entries = 1; block_entries <= 70; ++block_entries) {
     for (const size_t count : {63U, 64U, 65U, 700U}) {
@@ -67,7 +67,7 @@ TEST_CASE("every key comes to its block, wherever the blocks' borders lie") {
   }
 }
 
-TEST_CASE("every key of one partition comes to its block") {
+TEST_CASE("every key of one partition is led to its block") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const unsigned skip_bits = GENERATE(1, 5, 8, 31, 32);
   const uint32_t block_entries = GENERATE(1, 128);
@@ -79,12 +79,12 @@ TEST_CASE("every key of one partition comes to its block") {
     RequireAllFound(index, keys);
     RequireInside(index, skip_bits);
     REQUIRE_OK(TrieIndex::Decode(AsBytes(Encoded(index))));
-    // The shared bits cost nothing: one-sided nodes for them would.
+    // The shared bits cost nothing; one-sided nodes for them would.
     if (shape == KeyShape::kUniform && block_entries == 1) CHECK(BitsPerKey(index) < 3.8);
   }
 }
 
-TEST_CASE("the number of keys need not be the one that was expected") {
+TEST_CASE("the number of keys may differ from the expected one") {
   const auto keys = MakeKeys(KeyShape::kUniform, 20'000, 3);
   for (const uint64_t expected : {uint64_t{0}, uint64_t{1}, uint64_t{900'000}}) {
     TrieBuilder builder({.block_entries = 1}, expected);
@@ -99,7 +99,7 @@ TEST_CASE("the number of keys need not be the one that was expected") {
 TEST_CASE("all keys may be in one bucket of many") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const uint32_t block_entries = GENERATE(1, 128);
-  // 70,000 ranks and more than 2^16 bits behind the group's first: no 16-bit distance says so.
+  // 70,000 ranks and more than 2^16 bits behind the group's first: too far for 16-bit distances.
   auto keys = MakeKeys(KeyShape::kNumbers, 70'000, 4);
   TrieBuilder builder({.ordering = ordering, .block_entries = block_entries, .bucket_entries = 100},
                       1'000'000);
@@ -113,7 +113,7 @@ TEST_CASE("all keys may be in one bucket of many") {
   REQUIRE_OK(TrieIndex::Decode(AsBytes(Encoded(*index))));
 }
 
-TEST_CASE("keys that differ in their last bit alone are told apart") {
+TEST_CASE("keys that differ only in their last bit are distinguished") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const unsigned skip_bits = GENERATE(0, 32);
   Random random(5);
@@ -130,7 +130,7 @@ TEST_CASE("keys that differ in their last bit alone are told apart") {
   RequireAllFound(BuildTrie(keys, {.ordering = ordering, .skip_bits = skip_bits}), keys);
 }
 
-TEST_CASE("with exact ordering an absent key comes to a neighbour") {
+TEST_CASE("with exact ordering an absent key is led to a neighbor") {
   const auto keys = MakeKeys(KeyShape::kUniform, 3000, 6);
   const TrieIndex index = BuildTrie(keys, {.ordering = TrieOrdering::kExact});
   Random random(6);
@@ -144,7 +144,7 @@ TEST_CASE("with exact ordering an absent key comes to a neighbour") {
   }
 }
 
-TEST_CASE("a builder refuses keys that are not in order or of another partition") {
+TEST_CASE("a builder refuses keys that are out of order or of another partition") {
   const auto keys = MakeKeys(KeyShape::kUniform, 1000, 8);
   for (const unsigned skip_bits : {0U, 4U}) {
     for (const size_t wrong : {size_t{1}, size_t{500}, size_t{999}}) {
@@ -176,7 +176,7 @@ TEST_CASE("a builder refuses keys that are not in order or of another partition"
   REQUIRE_OK(own.Finish());
 }
 
-TEST_CASE("a key takes 2.6 bits with weak ordering, 3.1 with exact, 0.35 sparse, all included") {
+TEST_CASE("a key takes 2.6 bits in total with weak ordering, 3.1 with exact, 0.35 sparse") {
   const auto keys = MakeKeys(KeyShape::kUniform, 1'000'000, 9);
   const TrieIndex weak = BuildTrie(keys, {.ordering = TrieOrdering::kWeak});
   CHECK(BitsPerKey(weak) <= 2.6);
@@ -233,7 +233,7 @@ TEST_CASE("an index is encoded to these bytes") {
         "8303");
 }
 
-TEST_CASE("an index is looked up in from several threads") {
+TEST_CASE("several threads look up in an index at the same time") {
   const auto keys = MakeKeys(KeyShape::kUniform, 20'000, 10);
   const TrieIndex index = BuildTrie(keys, {});
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// Verification finds what no checksum tells: stores whose every page is what was written, but that
-// were written wrong.
+// Verification finds faults that no checksum shows: stores with pages as written, but with wrong
+// contents.
 #include "index/silt/verify.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool Has(const std::vector<std::string>& codes, const std::string& code) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// The store's file written anew from what `change` makes of its slots, footer and payload kept.
+// Rewrites the store's file with slots modified by `change`; footer and payload are kept.
 template <typename Store>
 void Rewrite(StoreMaker& maker, const Store& store, FrozenFileInfo info,
              const std::function<void(std::vector<IndexEntry>&)>& change) {
@@ -72,14 +72,14 @@ std::vector<std::string> CodesOfSorted(
 
 }  // namespace
 
-TEST_CASE("verification has nothing to say of stores as they were written") {
+TEST_CASE("verification reports nothing for correct stores") {
   CHECK(CodesOfHash([](auto&, auto&) {}).empty());
   CHECK(CodesOfSorted([](auto&) {}).empty());
 }
 
 TEST_CASE("verification finds an entry of a HashStore that its filter does not lead to") {
   const auto codes = CodesOfHash([](std::vector<IndexEntry>& slots, FrozenFileInfo&) {
-    // Into the place of an entry in another bucket.
+    // Moves an entry into another bucket's place.
     const auto used = [](const IndexEntry& entry) { return entry.name != ChunkName{}; };
     const auto first = std::find_if(slots.begin(), slots.end(), used);
     const auto other = std::find_if(first + 16, slots.end(), used);
@@ -89,7 +89,7 @@ TEST_CASE("verification finds an entry of a HashStore that its filter does not l
   CHECK(codes == std::vector<std::string>{"entry-place", "entry-place"});
 }
 
-TEST_CASE("verification finds an entry of a HashStore that is gone") {
+TEST_CASE("verification finds that an entry of a HashStore is missing") {
   const auto codes = CodesOfHash([](std::vector<IndexEntry>& slots, FrozenFileInfo&) {
     *std::find_if(slots.begin(), slots.end(),
                   [](const IndexEntry& entry) { return entry.name != ChunkName{}; }) = {};
@@ -98,10 +98,10 @@ TEST_CASE("verification finds an entry of a HashStore that is gone") {
 }
 
 TEST_CASE("verification finds entries of a SortedStore that are out of order") {
-  // Within a page, where lookups find them all the same.
+  // Swapped within a page, where lookups still find them.
   const auto codes =
       CodesOfSorted([](std::vector<IndexEntry>& slots) { std::swap(slots[130], slots[131]); });
-  // Nor is its filter that of what is there now.
+  // The filter's fingerprint does not match the rewritten store, either.
   CHECK(codes == std::vector<std::string>{"store-index", "entry-order"});
 }
 

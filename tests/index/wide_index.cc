@@ -14,7 +14,7 @@ class WideIndex final : public ChunkIndex {
       : ChunkIndex(read_only), engine_(std::move(engine)) {}
 
  private:
-  // Of some entries less than there is room for.
+  // Some entries have fewer bytes than fit.
   Bytes RestOf(const IndexEntry& entry) const {
     Random random(entry.name.Prefix64() ^ entry.location.ordinal ^
                   uint64_t{entry.location.block_offset} << 20);
@@ -23,7 +23,7 @@ class WideIndex final : public ChunkIndex {
     return rest;
   }
 
-  // Filled up with zeros.
+  // The remaining bytes must be zeros.
   bool IsIntact(const SlotEntry& entry) const {
     Bytes rest = RestOf(entry);
     rest.resize(engine_->layout().rest_size());

@@ -1,5 +1,5 @@
-// A chunk index over slots that hold more than name and location, for the suites: what lies behind
-// them is made from both when an entry is put, and an answer counts only if it is still that.
+// A chunk index over slots larger than name and location, for the suites. The further bytes are
+// derived from both when an entry is put, and an answer counts only if they still match.
 #pragma once
 
 #include <memory>

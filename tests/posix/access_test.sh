@@ -1,6 +1,6 @@
 #!/bin/bash
-# Who may do what: nobody but its owner looks into a store or talks to its daemon, others get on a mount only where it was
-# asked for, by the modes of the files on it, and a store leads its user nowhere else.
+# Access rights: only its owner may look into a store or talk to its daemon; other users may use a mount only with
+# allow_other, within the modes of its files; and a store never leads its user to other files.
 #
 #   access_test.sh SILTFS
 set -euo pipefail
@@ -13,13 +13,13 @@ mode() { stat -c %a "$1"; }
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 refused() { ! "$@" >"$work/out" 2>&1 || fail "was not refused: $*"; }
 
-step "a directory that was anybody's becomes the owner's"
+step "mkfs makes an existing directory private to the owner"
 mkdir --mode 755 "$store"
 umask 000
 "$siltfs" mkfs "$store"
 [[ $(mode "$store") == 700 ]] || fail "the store has mode $(mode "$store")"
 
-step "so is one that mkfs makes, and all that is in it"
+step "a directory made by mkfs and everything in it is private"
 rm -r "$store"
 "$siltfs" mkfs "$store"
 mount_it
@@ -30,42 +30,42 @@ sync "$mnt/file"
 open_to_others=$(find "$store" -perm /077)
 [[ -z $open_to_others ]] || fail "open to others: $open_to_others"
 
-step "others: no look into the store, no word with the daemon"
-chmod 711 "$disk" # what stands above it lets them through
+step "other users can neither read the store nor ask the daemon"
+chmod 711 "$disk" # other users may pass the parent directory
 refused as_nobody ls "$store"
 refused as_nobody "$siltfs" stat "$store"
 refused as_nobody "$siltfs" umount "$mnt"
-mounted || fail "unmounted by nobody"
-# The socket's own mode holds, too, where the directory's does not.
+mounted || fail "user nobody unmounted it"
+# The socket's own mode protects it even if the directory is open.
 chmod 711 "$store"
 refused as_nobody env PATH=/usr/bin:/bin python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$store/control"
 grep -q PermissionError "$work/out" || fail "refused otherwise: $(cat "$work/out")"
 chmod 700 "$store"
 
-step "modes hold on a mount that others may use"
+step "the kernel checks modes on a mount with allow_other"
 refused as_nobody cat "$mnt/file"
 chmod 644 "$mnt/file"
-[[ $(as_nobody cat "$mnt/file") == some ]] || fail "a file for all is read by all"
+[[ $(as_nobody cat "$mnt/file") == some ]] || fail "another user cannot read a public file"
 refused as_nobody sh -c "echo more >>'$mnt/file'"
 grep -q " $mnt fuse.siltfs .*default_permissions" /proc/self/mounts || fail "the kernel does not check modes"
 "$siltfs" umount "$mnt"
 
-step "and nobody else uses a mount that was not asked to let them"
+step "without allow_other no other user can use the mount"
 "$siltfs" mount "$store" "$mnt" -o "log=$work/log"
 grep -q " $mnt fuse.siltfs " /proc/self/mounts || fail "not in the mount table"
 ! grep -q " $mnt fuse.siltfs .*allow_other" /proc/self/mounts || fail "others are let in"
 refused as_nobody cat "$mnt/file"
 
-step "the log and the figures hold no secret of the store"
+step "the log and the statistics hold no secret of the store"
 "$siltfs" stat --json "$mnt" >"$work/figures"
 unmount_and_check
 for file in "$work/log" "$work/figures" "$work/fsck"; do
-  python3 - "$store/superblock.0" "$file" <<'PYTHON' || fail "$file tells a secret"
+  python3 - "$store/superblock.0" "$file" <<'PYTHON' || fail "$file reveals a secret"
 import re, sys
 superblock = open(sys.argv[1], "rb").read()
 said = open(sys.argv[2], "rb").read()
 text = said.decode("utf-8", "replace").lower()
-# The polynomial, and any eight bytes of the tag secret (docs/format.md): as they are, in hexadecimal, or as a number.
+# The polynomial, and any eight bytes of the tag secret (docs/format.md): raw, in hexadecimal, or as a number.
 for at in [80, *range(128, 128 + 192 - 7)]:
     piece = superblock[at : at + 8]
     numbers = [str(int.from_bytes(piece, order)) for order in ("little", "big")]
@@ -74,7 +74,7 @@ for at in [80, *range(128, 128 + 192 - 7)]:
 PYTHON
 done
 
-step "a link in a store leads nowhere, whoever has made it"
+step "symbolic links in a store are never followed"
 theirs=$work/theirs
 mkdir "$theirs"
 echo precious >"$theirs/file"
@@ -82,7 +82,7 @@ mv "$store/segments" "$work/segments"
 ln -s "$theirs" "$store/segments"
 code=0
 "$siltfs" mount "$store" "$mnt" >"$work/out" 2>&1 || code=$?
-((code == 13)) || fail "a store whose segments are a link is mounted, or refused with $code"
+((code == 13)) || fail "a store with a link in place of its segments is mounted, or refused with $code"
 grep -q "$store/segments: is a symbolic link" "$work/out" || fail "refused otherwise: $(cat "$work/out")"
 code=0
 "$siltfs" fsck -y "$store" >"$work/out" 2>&1 || code=$?
@@ -94,9 +94,9 @@ ln -s "$theirs" "$store/index"
 mount_it
 [[ $(cat "$mnt/file") == some ]] || fail "the file is not what it was"
 unmount_and_check
-[[ ! -L $store/index && $(ls "$theirs") == file && $(cat "$theirs/file") == precious ]] || fail "something was done elsewhere: $(ls "$theirs")"
+[[ ! -L $store/index && $(ls "$theirs") == file && $(cat "$theirs/file") == precious ]] || fail "the link's target was changed: $(ls "$theirs")"
 
-step "but the store may be called by one"
+step "a symbolic link to the store itself works"
 ln -s "$store" "$work/link"
 store=$work/link
 mount_it

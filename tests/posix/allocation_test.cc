@@ -23,7 +23,7 @@ struct FileOfData : OnTheFileSystem {
     model.resize(std::max(model.size(), offset + length));
     std::fill_n(model.begin() + static_cast<ptrdiff_t>(offset), length, uint8_t{0});
   }
-  // Now, and when the kernel has forgotten all of it.
+  // Checks now, and again after dropping the kernel's caches.
   void CheckContent() const {
     CHECK(StatOf(Path("file")).st_size == static_cast<off_t>(model.size()));
     CHECK(ReadAt(file.get(), 0, model.size() + 1) == model);
@@ -33,7 +33,7 @@ struct FileOfData : OnTheFileSystem {
   }
 };
 
-TEST_CASE_METHOD(FileOfData, "Allocation lets a file grow and leaves its data alone") {
+TEST_CASE_METHOD(FileOfData, "Allocation lets a file grow and keeps its data") {
   CHECK(Allocate(0, 1000, 5000) == 0);
   CheckContent();
   CHECK(Allocate(0, 290'000, 110'000) == 0);
@@ -44,7 +44,7 @@ TEST_CASE_METHOD(FileOfData, "Allocation lets a file grow and leaves its data al
   CheckContent();
 }
 
-TEST_CASE_METHOD(FileOfData, "Allocation may leave the size as it is") {
+TEST_CASE_METHOD(FileOfData, "Allocation may keep the size") {
   CHECK(Allocate(FALLOC_FL_KEEP_SIZE, 200'000, 900'000) == 0);
   CheckContent();
 }
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(FileOfData, "A hole over the end of the file does not move the 
 }
 
 TEST_CASE_METHOD(FileOfData, "A punched hole is found and takes no blocks") {
-  const auto blocks = [this] {  // they are counted when the file is closed
+  const auto blocks = [this] {  // blocks are counted when the file is closed
     Descriptor(Path("file"), O_RDWR).Close();
     return StatOf(Path("file")).st_blocks;
   };
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(FileOfData, "A hole without keeping the size is refused") {
   CheckContent();
 }
 
-TEST_CASE_METHOD(FileOfData, "A range of zeros may let the file grow, or not") {
+TEST_CASE_METHOD(FileOfData, "Zeroing a range may let the file grow, or keep its size") {
   CHECK(Allocate(FALLOC_FL_ZERO_RANGE, 12'345, 54'321) == 0);
   Zero(12'345, 54'321);
   CheckContent();
@@ -95,13 +95,13 @@ TEST_CASE_METHOD(FileOfData, "A range of zeros may let the file grow, or not") {
   CheckContent();
 }
 
-TEST_CASE_METHOD(FileOfData, "Ranges are neither cut out nor inserted", "[siltfs]") {
+TEST_CASE_METHOD(FileOfData, "Collapsing and inserting ranges is refused", "[siltfs]") {
   CHECK(Allocate(FALLOC_FL_COLLAPSE_RANGE, 4096, 4096) == EOPNOTSUPP);
   CHECK(Allocate(FALLOC_FL_INSERT_RANGE, 4096, 4096) == EOPNOTSUPP);
   CheckContent();
 }
 
-TEST_CASE_METHOD(FileOfData, "Allocation that makes no sense is refused") {
+TEST_CASE_METHOD(FileOfData, "Invalid arguments of fallocate are refused") {
   CHECK(Allocate(0, 0, 0) == EINVAL);
   CHECK(Allocate(0, -1, 10) == EINVAL);
   CHECK(Allocate(0, 0, -10) == EINVAL);

@@ -1,4 +1,4 @@
-// O_APPEND from several processes, and O_DIRECT beside the page cache.
+// O_APPEND from several processes, and O_DIRECT together with the page cache.
 #include <cstring>
 #include <memory>
 
@@ -20,7 +20,8 @@ std::string Record(int writer, int number) {
   return record + "\n";
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Records that several processes append are whole, none is lost") {
+TEST_CASE_METHOD(OnTheFileSystem,
+                 "Records appended by several processes are whole, and none is lost") {
   constexpr int kWriters = 4;
   constexpr int kRecords = 400;
   REQUIRE(WriteFile(Path("log"), "") == 0);
@@ -54,8 +55,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "Records that several processes append are who
   CHECK(next == std::vector<int>(kWriters, kRecords));
 }
 
-TEST_CASE_METHOD(OnTheFileSystem,
-                 "Appending ignores where the position is, and moves it to the end") {
+TEST_CASE_METHOD(OnTheFileSystem, "Appending ignores the position, and moves it to the end") {
   REQUIRE(WriteFile(Path("log"), "first ") == 0);
   const Descriptor log(Path("log"), O_RDWR | O_APPEND);
   REQUIRE(lseek(log.get(), 2, SEEK_SET) == 2);
@@ -106,7 +106,7 @@ struct DirectFile : OnTheFileSystem {
   Bytes Data() const { return Bytes(buffer.data(), buffer.data() + buffer.size()); }
 };
 
-TEST_CASE_METHOD(DirectFile, "What is written past the cache is read through it, and the reverse") {
+TEST_CASE_METHOD(DirectFile, "Direct writes are visible to cached reads, and the reverse") {
   const Bytes data = Data();
   REQUIRE(WriteAt(direct.get(), 0, buffer.bytes()) == 0);
   CHECK(ReadAt(cached.get(), 0, data.size()) == data);
@@ -116,7 +116,7 @@ TEST_CASE_METHOD(DirectFile, "What is written past the cache is read through it,
   CHECK(AsText(page.bytes().subspan(100'000 - 98'304, 17)) == "through the cache");
 }
 
-TEST_CASE_METHOD(DirectFile, "A direct write is seen by who has read the old bytes") {
+TEST_CASE_METHOD(DirectFile, "A direct write is visible to a process that has read the old bytes") {
   REQUIRE(WriteAt(cached.get(), 0, Bytes(8192, 'o')) == 0);
   REQUIRE(ReadAt(cached.get(), 0, 8192) == Bytes(8192, 'o'));
   std::memset(buffer.data(), 'n', 4096);

@@ -7,7 +7,7 @@
 namespace siltfs::testing {
 namespace {
 
-// As Outcome: `copied` bytes, or an errno.
+// Like Outcome; `copied` is the number of bytes.
 int Copy(int from, off_t from_offset, int to, off_t to_offset, size_t length, size_t& copied) {
   copied = 0;
   while (copied < length) {
@@ -49,7 +49,7 @@ TEST_CASE_METHOD(FileToCopy, "A whole file is copied though it was never synced"
   CHECK(Content("source") == data);
 }
 
-TEST_CASE_METHOD(FileToCopy, "Changes of a copy and of its source do not meet") {
+TEST_CASE_METHOD(FileToCopy, "Changes of a copy and of its source are independent") {
   const Descriptor target(Path("copy"), O_RDWR | O_CREAT);
   REQUIRE(Copy(file.get(), 0, target.get(), 0, data.size(), copied) == 0);
   REQUIRE(WriteAt(target.get(), 1'000'000, AsBytes("in the copy")) == 0);
@@ -62,7 +62,8 @@ TEST_CASE_METHOD(FileToCopy, "Changes of a copy and of its source do not meet") 
   CHECK(Content("source") == data);
 }
 
-TEST_CASE_METHOD(FileToCopy, "Ranges go anywhere in a file, over data, holes and its end") {
+TEST_CASE_METHOD(FileToCopy,
+                 "Ranges can be copied anywhere in a file, over data, holes and its end") {
   const Descriptor target(Path("copy"), O_RDWR | O_CREAT);
   Bytes expected(2'000'000, uint8_t{'x'});
   REQUIRE(WriteAt(target.get(), 0, expected) == 0);
@@ -105,7 +106,7 @@ TEST_CASE_METHOD(FileToCopy, "Holes are copied as holes") {
   CHECK(lseek(target.get(), 5 << 20, SEEK_DATA) < 0);
 }
 
-TEST_CASE_METHOD(FileToCopy, "A range may go elsewhere in the same file, but not onto itself") {
+TEST_CASE_METHOD(FileToCopy, "A range can be copied within a file, but not onto itself") {
   REQUIRE(Copy(file.get(), 0, file.get(), 1 << 20, 1 << 20, copied) == 0);
   std::copy_n(data.begin(), 1 << 20, data.begin() + (1 << 20));
   CHECK(Content("source") == data);

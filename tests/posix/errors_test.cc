@@ -1,4 +1,4 @@
-// Which error for which kind of thing: tables of calls against what they meet.
+// Errors of calls on objects of the wrong type: tables of calls and objects.
 #include <functional>
 
 #include "tests/fs/fuse/posix_calls.h"
@@ -13,7 +13,7 @@ struct Call {
   std::function<int(const char* path)> act;
 };
 
-// Every call that takes a path to something that has to be there.
+// Every call with a path that must exist.
 const std::vector<Call>& CallsOnAPath() {
   static const std::vector<Call> calls = {
       {"open", [](const char* path) { return Descriptor(path, O_RDONLY).error(); }},
@@ -42,7 +42,7 @@ const std::vector<Call>& CallsOnAPath() {
   return calls;
 }
 
-// Every call that makes something at a path.
+// Every call that makes an object at a path.
 const std::vector<Call>& CallsThatMake() {
   static const std::vector<Call> calls = {
       {"creat",
@@ -66,7 +66,7 @@ struct Things : OnTheFileSystem {
   }
 };
 
-TEST_CASE_METHOD(Things, "What is not there is ENOENT") {
+TEST_CASE_METHOD(Things, "A missing object is ENOENT") {
   for (const Call& call : CallsOnAPath()) {
     INFO(call.name);
     CHECK(call.act(Path("missing").c_str()) == ENOENT);
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(Things, "What is not there is ENOENT") {
   }
 }
 
-TEST_CASE_METHOD(Things, "A path through what is no directory is ENOTDIR") {
+TEST_CASE_METHOD(Things, "A path through a non-directory is ENOTDIR") {
   for (const std::vector<Call>& calls : {CallsOnAPath(), CallsThatMake()}) {
     for (const Call& call : calls) {
       for (const char* path : {"file/below", "fifo/below", "link/below"}) {
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Things, "A path through what is no directory is ENOTDIR") {
   }
 }
 
-TEST_CASE_METHOD(Things, "What is there already is EEXIST") {
+TEST_CASE_METHOD(Things, "An existing object is EEXIST") {
   for (const Call& call : CallsThatMake()) {
     for (const char* path :
          {"file", "directory", "link", "dangling", "fifo", "directory/.", ".."}) {
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Things, "What is there already is EEXIST") {
   CHECK(Outcome(link(Path("file").c_str(), Path("directory").c_str())) == EEXIST);
 }
 
-TEST_CASE_METHOD(Things, "Directories are EISDIR to what is for files") {
+TEST_CASE_METHOD(Things, "Directories are EISDIR for calls on files") {
   const std::string path = Path("directory");
   CHECK(Descriptor(path, O_WRONLY).error() == EISDIR);
   CHECK(Descriptor(path, O_RDWR).error() == EISDIR);
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(Things, "Directories are EISDIR to what is for files") {
   CHECK(Outcome(pread(opened.get(), &byte, 1, 0)) == EISDIR);
 }
 
-TEST_CASE_METHOD(Things, "Files are ENOTDIR to what is for directories") {
+TEST_CASE_METHOD(Things, "Files are ENOTDIR for calls on directories") {
   for (const char* name : {"file", "fifo", "link", "dangling"}) {
     INFO(name);
     CHECK(Outcome(rmdir(Path(name).c_str())) == ENOTDIR);
@@ -131,20 +131,20 @@ TEST_CASE_METHOD(Things, "Files are ENOTDIR to what is for directories") {
   CHECK(Outcome(unlink(Path("file/").c_str())) == ENOTDIR);
 }
 
-TEST_CASE_METHOD(Things, "Directories that are not empty or in use cannot go") {
+TEST_CASE_METHOD(Things, "Directories that are not empty or in use cannot be removed") {
   CHECK(Outcome(rmdir(Path("directory").c_str())) == ENOTEMPTY);
   CHECK(Outcome(rmdir(Path("directory/.").c_str())) == EINVAL);
   CHECK(Outcome(rmdir(Path("directory/..").c_str())) == ENOTEMPTY);
 }
 
-TEST_CASE_METHOD(Things, "Only symbolic links are read as such") {
+TEST_CASE_METHOD(Things, "Only symbolic links can be read with readlink") {
   char buffer[10];
   for (const char* name : {"file", "directory", "fifo"}) {
     CHECK(Outcome(readlink(Path(name).c_str(), buffer, sizeof buffer)) == EINVAL);
   }
 }
 
-TEST_CASE_METHOD(Things, "Descriptors do what they were opened for") {
+TEST_CASE_METHOD(Things, "Descriptors allow only the access they were opened for") {
   char byte = 0;
   const Descriptor reader(Path("file"), O_RDONLY);
   const Descriptor writer(Path("file"), O_WRONLY);
@@ -160,7 +160,8 @@ TEST_CASE_METHOD(Things, "Descriptors do what they were opened for") {
   CHECK(ReadFile(Path("file")) == "content");
 }
 
-TEST_CASE_METHOD(Things, "Links do not leave the file system, and its root stays", "[siltfs]") {
+TEST_CASE_METHOD(Things, "Links do not leave the file system, and its root cannot be moved",
+                 "[siltfs]") {
   CHECK(Outcome(link(Path("file").c_str(), "/tmp/siltfs-cannot-be")) == EXDEV);
   CHECK(Outcome(rename(Path("file").c_str(), "/tmp/siltfs-cannot-be")) == EXDEV);
   CHECK(ReadFile(Path("file")) == "content");

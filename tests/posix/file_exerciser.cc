@@ -19,7 +19,7 @@ std::string Text(const char* operation, uint64_t offset, uint64_t length) {
          std::to_string(offset + length) + ")";
 }
 
-// The pages that hold a range, mapped while this lives.
+// Maps the pages that hold a range, during its lifetime.
 class MappedPages {
  public:
   MappedPages(int fd, uint64_t offset, uint64_t length, int protection)
@@ -218,7 +218,7 @@ void FileExerciser::Sync() {
   Expect((data_only ? fdatasync(fd_) : fsync(fd_)) == 0, "fsync");
 }
 
-// Data and holes take turns from the beginning to the end, and what is called a hole is zero.
+// Checks that data and holes alternate from the beginning to the end, and that holes are zero.
 void FileExerciser::SeekEverything() {
   Note("seek everything");
   uint64_t at = 0;
@@ -251,12 +251,12 @@ void FileExerciser::SeekEverything() {
 
 void FileExerciser::DropPages() {
   Note("drop pages");
-  Expect(fdatasync(fd_) == 0, "fdatasync");  // only what is clean is dropped
+  Expect(fdatasync(fd_) == 0, "fdatasync");  // only clean pages are dropped
   Expect(posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED) == 0, "posix_fadvise");
 }
 
 FileExerciser::Range FileExerciser::AnyRange() {
-  // Mostly near what is there; now and then anywhere, and short ranges as often as long ones.
+  // Mostly within or near the file, sometimes anywhere; short ranges as often as long ones.
   const uint64_t reach =
       random_.OneIn(4) ? options_.max_size : std::min(options_.max_size, size() + 65'536);
   const uint64_t offset = Aligned(random_.Below(reach));
@@ -273,7 +273,7 @@ FileExerciser::Range FileExerciser::RangeInside() {
   return {offset, length};
 }
 
-// Noise, text that compresses, zeros, or what is in the file already.
+// Noise, compressible text, zeros, or bytes already in the file.
 Bytes FileExerciser::Content(uint64_t length) {
   Bytes data(length);
   switch (random_.Below(6)) {

@@ -1,7 +1,7 @@
-// Exercises one file: random operations, each of them done to a model in memory, too, and every
-// byte read compared with it. In the manner of fsx, which has found faults in most file systems.
+// Exercises one file with random operations. Each is also applied to a model in memory, and every
+// byte read is compared with the model. Similar to fsx, which has found bugs in most file systems.
 //
-// The sequence depends on the options alone, so that a failure comes back with its seed.
+// The sequence depends only on the options, so a failure can be reproduced by its seed.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 namespace siltfs::testing {
 
 struct FileExerciserOptions {
-  std::string path;  // of the file, made anew
+  std::string path;  // of the file, which is created
   uint64_t seed = 1;
   uint64_t operations = 5000;
   uint64_t max_size = 256 << 10;  // bytes
   uint64_t alignment = 1;         // of offsets and lengths, bytes
 };
 
-// Thrown when the file is not what it should be or a call fails; tells seed, step and the last
-// operations.
+// Thrown when the file differs from the model or a call fails; the message has the seed, the step
+// and the last operations.
 class ExerciseFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -60,8 +60,8 @@ class FileExerciser {
   void SeekEverything();
   void DropPages();
 
-  Range AnyRange();     // may reach behind the end of the file, not behind max_size
-  Range RangeInside();  // of what the file has; empty only if the file is
+  Range AnyRange();     // may reach behind the end of the file, but not behind max_size
+  Range RangeInside();  // within the file; empty only if the file is
   Bytes Content(uint64_t length);
   void Put(uint64_t offset, ByteView data);  // into the model, which grows as needed
   void Grow(uint64_t size);
@@ -70,7 +70,7 @@ class FileExerciser {
   uint64_t size() const { return model_.size(); }
 
   void Note(std::string operation);
-  void Expect(bool good, const std::string& what);  // what: the call, errno is added
+  void Expect(bool good, const std::string& what);  // `what` is the call; errno is added
   [[noreturn]] void Fail(const std::string& what) const;
 
   const FileExerciserOptions options_;

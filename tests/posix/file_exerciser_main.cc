@@ -14,7 +14,7 @@ namespace {
 using siltfs::testing::FileExerciser;
 using siltfs::testing::FileExerciserOptions;
 
-// What the files of a round of seeds differ in.
+// The shapes of files for different seeds.
 struct Shape {
   uint64_t max_size;
   uint64_t alignment;
@@ -25,21 +25,22 @@ constexpr Shape kShapes[] = {{256 << 10, 1},   {64 << 10, 1}, {1 << 20, 1},    {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Does random operations to one file, and compares it with a model of it");
+  CLI::App app("Does random operations on one file, and compares it with a model");
   std::string directory = ".";
   uint64_t first_seed = 1;
   uint64_t seeds = 1;
   FileExerciserOptions options;
   options.max_size = options.alignment = 0;
-  app.add_option("directory", directory, "where the file is made")
+  app.add_option("directory", directory, "directory of the file")
       ->envname("SILTFS_POSIX_DIRECTORY");
-  app.add_option("--seed", first_seed, "of the random numbers");
-  app.add_option("--seeds", seeds, "as many runs, each with the next seed");
-  app.add_option("--operations", options.operations, "per run");
-  app.add_option("--size", options.max_size, "of the file at most; else by the seed");
-  app.add_option("--align", options.alignment, "of offsets and lengths; else by the seed");
+  app.add_option("--seed", first_seed, "seed of the random numbers");
+  app.add_option("--seeds", seeds, "number of runs, each with the next seed");
+  app.add_option("--operations", options.operations, "operations per run");
+  app.add_option("--size", options.max_size, "largest size of the file (default: by the seed)");
+  app.add_option("--align", options.alignment,
+                 "alignment of offsets and lengths (default: by the seed)");
   bool share = false;
-  app.add_flag("--share", share, "of --operations as many tenths as SILTFS_TEST_SCALE says");
+  app.add_flag("--share", share, "do only SILTFS_TEST_SCALE tenths of --operations");
   CLI11_PARSE(app, argc, argv);
   if (share) options.operations = siltfs::testing::Share(options.operations);
   try {

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kLargest = (uint64_t{1} << 63) - 1;  // 8 EiB less one byte
 constexpr uint64_t kFar = uint64_t{1} << 44;            // 16 TiB
 
-TEST_CASE_METHOD(OnTheFileSystem, "A file reaches as far as offsets do", "[siltfs]") {
+TEST_CASE_METHOD(OnTheFileSystem, "A file can reach the largest offset", "[siltfs]") {
   Descriptor file(Path("largest"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), kLargest - 3, AsBytes("end")) == 0);
   REQUIRE(WriteAt(file.get(), kLargest / 2, AsBytes("middle")) == 0);
@@ -28,7 +28,8 @@ TEST_CASE_METHOD(OnTheFileSystem, "A file reaches as far as offsets do", "[siltf
         static_cast<off_t>(kLargest - 65536));
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "A write that the cache takes is not refused later", "[siltfs]") {
+TEST_CASE_METHOD(OnTheFileSystem, "A write accepted by the cache is not refused later",
+                 "[siltfs]") {
   const std::string path = Path("far");
   const Descriptor file(path, O_RDWR | O_CREAT);
   const Bytes data(65536, 'x');
@@ -49,13 +50,13 @@ TEST_CASE_METHOD(OnTheFileSystem,
   REQUIRE(WriteFile(path, "content") == 0);
   const Descriptor file(path, O_RDWR);
   const Bytes data(65536, 'x');
-  // Such offsets are none to the kernel.
+  // The kernel refuses such offsets.
   CHECK(Outcome(pwrite(file.get(), "x", 1, kLargest)) == EINVAL);
   CHECK(Outcome(pwrite(file.get(), data.data(), data.size(), kLargest - 4095)) == EINVAL);
   CHECK(StatOf(path).st_size == 7);
   CHECK(Outcome(fsync(file.get())) == 0);
   CHECK(lseek(file.get(), 0, SEEK_HOLE) == 7);
-  // At the end of a file that has grown so far.
+  // At the end of a file that has grown to this size.
   REQUIRE(Outcome(ftruncate(file.get(), kLargest)) == 0);
   const Descriptor appending(path, O_WRONLY | O_APPEND);
   CHECK(Outcome(write(appending.get(), data.data(), data.size())) == EFBIG);
@@ -66,8 +67,8 @@ TEST_CASE_METHOD(OnTheFileSystem,
   CHECK(ReadAt(file.get(), kLargest - 10, 10) == Bytes(10, 'x'));
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "A file that is too large is refused and stays as it is",
-                 "[siltfs]") {
+TEST_CASE_METHOD(OnTheFileSystem,
+                 "A size that is too large is refused and the file stays unchanged", "[siltfs]") {
   const std::string path = Path("file");
   REQUIRE(WriteFile(path, "content") == 0);
   CHECK(Outcome(truncate(path.c_str(), -1)) == EINVAL);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The life of a store as a user leads it, with the real program, a real mount and the everyday tools: make, mount, fill,
-# compare, change, unmount, mount again, crash, recover.
+# The life cycle of a store, with the real program, a real mount and common tools: make, mount, fill, compare, change,
+# unmount, mount again, crash, recover.
 #
 #   first_light_test.sh SILTFS
 set -euo pipefail
@@ -11,7 +11,8 @@ source "$(dirname "$0")/store_fixture.sh"
 src=$work/src
 mkdir "$src"
 
-# expect CODE COMMAND...: the command ends with just this code, and with one sentence on standard error unless it is 0.
+# expect CODE COMMAND...: checks that the command ends with this code, and prints one sentence on standard error unless
+# the code is 0.
 expect() {
   local want=$1 code=0
   shift
@@ -23,9 +24,9 @@ said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/er
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
 daemon_ended() { ! kill -0 "$1" 2>/dev/null || [[ $(awk '/^State/ {print $2}' /proc/"$1"/status) == Z ]]; }
-# Every byte and name of the store.
+# Lists every name of the store and a digest of every file.
 snapshot() { (cd "$store" && find . -printf '%p %y %s\n' | LC_ALL=C sort && find . -type f -exec sha1sum {} + | LC_ALL=C sort -k2); }
-# Reads the figures of the unmounted store, which must not leave a trace.
+# Reads the statistics of the unmounted store, which must not change it.
 stat_changes_nothing() {
   snapshot >"$work/before"
   expect 0 "$siltfs" stat "$store" >/dev/null
@@ -34,14 +35,14 @@ stat_changes_nothing() {
 }
 mount_it() { "$siltfs" mount "$store" "$mnt" -o "log=$work/log${1:+,$1}"; }
 
-# Everything that cp -a keeps, file by file.
+# Lists everything that cp -a keeps, file by file.
 inventory() {
   (cd "$1" && find . -mindepth 1 -printf '%P\t%y\t%m\t%U:%G\t%n\t%l\t%TY-%Tm-%Td %TT' \( -type d -printf '\n' -o -printf '\t%s\n' \) |
     LC_ALL=C sort)
 }
-# Directories' times change when entries do, so trees that were changed are compared without them.
+# Changes of entries change the times of directories, so changed trees are compared without these.
 same() {
-  # diff has no word for two of a kind of fifos and devices; the inventory compares those.
+  # diff cannot compare two fifos or devices; the inventory does.
   if diff --recursive --no-dereference "$1" "$2" | grep -vE ' is a (fifo|character special file) while ' >"$work/diff"; then
     fail "contents differ: $(head "$work/diff")"
   fi
@@ -71,7 +72,7 @@ chmod 4755 "$src/nothing"
 chmod 1777 "$src/sticky"
 chmod 000 "$src/size-1"
 chown 12:34 "$src/size-4096"
-# Long ago: rsync leaves a time alone that is right to the second.
+# Times long ago, because rsync does not correct a time that is right to the second.
 find "$src" -exec touch -h -d '2019-03-04 05:06:07.123456789' {} +
 touch -h -d '1969-07-20 20:17:40.123456789' "$src/link" "$src/size-4097"
 setfattr -n user.comment -v 'some value' "$src/text"
@@ -117,7 +118,7 @@ df --output=size "$mnt" >/dev/null
 (($(du -s --apparent-size -B1 "$mnt/cp" | cut -f1) > 20000000)) || fail "du"
 (($(find "$mnt/cp" -type f | wc -l) == $(find "$src" -type f | wc -l))) || fail "find"
 
-step "the same changes here and there stay the same"
+step "equal changes in source and copy keep them equal"
 change() {
   cd "$1"
   mv deep moved
@@ -152,7 +153,7 @@ step "an open file keeps the mount busy"
 exec 9>"$mnt/open"
 expect 1 "$siltfs" umount "$mnt"
 said "$mnt"
-mounted || fail "gone though busy"
+mounted || fail "the busy mount is gone"
 exec 9>&-
 rm "$mnt/open"
 
@@ -163,7 +164,7 @@ expect 11 "$siltfs" index dump "$mnt"
 said "$store"
 expect 11 "$siltfs" index verify "$store"
 
-step "unmount: everything durable, the daemon gone, the store free"
+step "unmount: everything is durable, the daemon gone, the store free"
 expect 0 "$siltfs" umount "$mnt"
 ! mounted || fail "still mounted"
 daemon_ended "$pid" || fail "the daemon is still there"
@@ -174,18 +175,18 @@ holds "$(figure files) > 500"
 expect 0 "$siltfs" index verify "$store" >/dev/null
 holds "$("$siltfs" index dump "$store" | sort -u | wc -l) == $("$siltfs" index stat --json "$store" | jq .entries)"
 snapshot >"$work/after"
-cmp "$work/before" "$work/after" || fail "looking into the index changed the store"
+cmp "$work/before" "$work/after" || fail "reading the index changed the store"
 expect 1 "$siltfs" umount "$mnt"
 [[ -z $(ls -A "$mnt") ]] || fail "something was written below the mountpoint"
 
-step "mount again: all is there"
+step "mount again: all files are there"
 expect 0 mount_it noxattr
 same "$work/reference" "$mnt/cp"
 same "$src" "$mnt/rsync"
 if getfattr -n user.comment "$mnt/rsync/text" 2>/dev/null; then fail "an extended attribute under noxattr"; fi
 expect 0 "$(dirname "$siltfs")/umount.siltfs" "$mnt"
 
-step "without memory for the index: slower, and nothing else"
+step "without memory for the index, results are the same"
 expect 0 mount_it index_memory=0
 same "$src" "$mnt/rsync"
 unique=$(figure chunks_unique)
@@ -220,12 +221,12 @@ tail --pid="$pid" -s 0.05 -f /dev/null
 expect 0 mount_it
 [[ $(cat "$mnt/before-sigterm") == kept ]] || fail "lost by SIGTERM"
 
-step "a daemon that is killed leaves a dead mount, and loses nothing that was synced"
+step "a killed daemon leaves a dead mount, and loses no synced data"
 cp "$src/random" "$mnt/synced"
 sync "$mnt/synced"
 kill -KILL "$(figure pid)"
 while stat --file-system "$mnt" &>/dev/null; do :; done
-mounted || fail "the dead mount is gone by itself"
+mounted || fail "the dead mount disappeared by itself"
 expect 1 "$siltfs" mount "$store" "$mnt"
 said "crashed"
 stat_changes_nothing
@@ -236,10 +237,10 @@ cmp "$src/random" "$mnt/synced" || fail "a synced file is damaged"
 same "$src" "$mnt/rsync"
 expect 0 "$siltfs" umount "$mnt"
 
-step "what nobody synced file by file is committed by the clock"
+step "changes without an fsync are committed after the commit interval"
 expect 0 "$siltfs" mount "$store" "$mnt" -o commit=1
 cp -a "$src" "$mnt/unsynced"
-sync --file-system "$mnt" # the kernel sends the data, but no request to make them durable
+sync --file-system "$mnt" # the kernel sends the data, but no request to make it durable
 before=$(figure last_commit)
 while (($(figure last_commit) < before + 2)); do sleep 0.1; touch "$mnt/tick"; done
 kill -KILL "$(figure pid)"

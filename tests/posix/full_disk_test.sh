@@ -1,6 +1,6 @@
 #!/bin/bash
-# A disk that is full to the last byte, by several writers and by a neighbour: what was acknowledged stays, what is new is
-# refused and says so, deleting gives the space back, and the next mount finds everything as it was.
+# A disk filled to the last byte by several writers and a neighbour: acknowledged data stays, new data is refused with the
+# right error, deleting frees space, and the next mount finds everything unchanged.
 #
 #   full_disk_test.sh SILTFS [MEGABYTES [tmpfs|ext4]]
 set -euo pipefail
@@ -11,15 +11,15 @@ disk_type=${3:-tmpfs}
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-mkdir "$work/kept" # what was acknowledged, by its digest
+mkdir "$work/kept" # digests of acknowledged files
 figure() { "$siltfs" stat --json "$1" | jq -e ".$2"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Bytes from a seed that no part of is like another: kilobytes, seed.
+# Unique bytes from a seed. Arguments: kilobytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}K" || true; }
 available() { df --output=avail -k "$1" | tail -1; }
 digest() { sha256sum <"$1"; }
 
-# Writes files of its own until one does not fit, of sizes of its own; keeps digests of what was synced.
+# Writes files with its own names and sizes until one does not fit; keeps digests of synced files.
 writer() { # NAME KILOBYTES
   local i name
   for ((i = 0; ; ++i)); do
@@ -43,14 +43,14 @@ fill() {
 }
 neighbour() {
   local left=
-  # The store may give something back meanwhile.
+  # The store may free space meanwhile.
   for ((i = 0; i < 100; ++i)); do
     dd if=/dev/zero of="$disk/neighbour" bs=1M oflag=append conv=notrunc status=none 2>/dev/null || true
     dd if=/dev/zero of="$disk/neighbour" bs=1k oflag=append conv=notrunc status=none 2>/dev/null || true
     left=$(available "$disk")
     ((left >= 4096)) || return 0
   done
-  fail "the disk is not to be filled: $left KiB are left"
+  fail "the disk cannot be filled: $left KiB are left"
 }
 all_there() {
   local name
@@ -78,7 +78,7 @@ case $disk_type in
 esac
 whole=$(available "$disk")
 
-step "filled by four writers" # without the background, which makes room again
+step "four writers fill the disk" # without background GC, which would free space
 "$siltfs" mkfs "$store"
 mount_it nogc
 mkdir "$mnt/directory"
@@ -91,7 +91,7 @@ holds "$(available "$mnt") <= $whole * 0.05"
 holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
 echo "of $whole KiB, $((stored / 1024)) are data, $(available "$disk") are left"
 
-step "and to the last byte by a neighbour"
+step "a neighbour fills it to the last byte"
 neighbour
 all_there
 holds "$(available "$mnt") == 0"
@@ -101,7 +101,7 @@ refused "a directory" mkdir "$mnt/new"
 refused "an attribute" setfattr -n user.a -v b "$mnt/directory"
 all_there
 
-step "a file that is opened now is written past the cache, and can be mapped all the same"
+step "a file opened now is written past the cache, and can still be mapped"
 file=$mnt/$(some medium 1)
 code=0
 python3 - "$file" 2>"$work/err" <<'END' || code=$?
@@ -119,16 +119,16 @@ except OSError as error:
         raise
 with mmap.mmap(fd, 4096) as mapped:
     if mapped[:] != os.pread(fd, 4096, 0):
-        sys.exit("what is mapped is not what is read")
+        sys.exit("a mapping and a read show different bytes")
 os.close(fd)
 END
 ((code == 0)) || fail "$(cat "$work/err")"
 all_there
-[[ ! -e $mnt/new ]] || fail "a file that was refused is there"
+[[ ! -e $mnt/new ]] || fail "a refused file exists"
 
-step "reads, names and deletions go on"
+step "reads, renames and deletions still work"
 mv "$mnt/directory/file" "$mnt/directory/renamed"
-[[ $(cat "$mnt/directory/renamed") == moved ]] || fail "what was renamed is something else"
+[[ $(cat "$mnt/directory/renamed") == moved ]] || fail "the renamed file has other content"
 chmod 700 "$mnt/directory"
 for name in $(some large 6) $(some small 20); do
   rm "$mnt/$name"
@@ -144,7 +144,7 @@ digest <(noise 900 "$name 1" | head -c 100000) >"$work/kept/$name"
 sync "$mnt/directory"
 all_there
 
-step "collected, and the space is there again without a remount"
+step "gc frees the space without a remount"
 "$siltfs" gc "$mnt"
 holds "$(figure "$mnt" stored_bytes) < $stored - 50000000"
 holds "$(available "$disk") * 1024 > 30000000"
@@ -154,7 +154,7 @@ noise 5000 more | dd of="$mnt/more" bs=64k iflag=fullblock conv=fsync status=non
 digest <(noise 5000 more) >"$work/kept/more"
 all_there
 
-step "filled again, unmounted and mounted"
+step "it is filled again, unmounted and mounted"
 fill 2
 neighbour
 all_there
@@ -173,11 +173,11 @@ all_there
 unmount_and_check
 rm "$disk/neighbour"
 mount_it
-fill 3 # a writer ends with the first refusal, which may be for the time of a collection only
+fill 3 # a writer ends at the first refusal, even a temporary one during a collection
 all_there
 holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.7"
 
-step "in the background, too"
+step "background GC frees the space, too"
 for name in $(some large 10); do
   rm "$mnt/$name"
   forget "$name"
@@ -190,7 +190,7 @@ holds "$(available "$mnt") > 40000"
 fill 4
 all_there
 
-step "the plug is pulled while it is full"
+step "the daemon is killed while the disk is full"
 neighbour
 pid=$(figure "$mnt" pid)
 kill -KILL "$pid"

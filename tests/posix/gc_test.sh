@@ -10,7 +10,7 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Bytes from a seed that no part of is like another: megabytes, seed.
+# Unique bytes from a seed. Arguments: megabytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
 compare() { for i in "$@"; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
@@ -27,16 +27,16 @@ segments() { find "$store/segments" -name '*.seg' | sort | cksum; }
 names=$(segments)
 rm "$mnt/file-1" "$mnt/file-3"
 
-step "a dry run says what there is to be had, and changes nothing"
+step "a dry run reports the reclaimable space, and changes nothing"
 "$siltfs" gc --dry-run --json "$mnt" >"$work/estimate"
 holds "$(jq .dry_run "$work/estimate")"
 holds "$(jq .bytes_freed "$work/estimate") > 40000000"
-[[ $(segments) == "$names" ]] || fail "there are other segments than before"
-# Less where some were settled meanwhile, more by the nodes of files that are folded only now.
+[[ $(segments) == "$names" ]] || fail "the segments have changed"
+# Recompression meanwhile makes it less; recipe nodes of files folded only now make it more.
 holds "$(figure stored_bytes) <= $before + 2000000"
 holds "$(figure dead_bytes) > 40000000"
 
-step "collected on the mount, while others read, write and ask"
+step "gc runs on the mount during reads, writes and stat"
 "$siltfs" gc --json "$mnt" >"$work/collected" &
 collecting=$!
 compare 2 4
@@ -50,7 +50,7 @@ code=0
 [[ $code == 11 ]] || fail "the directory of a mounted store: $code"
 [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
 
-step "an unmount meanwhile"
+step "an unmount during gc"
 rm "$mnt/file-4"
 "$siltfs" gc "$mnt" >/dev/null 2>"$work/err" &
 client=$!
@@ -58,7 +58,7 @@ compare 1 2
 unmount_and_check
 wait $client || [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
 
-step "collected while not mounted"
+step "gc of an unmounted store"
 "$siltfs" gc "$store"
 holds "$(figure stored_bytes) < 100000000"
 holds "$(figure unique_bytes) < 100000000"
@@ -66,7 +66,7 @@ mount_it
 compare 1 2
 unmount_and_check
 
-step "in the background, after enough was overwritten"
+step "background gc runs after enough data was overwritten"
 mount_it
 for i in 5 6 7 8 9; do
   noise 60 "seed $i" >"$work/file-1"
@@ -80,7 +80,7 @@ done
 holds "$(figure stored_bytes) < 200000000"
 compare 1 2
 
-step "in the background, after a mount, of what was deleted before it"
+step "background gc after a mount frees data deleted before it"
 rm "$mnt/file-2"
 unmount_and_check
 before=$(figure stored_bytes)

@@ -54,7 +54,7 @@ TEST_CASE_METHOD(SparseFile, "Data and holes are found while the kernel still ho
   CheckMap();
 }
 
-TEST_CASE_METHOD(SparseFile, "Data and holes are found in what is stored") {
+TEST_CASE_METHOD(SparseFile, "Data and holes are found in stored files") {
   REQUIRE(file.Close() == 0);
   DropCaches();
   const Descriptor again(Path("sparse"));
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(SparseFile, "Past the end of the file there is neither data nor
   CHECK(Seek(file.get(), -1, SEEK_HOLE) == -ENXIO);
 }
 
-TEST_CASE_METHOD(SparseFile, "A search that fails leaves the file's position alone") {
+TEST_CASE_METHOD(SparseFile, "A failed search does not move the file's position") {
   REQUIRE(Seek(file.get(), 4321, SEEK_SET) == 4321);
   REQUIRE(Seek(file.get(), kSize, SEEK_DATA) == -ENXIO);
   CHECK(Seek(file.get(), 0, SEEK_CUR) == 4321);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(SparseFile, "Data written into a hole through another descripto
   CHECK(Seek(file.get(), kMiB / 2, SEEK_HOLE) == kMiB / 2 + 4096);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "The end of a file without holes is one") {
+TEST_CASE_METHOD(OnTheFileSystem, "The end of a file without holes counts as a hole") {
   Descriptor file(Path("dense"), O_RDWR | O_CREAT);
   const Bytes data = SomeBytes(100'000);
   REQUIRE(WriteAt(file.get(), 0, data) == 0);
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(SparseFile, "Holes take no blocks") {
   CHECK(StatOf(Path("sparse")).st_blocks * 512 <= static_cast<int64_t>(3 * kDataBytes));
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Zeros that were written become holes", "[siltfs]") {
+TEST_CASE_METHOD(OnTheFileSystem, "Written zeros become holes", "[siltfs]") {
   const Descriptor file(Path("zeros"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, Bytes(kMiB, 0)) == 0);
   REQUIRE(Outcome(fsync(file.get())) == 0);

@@ -1,4 +1,4 @@
-// Inode numbers name one file for good.
+// Inode numbers identify one file permanently.
 #include <set>
 
 #include "tests/fs/fuse/posix_calls.h"
@@ -21,7 +21,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A number is never given to a second file", "[
   }
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "A file keeps its number over everything but removal") {
+TEST_CASE_METHOD(OnTheFileSystem, "A file keeps its number until it is removed") {
   REQUIRE(WriteFile(Path("file"), "x") == 0);
   const ino_t number = StatOf(Path("file")).st_ino;
   REQUIRE(WriteFile(Path("file"), "another content") == 0);
@@ -35,7 +35,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A file keeps its number over everything but r
   CHECK(StatOf(Path("again")).st_ino == number);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Everything lies on one device, numbers differ") {
+TEST_CASE_METHOD(OnTheFileSystem, "All files are on one device and have different numbers") {
   REQUIRE(WriteFile(Path("a"), "") == 0);
   REQUIRE(WriteFile(Path("b"), "") == 0);
   CHECK(StatOf(Path("a")).st_ino != StatOf(Path("b")).st_ino);

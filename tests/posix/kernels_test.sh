@@ -1,6 +1,6 @@
 #!/bin/bash
-# A store is used with one kernel of the chunker and of SHA-1 after the other. Each is the one that the daemon says it
-# uses, and all cut and name alike: what one has written is a duplicate to the next.
+# Uses a store with every kernel of the chunker and of SHA-1 in turn. The daemon reports the kernel in use, and all
+# kernels cut and name alike: data written with one is a duplicate for the next.
 #
 #   kernels_test.sh SILTFS SILTFS-BENCH
 set -euo pipefail
@@ -15,7 +15,7 @@ figure() { "$siltfs" stat --json "$mnt" | sed -n "s/^ *\"$1\": \"\?\([^\",]*\)\"
 mapfile -t kernels < <("$bench" chunker --random 100K --rounds 1 --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p')
 ((${#kernels[@]} >= 2)) || fail "only these kernels: ${kernels[*]}"
 
-# Not random alone: also runs of zeros and of another byte, and a part of a program.
+# Random data, runs of zeros and of another byte, and a part of a program.
 {
   head -c 3000000 /dev/urandom
   head -c 700000 /dev/zero
@@ -27,11 +27,12 @@ mapfile -t kernels < <("$bench" chunker --random 100K --rounds 1 --json | sed -n
 unique=
 for kernel in "${kernels[@]}"; do
   for sha1_kernel in evp ""; do
-    step "$kernel, SHA-1 by ${sha1_kernel:-what is best here}"
+    step "$kernel, SHA-1 by ${sha1_kernel:-the default kernel}"
     SILTFS_CHUNKER_KERNEL=$kernel SILTFS_SHA1_KERNEL=$sha1_kernel mount_it
     [[ $(figure chunker_kernel) == "$kernel" ]] || fail "the daemon says it cuts by $(figure chunker_kernel)"
     [[ -z $sha1_kernel || $(figure sha1_kernel) == evp ]] || fail "the daemon says it names by $(figure sha1_kernel)"
-    # In order, past the kernel's cache: so nothing of it is settled before what it continues.
+    # In order and past the kernel's cache, so that no part is folded before the data in front of
+    # it.
     dd if="$work/data" of="$mnt/by $kernel $sha1_kernel" bs=1M oflag=direct status=none
     unmount_and_check
     mount_it
@@ -44,12 +45,12 @@ for kernel in "${kernels[@]}"; do
   done
 done
 
-step "one that there is not"
+step "an unknown kernel is refused"
 code=0
 SILTFS_CHUNKER_KERNEL=abacus "$siltfs" stat "$store" >"$work/out" 2>&1 || code=$?
 ((code == 2)) || fail "exit code $code"
 grep -q "SILTFS_CHUNKER_KERNEL.*abacus.*scalar, portable" "$work/out" || fail "$(cat "$work/out")"
-SILTFS_SHA1_KERNEL=quill "$siltfs" stat "$store" >"$work/out" 2>&1 && fail "a SHA-1 kernel that there is not is used"
+SILTFS_SHA1_KERNEL=quill "$siltfs" stat "$store" >"$work/out" 2>&1 && fail "an unknown SHA-1 kernel is accepted"
 grep -q "SILTFS_SHA1_KERNEL.*quill.*evp" "$work/out" || fail "$(cat "$work/out")"
 SILTFS_CHUNKER_KERNEL=abacus "$siltfs" mount "$store" "$mnt" >"$work/out" 2>&1 && fail "mounted"
 grep -q "abacus" "$work/out" || fail "$(cat "$work/out")"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The life of the daemon as the command line sees it: how it ends, and that each command says so; commands that come
-# while it is closing, stopped or out of reach; and a start without standard descriptors.
+# The life cycle of the daemon, as commands see it: how it ends, and how each command reports that; commands while
+# it is closing, stopped or unreachable; and a start without standard descriptors.
 #
 #   lifecycle_test.sh SILTFS
 set -euo pipefail
@@ -9,7 +9,8 @@ siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-# expect CODE COMMAND...: the command ends with just this code, and with one sentence on standard error unless it is 0.
+# expect CODE COMMAND...: checks that the command ends with this code, and prints one sentence on standard error unless
+# the code is 0.
 expect() {
   local want=$1 code=0
   shift
@@ -22,7 +23,7 @@ daemon_of() { "$siltfs" stat --json "$1" | jq -e .pid; }
 has_ended() { ! kill -0 "$1" 2>/dev/null || grep -qs "^State:.Z" "/proc/$1/status"; }
 wait_for_end() { while ! has_ended "$1"; do :; done; }
 
-step "each command that needs the store for itself names the process that has it, and what to do"
+step "each command that needs exclusive access names the process that has the store, and what to do"
 make_and_mount
 pid=$(daemon_of "$mnt")
 for command in mkfs "index dump" "index verify" "index rebuild"; do
@@ -57,13 +58,13 @@ expect 1 "$siltfs" umount "$mnt"
 said "fuser -vm $mnt"
 exec 9>&-
 
-step "other users are told that they may not ask"
+step "other users get an error that says they may not ask"
 chmod 711 "$disk" "$store"
 expect 1 setpriv --reuid 65534 --regid 65534 --clear-groups "$siltfs" stat "$store"
 said "only the superuser and the user that mounted the store may ask its daemon"
 chmod 700 "$store"
 
-step "a daemon that was stopped: commands name it instead of waiting without end"
+step "commands name a stopped daemon instead of waiting forever"
 kill -STOP "$pid"
 asking=()
 for command in "stat $mnt" "stat $mnt/directory/file" "sync $mnt" "gc $mnt"; do
@@ -79,7 +80,7 @@ for i in "${!asking[@]}"; do
   ((code == 1)) || fail "command $i with a stopped daemon ended with $code"
   grep -qF "process $pid, is stopped" "$work/err.$i" || fail "command $i says $(cat "$work/err.$i")"
 done
-mounted || fail "unmounted all the same"
+mounted || fail "it was unmounted nevertheless"
 kill -CONT "$pid"
 expect 0 "$siltfs" umount "$mnt"
 has_ended "$pid" || fail "the daemon is still there"
@@ -90,11 +91,11 @@ for round in 1 2 3 4; do
   head -c 2M /dev/urandom >"$mnt/round-$round"
   umount "$mnt"
 done
-expect 0 "$siltfs" fsck "$store" # so does a check
+expect 0 "$siltfs" fsck "$store" # fsck waits, too
 mount_it
 [[ $(find "$mnt" -name 'round-*' -size 2M | wc -l) == 4 ]] || fail "files are missing"
 
-step "a mount that another mount namespace holds is told of"
+step "umount reports a mount that another mount namespace holds"
 pid=$(daemon_of "$mnt")
 mkfifo "$work/held" "$work/let-go"
 unshare --mount --propagation private bash -c 'echo held >"$0/held"; read -r _ <"$0/let-go"' "$work" &
@@ -108,18 +109,18 @@ wait "$holder"
 wait_for_end "$pid"
 mount_it
 
-step "the mount of a daemon that had died before is removed, with a word about it"
+step "umount removes the mount of a killed daemon, and reports that"
 pid=$(daemon_of "$mnt")
 kill -KILL "$pid"
 wait_for_end "$pid"
 for command in gc sync; do
   expect 1 "$siltfs" "$command" "$mnt"
-  said "its daemon has died; siltfs umount $mnt removes the mount"
+  said "its daemon was killed or crashed; siltfs umount $mnt removes the mount"
 done
 expect 0 "$siltfs" umount "$mnt"
-said "a daemon that had died"
+said "a daemon that was killed or had crashed"
 
-step "a store whose directory is moved: the daemon stays with it, and nothing else is made there"
+step "the daemon follows a moved store, and no other store is made in the old place"
 mount_it
 pid=$(daemon_of "$mnt")
 head -c 3M /dev/urandom >"$work/content"
@@ -127,7 +128,7 @@ cp "$work/content" "$mnt/before"
 mv "$store" "$disk/elsewhere"
 expect 11 "$siltfs" mkfs "$store"
 said "is mounted on $mnt by process $pid; use siltfs umount $mnt"
-mkdir -p "$store/segments" "$store/index" "$store/meta" # another directory by this name
+mkdir -p "$store/segments" "$store/index" "$store/meta" # another directory with this name
 cp "$work/content" "$mnt/after"
 expect 0 "$siltfs" sync "$mnt"
 expect 0 "$siltfs" umount "$mnt"
@@ -141,7 +142,7 @@ mount_it
 cmp "$work/content" "$mnt/before"
 cmp "$work/content" "$mnt/after"
 
-step "a daemon that cannot be asked at all"
+step "an unreachable daemon"
 pid=$(daemon_of "$mnt")
 mv "$store" "$disk/elsewhere"
 expect 1 unshare --net "$siltfs" umount "$mnt"
@@ -152,13 +153,13 @@ mv "$disk/elsewhere" "$store"
 mount_it
 unmount_and_check
 
-step "a socket's place that is taken"
+step "a file in the place of the socket"
 : >"$store/control"
 expect 1 "$siltfs" mount "$store" "$mnt"
 said "remove this file"
 rm "$store/control"
 
-step "what keeps a mount from being made"
+step "obstacles to a mount are reported"
 mknod "$work/fuse" c 10 229
 chmod 600 "$work/fuse"
 mount --bind "$work/fuse" /dev/fuse
@@ -173,7 +174,7 @@ if ! grep -q selinuxfs /proc/filesystems; then
 fi
 
 step "without standard descriptors"
-expect_open() { # what the daemon has at 0 to 2 is no file of the store
+expect_open() { # descriptors 0 to 2 of the daemon are no files of the store
   local pid
   pid=$(daemon_of "$mnt")
   for number in 0 1 2; do
@@ -194,9 +195,9 @@ timeout 120 "$siltfs" mount "$store" "$mnt" <&- >&- 2>&- || fail "mount without 
 expect_open
 timeout 120 "$siltfs" fsck "$store" <&- >/dev/null 2>&- || fail "fsck without 0 and 2"
 timeout 120 "$siltfs" mkfs "$disk/other" <&- >&- 2>&- || fail "mkfs without any"
-timeout 120 "$siltfs" fsck -n "$disk/other" >/dev/null || fail "the store that mkfs made so"
+timeout 120 "$siltfs" fsck -n "$disk/other" >/dev/null || fail "fsck of the store made without descriptors"
 
-# Needs a disk of its own that can be taken away.
+# Needs a separate disk that can be shut down.
 if [[ -n $(command -v mkfs.xfs) && -n $(command -v xfs_io) ]] && losetup --find >/dev/null 2>&1; then
   step "the file system below the store is shut down: umount says that data was lost"
   truncate -s 400M "$work/image"

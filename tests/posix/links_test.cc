@@ -46,7 +46,7 @@ TEST_CASE_METHOD(Links, "All names of a file show the same file, across director
   CHECK(ReadFile(Path("c")) == "another");
 }
 
-TEST_CASE_METHOD(Links, "Fifos and symbolic links have several names, too, directories do not") {
+TEST_CASE_METHOD(Links, "Fifos and symbolic links can have several names, directories cannot") {
   REQUIRE(Outcome(mkfifo(Path("fifo").c_str(), 0600)) == 0);
   REQUIRE(Outcome(symlink("nowhere", Path("link").c_str())) == 0);
   REQUIRE(MakeDirectory("d") == 0);
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Links, "A file that is unlinked while it is open can be read an
   CHECK(file.Close() == 0);
 }
 
-TEST_CASE_METHOD(Links, "A name made anew is another file than the unlinked one") {
+TEST_CASE_METHOD(Links, "A name made again is another file than the unlinked one") {
   REQUIRE(WriteFile(Path("a"), "old") == 0);
   const Descriptor old(Path("a"), O_RDWR);
   REQUIRE(Unlink("a") == 0);
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Links, "A name made anew is another file than the unlinked one"
   CHECK(ReadFile(Path("a")) == "new");
 }
 
-TEST_CASE_METHOD(Links, "An unlinked file lives on in a mapping") {
+TEST_CASE_METHOD(Links, "An unlinked file stays readable through a mapping") {
   const Bytes data = SomeBytes(2, 8192);
   Descriptor file(Path("a"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, data) == 0);
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Links, "An open file can be renamed, moved and written on") {
   CHECK(ReadFile(Path("d/b")) == "before after");
 }
 
-TEST_CASE_METHOD(Links, "A file replaced by a rename lives on for who has it open") {
+TEST_CASE_METHOD(Links, "A file replaced by a rename stays usable through an open descriptor") {
   REQUIRE(WriteFile(Path("old"), "the old one") == 0);
   REQUIRE(WriteFile(Path("new"), "the new one") == 0);
   const Descriptor old(Path("old"), O_RDWR);
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(Links, "A file replaced by a rename lives on for who has it ope
   CHECK(ReadFile(Path("old")) == "the new one");
 }
 
-TEST_CASE_METHOD(Links, "A removed directory is empty and stays so for who stands in it") {
+TEST_CASE_METHOD(Links, "A removed directory stays empty for a process that works in it") {
   REQUIRE(MakeDirectory("d") == 0);
   CHECK(InChild([&] {
           if (chdir(Path("d").c_str()) != 0) return 1;

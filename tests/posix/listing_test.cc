@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Directory, "An empty directory has two entries") {
   CHECK(names.size() == 2);
 }
 
-TEST_CASE_METHOD(Directory, "Entries tell inode number and type") {
+TEST_CASE_METHOD(Directory, "Entries have the inode number and type") {
   Make(0, 1);
   REQUIRE(Outcome(mkdir(Path("d/sub").c_str(), 0755)) == 0);
   REQUIRE(Outcome(symlink("x", Path("d/link").c_str())) == 0);
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Directory, "Entries tell inode number and type") {
   CHECK(count == types.size());
 }
 
-TEST_CASE_METHOD(Directory, "Rewinding shows what has been made and removed since") {
+TEST_CASE_METHOD(Directory, "Rewinding shows entries made and removed since") {
   Make(0, 10);
   Listing listing(Path("d"));
   CHECK(listing.Rest().size() == 12);
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Directory, "Rewinding shows what has been made and removed sinc
   CHECK(names.size() == 14);
 }
 
-TEST_CASE_METHOD(Directory, "A position leads back to the same entry, whatever changed") {
+TEST_CASE_METHOD(Directory, "A position leads back to the same entry after any changes") {
   Make(0, 3000);
   Listing listing(Path("d"));
   std::map<long, std::string> at;
@@ -112,11 +112,13 @@ TEST_CASE_METHOD(Directory, "A position leads back to the same entry, whatever c
   CHECK(tried > 1900);
 }
 
-TEST_CASE_METHOD(Directory, "Names that stay are listed exactly once while others come and go") {
+TEST_CASE_METHOD(Directory,
+                 "Names that stay are listed exactly once while others are made and removed") {
   constexpr int kStaying = 1500;
   Make(0, kStaying);
-  // It is asked to end, not killed: Linux tells the next syncfs of whoever of a process that was
-  // killed while it removed a file (the inode's times could not be written: EINTR, later EIO).
+  // The child is asked to end, not killed: if a process is killed while it removes a file, Linux
+  // reports an error to the next syncfs of any process (the inode's times could not be written:
+  // EINTR, later EIO).
   const std::string stop = Path("stop");
   ChildProcess changer([&] {
     for (int round = 0; access(stop.c_str(), F_OK) != 0; ++round) {
@@ -146,7 +148,7 @@ TEST_CASE_METHOD(Directory, "Names that stay are listed exactly once while other
   CHECK(changer.Wait() == 0);
 }
 
-TEST_CASE_METHOD(Directory, "Removing while listing removes all") {
+TEST_CASE_METHOD(Directory, "Removing entries while listing removes all of them") {
   Make(0, 2000);
   Listing listing(Path("d"));
   int removed = 0;

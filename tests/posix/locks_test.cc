@@ -29,7 +29,7 @@ struct LockedFile : OnTheFileSystem {
   Descriptor file{Path("file"), O_RDWR | O_CREAT};
   std::string path = Path("file");
 
-  // What another process gets that asks and does not wait.
+  // The result for another process that tries to lock without waiting.
   int Elsewhere(int command, short type, off_t start = 0, off_t length = 0) const {
     return InChild([&] {
       const Descriptor own(path, O_RDWR);
@@ -42,8 +42,8 @@ struct LockedFile : OnTheFileSystem {
       return Outcome(flock(own.get(), operation | LOCK_NB));
     });
   }
-  // Another process waits for a lock that `take` waits for; it must get it when `release` is
-  // called, and not before.
+  // Lets another process wait in `take` for a lock; it must get the lock when `release` is called,
+  // and not before.
   void CheckWaits(const std::function<int(int fd)>& take, const std::function<void()>& release) {
     Gate ready;
     auto* released = static_cast<volatile char*>(
@@ -80,7 +80,7 @@ TEST_CASE_METHOD(LockedFile, "Readers share a record lock, writers do not") {
   CHECK(Elsewhere(F_SETLK, F_WRLCK) == EAGAIN);
 }
 
-TEST_CASE_METHOD(LockedFile, "Who holds a record lock is told") {
+TEST_CASE_METHOD(LockedFile, "F_GETLK reports the holder of a record lock") {
   REQUIRE(Lock(file.get(), F_SETLK, F_WRLCK, 10, 20) == 0);
   const pid_t holder = getpid();
   CHECK(InChild([&] {
@@ -115,13 +115,13 @@ TEST_CASE_METHOD(LockedFile, "A process that is killed leaves no lock behind") {
   CHECK(Outcome(flock(file.get(), LOCK_EX | LOCK_NB)) == 0);
 }
 
-TEST_CASE_METHOD(LockedFile, "Who waits for a record lock gets it when it is given up") {
+TEST_CASE_METHOD(LockedFile, "A waiter gets a record lock when it is released") {
   REQUIRE(Lock(file.get(), F_SETLK, F_WRLCK, 5, 10) == 0);
   CheckWaits([](int fd) { return Lock(fd, F_SETLKW, F_RDLCK, 0, 6); },
              [&] { REQUIRE(Lock(file.get(), F_SETLK, F_UNLCK) == 0); });
 }
 
-TEST_CASE_METHOD(LockedFile, "Processes that would wait for each other are told") {
+TEST_CASE_METHOD(LockedFile, "A deadlock of two processes is detected") {
   REQUIRE(Lock(file.get(), F_SETLK, F_WRLCK, 0, 1) == 0);
   Gate locked;
   ChildProcess other([&] {
@@ -137,13 +137,13 @@ TEST_CASE_METHOD(LockedFile, "Processes that would wait for each other are told"
   CHECK(other.Wait() == 0);
 }
 
-TEST_CASE_METHOD(LockedFile, "A lock of an open file description is the description's") {
+TEST_CASE_METHOD(LockedFile, "A lock of an open file description belongs to the description") {
   const Descriptor other(path, O_RDWR);
   REQUIRE(Lock(file.get(), F_OFD_SETLK, F_WRLCK, 0, 10) == 0);
   CHECK(Lock(other.get(), F_OFD_SETLK, F_WRLCK, 5, 10) == EAGAIN);
   CHECK(Lock(other.get(), F_OFD_SETLK, F_WRLCK, 10, 10) == 0);
   CHECK(Elsewhere(F_SETLK, F_WRLCK, 0, 1) == EAGAIN);
-  Descriptor(path, O_RDONLY).Close();  // says nothing about the others
+  Descriptor(path, O_RDONLY).Close();  // does not affect other descriptions
   CHECK(Lock(other.get(), F_OFD_SETLK, F_WRLCK, 5, 10) == EAGAIN);
   CheckWaits([](int fd) { return Lock(fd, F_OFD_SETLKW, F_WRLCK, 0, 10); },
              [&] { REQUIRE(Lock(file.get(), F_OFD_SETLK, F_UNLCK) == 0); });
@@ -182,14 +182,14 @@ TEST_CASE_METHOD(LockedFile, "flock is shared or exclusive, per open file descri
   CHECK(Outcome(flock(other.get(), LOCK_SH | LOCK_NB)) == EWOULDBLOCK);
 }
 
-TEST_CASE_METHOD(LockedFile, "Who waits in flock goes on when the last descriptor is closed") {
+TEST_CASE_METHOD(LockedFile, "A waiter in flock continues when the last descriptor is closed") {
   REQUIRE(Outcome(flock(file.get(), LOCK_EX)) == 0);
   const int copy = dup(file.get());
   REQUIRE(file.Close() == 0);
   CHECK(FlockElsewhere(LOCK_SH) == EWOULDBLOCK);
   CheckWaits(
       [copy](int fd) {
-        close(copy);  // the waiter has inherited it
+        close(copy);  // the child has inherited it
         return Outcome(flock(fd, LOCK_EX));
       },
       [copy] { close(copy); });

@@ -1,4 +1,4 @@
-// Files in memory: mmap(2), msync(2), and how they agree with read and write.
+// Mapped files: mmap(2), msync(2), and their coherence with read and write.
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -44,7 +44,8 @@ struct FileToMap : OnTheFileSystem {
 
 bool Same(ByteView a, ByteView b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-TEST_CASE_METHOD(FileToMap, "What is written is in the mapping, and what is put there is read") {
+TEST_CASE_METHOD(FileToMap,
+                 "Writes are visible in a mapping, and its stores are visible to reads") {
   const Mapping map(file.get(), data.size(), kReadWrite, MAP_SHARED);
   CHECK(Same(map.bytes(), data));
   REQUIRE(WriteAt(file.get(), 10'000, AsBytes("written")) == 0);
@@ -54,7 +55,7 @@ TEST_CASE_METHOD(FileToMap, "What is written is in the mapping, and what is put 
   CHECK(AsText(read) == "stored");
 }
 
-TEST_CASE_METHOD(FileToMap, "A shared mapping's changes stay when all caches are dropped") {
+TEST_CASE_METHOD(FileToMap, "A shared mapping's changes survive dropping all caches") {
   {
     const Mapping map(file.get(), data.size(), kReadWrite, MAP_SHARED);
     for (size_t i = 0; i < data.size(); i += 1111) map.data()[i] = data[i] ^= 0x5a;
@@ -66,7 +67,7 @@ TEST_CASE_METHOD(FileToMap, "A shared mapping's changes stay when all caches are
   CHECK(ReadAt(again.get(), 0, data.size() + 1) == data);
 }
 
-TEST_CASE_METHOD(FileToMap, "Changes made after the descriptor was closed stay, too") {
+TEST_CASE_METHOD(FileToMap, "Changes made after closing the descriptor survive, too") {
   {
     const Mapping map(file.get(), data.size(), kReadWrite, MAP_SHARED);
     REQUIRE(file.Close() == 0);
@@ -103,7 +104,7 @@ TEST_CASE_METHOD(FileToMap, "A mapping from an offset shows that part") {
 }
 
 TEST_CASE_METHOD(OnTheFileSystem,
-                 "Behind the end of the file the last page is zero, and stays so") {
+                 "The last page is zero behind the end of the file, and stays so") {
   const Descriptor file(Path("short"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("short")) == 0);
   const Mapping map(file.get(), 4096, kReadWrite, MAP_SHARED);
@@ -123,7 +124,7 @@ TEST_CASE_METHOD(FileToMap, "Touching a page behind the end of the file is a bus
         }) == 1000 + SIGBUS);
 }
 
-TEST_CASE_METHOD(FileToMap, "Truncation takes pages out of a mapping, growth gives zeros back") {
+TEST_CASE_METHOD(FileToMap, "Truncation removes pages from a mapping, growth adds zeros") {
   const Mapping map(file.get(), data.size(), kReadWrite, MAP_SHARED);
   REQUIRE(map.data()[50'000] == data[50'000]);
   REQUIRE(Outcome(ftruncate(file.get(), 4096)) == 0);
@@ -132,7 +133,7 @@ TEST_CASE_METHOD(FileToMap, "Truncation takes pages out of a mapping, growth giv
   CHECK(Same(map.bytes().subspan(4096), Bytes(data.size() - 4096, 0)));
 }
 
-TEST_CASE_METHOD(FileToMap, "A hole punched under a mapping shows in it") {
+TEST_CASE_METHOD(FileToMap, "A hole punched under a mapping is visible in it") {
   const Mapping map(file.get(), data.size(), kReadWrite, MAP_SHARED);
   REQUIRE(map.data()[8192] == data[8192]);
   REQUIRE(Outcome(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8000, 9000)) ==
@@ -142,7 +143,7 @@ TEST_CASE_METHOD(FileToMap, "A hole punched under a mapping shows in it") {
   CHECK(map.data()[17'000] == data[17'000]);
 }
 
-TEST_CASE_METHOD(FileToMap, "A mapping that writes needs a descriptor that does") {
+TEST_CASE_METHOD(FileToMap, "A writable mapping needs a writable descriptor") {
   const Descriptor reader(Path("file"), O_RDONLY);
   const Descriptor writer(Path("file"), O_WRONLY);
   CHECK(mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, reader.get(), 0) == MAP_FAILED);
@@ -151,7 +152,7 @@ TEST_CASE_METHOD(FileToMap, "A mapping that writes needs a descriptor that does"
   CHECK(errno == EACCES);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "A program on it runs") {
+TEST_CASE_METHOD(OnTheFileSystem, "A program on the file system can be run") {
   const std::string copy = Path("true");
   REQUIRE(system(("cp /bin/true '" + copy + "'").c_str()) == 0);
   CHECK(system(("'" + copy + "'").c_str()) == 0);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Mount options that the kernel acts on: what the superuser asks for is what the mount table shows and what holds; a
-# user's own mount never has set-id programs and devices.
+# Mount options that the kernel acts on: the options of the superuser appear in the mount table and are in force; a
+# user's own mount never allows set-id programs and devices.
 #
 #   mount_flags_test.sh SILTFS
 set -euo pipefail
@@ -15,7 +15,7 @@ flags() { awk -v m="$mnt" '$2 == m {print $4}' /proc/self/mounts; }
 has() { [[ ,$(flags), == *,$1,* ]] || fail "$1 is not among $(flags)"; }
 lacks() { [[ ,$(flags), != *,$1,* ]] || fail "$1 is among $(flags)"; }
 
-step "neither set-id programs nor devices, unless asked for"
+step "by default neither set-id programs nor devices work"
 make_and_mount
 has nosuid
 has nodev
@@ -30,7 +30,7 @@ mknod --mode 666 "$mnt/null" c 1 3
 "$siltfs" umount "$mnt"
 
 for mount in "$siltfs mount" "$helper"; do
-  step "asked for, with $mount"
+  step "they work if asked for, with $mount"
   $mount "$store" "$mnt" -o "suid,dev,allow_other,log=$work/log"
   lacks nosuid
   lacks nodev
@@ -39,7 +39,7 @@ for mount in "$siltfs mount" "$helper"; do
   "$siltfs" umount "$mnt"
 done
 
-step "mount.siltfs is told of defaults by their absence, as mount(8) does"
+step "mount.siltfs applies the defaults that mount(8) leaves out"
 "$helper" "$store" "$mnt" -o "rw,allow_other,log=$work/log"
 lacks nosuid
 lacks nodev
@@ -49,7 +49,7 @@ has nosuid
 lacks nodev
 "$siltfs" umount "$mnt"
 
-step "a helper by the type in the mount table is the same program"
+step "a helper named after the type in the mount table works"
 ln -s "$(readlink -f "$siltfs")" "$work/mount.fuse.siltfs"
 ln -s "$(readlink -f "$siltfs")" "$work/umount.fuse.siltfs"
 "$work/mount.fuse.siltfs" "$store" "$mnt" -o "rw,nodev,log=$work/log" -t fuse.siltfs
@@ -58,7 +58,7 @@ lacks nosuid
 "$work/umount.fuse.siltfs" -r -t fuse.siltfs "$mnt"
 ! mounted || fail "still mounted"
 
-step "one without the other, and the last of two"
+step "one option without the other, and the last of two"
 mount_it suid
 lacks nosuid
 has nodev
@@ -68,7 +68,7 @@ has nosuid
 lacks nodev
 "$siltfs" umount "$mnt"
 
-step "the others that the kernel knows"
+step "the other options of the kernel"
 mount_it noexec,sync,noatime
 for flag in noexec sync noatime; do has $flag; done
 lacks relatime
@@ -81,7 +81,7 @@ has ro
 has nosuid
 "$siltfs" umount "$mnt"
 
-step "a write takes set-user-ID with the next look and the next run"
+step "after a write, the next stat and the next run have no set-user-ID"
 mount_it suid
 chown 1:1 "$mnt/id"
 chmod 4777 "$mnt/id"
@@ -91,7 +91,7 @@ as_nobody sh -c "printf '\\0' >>'$mnt/id'"
 [[ $(as_nobody "$mnt/id" -u) == 65534 ]] || fail "a changed program keeps its rights"
 unmount_and_check
 
-step "a user's own mount stays without"
+step "a user's own mount never has them"
 # On some machines only the superuser may open the device; in this mount namespace every user may.
 mkdir "$work/devices"
 mount -t tmpfs -o dev siltfs-test "$work/devices"

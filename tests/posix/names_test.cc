@@ -69,7 +69,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A name may hold every byte but a slash and a 
   CHECK(ReadFile(Path(all)) == "all");
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Names that differ only as text programs see them are two") {
+TEST_CASE_METHOD(OnTheFileSystem, "Names that differ only in Unicode normalization are different") {
   const std::string composed = "\xc3\xa9";     // e with acute accent
   const std::string decomposed = "e\xcc\x81";  // e, then the accent
   REQUIRE(WriteFile(Path(composed), "composed") == 0);
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A symbolic link holds up to 4,095 bytes") {
   CHECK(readlink(Path("link-255").c_str(), two, 2) == 2);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Symbolic links lead on, up or in a circle") {
+TEST_CASE_METHOD(OnTheFileSystem, "Symbolic links may lead to links, up or in a circle") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("file"), "found") == 0);
   REQUIRE(Outcome(symlink("../file", Path("d/up").c_str())) == 0);
@@ -132,7 +132,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "Symbolic links lead on, up or in a circle") {
   CHECK(Descriptor(Path("chain-40")).error() == ELOOP);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "A dangling link is made whole by writing through it") {
+TEST_CASE_METHOD(OnTheFileSystem, "Writing through a dangling link creates its target") {
   REQUIRE(Outcome(symlink("target", Path("link").c_str())) == 0);
   CHECK(Descriptor(Path("link")).error() == ENOENT);
   REQUIRE(WriteFile(Path("link"), "made") == 0);

@@ -1,4 +1,4 @@
-// What is neither file nor directory: device nodes, fifos, sockets.
+// Device nodes, fifos and sockets.
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
@@ -11,7 +11,8 @@
 namespace siltfs::testing {
 namespace {
 
-TEST_CASE_METHOD(OnTheFileSystem, "A device node keeps its numbers and mode over a dropped cache") {
+TEST_CASE_METHOD(OnTheFileSystem,
+                 "A device node keeps its numbers and mode after the caches are dropped") {
   REQUIRE(Outcome(mknod(Path("null").c_str(), S_IFCHR | 0640, makedev(1, 3))) == 0);
   REQUIRE(Outcome(mknod(Path("disk").c_str(), S_IFBLK | 0600, makedev(259, 70'000))) == 0);
   DropCaches();
@@ -57,7 +58,7 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-TEST_CASE_METHOD(OnTheFileSystem, "A socket is connected to by its name, also after a rename") {
+TEST_CASE_METHOD(OnTheFileSystem, "A socket accepts connections by name, also after a rename") {
   const SocketAddress address(Path("socket"));
   const int server = socket(AF_UNIX, SOCK_STREAM, 0);
   REQUIRE(Outcome(bind(server, address.get(), sizeof address.address)) == 0);

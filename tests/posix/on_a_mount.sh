@@ -3,11 +3,11 @@
 #
 #   on_a_mount.sh [--disk SIZE] SILTFS COMMAND...
 #
-# --disk puts the store on a disk of its own (in memory) of this size, where nobody else takes or gives back space.
+# --disk puts the store on a separate disk (in memory) of this size, where no other program uses or frees space.
 #
-# COMMAND finds the mountpoint in SILTFS_POSIX_DIRECTORY, and the program siltfs in SILTFS_PROGRAM. It may be run without
-# this script and with SILTFS_POSIX_DIRECTORY alone, to see what another file system does; what only siltfs promises is
-# tagged [siltfs].
+# COMMAND finds the mountpoint in SILTFS_POSIX_DIRECTORY, and the program siltfs in SILTFS_PROGRAM. It may also be run
+# without this script, with only SILTFS_POSIX_DIRECTORY set, to test another file system; test cases for promises of
+# siltfs alone are tagged [siltfs].
 set -euo pipefail
 
 size=

@@ -1,4 +1,4 @@
-// Who may do what: access by other users, sticky and set-group-id directories, changing modes and
+// Permissions: access by other users, sticky and set-group-id directories, changes of modes and
 // owners.
 #include "tests/fs/fuse/posix_calls.h"
 #include "tests/posix/processes.h"
@@ -36,13 +36,14 @@ TEST_CASE_METHOD(Users, "Reading and writing follow owner, group and others") {
   CHECK(As(kBob, kBob, [&] { return Outcome(access(Path("file").c_str(), F_OK)); }) == 0);
   CHECK(As(kBob, kBob, [&] { return Outcome(access(Path("file").c_str(), R_OK)); }) == EACCES);
   CHECK(As(kBob, kBob, [&] { return Outcome(truncate(Path("file").c_str(), 0)); }) == EACCES);
-  // Nobody gets back what the class he falls into is denied.
+  // A user in a class without access does not get access by another class.
   MakeFile("odd", kAlice, kUsers, 0077);
   CHECK(As(kAlice, kUsers, [&] { return Open("odd", O_RDONLY); }) == EACCES);
   CHECK(As(kBob, kUsers, [&] { return Open("odd", O_RDWR); }) == 0);
 }
 
-TEST_CASE_METHOD(Users, "A change of the mode counts at once for who has looked before") {
+TEST_CASE_METHOD(Users,
+                 "A change of the mode takes effect at once for a user that has read it before") {
   MakeFile("file", kAlice, kUsers, 0644);
   CHECK(As(kBob, kBob, [&] { return Open("file", O_RDONLY); }) == 0);
   REQUIRE(Outcome(chmod(Path("file").c_str(), 0600)) == 0);
@@ -67,7 +68,7 @@ TEST_CASE_METHOD(Users, "Directories: x to pass, r to list, w and x to change") 
   CHECK(bob([&] { return Outcome(unlink(Path("d/file").c_str())); }) == 0);
 }
 
-TEST_CASE_METHOD(Users, "In a sticky directory everyone removes only his own") {
+TEST_CASE_METHOD(Users, "In a sticky directory users remove only their own files") {
   MakeDirectory("sticky", 0, 0, 01777);
   MakeFile("sticky/alices", kAlice, kUsers, 0666);
   MakeFile("sticky/bobs", kBob, kUsers, 0666);
@@ -82,12 +83,12 @@ TEST_CASE_METHOD(Users, "In a sticky directory everyone removes only his own") {
   CHECK(ReadFile(alices) == "content");
   CHECK(bob([&] { return Outcome(rename(bobs.c_str(), Path("sticky/x").c_str())); }) == 0);
   CHECK(As(kAlice, kUsers, [&] { return Outcome(unlink(alices.c_str())); }) == 0);
-  // Who owns the directory may remove everything.
+  // The owner of the directory may remove everything.
   Own("sticky", kBob, kUsers, 01777);
   CHECK(bob([&] { return Outcome(rmdir(Path("sticky/alices-directory").c_str())); }) == 0);
 }
 
-TEST_CASE_METHOD(Users, "What is made belongs to who makes it, with the umask applied") {
+TEST_CASE_METHOD(Users, "New files belong to their creator, with the umask applied") {
   MakeDirectory("d", 0, 0, 0777);
   REQUIRE(As(kAlice, kUsers, [&] {
             umask(027);
@@ -122,14 +123,15 @@ TEST_CASE_METHOD(Users, "In a set-group-id directory its group is inherited") {
   CHECK(Mode("d/sub") == 02755);
 }
 
-TEST_CASE_METHOD(Users, "Only the owner changes the mode, and the group bit only if in the group") {
+TEST_CASE_METHOD(Users,
+                 "Only the owner changes the mode, and the set-group-id bit only if in the group") {
   MakeFile("file", kAlice, kUsers, 0644);
   const std::string path = Path("file");
   CHECK(As(kBob, kUsers, [&] { return Outcome(chmod(path.c_str(), 0666)); }) == EPERM);
   CHECK(As(kAlice, kUsers, [&] { return Outcome(chmod(path.c_str(), 06755)); }) == 0);
   CHECK(Mode("file") == 06755);
   CHECK(As(kAlice, kAlice, [&] { return Outcome(chmod(path.c_str(), 02755)); }) == 0);
-  CHECK(Mode("file") == 0755);  // not in the file's group
+  CHECK(Mode("file") == 0755);  // the owner is not in the file's group
   CHECK(Outcome(chmod(path.c_str(), 01644)) == 0);
   CHECK(Mode("file") == 01644);
 }
@@ -151,7 +153,7 @@ TEST_CASE_METHOD(Users, "Only the superuser gives files away") {
   CHECK(StatOf(path).st_uid == kBob);
 }
 
-TEST_CASE_METHOD(Users, "A change of owner takes the set-id bits away") {
+TEST_CASE_METHOD(Users, "A change of owner removes the set-id bits") {
   for (const bool root : {false, true}) {
     const std::string name = root ? "by-root" : "by-owner";
     MakeFile(name, kAlice, kUsers, 06755);
@@ -164,7 +166,7 @@ TEST_CASE_METHOD(Users, "A change of owner takes the set-id bits away") {
   CHECK((Mode("lockable") & 04777) == 0644);
 }
 
-TEST_CASE_METHOD(Users, "A write by somebody else takes the set-id bits away") {
+TEST_CASE_METHOD(Users, "A write by another user removes the set-id bits") {
   const auto bob = [&](const std::string& name, const std::function<int(int)>& change) {
     MakeFile(name, kAlice, kUsers, 06777);
     CHECK(As(kBob, kBob, [&] {
@@ -181,7 +183,7 @@ TEST_CASE_METHOD(Users, "A write by somebody else takes the set-id bits away") {
   bob("opened", [&](int) { return Open("opened", O_WRONLY | O_TRUNC); });
 }
 
-TEST_CASE_METHOD(Users, "Who may write but does not own sets times to now only") {
+TEST_CASE_METHOD(Users, "Write access without ownership allows setting times only to now") {
   MakeFile("file", kAlice, kUsers, 0666);
   const std::string path = Path("file");
   const auto set = [&](const struct timespec* times) {

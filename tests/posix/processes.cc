@@ -17,7 +17,7 @@ namespace siltfs::testing {
 namespace {
 
 [[noreturn]] void RunAndExit(const std::function<int()>& body) {
-  // A failing test must not leave anyone waiting behind.
+  // A failing test must not leave waiting children behind.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int code = 255;
   try {

@@ -1,4 +1,4 @@
-// Other processes, and other users, for tests of what one of them sees of another.
+// Child processes and other users, for tests of interactions between them.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@ inline constexpr uid_t kAlice = 12345;
 inline constexpr uid_t kBob = 23456;
 inline constexpr gid_t kUsers = 34567;
 
-// A child process that ends with what its body returns (0 to 255); an exception ends it with 255.
-// It is killed if it still runs when this goes.
+// A child process that exits with the result of its body (0 to 255); an exception exits with 255.
+// The destructor kills it if it still runs.
 class ChildProcess {
  public:
   explicit ChildProcess(const std::function<int()>& body);
@@ -21,10 +21,10 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Its exit code; 1000 plus the signal if one ended it.
+  // Returns its exit code; 1000 plus the signal if a signal ended it.
   int Wait();
-  void Kill();  // and waits
-  // Waits until it sleeps in the kernel or has ended; whether it sleeps.
+  void Kill();  // kills it and waits
+  // Waits until it sleeps in the kernel or has ended; returns whether it sleeps.
   bool BlocksInTheKernel() const;
 
  private:
@@ -34,10 +34,10 @@ class ChildProcess {
 // Runs the body in a child: `InChild([&] { return Outcome(unlink(path)); }) == EPERM`
 int InChild(const std::function<int()>& body);
 
-// The same as somebody who is not the superuser and belongs to no other group.
+// The same as a user without superuser rights and with no other groups.
 int As(uid_t uid, gid_t gid, const std::function<int()>& body);
 
-// One process waits until another has come this far.
+// Lets one process wait until another one has reached a point.
 class Gate {
  public:
   Gate();
@@ -45,7 +45,7 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  void Open();  // lets one Pass through
+  void Open();  // lets one Pass return
   void Pass();
 
  private:

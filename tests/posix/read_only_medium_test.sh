@@ -1,5 +1,5 @@
 #!/bin/bash
-# A store on a medium that cannot be written to: what only reads works, and what writes says why it does not.
+# A store on a read-only medium: commands that only read work; commands that write report the cause.
 #
 #   read_only_medium_test.sh SILTFS
 set -euo pipefail
@@ -19,7 +19,7 @@ contents() { (cd "$store" && find . -printf '%p %y %s %T@\n' | sort && find . -t
 reads() { # COMMAND...
   "$siltfs" "$@" >"$work/out" 2>&1 || fail "siltfs $* ends with $?: $(cat "$work/out")"
 }
-# The whole of what it says on standard error.
+# Checks the complete output on standard error.
 says() { # SENTENCE COMMAND...
   local code=0
   "$siltfs" "${@:2}" >"$work/out" 2>"$work/err" || code=$?
@@ -36,16 +36,16 @@ try_everything() {
   reads index dump "$store"
   reads fsck -n "$store"
   reads fsck -n --data "$store"
-  says "scrub writes down what it finds, siltfs fsck --data verifies the same and writes nothing" scrub "$store"
+  says "scrub records damage in the store; siltfs fsck --data verifies the same and writes nothing" scrub "$store"
   says "siltfs gc recovers the store and writes, also with --dry-run; siltfs stat shows the dead bytes as of the last count" gc --dry-run "$store"
   says "siltfs gc recovers the store and writes, also with --dry-run; siltfs stat shows the dead bytes as of the last count" gc "$store"
-  says "settle rewrites what awaits it and needs a writable one" settle "$store"
+  says "settle rewrites segments and needs a writable one" settle "$store"
   says "mount it with -o ro" mount "$store" "$mnt"
   mount_it ro
   cmp "$work/numbers" "$mnt/numbers"
   "$siltfs" umount "$mnt"
   contents >"$work/after"
-  cmp "$work/before" "$work/after" || fail "something was changed"
+  cmp "$work/before" "$work/after" || fail "the store was changed"
 }
 
 step "a read-only file system"

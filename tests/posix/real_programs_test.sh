@@ -1,6 +1,6 @@
 #!/bin/bash
-# What people do with the programs they have: copy, archive, clone, sort, query. cp, tar and sha1sum are needed; what
-# else is missing on the machine is named as skipped.
+# Typical uses of common programs: copy, archive, clone, sort, query. cp, tar and sha1sum are needed; other missing
+# programs are reported as skipped.
 #
 #   real_programs_test.sh SILTFS SOURCE
 #
@@ -15,7 +15,7 @@ source=$(realpath "$2")
 for program in cp tar sha1sum; do
   command -v "$program" >/dev/null || fail "there is no $program on this machine"
 done
-# with PROGRAM WHAT: whether the program is there; says so if not.
+# with PROGRAM WHAT: succeeds if the program is installed; otherwise reports that WHAT is skipped.
 with() {
   if command -v "$1" >/dev/null; then
     step "$1: $2"
@@ -32,13 +32,13 @@ same() {
 make_and_mount
 tree=$work/tree
 mkdir "$tree"
-# Without the history and builds that may lie about.
+# Leaves out the history and builds.
 tar -C "$source" --exclude=./.git --exclude=./build -cf - . | tar -C "$tree" -xf -
 sums "$tree" >"$work/sums"
 [[ -s $work/sums ]] || fail "there is nothing in $source"
 cd "$mnt"
 
-step "cp: there, on it, and back"
+step "cp: onto the mount, on it, and back"
 cp -a "$tree" copy
 same "$tree" copy
 cp -a copy second

@@ -23,7 +23,7 @@ struct Renames : OnTheFileSystem {
     return lstat(Path(name).c_str(), &stat) == 0;
   }
   ino_t Inode(const std::string& name) const { return StatOf(Path(name)).st_ino; }
-  // As the file system lists it; stat of ".." is answered by the kernel's own tree.
+  // The parent that the file system lists; the kernel answers stat of ".." from its own tree.
   ino_t Parent(const std::string& name) const {
     DIR* stream = opendir(Path(name).c_str());
     REQUIRE(stream != nullptr);
@@ -50,7 +50,7 @@ TEST_CASE_METHOD(Renames, "A rename replaces a file of another directory") {
   CHECK(ReadFile(Path("d/b")) == "moved");
 }
 
-TEST_CASE_METHOD(Renames, "One of a replaced file's names goes, the others stay") {
+TEST_CASE_METHOD(Renames, "A rename removes one name of the replaced file, its other names stay") {
   REQUIRE(WriteFile(Path("a"), "a") == 0);
   REQUIRE(WriteFile(Path("b"), "b") == 0);
   REQUIRE(Outcome(link(Path("b").c_str(), Path("c").c_str())) == 0);
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(Renames, "Directories replace empty directories only") {
   CHECK_FALSE(Exists("a"));
 }
 
-TEST_CASE_METHOD(Renames, "A directory does not go into itself, however deep") {
+TEST_CASE_METHOD(Renames, "A directory cannot be moved into itself at any depth") {
   MakeDirectory("a");
   MakeDirectory("a/b");
   MakeDirectory("a/b/c");
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Renames, "The special names cannot be renamed") {
   CHECK(Rename("d/", "new/") == 0);
 }
 
-TEST_CASE_METHOD(Renames, "Two processes that rename against each other leave a sound tree") {
+TEST_CASE_METHOD(Renames, "Two processes with conflicting renames leave a sound tree") {
   MakeDirectory("a");
   MakeDirectory("b");
   MakeDirectory("a/x");

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Scrubbing by the real program: a mount with damage below it, told of, healed and carried off; and a store that is not
+# Scrubs with the real program: damage below a mount is reported, healed and collected; and a store that is not
 # mounted.
 #
 #   scrub_test.sh SILTFS
@@ -11,9 +11,9 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Bytes from a seed that no part of is like another: megabytes, seed.
+# Unique bytes from a seed. Arguments: megabytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
-# Adds one to a byte in the middle of the store's oldest segment of data: sealed, and full.
+# Changes a byte in the middle of the store's oldest data segment, which is sealed and full.
 damage() {
   local segment=$1 middle byte
   middle=$(($(stat -c %s "$segment") / 2))
@@ -21,7 +21,7 @@ damage() {
   printf '%b' "\\x$(printf %02x $(((byte + 1) % 256)))" | dd of="$segment" bs=1 seek="$middle" conv=notrunc status=none
 }
 
-step "a store without damage, on the mount and not mounted"
+step "a store without damage, mounted and unmounted"
 "$siltfs" mkfs --compression zstd:3 "$store"
 mount_it
 noise 60 one >"$work/file-1"
@@ -40,21 +40,21 @@ holds "$(jq .bytes "$work/scrubbed") > 80000000"
 unmount_and_check
 "$siltfs" scrub "$store"
 
-step "an unmount ends it, and the next one goes on"
+step "an unmount ends a scrub, and the next scrub continues it"
 mount_it
 "$siltfs" scrub --json "$mnt" >"$work/ended" 2>"$work/err" &
 scrubbing=$!
 "$siltfs" umount "$mnt"
 code=0
 wait $scrubbing || code=$?
-# Told by the daemon in its last moments, or come too late for it.
+# The daemon reported the end while closing, or the client came too late.
 [[ $code == 0 || $code == 130 || $(wc -l <"$work/err") == 1 ]] || fail "a scrub that was ended: $code"
 [[ ! -s $work/ended ]] || jq -e . "$work/ended" >/dev/null
 "$siltfs" scrub --json "$store" >"$work/scrubbed"
 holds "$(jq .complete "$work/scrubbed")"
 holds "$(jq .bytes "$work/scrubbed") > 80000000"
 
-step "an interrupted one"
+step "an interrupted scrub"
 mount_it
 "$siltfs" scrub "$mnt" >"$work/ended" &
 scrubbing=$!
@@ -66,7 +66,7 @@ wait $scrubbing || true
 step "a signal that comes while the store is opened ends a scrub of it"
 "$siltfs" umount "$mnt"
 code=0
-# The signal is there before the program begins, and blocked until it asks for it.
+# The signal is pending before the program begins, and blocked until the program waits for it.
 python3 -c 'import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 os.kill(os.getpid(), signal.SIGINT)
@@ -88,14 +88,14 @@ holds "$(figure damaged_blocks) == 1"
 grep -q "$segment" "$work/log" || fail "the log does not name $segment"
 grep -qE '/file-[12](-too)? \(inode [0-9]+\): [0-9]+ bytes cannot be read' "$work/log" || fail "the log names no file"
 
-step "an error for the damaged range alone"
+step "only the damaged range returns an error"
 errors=0
 for file in file-1 file-1-too file-2; do
   cmp "$work/${file%-too}" "$mnt/$file" 2>/dev/null || errors=$((errors + 1))
 done
 ((errors >= 1)) || fail "nothing is damaged"
 
-step "the same content written again heals all"
+step "writing the same content again heals all files"
 cp "$work/file-1" "$mnt/backup-1"
 cp "$work/file-2" "$mnt/backup-2"
 sync "$mnt/backup-1" "$mnt/backup-2"
@@ -104,7 +104,7 @@ for file in file-1 file-1-too file-2; do cmp "$work/${file%-too}" "$mnt/$file" |
 mount_it
 for file in file-1 file-1-too file-2; do cmp "$work/${file%-too}" "$mnt/$file" || fail "$file is not healed"; done
 
-step "and the damaged segment goes when nothing lives in it"
+step "gc removes the damaged segment when it has no live chunks"
 rm "$mnt"/*file-1* "$mnt/backup-1"
 "$siltfs" gc "$mnt"
 holds "$(figure damaged_blocks) == 0"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Recompression of what was written: asked for on a mount, and on a store that is not mounted, by the real program.
+# Recompresses with the real program, on a mount and on a store that is not mounted.
 #
 #   settle_test.sh SILTFS
 set -euo pipefail
@@ -10,7 +10,7 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Lines of decimal digits from a seed: no part is like another, yet it compresses. Megabytes, seed.
+# Unique but compressible lines of decimal digits from a seed. Arguments: megabytes, seed.
 text() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | od -An -v -tu4 -w40 | head -c "${1}M" || true; }
 compare() { for i in 1 2; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
@@ -23,21 +23,21 @@ sync "$mnt/file-1"
 holds "$(figure awaiting_recompression_bytes) > 60000000"
 before=$(figure stored_bytes)
 
-step "settled on the mount, while others ask and read"
+step "settle on the mount, during stat and reads"
 "$siltfs" settle --json "$mnt" >"$work/settled" &
 settling=$!
 cmp "$work/file-1" "$mnt/file-1"
 "$siltfs" stat "$mnt" >/dev/null
 wait $settling
 jq -e . "$work/settled" >/dev/null
-# The background may have been at it, too, but settles nothing twice.
+# The background may also recompress, but no segment is recompressed twice.
 holds "$(jq .segments_left "$work/settled") == 0"
 holds "$(figure awaiting_recompression_bytes) < 40000000"
 holds "$(figure stored_bytes) < $before"
 compare_first() { cmp "$work/file-1" "$mnt/file-1"; }
 compare_first
 
-step "a client that goes away, and an unmount meanwhile"
+step "a client that goes away, and an unmount during settle"
 text 160 two >"$work/file-2"
 cp "$work/file-2" "$mnt/"
 sync "$mnt/file-2"
@@ -51,7 +51,7 @@ compare
 unmount_and_check
 wait $client || [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
 
-step "settled while not mounted"
+step "settle of an unmounted store"
 "$siltfs" settle "$store"
 holds "$(figure awaiting_recompression_bytes) < 40000000"
 mount_it

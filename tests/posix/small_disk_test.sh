@@ -1,5 +1,5 @@
 #!/bin/bash
-# A disk that is smaller than is of much use: it is warned of, and when it is full it can be emptied and used again.
+# A disk that is too small to be of much use: mkfs and mount warn, and a full disk can be emptied and used again.
 #
 #   small_disk_test.sh SILTFS [MEGABYTES]
 set -euo pipefail
@@ -22,11 +22,11 @@ code=0
 "$siltfs" mkfs "$store" 2>"$work/err" || code=$?
 ((code == 1)) || fail "mkfs ends with $code: $(cat "$work/err")"
 [[ $(cat "$work/err") == "siltfs: $store: the disk has 31.0 MiB, and a store needs a disk of 32.0 MiB at least" ]] || fail "mkfs says: $(cat "$work/err")"
-[[ ! -e $store ]] || fail "mkfs has left something"
+[[ ! -e $store ]] || fail "mkfs left files behind"
 umount "$disk"
 mount -t tmpfs -o "size=${megabytes}m,nr_inodes=0" siltfs-test "$disk"
 
-step "mkfs and mount warn, each in a sentence"
+step "mkfs and mount each warn in one sentence"
 "$siltfs" mkfs "$store" 2>"$work/err"
 warned
 mount_it 2>"$work/err"
@@ -41,7 +41,7 @@ echo "of the reserve $(figure "$mnt" reserve_bytes) bytes are left"
 stored=$(figure "$mnt" stored_bytes)
 ((stored > 10000000)) || fail "only $stored bytes were stored"
 
-step "emptied, and the space is there again"
+step "deleting and gc free the space"
 rm "$mnt/large"
 "$siltfs" gc "$mnt"
 (($(figure "$mnt" stored_bytes) < 3000000)) || fail "$(figure "$mnt" stored_bytes) bytes are stored"
@@ -57,7 +57,7 @@ done
 step "filled, killed, mounted and emptied"
 for cycle in 1 2; do
   dd if=/dev/urandom of="$mnt/large" bs=1M count=60 2>/dev/null && fail "60 MB fit a disk of $megabytes"
-  kill -KILL -- -1 # all but this, the first process of its namespace
+  kill -KILL -- -1 # kills all except this one, the first process of its namespace
   umount --lazy "$mnt"
   mount_it 2>/dev/null
   rm -f "$mnt/large"
@@ -77,7 +77,7 @@ mount_it 2>/dev/null
 cmp "$work/more" "$mnt/more"
 unmount_and_check
 
-step "a disk of 64 MB is none to warn of"
+step "no warning for a disk of 64 MB"
 umount "$disk"
 mount -t tmpfs -o size=64m siltfs-test "$disk"
 "$siltfs" mkfs "$store" 2>"$work/err"

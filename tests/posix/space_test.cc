@@ -1,8 +1,8 @@
-// statfs(2). The space of the disk below is meant, so nobody else may use that (on_a_mount.sh
-// --disk).
+// statfs(2). It reports the space of the disk below, so no other program may use that disk
+// (on_a_mount.sh --disk).
 //
-// What was fsynced may for a while lie in the metadata's log, too, before it becomes chunks: hence
-// the allowance.
+// Fsynced data may also be in the metadata's log for a while, until it is stored as chunks: hence
+// the tolerance.
 #include <sys/statvfs.h>
 
 #include "store/base/random.h"
@@ -34,7 +34,7 @@ void WriteNoise(const std::string& path, uint64_t seed, size_t size) {
   REQUIRE(Outcome(fsync(file.get())) == 0);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "The figures of the space are plausible", "[.space]") {
+TEST_CASE_METHOD(OnTheFileSystem, "The numbers of statfs are plausible", "[.space]") {
   REQUIRE(WriteFile(Path("file"), "") == 0);
   const struct statvfs space = SpaceOf(Path("file"));
   CHECK(space.f_namemax == 255);
@@ -48,9 +48,9 @@ TEST_CASE_METHOD(OnTheFileSystem, "The figures of the space are plausible", "[.s
   CHECK(SpaceOf(directory.path()).f_blocks == space.f_blocks);
 }
 
-TEST_CASE_METHOD(OnTheFileSystem, "Free space shrinks by what is stored", "[.space]") {
+TEST_CASE_METHOD(OnTheFileSystem, "Free space shrinks by the stored bytes", "[.space]") {
   constexpr size_t kSize = 128 << 20;
-  WriteNoise(Path("first"), 1, 1 << 20);  // whatever is made once is made
+  WriteNoise(Path("first"), 1, 1 << 20);  // first, everything that is made only once
   const double before = FreeBytes(directory.path());
   WriteNoise(Path("noise"), 2, kSize);
   const double taken = before - FreeBytes(directory.path());

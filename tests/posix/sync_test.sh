@@ -1,6 +1,6 @@
 #!/bin/bash
-# What is durable when: after `siltfs sync`, after a pause, and after SIGTERM of the daemon of a mount in use. The daemon
-# is killed, and the next mount shows what was there.
+# Durability after `siltfs sync`, after a pause, and after SIGTERM to the daemon of a mount in use. The daemon is killed,
+# and the next mount shows which data survived.
 #
 #   sync_test.sh SILTFS
 set -euo pipefail
@@ -11,7 +11,7 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$mnt" | jq -e ".$1"; }
 daemon() { figure pid; }
-# until CONDITION...: waits for it; the deadline only ends a hang.
+# until_true CONDITION...: waits for the condition; the deadline only ends a hang.
 until_true() {
   local deadline=$((SECONDS + 60))
   until "$@"; do
@@ -42,7 +42,7 @@ find /usr/include -maxdepth 1 -type f | head -200 >"$work/list"
 mkdir "$work/tree"
 xargs -d '\n' cp -t "$work/tree" <"$work/list"
 
-step "siltfs sync: a tree, a file that is open, what a mapping wrote"
+step "siltfs sync makes a tree, an open file and a mapping's data durable"
 "$siltfs" mkfs "$store"
 mount_it commit=3600
 cp -a "$work/tree" "$mnt/"
@@ -55,7 +55,7 @@ with open(sys.argv[1], "wb+") as file:
     mapping[5000:5004] = b"here"
 PYTHON
 "$siltfs" sync "$mnt" >"$work/out"
-[[ ! -s $work/out ]] || fail "sync says something: $(cat "$work/out")"
+[[ ! -s $work/out ]] || fail "sync prints: $(cat "$work/out")"
 kill_daemon
 let_go
 mount_it commit=3600
@@ -63,27 +63,27 @@ diff -r "$work/tree" "$mnt/tree"
 cmp "$work/random" "$mnt/open"
 [[ $(dd if="$mnt/mapped" bs=1 skip=5000 count=4 status=none) == here ]] || fail "the mapping's data is lost"
 
-step "its document, an idle mount, and what is no mount"
+step "its document, an idle mount, and a path that is no mount"
 [[ $("$siltfs" sync --json "$mnt" | jq -c '[.store, .mountpoint, .durable]') == "[\"$store\",\"$mnt\",true]" ]] || fail "the document"
 "$siltfs" sync "$mnt"
 code=0
 "$siltfs" sync "$work/tree" 2>"$work/err" || code=$?
-((code == 10)) || fail "exit code $code for what is no mount"
+((code == 10)) || fail "exit code $code for a path that is no mount"
 [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
 
-step "a pause alone makes durable, long before the commit interval is over"
+step "a pause makes changes durable long before the commit interval ends"
 before=$(figure last_commit)
 cp -a "$work/tree" "$mnt/after-a-pause"
 sync -f "$mnt"
 committed() { (($(figure last_commit) > before)); }
 until_true committed
-# The last change may have come after that commit.
+# The last change may be newer than that commit.
 until_true bash -c 'a=$("$0" stat --json "$1" | jq .last_commit); read -rt 1.5 <> <(:); b=$("$0" stat --json "$1" | jq .last_commit); ((a == b))' "$siltfs" "$mnt"
 kill_daemon
 mount_it commit=3600
 diff -r "$work/tree" "$mnt/after-a-pause"
 
-step "SIGTERM while the mount is in use loses nothing that was written"
+step "SIGTERM while the mount is in use loses no written data"
 hold_open "$work/random" "$mnt/in-use"
 pid=$(daemon)
 kill -TERM "$pid"
@@ -94,7 +94,7 @@ mount_it
 cmp "$work/random" "$mnt/in-use"
 unmount_and_check
 
-step "SIGTERM that loses data on a full disk is not called a success"
+step "a SIGTERM that loses data on a full disk is reported as a failure"
 mkdir "$work/small"
 mount -t tmpfs -o size=80m siltfs-test "$work/small"
 large=$disk/store
@@ -117,14 +117,14 @@ umount --lazy "$work/small"
 rm "$work/too-much"
 store=$large
 
-step "a user's own mount: what is closed is enough; what is open needs the kernel to tell"
+step "on a user's own mount sync works for closed files; open files need the kernel's report"
 # On some machines only the superuser may open the device; in this mount namespace every user may.
 mkdir "$work/devices" "$work/own" "$disk/own-store"
 mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229
 chmod 666 "$work/devices/fuse"
 mount --bind "$work/devices/fuse" /dev/fuse
-mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides what may be mounted there
+mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides a file system mounted there
 chown 65534:65534 "$work/own" "$disk/own-store"
 chmod 755 "$disk"
 chmod 644 "$work/random"
@@ -136,13 +136,13 @@ own_mount
 as_nobody mkdir "$mnt/tree"
 as_nobody cp "$work/random" "$mnt/tree/closed"
 as_nobody "$siltfs" sync "$mnt"
-# The descriptor is opened by this shell for the user's program, as root may not look into the mount.
+# This shell opens the descriptor for the user's program, because root may not access the mount.
 coproc holder { as_nobody /usr/bin/python3 -c 'import sys; f = open(sys.argv[2], "wb", 0); f.write(open(sys.argv[1], "rb").read()); print("written", flush=True); sys.stdin.read()' "$work/random" "$mnt/tree/open"; }
 read -r _ <&"${holder[0]}"
 holder_pid=$holder_PID
 code=0
 as_nobody "$siltfs" sync "$mnt" 2>"$work/err" || code=$?
-((code == 1)) || fail "exit code $code where nothing tells whether all has arrived"
+((code == 1)) || fail "exit code $code without a report of the kernel"
 grep -q "fsync or close them" "$work/err" || fail "the message is: $(cat "$work/err")"
 umount /sys/fs/fuse/connections
 mountpoint -q /sys/fs/fuse/connections || mount -t fusectl fusectl /sys/fs/fuse/connections

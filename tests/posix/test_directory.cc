@@ -60,7 +60,7 @@ void DropCaches() {
     throw std::runtime_error(std::string("cannot sync the file system: ") + std::strerror(errno));
   }
   close(root);
-  // Inodes only, their pages with them: everyone else on the machine keeps theirs.
+  // Drops inodes with their pages, but not the page cache of other programs.
   std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
 }
 

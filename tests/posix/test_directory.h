@@ -1,5 +1,5 @@
-// A directory of a test's own on the file system that is tested, gone with all that is in it when
-// the test ends. Where that file system is says SILTFS_POSIX_DIRECTORY; without it a test fails.
+// A test's own directory on the tested file system, removed with its contents when the test ends.
+// SILTFS_POSIX_DIRECTORY names the file system; without it a test fails.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace siltfs::testing {
 
 class TestDirectory {
  public:
-  TestDirectory();  // everyone may write here; the umask is 0 from then on
+  TestDirectory();  // all users may write here; sets the umask to 0
   ~TestDirectory();
   TestDirectory(const TestDirectory&) = delete;
   TestDirectory& operator=(const TestDirectory&) = delete;
@@ -20,7 +20,7 @@ class TestDirectory {
   std::string path_;
 };
 
-// What test cases stand on.
+// The fixture of test cases.
 struct OnTheFileSystem {
   TestDirectory directory;
 
@@ -30,8 +30,8 @@ struct OnTheFileSystem {
 // The file system's root.
 std::string FileSystemRoot();
 
-// Everything written has reached the file system, and the kernel holds no names, attributes or
-// pages that nobody uses.
+// Writes everything back, and drops all names, attributes and pages that are not in use from the
+// kernel's caches.
 void DropCaches();
 
 // One number of `siltfs stat --json` of the mounted store.

@@ -1,4 +1,4 @@
-// Times: what sets them, and how exactly they are kept.
+// Times: which calls set them, and their precision.
 #include <sys/xattr.h>
 
 #include "tests/fs/fuse/posix_calls.h"
@@ -25,9 +25,9 @@ struct Times {
 struct Clock : OnTheFileSystem {
   static constexpr int64_t kLongAgo = 1'000'000'000'123'456'789;
 
-  // Times of modification and access lie far back from here on, and whatever is stamped next is
-  // stamped later than the change time: the kernel stamps files, the file system directories, and
-  // the kernel's clock may be a part of a tick ahead; both have to get on.
+  // Sets modification and access times to long ago, and waits until new stamps are later than the
+  // change time. The kernel stamps files and the file system directories; the kernel's clock may be
+  // ahead by a part of a tick, so both clocks must have advanced.
   Times Age(const std::string& name) {
     Set(name, kLongAgo, kLongAgo);
     const Times aged(Path(name));
@@ -48,14 +48,14 @@ struct Clock : OnTheFileSystem {
                                       {modification / 1'000'000'000, modification % 1'000'000'000}};
     REQUIRE(Outcome(utimensat(AT_FDCWD, Path(name).c_str(), times, AT_SYMLINK_NOFOLLOW)) == 0);
   }
-  // What `act` stamps of `name`: some of "m" and "c".
+  // The times of `name` stamped by `act`: some of "m" and "c".
   std::string Stamped(const std::string& name, const std::function<int()>& act) {
     const Times before = Age(name);
     REQUIRE(act() == 0);
     const Times after(Path(name));
     std::string stamped;
     if (after.modification != before.modification) {
-      // Both clocks are coarse, so what one stamps may be a tick behind the other.
+      // Both clocks are coarse, so one stamp may be a tick behind the other.
       CHECK(after.modification > before.change);
       stamped += 'm';
     }
@@ -92,8 +92,8 @@ TEST_CASE_METHOD(Clock, "Times are kept to the nanosecond, before 1970 and after
   CHECK(StatOf(Path("file")).st_mtim.tv_nsec == 999'999'999);
 }
 
-TEST_CASE_METHOD(Clock, "A file is not changed before it was made") {
-  // Many, as a tick of the clock between the two would hide a wrong order.
+TEST_CASE_METHOD(Clock, "A file's change time is not before its birth time") {
+  // Many files, because a clock tick between the two stamps would hide a wrong order.
   for (int i = 0; i < 50; ++i) {
     const std::string path = Path("new" + std::to_string(i));
     REQUIRE(WriteFile(path, "content") == 0);
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Clock, "A file is not changed before it was made") {
   }
 }
 
-TEST_CASE_METHOD(Clock, "One time may be left alone, or set to now") {
+TEST_CASE_METHOD(Clock, "One time can be kept, or set to now") {
   REQUIRE(WriteFile(Path("file"), "") == 0);
   const Times aged = Age("file");
   const struct timespec omit_access[2] = {{0, UTIME_OMIT}, {5, 6}};
@@ -154,7 +154,7 @@ TEST_CASE_METHOD(Clock, "Changes of a file's content stamp modification and chan
         }) == "mc");
 }
 
-TEST_CASE_METHOD(Clock, "A write of nothing and a read stamp neither") {
+TEST_CASE_METHOD(Clock, "An empty write and a read stamp neither") {
   REQUIRE(WriteFile(Path("file"), "content") == 0);
   const Descriptor file(Path("file"), O_RDWR);
   CHECK(Stamped("file", [&] { return Outcome(write(file.get(), "", 0)); }).empty());
@@ -174,7 +174,7 @@ TEST_CASE_METHOD(Clock, "Changes of attributes and names stamp change only") {
   CHECK(Stamped("file", [&] { return Outcome(unlink(Path("link").c_str())); }) == "c");
 }
 
-TEST_CASE_METHOD(Clock, "A new, moved or removed name stamps its directory, and what was moved") {
+TEST_CASE_METHOD(Clock, "A new, moved or removed name stamps its directory, and a moved object") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(Outcome(mkdir(Path("e").c_str(), 0755)) == 0);
   const auto stamps = [&](const std::function<int()>& act) { return Stamped("d", act); };
@@ -196,7 +196,7 @@ TEST_CASE_METHOD(Clock, "A new, moved or removed name stamps its directory, and 
   CHECK(stamps([&] { return WriteFile(a, "into a file that is there"); }).empty());
 }
 
-TEST_CASE_METHOD(Clock, "What fails stamps nothing") {
+TEST_CASE_METHOD(Clock, "A failed call stamps nothing") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("d/a"), "") == 0);
   REQUIRE(Outcome(mkdir(Path("d/full").c_str(), 0755)) == 0);
@@ -210,7 +210,7 @@ TEST_CASE_METHOD(Clock, "What fails stamps nothing") {
         }).empty());
 }
 
-TEST_CASE_METHOD(Clock, "A new file's times are one and the same, and now") {
+TEST_CASE_METHOD(Clock, "A new file's times are equal, and now") {
   REQUIRE(WriteFile(Path("old"), "") == 0);
   const Times old = Age("old");
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);

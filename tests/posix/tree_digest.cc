@@ -107,7 +107,7 @@ class TreeWalk {
     }
   }
 
-  // Whether it is a directory.
+  // Returns whether it is a directory.
   bool Visit(const std::string& absolute, const std::string& path, const Entry& entry,
              const struct stat& parent) {
     struct stat stat = {};
@@ -135,7 +135,7 @@ class TreeWalk {
     return false;
   }
 
-  // stat of ".." is answered by the kernel's own tree.
+  // The kernel answers stat of ".." from its own tree.
   static ino_t ListedParent(const std::string& absolute) {
     DIR* stream = opendir(absolute.c_str());
     if (stream == nullptr) return 0;
@@ -202,7 +202,7 @@ class TreeWalk {
 
   const bool fresh_;
   TreeDigest result_;
-  Digest digest_;  // of the entry that is visited
+  Digest digest_;  // of the current entry
   std::map<ino_t, Names> names_;
   std::string complaints_;
 };

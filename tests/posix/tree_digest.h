@@ -1,4 +1,4 @@
-// A whole tree, looked at through system calls alone: is it sound, and is it still the same?
+// Reads a whole tree through system calls only, to check that it is sound and unchanged.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ class UnsoundTree : public std::runtime_error {
 };
 
 struct TreeDigest {
-  uint64_t bytes = 0;  // of files' contents
-  // One of each entry, in order of their paths: attributes (access times excepted), and a digest of
-  // extended attributes and content.
+  uint64_t bytes = 0;  // of all file contents
+  // One line per entry, ordered by path: attributes (except access times), and a digest of extended
+  // attributes and content.
   std::vector<std::string> lines;
 };
 
-// Throws UnsoundTree, with all that is wrong, if a file cannot be read, an entry's type or number
-// is not what stat says, or a link count is not the number of names.
+// Throws UnsoundTree, with all problems, if a file cannot be read, an entry's type or number
+// differs from stat, or a link count differs from the number of names.
 //
-// `fresh`: the kernel holds no listing from before a directory moved (it keeps the old ".." in
-// one), so the parents that are listed are checked, too.
+// `fresh`: the kernel has no listing from before a move of a directory (such a listing keeps the
+// old ".."), so listed parents are checked, too.
 TreeDigest DigestTree(const std::string& root, bool fresh);
 
 }  // namespace siltfs::testing

@@ -15,7 +15,7 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr uint64_t kNames = 6;  // in each directory: few, so that processes meet
+constexpr uint64_t kNames = 6;  // per directory: few, so that processes conflict
 constexpr uint64_t kMaxDepth = 3;
 constexpr uint64_t kMaxFileBytes = 400'000;
 
@@ -84,7 +84,7 @@ void TreeExerciser::CopyRange() {
   if (source >= 0 && target >= 0) {
     auto from = static_cast<off_t>(random_.Below(20'000));
     auto to = static_cast<off_t>(random_.Below(kMaxFileBytes));
-    // The same file, in ranges that overlap, or a directory.
+    // EINVAL: the same file with overlapping ranges, or a directory.
     Judge("copy", "",
           copy_file_range(source, &from, target, &to, random_.Below(kMaxFileBytes) + 1, 0),
           {EINVAL, EISDIR});
@@ -98,7 +98,7 @@ void TreeExerciser::Rename() {
   const std::string to = AnyPath();
   const unsigned flags[] = {0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE};
   const unsigned flag = flags[random_.Below(4)];
-  // EINVAL: into itself. EBUSY is not for us: nobody mounts anything there.
+  // EINVAL: into itself. EBUSY is not expected: there are no mounts in the tree.
   Judge(flag == RENAME_EXCHANGE ? "exchange" : "rename", from + " " + to,
         renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flag),
         {EINVAL, EEXIST, EISDIR, ENOTEMPTY});
@@ -173,7 +173,7 @@ int TreeExerciser::OpenAny(std::string_view call, int flags) {
   return Judge(call, path, fd, {EISDIR}) ? fd : -1;
 }
 
-// Noise, or one of a few texts that come again and again.
+// Noise, or one of a few repeated texts.
 Bytes TreeExerciser::Content() {
   Bytes data(random_.Below(random_.OneIn(4) ? 100'000 : 5'000) + 1);
   if (random_.OneIn(2)) {
@@ -191,7 +191,7 @@ bool TreeExerciser::Judge(std::string_view call, const std::string& path, long r
     return true;
   }
   const int error = errno;
-  // What is open cannot lose its way any more.
+  // Calls without a path cannot fail with these errors.
   const bool lost = !path.empty() && (error == ENOENT || error == ENOTDIR || error == ELOOP);
   if (lost || also.contains(error)) return false;
   throw UnexpectedError("seed " + std::to_string(seed_) + ", step " + std::to_string(step_) + ": " +

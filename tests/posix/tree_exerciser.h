@@ -1,6 +1,6 @@
-// Exercises a tree: random operations of one process among several that work in the same tree. What
-// another has just made, moved or removed decides how a call ends, so errors of that kind are
-// expected; every other error (EIO, ESTALE, ENOSYS, ...) is a failure.
+// Exercises a tree: random operations of one of several processes in the same tree. Other processes
+// make, move and remove entries at the same time, so errors caused by that are expected. Any other
+// error (EIO, ESTALE, ENOSYS, ...) is a failure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class TreeExerciser {
   // Throws UnexpectedError.
   void Run(uint64_t operations);
 
-  // How many calls of each kind did what they were asked to.
+  // Number of successful calls of each kind.
   const std::map<std::string_view, uint64_t>& successes() const { return successes_; }
 
  private:
@@ -48,9 +48,9 @@ class TreeExerciser {
   void Stat();
 
   std::string AnyPath();
-  int OpenAny(std::string_view call, int flags);  // negative if it ended as it may
+  int OpenAny(std::string_view call, int flags);  // negative for an expected error
   Bytes Content();
-  // Counts a success; an error is one of those that races explain, or of `also`.
+  // Counts a success. An error must be one that races explain, or be in `also`.
   bool Judge(std::string_view call, const std::string& path, long result,
              const std::set<int>& also = {});
 

@@ -1,5 +1,5 @@
-// tree_exerciser: several processes at work in one tree, and a look at what comes of it. Prints a
-// line for each entry. See tree_exerciser.h and tree_digest.h.
+// tree_exerciser: several processes work in one tree, which is then checked. Prints a line for each
+// entry. See tree_exerciser.h and tree_digest.h.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -66,14 +66,15 @@ int main(int argc, char** argv) {
   uint64_t seed = 1;
   uint64_t processes = 4;
   uint64_t operations = 4000;
-  app.add_option("directory", root, "the tree; made if there is none")->required();
-  app.add_option("--seed", seed, "of the first process; each has the next one")->take_last();
-  app.add_option("--processes", processes, "at work at a time");
+  app.add_option("directory", root, "the tree; made if missing")->required();
+  app.add_option("--seed", seed, "seed of the first process; each process has the next one")
+      ->take_last();
+  app.add_option("--processes", processes, "number of processes");
   app.add_option("--operations", operations,
-                 "of each process; 0: only look at the tree, which nobody has changed since caches "
+                 "per process; 0: only check the tree, which must be unchanged since the caches "
                  "were dropped");
   CLI11_PARSE(app, argc, argv);
-  mkdir(root.c_str(), 0755);  // it may be there
+  mkdir(root.c_str(), 0755);  // it may exist
   if (operations > 0 && !siltfs::testing::ExerciseTogether(root, seed, processes, operations)) {
     return 1;
   }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Several processes at work in one tree; the tree is sound then, the store is, and the tree is still the same after the
-# store was unmounted and mounted again.
+# Several processes work in one tree. Afterwards tree and store are sound, and the tree is unchanged after an unmount
+# and a mount.
 #
 #   tree_exerciser_test.sh SILTFS TREE_EXERCISER [OPTION...]
 set -euo pipefail
@@ -14,8 +14,8 @@ options=("${@:3}")
 make_and_mount
 step "exercise"
 "$exerciser" "${options[@]}" "$mnt/tree" >/dev/null || fail "exit code $? of the exerciser"
-# The kernel's idea of when a file was written may be a tick away from what is stored, if its writeback sent the time
-# before the data. What is stored counts here.
+# The kernel's time of a write may differ from the stored time by a tick, if writeback sent the time before the data.
+# The stored time counts here.
 sync --file-system "$mnt"
 echo 2 >/proc/sys/vm/drop_caches
 "$exerciser" --operations 0 "$mnt/tree" >"$work/before" || fail "exit code $? of the first look"
@@ -26,7 +26,7 @@ step "mount again"
 mount_it
 "$exerciser" --operations 0 "$mnt/tree" >"$work/after" || fail "exit code $? of the second look"
 diff "$work/before" "$work/after" >"$work/diff" || fail "another tree: $(head -40 "$work/diff")"
-step "once more on top of it"
+step "run the exerciser again on the same tree"
 "$exerciser" "${options[@]}" --seed 1000 "$mnt/tree" >"$work/before" || fail "exit code $? of the exerciser"
 rm -r "$mnt/tree"
 unmount_and_check

@@ -1,4 +1,4 @@
-// Extended attributes of the user.
+// Extended attributes in the namespace "user.".
 #include <sys/xattr.h>
 
 #include <set>
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(AttributedFile, "Attributes are set, replaced, listed and remov
   CHECK(List() == std::multiset<std::string>{"user.b"});
 }
 
-TEST_CASE_METHOD(AttributedFile, "Setting may insist that the attribute is new, or is not") {
+TEST_CASE_METHOD(AttributedFile, "Setting may require that the attribute is new, or exists") {
   CHECK(Set("user.a", "x", XATTR_REPLACE) == ENODATA);
   CHECK(Set("user.a", "one", XATTR_CREATE) == 0);
   CHECK(Set("user.a", "two", XATTR_CREATE) == EEXIST);
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(AttributedFile, "Setting may insist that the attribute is new, 
   CHECK(Get("user.a") == "two");
 }
 
-TEST_CASE_METHOD(AttributedFile, "Sizes can be asked for, and room that is too small is ERANGE") {
+TEST_CASE_METHOD(AttributedFile, "Sizes can be asked for, and a small buffer is ERANGE") {
   REQUIRE(Set("user.a", "0123456789") == 0);
   char buffer[10];
   CHECK(getxattr(path.c_str(), "user.a", nullptr, 0) == 10);
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(AttributedFile, "A name has up to 255 bytes, and needs a known 
   CHECK(List() == std::multiset<std::string>{longest});
 }
 
-TEST_CASE_METHOD(AttributedFile, "A file has many attributes, and its size is its own",
+TEST_CASE_METHOD(AttributedFile, "A file can have many attributes, and they do not change its size",
                  "[siltfs]") {
   std::multiset<std::string> expected;
   for (int i = 0; i < 500; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(AttributedFile, "A file has many attributes, and its size is it
   CHECK(ReadFile(path) == "content");
 }
 
-TEST_CASE_METHOD(AttributedFile, "They belong to the file, not to its name") {
+TEST_CASE_METHOD(AttributedFile, "Attributes belong to the file, not to its name") {
   REQUIRE(Set("user.a", "kept") == 0);
   REQUIRE(Outcome(link(path.c_str(), Path("link").c_str())) == 0);
   REQUIRE(Outcome(rename(path.c_str(), Path("moved").c_str())) == 0);
@@ -138,7 +138,7 @@ TEST_CASE_METHOD(AttributedFile, "They belong to the file, not to its name") {
   CHECK(Outcome(fsetxattr(file.get(), "user.b", "x", 1, 0)) == 0);
 }
 
-TEST_CASE_METHOD(AttributedFile, "Directories have them, symbolic links do not") {
+TEST_CASE_METHOD(AttributedFile, "Directories have attributes, symbolic links do not") {
   REQUIRE(Outcome(symlink("file", Path("link").c_str())) == 0);
   CHECK(Outcome(lsetxattr(Path("link").c_str(), "user.a", "x", 1, 0)) == EPERM);
   CHECK(Outcome(setxattr(Path("link").c_str(), "user.a", "x", 1, 0)) == 0);
@@ -149,7 +149,7 @@ TEST_CASE_METHOD(AttributedFile, "Directories have them, symbolic links do not")
   CHECK(Get("user.a") == "of a directory");
 }
 
-TEST_CASE_METHOD(AttributedFile, "Whoever may not write the file may not set them") {
+TEST_CASE_METHOD(AttributedFile, "A user without write access may not set attributes") {
   REQUIRE(Set("user.a", "secret") == 0);
   REQUIRE(Outcome(chmod(path.c_str(), 0644)) == 0);
   CHECK(As(kBob, kBob, [&] { return Set("user.a", "x"); }) == EACCES);

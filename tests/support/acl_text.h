@@ -1,5 +1,5 @@
-// Access control lists as people write them, "u::rwx,u:1001:r--,g::r-x,m::rwx,o::---", to and from
-// the form of the extended attributes. Knows nothing of what makes a list valid.
+// Converts access control lists between text, "u::rwx,u:1001:r--,g::r-x,m::rwx,o::---", and the
+// form of the extended attributes. Does not check whether a list is valid.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace siltfs::testing {
 
 struct AclTag {
-  uint16_t named;    // with an id behind the first colon
+  uint16_t named;    // with an id after the first colon
   uint16_t unnamed;  // without
 };
 
@@ -33,7 +33,7 @@ inline AclTag AclTagOf(char letter) {
   }
 }
 
-// "" is the list without entries.
+// "" is the empty list.
 inline std::string AclFromText(std::string_view text) {
   Encoder out;
   out.U32(2);

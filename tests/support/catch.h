@@ -1,9 +1,9 @@
-// Catch2's two spellings: 2.13 (Debian 12) and 3 (Debian 13); and the checks for Status and Result.
+// Includes Catch2 2.13 (Debian 12) or 3 (Debian 13), and defines checks for Status and Result.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
-using Catch::Approx;  // as 2.13 has it
+using Catch::Approx;  // the name in 2.13
 #else
 #include <catch2/catch.hpp>
 #endif
@@ -21,19 +21,19 @@ const Status& StatusOf(const Result<T>& result) {
 
 }  // namespace siltfs::testing
 
-// The Status or Result is OK; shows what it says if not.
-#define REQUIRE_OK(expression)                                                  \
-  do {                                                                          \
-    const auto& siltfs_outcome_ = (expression);                                 \
-    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString());              \
-    REQUIRE(siltfs_outcome_.ok());                                              \
+// Requires that the Status or Result is OK; otherwise shows its text.
+#define REQUIRE_OK(expression)                                     \
+  do {                                                             \
+    const auto& siltfs_outcome_ = (expression);                    \
+    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString()); \
+    REQUIRE(siltfs_outcome_.ok());                                 \
   } while (false)
 
-// The Status or Result failed with this code (a name without its StatusCode::).
-#define REQUIRE_CODE(expression, expected_code)                                                    \
-  do {                                                                                             \
-    const auto& siltfs_outcome_ = (expression);                                                    \
-    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString());                                 \
-    REQUIRE(::siltfs::StatusCodeName(::siltfs::testing::StatusOf(siltfs_outcome_).code()) ==       \
-            ::siltfs::StatusCodeName(::siltfs::StatusCode::expected_code));                        \
+// Requires that the Status or Result failed with this code (a name without StatusCode::).
+#define REQUIRE_CODE(expression, expected_code)                                              \
+  do {                                                                                       \
+    const auto& siltfs_outcome_ = (expression);                                              \
+    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString());                           \
+    REQUIRE(::siltfs::StatusCodeName(::siltfs::testing::StatusOf(siltfs_outcome_).code()) == \
+            ::siltfs::StatusCodeName(::siltfs::StatusCode::expected_code));                  \
   } while (false)

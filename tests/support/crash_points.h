@@ -1,7 +1,7 @@
-// In which calls the tests let the power fail or the device: in every one if a run is long
-// (tests/support/test_scale.h), else in some. In builds with a sanitizer, which make each run many
-// times slower, in fewer: what a crash leaves is looked at after every call by the other builds;
-// what a sanitizer looks for is the same after a call's neighbours.
+// The calls at which tests cut the power or fail the device: all of them in a long run
+// (tests/support/test_scale.h), otherwise some. Builds with a sanitizer are many times slower and
+// use fewer: other builds check the state after every call, and sanitizer errors are the same after
+// neighboring calls.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ inline constexpr uint64_t kLongCallStep = 1;
 inline constexpr uint64_t kShortCallStep = 5;
 #endif
 
-// From a call that fails to the next one. No multiple of 2 or 3, by which tests choose what happens
-// in a call or after it.
+// The distance between failing calls. Not a multiple of 2 or 3, because tests choose actions by
+// call numbers modulo 2 and 3.
 inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
 
-// The first call to fail. A test that goes through the calls several times has a `variant` for
-// each, so that not the same calls are left out each time.
+// The first call to fail. A test with several passes over the calls uses a `variant` for each, so
+// that each pass leaves out other calls.
 inline uint64_t FirstCall(uint64_t variant) { return 1 + variant % CallStep(); }
 
 }  // namespace siltfs::testing

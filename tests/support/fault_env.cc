@@ -64,7 +64,7 @@ class FaultReadQueue : public ReadQueue {
     });
   }
 
-  // False: the request is done, as it has failed.
+  // False: the request has failed and is done.
   bool PassOn(ReadRequest& request, const Again* again, ReadRequest& passed) {
     do {
       const auto* file = dynamic_cast<const FaultFile*>(
@@ -74,7 +74,7 @@ class FaultReadQueue : public ReadQueue {
       request.status =
           file == nullptr ? Status::Ok() : env_.Note(FaultEnv::Call::kRead, file->path());
       if (!request.status.ok()) continue;
-      // A foreign file is for the queue below to refuse.
+      // The base queue refuses a foreign file.
       passed.file = file == nullptr ? nullptr : file->base();
       passed.offset = request.offset;
       passed.out = request.out;

@@ -1,7 +1,7 @@
-// An Env that passes everything on to another one and fails calls on demand: for tests of what
-// stands on the real disk, where other processes and std::filesystem see it.
+// An Env that passes all calls on to another one and fails calls on demand: for tests on the real
+// disk, where other processes and std::filesystem see the files.
 //
-// Thread-safety: any thread may call anything. Files may not outlive it.
+// Thread-safety: every call from any thread. Files must not outlive it.
 #pragma once
 
 #include <memory>
@@ -22,22 +22,23 @@ class FaultEnv : public Env {
     kWrite,
     kSync,
     kSyncDirectory,
-    kChange,  // any call that changes something, opening the lock file excepted
+    kChange,  // any call that changes something, except opening the lock file
   };
 
   explicit FaultEnv(std::unique_ptr<Env> base);
   ~FaultEnv() override;
 
-  // From now on calls of this kind with `part` in their path fail with this code, without effect.
+  // From now on calls of this kind with `part` in their path fail with this code and have no
+  // effect.
   void Fail(Call call, std::string part, StatusCode code);
   // From now on writes with `part` in their path write the first half and fail with this code.
   void FailHalfWay(std::string part, StatusCode code);
   void Heal();
-  // What GetDiskSpace says is available, instead of the truth.
+  // Replaces the available bytes in GetDiskSpace.
   void SetAvailable(std::optional<uint64_t> bytes);
-  // What NowNanoseconds answers, instead of the truth.
+  // Replaces the result of NowNanoseconds.
   void SetClock(std::optional<int64_t> nanoseconds);
-  // Calls of this kind with `part` in their path so far, failed ones included.
+  // Number of calls of this kind so far with `part` in their path, including failed ones.
   uint64_t Count(Call call, std::string_view part) const;
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
@@ -55,9 +56,9 @@ class FaultEnv : public Env {
   int64_t MonotonicNanoseconds() override;
   Status FillRandom(MutableByteView out) override;
 
-  // For its files: counts the call, and fails it if it is to fail.
+  // For its files: counts the call, and returns the failure set for it.
   virtual Status Note(Call call, const std::string& path) const;
-  // For a write: `half` says whether it is to write its first half before it fails.
+  // For a write: sets `half` if it must write its first half before it fails.
   Status NoteWrite(const std::string& path, bool& half) const;
 
  protected:

@@ -1,4 +1,4 @@
-// The main() of every test program, compiled once: the header-only Catch2 2 takes its time.
+// The main() of every test program, compiled once: the header-only Catch2 2 compiles slowly.
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }

@@ -144,7 +144,7 @@ MemoryFileSystem::Inode& MemoryFileSystem::MakeUnnamed(const Inode& directory, u
                                                        uint64_t device, Caller caller) {
   const InodeNumber number = next_inode_++;
   Inode& inode = inodes_[number];
-  if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory hands its group down
+  if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory passes its group on
     caller.gid = directory.attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
@@ -275,7 +275,7 @@ Status MemoryFileSystem::Rename(InodeNumber parent, std::string_view name, Inode
     if (mode == RenameMode::kNoReplace)
       return Failed(StatusCode::kAlreadyExists, "the new name is taken", replaced);
     if (replaced == source.inode)
-      return {};  // two names of one file: POSIX wants nothing to happen
+      return {};  // two names of one file: POSIX requires that nothing happens
     SILTFS_RETURN_IF_ERROR(CheckReplaceable(moved, inodes_[replaced]));
     if (IsDirectory(moved.attributes)) --to->attributes.links;  // of the replaced directory's ".."
     RemoveEntry(*to, new_name);
@@ -634,7 +634,7 @@ void MemoryFileSystem::Resize(Inode& file, uint64_t size) {
     file.pages.erase(file.pages.lower_bound((size + kPageBytes - 1) / kPageBytes),
                      file.pages.end());
     const auto last = file.pages.find(size / kPageBytes);
-    if (last != file.pages.end()) {  // what is cut off must not come back when the file grows
+    if (last != file.pages.end()) {  // removed bytes must not reappear when the file grows
       std::fill(last->second.begin() + static_cast<ptrdiff_t>(size % kPageBytes),
                 last->second.end(), uint8_t{0});
     }
@@ -645,7 +645,7 @@ void MemoryFileSystem::Resize(Inode& file, uint64_t size) {
 
 void MemoryFileSystem::UpdateAllocation(Inode& file) {
   file.attributes.allocated_bytes = file.pages.size() * kPageBytes;
-  if (!file.pages.empty()) {  // the last page may stick out
+  if (!file.pages.empty()) {  // the last page may extend beyond the size
     const uint64_t end = (file.pages.rbegin()->first + 1) * kPageBytes;
     if (end > file.attributes.size) file.attributes.allocated_bytes -= end - file.attributes.size;
   }
@@ -702,7 +702,7 @@ Status MemoryFileSystem::Fsync(InodeNumber inode) {
   return Find(inode).status();
 }
 
-// --- the whole
+// --- the whole file system
 
 Status MemoryFileSystem::SyncAll() { return {}; }
 
@@ -717,7 +717,7 @@ Result<SpaceInfo> MemoryFileSystem::GetSpace() {
                    .inodes = inodes_.size()};
 }
 
-Result<SettleReport> MemoryFileSystem::Settle() { return SettleReport(); }
+Result<RecompressionReport> MemoryFileSystem::Recompress() { return RecompressionReport(); }
 
 Result<ScrubReport> MemoryFileSystem::Scrub(ScrubMode /*mode*/) {
   ScrubReport report;

@@ -1,10 +1,8 @@
-// The FileSystem as a book would have it: everything in maps, under one mutex, nothing kept. It
-// stands in for the core in tests of what lies above it, and says in tests of the core what the
-// answer should have been.
+// A textbook FileSystem: everything in maps, under one mutex, nothing persistent. It replaces the
+// core in tests of the layers above, and is the oracle in tests of the core.
 //
-// Beyond the interface it tells what a test wants to know: how often an inode is looked up and
-// open, and what is left. Times come from `clock`, which a test may replace to get the same times
-// twice.
+// Additional functions for tests: the lookup and open counts of an inode, and the remaining inodes.
+// Times come from `clock`, which a test may replace to get the same times twice.
 #pragma once
 
 #include <functional>
@@ -22,7 +20,7 @@ class MemoryFileSystem : public FileSystem {
  public:
   using Clock = std::function<int64_t()>;  // nanoseconds since 1970
 
-  static constexpr uint64_t kPageBytes = 4096;  // holes are found page by page
+  static constexpr uint64_t kPageBytes = 4096;  // holes consist of whole pages
 
   MemoryFileSystem();
   explicit MemoryFileSystem(Clock clock);
@@ -77,11 +75,11 @@ class MemoryFileSystem : public FileSystem {
   Result<SpaceInfo> GetSpace() override;
   bool NearlyFull() const override { return false; }
   Result<FileSystemStats> GetStats() override;
-  Result<SettleReport> Settle() override;  // there is nothing to settle
-  void StopSettling() override {}
-  Result<GarbageReport> CollectGarbage(bool dry_run) override;  // there is none
+  Result<RecompressionReport> Recompress() override;  // nothing to recompress
+  void StopRecompression() override {}
+  Result<GarbageReport> CollectGarbage(bool dry_run) override;  // no garbage
   void StopCollecting() override {}
-  Result<ScrubReport> Scrub(ScrubMode mode) override;  // there is nothing to verify
+  Result<ScrubReport> Scrub(ScrubMode mode) override;  // nothing to verify
   void InterruptScrub() override {}
   void StopScrubbing() override {}
   Status Close() override;
@@ -89,8 +87,8 @@ class MemoryFileSystem : public FileSystem {
   // --- for tests
   uint64_t LookupCount(InodeNumber inode) const;
   uint64_t OpenCount(InodeNumber inode) const;
-  size_t InodeCount() const;  // those that only a lookup or an open keeps alive included
-  // Over all inodes but the root's, which the kernel never forgets.
+  size_t InodeCount() const;  // including those kept alive only by a lookup or an open
+  // The sum over all inodes except the root, which the kernel never forgets.
   uint64_t TotalLookups() const;
   uint64_t TotalOpens() const;
 
@@ -105,40 +103,41 @@ class MemoryFileSystem : public FileSystem {
     std::map<std::string, Entry, std::less<>> entries;
     std::map<uint64_t, std::string> names_by_cookie;
     uint64_t next_cookie = 3;
-    std::map<uint64_t, Bytes> pages;  // by number; kPageBytes each; an absent one is a hole
+    std::map<uint64_t, Bytes> pages;  // by number; kPageBytes each; absent: a hole
     std::string target;               // of a symbolic link
     std::map<std::string, std::string, std::less<>> xattrs;
     uint64_t lookups = 0;
     uint64_t opens = 0;
     bool times_told = false;  // see WriteTimes
-    bool linkable = false;    // without a name from the beginning
+    bool linkable = false;    // created without a name
   };
 
   Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Inode*> FindDirectory(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  // A regular file.
+  // Fails unless it is a regular file.
   Result<Inode*> FindFile(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
-  // A new inode as it would be in `directory`, without a name or links; looked up once.
+  // A new inode with the attributes of one in `directory`, but without a name or links; looked up
+  // once.
   Inode& MakeUnnamed(const Inode& directory, uint32_t mode, uint64_t device, Caller caller)
       SILTFS_REQUIRES(mutex_);
-  // A new inode under a name that was free; looked up once.
+  // A new inode with a free name; looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
                       Caller caller) SILTFS_REQUIRES(mutex_);
-  // What is left of a new inode's mode; gives it the access control lists it inherits.
+  // Gives a new inode its inherited access control lists; returns its resulting mode.
   static uint32_t Inherit(const Inode& directory, Inode& inode, uint32_t mode,
                           const Caller& caller);
   Status SetAcl(Inode& inode, std::string_view name, std::string_view value, XattrMode mode)
       SILTFS_REQUIRES(mutex_);
   void AddEntry(Inode& directory, std::string_view name, InodeNumber inode) SILTFS_REQUIRES(mutex_);
   void RemoveEntry(Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
-  // Takes a name's link from the inode, and the inode itself if nothing holds it any more.
+  // Removes a link from the inode, and the inode if it is no longer used.
   void DropLink(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   void EraseIfUnused(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   bool IsWithin(InodeNumber directory, InodeNumber ancestor) SILTFS_REQUIRES(mutex_);
   Status CheckReplaceable(const Inode& source, const Inode& target) SILTFS_REQUIRES(mutex_);
-  // Makes the entry called `name` in `directory` lead to `inode`, whose ".." follows if it is a
-  // directory.
+  // Points the entry `name` of `directory` to `inode`, and the ".." of `inode` to `directory` if it
+  // is a directory.
   void Repoint(Inode& directory, std::string_view name, Inode& inode) SILTFS_REQUIRES(mutex_);
   static void DropPrivileges(Inode& inode, Privileges privileges);
   Status Exchange(Inode& from, std::string_view name, Inode& to, std::string_view new_name)

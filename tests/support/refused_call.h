@@ -1,4 +1,4 @@
-// System calls that are refused, as containers do: by a filter.
+// Refuses system calls with a seccomp filter, like containers.
 #pragma once
 
 #include <linux/filter.h>
@@ -10,8 +10,8 @@
 
 namespace siltfs::testing {
 
-// From now on the system call fails with this error in this thread and in those that it starts; the
-// filter goes with them. False: filters are refused, too.
+// From now on the system call fails with this error in this thread and in threads it starts; the
+// filter ends with them. False: filters are refused, too.
 inline bool RefuseCall(unsigned system_call, unsigned error) {
   std::array<sock_filter, 4> program = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

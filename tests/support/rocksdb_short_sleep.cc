@@ -1,5 +1,5 @@
-// RocksDB sleeps for a second after each failed flush. Found before the C library's own, this makes
-// that a millisecond in the programs it is part of: nothing there depends on the time.
+// RocksDB sleeps for a second after each failed flush. This function replaces the C library's and
+// shortens the sleep to a millisecond; no program that links it depends on the time.
 #include <time.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ extern "C" int usleep(useconds_t microseconds) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-// RocksDB loses a table of its own when a flush fails while it closes.
+// RocksDB leaks a memtable when a flush fails during its close.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:rocksdb::ColumnFamilyData::ConstructNewMemtable\n";

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int64_t kMostPausedNanoseconds = 300'000'000;  // after one call of PerturbSchedule
 
-std::atomic<uint64_t> seed{0};  // 0: no perturbation
-std::atomic<uint64_t> threads{0};  // that have met this seed
-std::atomic<int64_t> left{0};  // nanoseconds
+std::atomic<uint64_t> seed{0};     // 0: no perturbation
+std::atomic<uint64_t> threads{0};  // number of threads with this seed
+std::atomic<int64_t> left{0};      // nanoseconds
 std::atomic<uint64_t> perturbations{0};
 
-// Of one thread; a new seed makes it anew.
+// The state of one thread, reinitialized for each new seed.
 struct ThreadPace {
   uint64_t seed = 0;
   uint64_t random = 0;
@@ -34,7 +34,7 @@ struct ThreadPace {
     return mixed ^ (mixed >> 31);
   }
 
-  // Some threads are much slower than others: what they do comes late.
+  // Some threads are much slower than others, so their actions come late.
   void Begin(uint64_t now) {
     seed = now;
     random = now + 0x632BE59BD9B4E019 * (1 + threads.fetch_add(1, std::memory_order_relaxed));
@@ -84,13 +84,13 @@ uint64_t SchedulePerturbations() { return perturbations; }
 
 namespace {
 
-// The function of this name that stands behind this program's own in the order of libraries.
+// The next function of this name after the program's own in the library search order.
 template <typename Function>
 class NextFunction {
  public:
   explicit constexpr NextFunction(const char* name) : name_(name) {}
 
-  // Threads that find nothing there all find the same function.
+  // Concurrent first calls all find the same function.
   Function* get() {
     Function* found = found_.load(std::memory_order_relaxed);
     if (found == nullptr) {
@@ -107,20 +107,20 @@ class NextFunction {
 
 }  // namespace
 
-// A pause before a lock is taken, or after it was given back, lets other threads in between. A thread that signals a
-// condition pauses before it does; a thread that waits for one pauses before and after.
-#define SILTFS_PERTURBED_BEFORE(name, type)               \
-  extern "C" int name(type* object) noexcept {            \
+// A pause before a lock is taken, or after it is released, lets other threads in between. A thread
+// pauses before it signals a condition, and before and after it waits for one.
+#define SILTFS_PERTURBED_BEFORE(name, type)                \
+  extern "C" int name(type* object) noexcept {             \
     static constinit NextFunction<int(type*)> next(#name); \
-    siltfs::testing::Perturb();                           \
-    return next.get()(object);                            \
+    siltfs::testing::Perturb();                            \
+    return next.get()(object);                             \
   }
-#define SILTFS_PERTURBED_AFTER(name, type)                \
-  extern "C" int name(type* object) noexcept {            \
+#define SILTFS_PERTURBED_AFTER(name, type)                 \
+  extern "C" int name(type* object) noexcept {             \
     static constinit NextFunction<int(type*)> next(#name); \
-    const int answer = next.get()(object);                \
-    siltfs::testing::Perturb();                           \
-    return answer;                                        \
+    const int answer = next.get()(object);                 \
+    siltfs::testing::Perturb();                            \
+    return answer;                                         \
   }
 
 SILTFS_PERTURBED_BEFORE(pthread_mutex_lock, pthread_mutex_t)

@@ -1,23 +1,26 @@
-// Perturbs the schedule of the threads of a test program, so that races appear that otherwise need luck or a busy
-// machine: threads yield or pause where they take and give back locks, and where they wait for and signal conditions.
+// Perturbs the schedule of the threads of a test program, so that races appear that otherwise need
+// luck or a busy machine: threads yield or pause when they take and release locks, and when they
+// wait for and signal conditions.
 //
-// A program that links siltfs_schedule_perturbation has its own pthread functions for locks and conditions, which the
-// dynamic linker finds before those of the C library. So the perturbation also reaches the threads of RocksDB, and the
-// product's code has no hooks. Builds with a sanitizer leave the functions as they are.
+// A program that links siltfs_schedule_perturbation has its own pthread functions for locks and
+// conditions. The dynamic linker finds them before those of the C library. So the perturbation also
+// reaches the threads of RocksDB, and the product's code has no hooks. Builds with a sanitizer
+// leave the functions as they are.
 //
-// Thread-safety: any thread may call both functions. The seed decides how often each thread pauses and for how long;
-// the operating system still schedules the threads, so one seed does not give one schedule.
+// Thread-safety: both functions from any thread. The seed decides how often each thread pauses and
+// for how long; the operating system still schedules the threads, so one seed does not give one
+// schedule.
 #pragma once
 
 #include <cstdint>
 
 namespace siltfs::testing {
 
-// From now on threads are perturbed; each call begins anew with the pauses of its seed. All pauses after one call take
-// about 0.3 s together at most. 0 ends the perturbation.
+// From now on threads are perturbed; each call restarts the pauses of its seed. All pauses after
+// one call together take at most about 0.3 s. 0 ends the perturbation.
 void PerturbSchedule(uint64_t seed);
 
-// How often any thread has yielded or paused so far.
+// Number of yields and pauses of all threads so far.
 uint64_t SchedulePerturbations();
 
 }  // namespace siltfs::testing

@@ -9,7 +9,8 @@ namespace siltfs::testing {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = std::filesystem::temp_directory_path() / "siltfs-test-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a directory " + pattern);
+  if (mkdtemp(pattern.data()) == nullptr)
+    throw std::runtime_error("cannot make a directory " + pattern);
   path_ = pattern;
 }
 

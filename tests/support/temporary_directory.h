@@ -1,4 +1,4 @@
-// A directory that is gone, with all that is in it, when the test ends.
+// A directory that is removed with its contents when the test ends.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// How much of the campaigns a run makes. A campaign is a test that does one thing with many seeds,
-// or at many places; each change makes a tenth of it, and tools/run-tests --long all.
+// The share of the campaigns in a test run. A campaign is a test with many seeds or places; normal
+// runs do a tenth of it, tools/run-tests --long does all.
 //
-// Thread-safety: functions only, safe to call from any thread that does not change the environment.
+// Thread-safety: functions only, safe from any thread while no thread changes the environment.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace siltfs::testing {
 
 inline constexpr uint64_t kWholeScale = 10;
 
-// Tenths, 1 to 10: SILTFS_TEST_SCALE of the environment, which is 1 if it is not set.
+// In tenths, 1 to 10: the environment variable SILTFS_TEST_SCALE, by default 1.
 inline uint64_t TestScale() {
   const char* text = std::getenv("SILTFS_TEST_SCALE");
   return text == nullptr ? 1
                          : std::clamp<uint64_t>(std::strtoull(text, nullptr, 10), 1, kWholeScale);
 }
 
-// Of what a whole campaign does so often, how much this run does; at least once.
+// The number of repetitions in this run if a whole campaign has `whole`; at least 1.
 inline uint64_t Share(uint64_t whole) {
   return std::max<uint64_t>(1, whole * TestScale() / kWholeScale);
 }

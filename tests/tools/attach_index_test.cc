@@ -1,5 +1,5 @@
-// siltfs-bench attach-index puts entries behind a store that go on as before: its files, its replay
-// after a crash, its check.
+// siltfs-bench attach-index adds entries to a store's index; the store's files, its replay after a
+// crash and its check still work.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -18,7 +18,7 @@ namespace {
 
 struct Attached {
   int code = 0;
-  nlohmann::json figures;
+  nlohmann::json statistics;
   std::string err;
 };
 
@@ -31,7 +31,7 @@ Attached Attach(const std::string& store, const std::string& entries,
   Attached attached;
   attached.code = RunBench(arguments, out, err);
   attached.err = err.str();
-  if (attached.code == 0) attached.figures = nlohmann::json::parse(out.str());
+  if (attached.code == 0) attached.statistics = nlohmann::json::parse(out.str());
   return attached;
 }
 
@@ -51,7 +51,7 @@ CheckReport Check(StoreFixture& store) {
   return *report;
 }
 
-// Chunks of the store that its index has, of all it has.
+// The number of the store's chunks that its index finds.
 struct Coverage {
   uint64_t own = 0;
   uint64_t attached = 0;
@@ -67,7 +67,7 @@ Coverage CoverageOf(StoreFixture& store) {
 
 }  // namespace
 
-TEST_CASE("an attached index is behind the store's own entries, and stays there") {
+TEST_CASE("attached entries are added to the store's own, and stay") {
   StoreFixture store;
   const Bytes first = RandomBytes(1, 400'000);
   const Bytes second = RandomBytes(2, 400'000);
@@ -81,8 +81,8 @@ TEST_CASE("an attached index is behind the store's own entries, and stays there"
   const Attached attached = Attach(store.path(), "30000");
   INFO(attached.err);
   REQUIRE(attached.code == 0);
-  REQUIRE(attached.figures["entries_before"] == before.own);
-  REQUIRE(attached.figures["entries_after"] == before.own + 30000);
+  REQUIRE(attached.statistics["entries_before"] == before.own);
+  REQUIRE(attached.statistics["entries_after"] == before.own + 30000);
   REQUIRE(CoverageOf(store) == Coverage{.own = before.own, .attached = 30000});
 
   store.Open();
@@ -101,14 +101,14 @@ TEST_CASE("an attached index is behind the store's own entries, and stays there"
   REQUIRE(store.findings().empty());
 }
 
-TEST_CASE("what is attached again with other numbers is added, with the same ones is not") {
+TEST_CASE("attaching again adds entries with new numbers only") {
   StoreFixture store;
   REQUIRE(Attach(store.path(), "1000").code == 0);  // never mounted
   REQUIRE(Attach(store.path(), "1000", "500").code == 0);
   REQUIRE(CoverageOf(store) == Coverage{.own = 0, .attached = 1500});
 }
 
-TEST_CASE("after attaching, a crash's blocks are put into the index again") {
+TEST_CASE("after attaching, blocks written before a crash are indexed again") {
   StoreFixture store;
   const Bytes first = RandomBytes(1, 400'000);
   const Bytes second = RandomBytes(2, 400'000);
@@ -133,7 +133,7 @@ TEST_CASE("after attaching, a crash's blocks are put into the index again") {
   REQUIRE(replayed.own > crashed.own);
 }
 
-TEST_CASE("no store ever has a segment that attached entries lead to") {
+TEST_CASE("attached entries point to segments that no store uses") {
   const auto write = [](const std::vector<Mutation>&) { return Status::Ok(); };
   IdRanges ranges;
   ranges.segment_limit = IdAllocator::first_unused_segment() - (1U << 12);
@@ -147,7 +147,7 @@ TEST_CASE("no store ever has a segment that attached entries lead to") {
   REQUIRE_CODE(none.BeginMount(), kFileTooLarge);
 }
 
-TEST_CASE("nothing is attached where blocks wait to be replayed, or somebody has the store open") {
+TEST_CASE("attaching is refused if blocks await replay, or the store is open") {
   StoreFixture store;
   store.Open();
   const Attached in_use = Attach(store.path(), "10");

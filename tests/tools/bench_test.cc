@@ -1,4 +1,4 @@
-// siltfs-bench says what scripts rely on, and measures what is there.
+// siltfs-bench prints the keys that scripts rely on, and measures correctly.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ BenchOutcome Bench(std::vector<std::string> arguments) {
   return {.code = code, .out = out.str(), .err = err.str()};
 }
 
-// What bench chunker calls cuts_sha1, of data that is cut every `length` bytes.
+// The cuts_sha1 of bench chunker for data that is cut every `length` bytes.
 std::string CutsOfZeros(uint64_t bytes, uint64_t length) {
   Encoder cut_points;
   for (uint64_t end = length; end <= bytes; end += length) cut_points.U64(end);
@@ -50,27 +50,27 @@ std::string CutsOfZeros(uint64_t bytes, uint64_t length) {
 
 }  // namespace
 
-TEST_CASE("bench trie tells speed and size of every mode") {
+TEST_CASE("bench trie reports speed and size of every mode") {
   const BenchOutcome outcome =
       Bench({"trie", "--entries", "20000", "--part-entries", "6000", "--json"});
   REQUIRE(outcome.code == 0);
-  const auto figures = nlohmann::json::parse(outcome.out);
-  CHECK(figures["entries"] == 20000);
-  CHECK(figures["parts"] == 4);
-  CHECK(figures["lookups"] == 20000);
-  CHECK(figures["verified"] == true);
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["entries"] == 20000);
+  CHECK(statistics["parts"] == 4);
+  CHECK(statistics["lookups"] == 20000);
+  CHECK(statistics["verified"] == true);
   for (const char* mode : {"weak", "exact", "sparse_weak", "sparse_exact"}) {
     for (const char* figure : {"build_per_s", "lookup_per_s", "bits_per_key"}) {
       INFO(mode << " " << figure);
-      CHECK(figures["modes"][mode][figure] > 0);
+      CHECK(statistics["modes"][mode][figure] > 0);
     }
   }
   for (const char* figure : {"build_per_s", "lookup_per_s", "bits_per_key"}) {
-    CHECK(figures[figure] == figures["modes"]["weak"][figure]);
+    CHECK(statistics[figure] == statistics["modes"]["weak"][figure]);
   }
 }
 
-TEST_CASE("bench mark makes a store, marks it, and takes it away again") {
+TEST_CASE("bench mark makes a store, marks it, and removes it") {
   const TemporaryDirectory directory;
   const bool no_spill = GENERATE(false, true);
   std::vector<std::string> arguments = {"mark", "--entries", "20000",          "--memory",
@@ -79,21 +79,21 @@ TEST_CASE("bench mark makes a store, marks it, and takes it away again") {
   const BenchOutcome outcome = Bench(arguments);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
-  const auto figures = nlohmann::json::parse(outcome.out);
-  CHECK(figures["verified"] == true);
-  CHECK(figures["dead"] == 2500);
-  CHECK(figures["nodes"] > 100);
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["verified"] == true);
+  CHECK(statistics["dead"] == 2500);
+  CHECK(statistics["nodes"] > 100);
   for (const char* run : {"first", "again"}) {
     INFO(run);
-    CHECK((figures[run]["passes"] > 1) == no_spill);
-    CHECK((figures[run]["spilled_bytes"] > 0) == !no_spill);
-    CHECK(figures[run]["chunks_per_s"] > 0);
+    CHECK((statistics[run]["passes"] > 1) == no_spill);
+    CHECK((statistics[run]["spilled_bytes"] > 0) == !no_spill);
+    CHECK(statistics[run]["chunks_per_s"] > 0);
   }
-  CHECK(figures["segment_mark"]["segments"] == 5);
+  CHECK(statistics["segment_mark"]["segments"] == 5);
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
-TEST_CASE("bench index steps through memory limits, and bench open opens what it kept") {
+TEST_CASE("bench index steps through memory limits, and bench open opens the kept index") {
   const TemporaryDirectory directory;
   const BenchOutcome filled = Bench({"index", "--entries", "20000", "--get", "500", "--rounds", "1",
                                      "--dir", directory.path(), "--keep", "--memory-steps",
@@ -118,16 +118,16 @@ TEST_CASE("bench index steps through memory limits, and bench open opens what it
         Bench({"open", "--dir", directory.path(), "--entries", "20000", mode, "--json"});
     INFO(opened.err);
     REQUIRE(opened.code == 0);
-    const auto figures = nlohmann::json::parse(opened.out);
-    CHECK(figures["verified"] == true);
-    CHECK(figures["first_answer_seconds"] >= figures["open_seconds"]);
-    CHECK(figures["series"].size() > 0);
+    const auto statistics = nlohmann::json::parse(opened.out);
+    CHECK(statistics["verified"] == true);
+    CHECK(statistics["first_answer_seconds"] >= statistics["open_seconds"]);
+    CHECK(statistics["series"].size() > 0);
   }
   CHECK(Bench({"open", "--dir", directory.path(), "--entries", "30000", "--json"}).code == 1);
   CHECK(Bench({"index", "--entries", "100", "--memory-steps", "lots"}).code == 2);
 }
 
-TEST_CASE("bench trie measures the modes it is asked for") {
+TEST_CASE("bench trie measures the requested modes") {
   const auto modes_of = [](const std::vector<std::string>& flags) {
     std::vector<std::string> arguments = {"trie", "--entries", "500", "--json"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
@@ -135,7 +135,7 @@ TEST_CASE("bench trie measures the modes it is asked for") {
     REQUIRE(outcome.code == 0);
     std::string names;
     const auto modes = nlohmann::json::parse(outcome.out)["modes"];
-    for (const auto& [name, figures] : modes.items()) {
+    for (const auto& [name, statistics] : modes.items()) {
       names += name + " ";
     }
     return names;
@@ -146,7 +146,7 @@ TEST_CASE("bench trie measures the modes it is asked for") {
   CHECK(modes_of({"--sparse", "--exact"}) == "sparse_exact weak ");
 }
 
-TEST_CASE("bench chunker tells the rate of every kernel, and that all cut alike") {
+TEST_CASE("bench chunker reports the rate of every kernel, and all cut alike") {
   const TemporaryDirectory directory;
   const std::string file = directory / "data";
   std::ofstream(file) << std::string(300'000, 'x') << "and an end";
@@ -159,16 +159,16 @@ TEST_CASE("bench chunker tells the rate of every kernel, and that all cut alike"
     const BenchOutcome outcome = Bench(arguments);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
-    const auto figures = nlohmann::json::parse(outcome.out);
-    CHECK(figures["verified"] == true);
-    CHECK(figures["sha1_bytes_per_s"] > 0);
-    CHECK(figures["sha1_batch_bytes_per_s"] > 0);
-    CHECK(figures["sha1_kernel"] != "");
-    const auto& kernels = figures["kernels"];
+    const auto statistics = nlohmann::json::parse(outcome.out);
+    CHECK(statistics["verified"] == true);
+    CHECK(statistics["sha1_bytes_per_s"] > 0);
+    CHECK(statistics["sha1_batch_bytes_per_s"] > 0);
+    CHECK(statistics["sha1_kernel"] != "");
+    const auto& kernels = statistics["kernels"];
     REQUIRE(kernels.size() >= 2);
     CHECK(kernels[0]["name"] == "scalar");
     CHECK(kernels[1]["name"] == "portable");
-    CHECK(figures["chosen"] == kernels.back()["name"]);
+    CHECK(statistics["chosen"] == kernels.back()["name"]);
     for (const auto& kernel : kernels) {
       CHECK(kernel["bytes_per_s"] > 0);
       CHECK(kernel["cuts_sha1"] == kernels[0]["cuts_sha1"]);
@@ -185,7 +185,7 @@ TEST_CASE("bench chunker tells the rate of every kernel, and that all cut alike"
   CHECK(Bench({"chunker", "--random", "1M", "--avg", "100"}).code == 1);
 }
 
-TEST_CASE("bench chunks counts what each file adds") {
+TEST_CASE("bench chunks counts the new chunks of each file") {
   const TemporaryDirectory directory;
   Bytes data(400'000);
   Random(1).Fill(data);
@@ -219,19 +219,19 @@ TEST_CASE("bench chunks counts what each file adds") {
   CHECK(Bench({"chunks", "--avg", "lots", first}).code == 1);
 }
 
-TEST_CASE("bench cuckoo tells speed and occupancy") {
+TEST_CASE("bench cuckoo reports speed and occupancy") {
   const BenchOutcome outcome = Bench({"cuckoo", "--entries", "40000", "--json"});
   REQUIRE(outcome.code == 0);
-  const auto figures = nlohmann::json::parse(outcome.out);
-  CHECK(figures["tables"] == 3);
-  CHECK(figures["verified"] == true);
-  CHECK(figures["occupancy"] >= 0.93);
-  CHECK(figures["insert_per_s"] > 0);
-  CHECK(figures["lookup_per_s"] > 0);
-  CHECK(figures["bits_per_key"] > 0);
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["tables"] == 3);
+  CHECK(statistics["verified"] == true);
+  CHECK(statistics["occupancy"] >= 0.93);
+  CHECK(statistics["insert_per_s"] > 0);
+  CHECK(statistics["lookup_per_s"] > 0);
+  CHECK(statistics["bits_per_key"] > 0);
 }
 
-TEST_CASE("bench index tells all figures of an engine, every answer compared") {
+TEST_CASE("bench index reports all statistics of an engine, and compares every answer") {
   for (const std::string engine : {"silt", "map"}) {
     const TemporaryDirectory directory;
     const BenchOutcome outcome =
@@ -239,48 +239,48 @@ TEST_CASE("bench index tells all figures of an engine, every answer compared") {
                directory.path(), "--rounds", "3", "--json"});
     INFO(engine << ": " << outcome.err);
     REQUIRE(outcome.code == 0);
-    const auto figures = nlohmann::json::parse(outcome.out);
-    CHECK(figures["engine"] == engine);
-    CHECK(figures["entries"] == 20000);
-    CHECK(figures["gets"] == 6000);
-    CHECK(figures["threads"] == 2);
-    CHECK(figures["verified"] == true);
-    CHECK(figures["memory_limit_bytes"].is_null());
+    const auto statistics = nlohmann::json::parse(outcome.out);
+    CHECK(statistics["engine"] == engine);
+    CHECK(statistics["entries"] == 20000);
+    CHECK(statistics["gets"] == 6000);
+    CHECK(statistics["threads"] == 2);
+    CHECK(statistics["verified"] == true);
+    CHECK(statistics["memory_limit_bytes"].is_null());
     for (const char* figure :
          {"put_per_s", "put_second_half_per_s", "get_hit_per_s", "get_miss_per_s",
           "device_reads_per_s", "get_hit_share_of_device", "scan_per_s", "write_amplification"}) {
       INFO(figure);
-      CHECK(figures[figure] > 0);
+      CHECK(statistics[figure] > 0);
     }
-    CHECK(figures.contains("plan") == (figures["engine"] == "silt"));
-    // Memory that an earlier test has left behind may do.
-    CHECK(figures["memory_bytes"] >= figures["memory_bytes_end"]);
-    CHECK(figures["memory_bytes_per_entry"] >= figures["memory_bytes_per_entry_end"]);
-    // What is still in memory needs no read, and whatever has been written out needs one.
-    CHECK(figures["reads_per_hit"] >= 0);
-    CHECK(figures["reads_per_hit"] <= 1.1);
-    CHECK(figures["reads_per_miss"] <= 0.1);
-    CHECK(figures["device_file_bytes"] >= figures["flash_bytes"]);
+    CHECK(statistics.contains("plan") == (statistics["engine"] == "silt"));
+    // Memory left by an earlier test may be enough.
+    CHECK(statistics["memory_bytes"] >= statistics["memory_bytes_end"]);
+    CHECK(statistics["memory_bytes_per_entry"] >= statistics["memory_bytes_per_entry_end"]);
+    // Entries still in memory need no read, and written ones need one.
+    CHECK(statistics["reads_per_hit"] >= 0);
+    CHECK(statistics["reads_per_hit"] <= 1.1);
+    CHECK(statistics["reads_per_miss"] <= 0.1);
+    CHECK(statistics["device_file_bytes"] >= statistics["flash_bytes"]);
     CHECK(std::filesystem::is_empty(directory.path()));
   }
 }
 
-TEST_CASE("bench index looks up between puts at the ratio it is given") {
+TEST_CASE("bench index mixes lookups and puts at the given ratio") {
   const BenchOutcome outcome = Bench({"index", "--entries", "20000", "--get", "0", "--mix", "5:10",
                                       "--get-batch", "64", "--memory", "8M", "--json"});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
-  const auto figures = nlohmann::json::parse(outcome.out);
-  CHECK(figures["mix_gets"] <= 20000);
-  CHECK(figures["mix_gets"] >= 20000 - 3 * 64 - 2 * 1024);
-  CHECK(figures["mix_get_per_s"] > 0);
-  CHECK(figures["mix_put_per_s"] > 0);
-  CHECK(figures["mix_entries"] == 10000);
-  CHECK(figures["memory_limit_bytes"] == 8 << 20);
-  CHECK_FALSE(figures.contains("get_hit_per_s"));
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["mix_gets"] <= 20000);
+  CHECK(statistics["mix_gets"] >= 20000 - 3 * 64 - 2 * 1024);
+  CHECK(statistics["mix_get_per_s"] > 0);
+  CHECK(statistics["mix_put_per_s"] > 0);
+  CHECK(statistics["mix_entries"] == 10000);
+  CHECK(statistics["memory_limit_bytes"] == 8 << 20);
+  CHECK_FALSE(statistics.contains("get_hit_per_s"));
 }
 
-TEST_CASE("bench index fails with one sentence where no index can be made") {
+TEST_CASE("bench index fails with one sentence if no index can be made") {
   const BenchOutcome outcome = Bench({"index", "--entries", "10", "--dir", "/proc/none"});
   CHECK(outcome.code == 1);
   CHECK(outcome.out.empty());
@@ -288,7 +288,7 @@ TEST_CASE("bench index fails with one sentence where no index can be made") {
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
 }
 
-TEST_CASE("A lookup that is not answered with what was put fails") {
+TEST_CASE("A lookup with a wrong answer fails") {
   const TemporaryDirectory directory;
   const auto env = NewPosixEnv();
   auto index = OpenIndex(*env, {.engine = IndexEngine::kMap, .directory = directory.path()});
@@ -300,14 +300,14 @@ TEST_CASE("A lookup that is not answered with what was put fails") {
   REQUIRE((*index)->Put(entries, 1).ok());
   IndexGets gets(**index, keys, 64, 1);
   gets.GetPresent(64, 1);
-  CHECK_THROWS_AS(gets.GetPresent(64, 2), BenchFailure);  // another's location
+  CHECK_THROWS_AS(gets.GetPresent(64, 2), BenchFailure);  // another entry's location
   gets.GetAbsent(64);
   const IndexKeys others(8);
   IndexGets elsewhere(**index, others, 64, 1);
   CHECK_THROWS_AS(elsewhere.GetPresent(64, 1), BenchFailure);  // not there
 }
 
-TEST_CASE("Names give their numbers back, and a tally misses none") {
+TEST_CASE("Names can be turned back into numbers, and a tally misses none") {
   const IndexKeys keys(3);
   NumberTally tally;
   for (uint64_t number = 0; number < 1000; ++number) {
@@ -323,10 +323,10 @@ TEST_CASE("Names give their numbers back, and a tally misses none") {
   CHECK_FALSE(doubled.IsFirst(1000));
 }
 
-TEST_CASE("Memory is measured at its peak, and once it is given back no more") {
+TEST_CASE("The memory peak is measured, and freed memory no longer counts") {
   constexpr size_t kSize = 64U << 20;
   MemoryMeter meter;
-  // Straight from the system, as a sanitizer's allocator keeps what it is given back.
+  // Allocated directly from the system, because a sanitizer's allocator keeps freed memory.
   void* const held =
       mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(held != MAP_FAILED);
@@ -338,13 +338,13 @@ TEST_CASE("Memory is measured at its peak, and once it is given back no more") {
   CHECK(meter.PeakGrowth() < kSize / 2);
 }
 
-TEST_CASE("bench prints figures for people, too") {
+TEST_CASE("bench prints plain text without --json") {
   const BenchOutcome outcome = Bench({"trie", "--entries", "1000", "--weak"});
   REQUIRE(outcome.code == 0);
   CHECK(outcome.out.find("modes.weak.bits_per_key: ") != std::string::npos);
 }
 
-TEST_CASE("bench takes a mistaken command line for usage") {
+TEST_CASE("bench exits with the usage code for a wrong command line") {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
                                                     {"unknown"},
                                                     {"trie", "--entries", "0"},

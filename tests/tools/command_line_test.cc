@@ -1,4 +1,4 @@
-// The contract of the command line: exit codes, streams, sentences.
+// The contract of the command line: exit codes, streams, messages.
 #include <algorithm>
 
 #include "tests/support/catch.h"
@@ -35,7 +35,7 @@ TEST_CASE("Help and version go to standard output and succeed") {
   CHECK(Run({"siltfs", "--version"}).out.starts_with("siltfs 0."));
 }
 
-TEST_CASE("Help lists the commands that exist, and no others") {
+TEST_CASE("Help lists exactly the existing commands") {
   const std::string help = Run({"siltfs", "--help"}).out;
   for (const char* command :
        {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index"})
@@ -78,7 +78,7 @@ TEST_CASE("mount.siltfs uses the codes of mount(8)") {
   CHECK(Run({"mount.siltfs", directory / "store", directory / "missing"}).code == 32);
 }
 
-TEST_CASE("mount.siltfs takes what mount(8) passes") {
+TEST_CASE("mount.siltfs accepts the arguments of mount(8)") {
   const TemporaryDirectory directory;
   REQUIRE(std::system(
               ("mkdir " + directory.path() + "/mnt " + directory.path() + "/store").c_str()) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("mount.siltfs takes what mount(8) passes") {
   CHECK(outcome.code == 0);  // -f: checked, not mounted
 }
 
-TEST_CASE("A mount warns of memory for the index that the machine lacks, or that is of no use") {
+TEST_CASE("A mount warns of too much or too little memory for the index") {
   const TemporaryDirectory directory;
   REQUIRE(std::system(
               ("mkdir " + directory.path() + "/mnt " + directory.path() + "/store").c_str()) == 0);
@@ -106,7 +106,7 @@ TEST_CASE("A mount warns of memory for the index that the machine lacks, or that
   CHECK(said("index_memory=4MiB").empty());
 }
 
-TEST_CASE("A mountpoint that cannot be used is named, before the store is opened") {
+TEST_CASE("An unusable mountpoint is reported before the store is opened") {
   const TemporaryDirectory directory;
   REQUIRE(std::system(("mkdir " + directory.path() + "/dir && touch " + directory.path() + "/file")
                           .c_str()) == 0);
@@ -144,7 +144,7 @@ TEST_CASE("A directory without a store exits 10, for stat and for mount") {
   }
 }
 
-TEST_CASE("Unmounting what is not a siltfs mount fails and touches nothing") {
+TEST_CASE("Unmounting a path that is not a siltfs mount fails and changes nothing") {
   const TemporaryDirectory directory;
   const Outcome outcome = Run({"siltfs", "umount", directory.path()});
   CHECK(outcome.code == 1);

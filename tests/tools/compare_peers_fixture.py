@@ -1,4 +1,4 @@
-"""What the tests of compare-peers share: they run apart from the machine's mounts, with a corpus made up."""
+"""Fixture of the tests of compare-peers: they run in separate mounts, with a generated corpus."""
 import os
 import random
 import shutil
@@ -18,12 +18,12 @@ GENERATIONS = 3
 
 
 def contain():
-    """Starts this over in mount and process namespaces of its own, so that nothing is left whatever happens."""
+    """Restarts the program in its own mount and process namespaces, so that nothing is left behind."""
     if CONTAINED in os.environ:
         return
     private = subprocess.run(["unshare", "--mount", "--propagation", "private", "true"], capture_output=True,
                              check=False).returncode == 0
-    # In a chroot whose root is no mount point nothing can be made private.
+    # Private propagation fails if the root of a chroot is not a mount point.
     propagation = "private" if private else "unchanged"
     os.environ[CONTAINED] = "1"
     os.execvp("unshare", ["unshare", "--mount", "--propagation", propagation, "--pid", "--fork", "--kill-child",
@@ -37,7 +37,7 @@ def write(path, content):
 
 
 def make_corpus(directory):
-    """Three generations of 1 MB, of which a file in ten changes; with an empty file, a link and a read-only file."""
+    """Three generations of 1 MB, in which one file in ten changes; with an empty file, a link and a read-only file."""
     seeded = random.Random(2024)
     contents = [seeded.randbytes(10_000) + b"text " * 2_000 for _ in range(50)]
     for generation in range(GENERATIONS):
@@ -53,7 +53,7 @@ def make_corpus(directory):
 
 
 class Scratch(unittest.TestCase):
-    """A directory for the test, which must be without a mount in the end."""
+    """A directory for the test, which must have no mount at the end."""
 
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="compare-peers-test-")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The parts of compare-peers: what finds wrong data, removes directories, measures a step, and sums up.
+"""The parts of compare-peers that find wrong data, remove directories, measure a step, and sum up.
 
 usage: compare_peers_parts_test.py SOURCE BIN [TEST...]
 
-As compare_peers_test.py, but siltfs is not run.
+Like compare_peers_test.py, but without running siltfs.
 """
 import os
 import random
@@ -105,7 +105,7 @@ class AStep(Scratch):
 
     @staticmethod
     def has_ended(pid):
-        """Gone, or past all that it could still do (PF_EXITING), though perhaps not yet waited for."""
+        """Whether the process is gone or exiting (PF_EXITING), though perhaps not yet waited for."""
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:
                 return int(file.read().rpartition(")")[2].split()[6]) & 4 != 0

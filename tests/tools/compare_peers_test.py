@@ -3,7 +3,7 @@
 
 usage: compare_peers_test.py SOURCE BIN [TEST...]
 
-SOURCE is the project, BIN the directory with the program siltfs; root and /dev/fuse are needed, a peer is not.
+SOURCE is the project, BIN the directory with the program siltfs. Needs root and /dev/fuse, but no peer.
 """
 import contextlib
 import glob
@@ -22,7 +22,7 @@ from peers.system import System
 
 
 class Run(fixture.Scratch):
-    """One that runs the whole program."""
+    """A test that runs the whole program."""
 
     def arguments(self, *more):
         os.makedirs(self.path("scratch"), exist_ok=True)
@@ -60,9 +60,9 @@ class AComparison(Run):
             for step in [*run["generations"], run["restore"]]:
                 self.assert_measured(step, {"mount", "unmount"})
             self.assertTrue(run["restore"]["verified"])
-            # Settling so little may end between two looks at its memory.
+            # Recompressing so little may end between two samples of its memory.
             self.assert_timed(run["settled"], {"settle"})
-            # No segment is full, so nothing gets smaller; a mount may leave some more of metadata.
+            # No segment is full, so nothing gets smaller; a mount may add some metadata.
             before = run["generations"][-1]["stored_bytes"]
             self.assertAlmostEqual(run["settled"]["stored_bytes"], before, delta=before / 10)
             self.assert_measured(run["restore_settled"], {"mount", "restore", "unmount"})
@@ -73,7 +73,7 @@ class AComparison(Run):
             self.assert_measured(step, {"mount", "work", "unmount"})
             self.assertEqual(step["files"], 52, name)
             self.assertGreater(step["files_per_s"], 0)
-        # Generations share nine files of ten.
+        # Generations share nine files in ten.
         self.assertGreater(record["summary"]["tree"]["systems"]["siltfs"]["ratio"]["median"], 2)
         self.assertIn("passthrough_hp: left out", done.stdout)
         self.assertIn("| settled afterwards |", done.stdout)
@@ -114,7 +114,7 @@ class AComparison(Run):
 
 
 class Flipping(System):
-    """Keeps copies, and gives one byte back changed."""
+    """A system that stores copies, and returns one byte changed."""
 
     name = "flipping"
     workloads = ("tar",)

@@ -1,4 +1,4 @@
-// What the manual pages and the completions say is what --help says, both ways.
+// The manual pages, the completions and --help list the same names.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -33,7 +33,7 @@ void Collect(const std::string& text, const std::string& pattern, Names& names) 
 
 const std::string kOption = R"((?:^|[\s,|\[])(--?[A-Za-z][A-Za-z-]*))";
 
-// Of lines like "  -o,--options OPT,...  What they do".
+// The options in lines like " -o,--options OPT,... DESCRIPTION".
 Names OptionsInHelp(const std::string& help) {
   Names names;
   std::istringstream lines(help.substr(0, help.find("Mount options:\n")));
@@ -43,14 +43,14 @@ Names OptionsInHelp(const std::string& help) {
   return names;
 }
 
-// The text of a page with its fonts and escapes removed.
+// The text of a page without fonts and escapes.
 std::string Plain(const std::string& page) {
   std::string text = std::regex_replace(page, std::regex(R"(\\-)"), "-");
   text = std::regex_replace(text, std::regex(R"(\\f.)"), "");
   return std::regex_replace(text, std::regex("\""), "");
 }
 
-// From a heading's line to the next heading.
+// The text from a heading's line to the next heading.
 std::string Section(const std::string& page, const std::string& heading) {
   const size_t start = page.find(heading + "\n");
   REQUIRE(start != std::string::npos);
@@ -58,7 +58,7 @@ std::string Section(const std::string& page, const std::string& heading) {
   return page.substr(body, page.find("\n.S", body) - body);
 }
 
-// The line behind each .TP.
+// The line after each .TP.
 std::string Tags(const std::string& section) {
   std::string tags;
   std::istringstream lines(section);
@@ -79,7 +79,7 @@ Names Without(Names names, const Names& others) {
   return names;
 }
 
-// Of a command, or of one below another: "index plan".
+// The help of a command or subcommand: "index plan".
 std::string Help(const std::string& command) {
   std::vector<std::string> arguments = {"siltfs"};
   std::istringstream words(command);
@@ -137,7 +137,7 @@ TEST_CASE("The pages of the links name every option, and no others") {
     INFO(program);
     const std::string page = Plain(ReadWhole(kTools + "/man/" + program + ".8"));
     Names in_page = OptionsIn(page.substr(page.find(".SH SYNOPSIS")));
-    // Clusters like -sfnv are several.
+    // Clusters like -sfnv stand for several options.
     for (const std::string& name : Names(in_page)) {
       if (name[1] == '-' || name.size() == 2) continue;
       in_page.erase(name);

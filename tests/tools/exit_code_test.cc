@@ -10,7 +10,7 @@ int CodeOf(StatusCode code) {
       ExitCodeOf(code == StatusCode::kOk ? Status() : Status(code, "for a test")));
 }
 
-TEST_CASE("Exit codes are those that scripts rely on") {
+TEST_CASE("Exit codes are those of the documented contract") {
   CHECK(CodeOf(StatusCode::kOk) == 0);
   CHECK(CodeOf(StatusCode::kNotEmpty) == 1);
   CHECK(CodeOf(StatusCode::kIoError) == 1);
@@ -23,7 +23,7 @@ TEST_CASE("Exit codes are those that scripts rely on") {
   CHECK(CodeOf(StatusCode::kInterrupted) == 130);
 }
 
-TEST_CASE("For mount(8) they are bits of its own") {
+TEST_CASE("mount(8) gets its own bits") {
   const auto to_mount = [](ExitCode code) { return static_cast<int>(ToMountHelperCode(code)); };
   CHECK(to_mount(ExitCode::kDone) == 0);
   CHECK(to_mount(ExitCode::kUsage) == 1);
@@ -33,7 +33,7 @@ TEST_CASE("For mount(8) they are bits of its own") {
   CHECK(to_mount(ExitCode::kInUse) == 32);
 }
 
-TEST_CASE("For fsck(8) they are others again") {
+TEST_CASE("fsck(8) gets its own bits, too") {
   const auto to_fsck = [](StatusCode code) {
     return static_cast<int>(
         ToFsckCode(code == StatusCode::kOk ? Status() : Status(code, "for a test")));

@@ -1,4 +1,4 @@
-// siltfs fsck: its exit codes are those of fsck(8), its output a line a finding or one document.
+// siltfs fsck: the exit codes of fsck(8), and one line per finding or one document.
 #include <signal.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ TEST_CASE("fsck finds nothing wrong with a new store") {
   }
 }
 
-TEST_CASE("fsck prints a line for each thing that is wrong, and exits with 4") {
+TEST_CASE("fsck prints a line for each finding, and exits with 4") {
   const Store store;
   Damage(store.superblock(1));
   const Outcome outcome = Run({"siltfs", "fsck", "-n", store.path()});
@@ -62,19 +62,19 @@ TEST_CASE("fsck prints a line for each thing that is wrong, and exits with 4") {
   CHECK(Has(outcome.out, "1 finding: "));
 }
 
-TEST_CASE("fsck exits with 4 also where the store cannot be opened at all") {
+TEST_CASE("fsck also exits with 4 if the store cannot be opened at all") {
   const Store store;
   SECTION("no superblock is left") {
     Damage(store.superblock(0));
     Damage(store.superblock(1));
   }
   SECTION("no metadata is left") { std::filesystem::remove_all(store.path() + "/meta"); }
-  SECTION("a file stands where a directory should") {
+  SECTION("a file replaces a directory") {
     const std::string place = store.path() + GENERATE("/meta", "/segments", "/index");
     std::filesystem::remove_all(place);
     std::ofstream(place) << "x";
   }
-  SECTION("a directory stands where a file should") {
+  SECTION("a directory replaces a file") {
     const std::string place = store.path() + GENERATE("/lock", "/meta.ledger", "/superblock.0",
                                                       "/meta/CURRENT", "/index/manifest");
     std::filesystem::remove(place);
@@ -114,7 +114,7 @@ TEST_CASE("fsck --json is one document") {
   CHECK_FALSE(finding["message"].get<std::string>().empty());
 }
 
-TEST_CASE("fsck --json is one document also where the check could not be done") {
+TEST_CASE("fsck --json is one document also if the check fails") {
   const Store store;
   const TemporaryDirectory directory;
   const auto document = [](const Outcome& outcome, int code) {
@@ -131,13 +131,13 @@ TEST_CASE("fsck --json is one document also where the check could not be done") 
       CHECK(document(Run({"siltfs", "fsck", "--json", place}), 8)["findings"].empty());
     }
   }
-  SECTION("someone has it open") {
+  SECTION("it is open") {
     const auto env = NewPosixEnv();
     const auto lock = env->LockFile(LockPath(store.path()));
     REQUIRE_OK(lock);
     document(Run({"siltfs", "fsck", "--json", store.path()}), 8);
   }
-  SECTION("it is asked to end, with what was found until then") {
+  SECTION("it is interrupted, with the findings until then") {
     Damage(store.superblock(1));
     auto signals = PolledSignals::Block();
     REQUIRE_OK(signals);
@@ -148,7 +148,7 @@ TEST_CASE("fsck --json is one document also where the check could not be done") 
   }
 }
 
-TEST_CASE("fsck says that a store was not unmounted only where metadata says so") {
+TEST_CASE("fsck reports a missing unmount only if metadata records it") {
   const Store store;
   std::filesystem::remove_all(store.path() + "/meta");
   CHECK_FALSE(Has(Run({"siltfs", "fsck", store.path()}).out, "not unmounted"));
@@ -156,7 +156,7 @@ TEST_CASE("fsck says that a store was not unmounted only where metadata says so"
       Json::parse(Run({"siltfs", "fsck", "--json", store.path()}).out)["clean_shutdown"].is_null());
 }
 
-TEST_CASE("fsck exits with 8 where there is nothing that it could check") {
+TEST_CASE("fsck exits with 8 if there is nothing to check") {
   const TemporaryDirectory directory;
   for (const std::string& place : {directory.path(), directory / "missing"}) {
     const Outcome outcome = Run({"siltfs", "fsck", place});
@@ -169,7 +169,7 @@ TEST_CASE("fsck exits with 8 where there is nothing that it could check") {
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
-TEST_CASE("fsck exits with 8 where someone has the store open") {
+TEST_CASE("fsck exits with 8 if the store is open") {
   const Store store;
   const auto env = NewPosixEnv();
   FileSystemOptions options;
@@ -182,7 +182,7 @@ TEST_CASE("fsck exits with 8 where someone has the store open") {
   REQUIRE_OK((*fs)->Close());
 }
 
-TEST_CASE("fsck -p and -y repair, say what they have done, and exit with 1") {
+TEST_CASE("fsck -p and -y repair, report the repairs, and exit with 1") {
   const Store store;
   const std::string mode = GENERATE("-p", "-a", "-y");
   const bool json = GENERATE(false, true);
@@ -209,7 +209,7 @@ TEST_CASE("fsck -p and -y repair, say what they have done, and exit with 1") {
   CHECK(Run(arguments).code == 0);
 }
 
-TEST_CASE("fsck.siltfs takes what fsck(8) and boot scripts pass") {
+TEST_CASE("fsck.siltfs accepts the arguments of fsck(8) and boot scripts") {
   const Store store;
   for (const std::vector<std::string>& options :
        std::vector<std::vector<std::string>>{{"-a"},
@@ -229,7 +229,7 @@ TEST_CASE("fsck.siltfs takes what fsck(8) and boot scripts pass") {
   }
 }
 
-TEST_CASE("fsck exits with 4 for what a repair leaves, and names it") {
+TEST_CASE("fsck exits with 4 for findings that a repair leaves, and names them") {
   const Store store;
   Damage(store.superblock(1));
   std::filesystem::remove_all(store.path() + "/meta");
@@ -246,7 +246,7 @@ TEST_CASE("fsck exits with 4 for what a repair leaves, and names it") {
   CHECK(document["remarks"].size() == 1);
 }
 
-TEST_CASE("fsck -y salvages metadata that cannot be opened, and says where the damaged one is") {
+TEST_CASE("fsck -y salvages metadata that cannot be opened, and names the damaged copy") {
   const Store store;
   std::filesystem::remove(store.path() + "/meta/CURRENT");
   const Outcome outcome = Run({"siltfs", "fsck", "-y", store.path()});
@@ -275,7 +275,7 @@ void WriteFileTo(const Store& store) {
   REQUIRE_OK((*fs)->Close());
 }
 
-TEST_CASE("fsck -y tells what is lost") {
+TEST_CASE("fsck -y lists lost data") {
   const Store store;
   WriteFileTo(store);
   REQUIRE(std::filesystem::remove(store.path() + "/segments/000000/00000001.seg"));
@@ -299,7 +299,7 @@ TEST_CASE("fsck -y tells what is lost") {
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
-TEST_CASE("fsck -y leaves a store whose segments may be on a disk that is not mounted") {
+TEST_CASE("fsck -y does not repair if the segments' disk may not be mounted") {
   const Store store;
   WriteFileTo(store);
   const std::string aside = store.path() + "/../aside";
@@ -314,7 +314,7 @@ TEST_CASE("fsck -y leaves a store whose segments may be on a disk that is not mo
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
-TEST_CASE("fsck -p and -y have the codes of a check where there is nothing to repair") {
+TEST_CASE("fsck -p and -y have the codes of a check if there is nothing to repair") {
   const TemporaryDirectory directory;
   const std::string mode = GENERATE("-p", "-y");
   CHECK(Run({"siltfs", "fsck", mode, directory.path()}).code == 8);
@@ -327,7 +327,7 @@ TEST_CASE("fsck -p and -y have the codes of a check where there is nothing to re
   CHECK(Run({"siltfs", "fsck", mode, store.path()}).code == 8);
 }
 
-TEST_CASE("fsck exits with 16 for what it does not know") {
+TEST_CASE("fsck exits with 16 for unknown arguments") {
   const Store store;
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"siltfs", "fsck"},
@@ -376,19 +376,19 @@ TEST_CASE("fsck -C writes progress in lines of four words") {
   CHECK(parts == std::set<unsigned>{1, 3, 4});  // there are no segments
 }
 
-TEST_CASE("fsck that is asked to end exits with 32, and one that is asked for its state says it") {
+TEST_CASE("an interrupted fsck exits with 32, and SIGUSR1 prints its state") {
   const Store store;
-  // Keeps the signal waiting for the command, on this thread.
+  // Blocks the signal on this thread, so that it is pending for the command.
   auto signals = PolledSignals::Block();
   REQUIRE_OK(signals);
-  SECTION("to end") {
+  SECTION("interrupted") {
     REQUIRE(raise(GENERATE(SIGINT, SIGTERM, SIGHUP)) == 0);
     const Outcome outcome = Run({"siltfs", "fsck", store.path()});
     CHECK(outcome.code == 32);
     CHECK(outcome.out.empty());
     CHECK(Lines(outcome.err) == 1);
   }
-  SECTION("for its state") {
+  SECTION("SIGUSR1") {
     REQUIRE(raise(SIGUSR1) == 0);
     const Outcome outcome = Run({"siltfs", "fsck", "--quiet", store.path()});
     CHECK(outcome.code == 0);
@@ -397,13 +397,13 @@ TEST_CASE("fsck that is asked to end exits with 32, and one that is asked for it
   }
 }
 
-// Delivered once the command no longer blocks them, they would end the process before it has said
-// what it found.
-TEST_CASE("Signals that came too late to be asked for are forgotten") {
+// A signal delivered after the command has unblocked it would end the process before it prints its
+// findings.
+TEST_CASE("Signals that come after the last poll are discarded") {
   auto signals = PolledSignals::Block();
   REQUIRE_OK(signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) REQUIRE(raise(signal) == 0);
-  signals->reset();  // the mask is as before, and the process lives
+  signals->reset();  // the old mask is restored, and the process still runs
   CHECK(raise(SIGUSR1) == 0);
 }
 

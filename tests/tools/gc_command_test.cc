@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with two files, of which one was removed.
+// A store of small segments with two files, one of them removed.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", path}).code == 0);
   const auto env = NewPosixEnv();
@@ -43,7 +43,7 @@ nlohmann::json JsonOf(const std::vector<std::string>& arguments) {
   return nlohmann::json::parse(outcome.out);
 }
 
-TEST_CASE("gc gives back what was removed from a store that is not mounted, and says what it did") {
+TEST_CASE("gc frees removed data of a store that is not mounted, and reports it") {
   const TemporaryDirectory directory;
   const std::string store = directory / "store";
   FillStore(store);
@@ -51,7 +51,8 @@ TEST_CASE("gc gives back what was removed from a store that is not mounted, and 
 
   const auto estimate = JsonOf({"siltfs", "gc", "--dry-run", "--json", store});
   CHECK(estimate.at("dry_run") == true);
-  // Where chunks end is another matter in each store, and a segment at each end may be of both files.
+  // Chunk boundaries differ between stores, and a segment at each end may hold chunks of both
+  // files.
   CHECK(estimate.at("bytes_freed") > 700'000);
   CHECK(JsonOf({"siltfs", "stat", "--json", store}).at("stored_bytes") ==
         before.at("stored_bytes"));
@@ -77,7 +78,7 @@ TEST_CASE("gc gives back what was removed from a store that is not mounted, and 
   CHECK(Has(again.out, "segments removed"));
 }
 
-TEST_CASE("gc refuses what is no store, and a store in use, with one sentence") {
+TEST_CASE("gc refuses a path without a store, and a store in use, with one sentence") {
   const TemporaryDirectory directory;
   const Outcome none = Run({"siltfs", "gc", directory / "none"});
   CHECK(none.code == 10);

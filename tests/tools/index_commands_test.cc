@@ -26,7 +26,7 @@ IndexEntry EntryOf(uint64_t number) {
   return entry;
 }
 
-// A store that nobody has mounted, whose index was filled by itself.
+// A store that was never mounted; the test filled its index directly.
 class IndexedStore {
  public:
   IndexedStore() {
@@ -52,7 +52,7 @@ class IndexedStore {
   std::string path() const { return directory_ / "store"; }
   const std::map<std::string, uint64_t>& stores() const { return stores_; }
 
-  // Every file and what is in it.
+  // Every file and its contents.
   std::map<std::string, std::string> Contents() const {
     std::map<std::string, std::string> contents;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
@@ -86,59 +86,59 @@ void FlipByte(const std::string& path, uint64_t offset) {
   REQUIRE(file.good());
 }
 
-TEST_CASE("index stat shows each store, the sums of each kind and the whole") {
+TEST_CASE("index stat shows each store, the sums of each kind and the total") {
   const IndexedStore store;
   const Outcome outcome = Run({"siltfs", "index", "stat", "--json", store.path()});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.err.empty());
-  const auto figures = nlohmann::json::parse(outcome.out);
-  CHECK(figures.at("store") == store.path());
-  CHECK(figures.at("engine") == "silt");
-  CHECK(figures.at("entries") == kEntries);
-  CHECK(figures.at("pid").is_null());
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics.at("store") == store.path());
+  CHECK(statistics.at("engine") == "silt");
+  CHECK(statistics.at("entries") == kEntries);
+  CHECK(statistics.at("pid").is_null());
   for (const char* key : {"lookups", "flash_reads", "conversions", "merges", "merge_backlog",
                           "damaged_pages", "read_amplification", "write_amplification"}) {
     INFO(key);
-    CHECK(figures.at(key).is_number());
+    CHECK(statistics.at(key).is_number());
   }
   std::map<std::string, uint64_t> counts;
   std::map<std::string, uint64_t> entries;
   std::set<uint64_t> ids;
   uint64_t flash = 0;
-  for (const auto& one : figures.at("stores")) {
+  for (const auto& one : statistics.at("stores")) {
     const std::string kind = one.at("kind");
     ++counts[kind];
     entries[kind] += one.at("entries").get<uint64_t>();
     flash += one.at("flash_bytes").get<uint64_t>();
     ids.insert(one.at("id").get<uint64_t>());
     CHECK(one.at("partition") < 2);
-    CHECK(one.at("occupancy") <= 1 + 8.0 / 256);  // the stash comes on top
+    CHECK(one.at("occupancy") <= 1 + 8.0 / 256);  // entries of the stash count in addition
     CHECK(one.at("false_positive_rate") == 0);
     CHECK(one.at("probes") == 0);
   }
   CHECK(counts == store.stores());
-  CHECK(ids.size() == figures.at("stores").size());
-  CHECK(flash == figures.at("flash_bytes"));
-  REQUIRE(figures.at("kinds").size() == counts.size());
-  for (const auto& kind : figures.at("kinds")) {
+  CHECK(ids.size() == statistics.at("stores").size());
+  CHECK(flash == statistics.at("flash_bytes"));
+  REQUIRE(statistics.at("kinds").size() == counts.size());
+  for (const auto& kind : statistics.at("kinds")) {
     CHECK(kind.at("count") == counts[kind.at("kind")]);
     CHECK(kind.at("entries") == entries[kind.at("kind")]);
   }
 }
 
-TEST_CASE("index stat tells a person, a line for each store") {
+TEST_CASE("index stat prints text with one line per store") {
   const IndexedStore store;
   const Outcome outcome = Run({"siltfs", "index", "stat", store.path()});
   REQUIRE(outcome.code == 0);
   uint64_t stores = 0;
   for (const auto& [kind, count] : store.stores()) stores += count;
-  constexpr size_t kTitles = 4 + 1 + 1 + 1 + 1;  // the whole, a gap, kinds, a gap, stores
+  constexpr size_t kTitles = 4 + 1 + 1 + 1 + 1;  // the total, a gap, kinds, a gap, stores
   CHECK(Lines(outcome.out) == kTitles + store.stores().size() + stores);
   CHECK(Has(outcome.out, "3000 entries"));
 }
 
-TEST_CASE("stat sums the index's stores by kind, however many there are") {
+TEST_CASE("stat sums the index's stores by kind for any number of stores") {
   const IndexedStore store;
   const Outcome outcome = Run({"siltfs", "stat", "--json", store.path()});
   REQUIRE(outcome.code == 0);
@@ -173,7 +173,7 @@ TEST_CASE("index dump prints every entry once, each a line of JSON") {
   CHECK(lines(Run({"siltfs", "index", "dump", "--json", store.path()})) == json);
 }
 
-TEST_CASE("index dump fails when nobody takes what it prints") {
+TEST_CASE("index dump fails if its output cannot be written") {
   const IndexedStore store;
   const auto env = NewPosixEnv();
   std::ostringstream out;
@@ -185,7 +185,7 @@ TEST_CASE("index dump fails when nobody takes what it prints") {
   CHECK(Lines(err.str()) == 1);
 }
 
-TEST_CASE("index dump exits 13 where damaged pages have taken entries") {
+TEST_CASE("index dump exits 13 if damaged pages have lost entries") {
   const IndexedStore store;
   size_t short_dumps = 0;
   for (const std::string& path : store.IndexFiles()) {
@@ -203,7 +203,7 @@ TEST_CASE("index dump exits 13 where damaged pages have taken entries") {
   CHECK(short_dumps > 0);
 }
 
-TEST_CASE("index verify finds nothing wrong with a sound index") {
+TEST_CASE("index verify finds nothing in a sound index") {
   const IndexedStore store;
   const Outcome text = Run({"siltfs", "index", "verify", store.path()});
   INFO(text.err);
@@ -217,7 +217,7 @@ TEST_CASE("index verify finds nothing wrong with a sound index") {
   CHECK(report.at("findings").empty());
 }
 
-TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and says where") {
+TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and names the place") {
   const IndexedStore sound;
   size_t reported = 0;
   for (const std::string& path : sound.IndexFiles()) {
@@ -227,7 +227,7 @@ TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and
     FlipByte(path, 100);
     const Outcome json = Run({"siltfs", "index", "verify", "--json", sound.path()});
     CHECK(json.code == 13);
-    if (nlohmann::json::parse(json.out).contains("error")) {  // the index can't even be opened
+    if (nlohmann::json::parse(json.out).contains("error")) {  // the index cannot even be opened
       CHECK(Lines(json.err) == 1);
     } else {
       ++reported;
@@ -247,8 +247,8 @@ TEST_CASE("index verify exits 13 for a flipped bit in any file of the index, and
   CHECK(Run({"siltfs", "index", "verify", sound.path()}).code == 0);
 }
 
-TEST_CASE("index rebuild makes the index anew, whatever became of it") {
-  const IndexedStore store;  // whose index knows chunks that no segment has
+TEST_CASE("index rebuild rebuilds the index from any state") {
+  const IndexedStore store;  // its index has chunks that no segment has
   if (GENERATE(false, true)) std::filesystem::remove_all(IndexPath(store.path()));
   const Outcome json = Run({"siltfs", "index", "rebuild", "--json", store.path()});
   INFO(json.out << json.err);
@@ -269,7 +269,7 @@ TEST_CASE("index rebuild makes the index anew, whatever became of it") {
   CHECK(Lines(text.out) == 1);
 }
 
-TEST_CASE("index rebuild has the codes of its kin") {
+TEST_CASE("index rebuild has the exit codes of the other index commands") {
   const TemporaryDirectory directory;
   CHECK(Run({"siltfs", "index", "rebuild", directory.path()}).code == 10);
   CHECK(std::filesystem::is_empty(directory.path()));
@@ -288,20 +288,21 @@ TEST_CASE("index rebuild has the codes of its kin") {
   CHECK(Lines(damaged.err) == 1);
 }
 
-TEST_CASE("A rebuild that was interrupted before it had written anything is told of as such") {
+TEST_CASE("A rebuild that was interrupted before its first write is reported as interrupted") {
   const IndexedStore store;
   std::filesystem::create_directory(IndexRebuildPath(store.path()));
   std::filesystem::remove(IndexPath(store.path()) + "/manifest");
   for (const char* const command : {"verify", "stat", "dump"}) {
     const Outcome outcome = Run({"siltfs", "index", command, store.path()});
     CHECK(outcome.code == 13);
-    CHECK(Has(outcome.err, "siltfs index rebuild was interrupted: run it again, or mount the store"));
+    CHECK(
+        Has(outcome.err, "siltfs index rebuild was interrupted: run it again, or mount the store"));
   }
   CHECK(Run({"siltfs", "index", "rebuild", store.path()}).code == 0);
   CHECK(Run({"siltfs", "index", "verify", store.path()}).code == 0);
 }
 
-TEST_CASE("After an interrupted rebuild every command that looks at the index says so") {
+TEST_CASE("After an interrupted rebuild every command that reads the index reports it") {
   const IndexedStore store;
   std::filesystem::create_directory(IndexRebuildPath(store.path()));
   const std::string sentence = IndexPath(store.path()) +
@@ -317,7 +318,7 @@ TEST_CASE("After an interrupted rebuild every command that looks at the index sa
   const Outcome dumped = Run({"siltfs", "index", "dump", store.path()});
   CHECK(dumped.code == 0);
   CHECK(dumped.err == "siltfs: warning: " + sentence);
-  CHECK(Has(Run({"siltfs", "index", "stat", store.path()}).out, "made anew only in part"));
+  CHECK(Has(Run({"siltfs", "index", "stat", store.path()}).out, "rebuilt only in part"));
   const auto interrupted = [&store] {
     const std::string stat = Run({"siltfs", "index", "stat", "--json", store.path()}).out;
     return nlohmann::json::parse(stat).at("rebuild_interrupted").get<bool>();
@@ -332,9 +333,10 @@ TEST_CASE("After an interrupted rebuild every command that looks at the index sa
   CHECK(Run({"siltfs", "index", "verify", store.path()}).code == 0);
 }
 
-TEST_CASE("Looking into an index writes nothing") {
+TEST_CASE("Reading an index writes nothing") {
   const IndexedStore store;
-  CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);  // makes the lock, if need be
+  CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);  // makes the lock if it is
+                                                                    // missing
   const auto before = store.Contents();
   for (const char* command : {"stat", "dump", "verify"}) {
     CHECK(Run({"siltfs", "index", command, store.path()}).code == 0);
@@ -342,7 +344,7 @@ TEST_CASE("Looking into an index writes nothing") {
   }
 }
 
-TEST_CASE("Without a store, or with one that is in use or damaged, the codes say so") {
+TEST_CASE("A missing, used or damaged store has its own exit code") {
   const TemporaryDirectory directory;
   const IndexedStore store;
   const IndexedStore damaged;

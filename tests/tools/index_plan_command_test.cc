@@ -24,7 +24,7 @@ Words Easy(const Words& more) {
   return options;
 }
 
-nlohmann::json Figures(const Words& options) {
+nlohmann::json Statistics(const Words& options) {
   Words with_json = options;
   with_json.emplace_back("--json");
   const Outcome outcome = Plan(with_json);
@@ -34,8 +34,8 @@ nlohmann::json Figures(const Words& options) {
   return nlohmann::json::parse(outcome.out);
 }
 
-TEST_CASE("index plan prints one JSON document whose figures keep to the limits") {
-  const nlohmann::json plan = Figures(kEasy);
+TEST_CASE("index plan prints one JSON document with values within the limits") {
+  const nlohmann::json plan = Statistics(kEasy);
   for (const char* key :
        {"k", "d", "P", "H", "write_amplification", "read_amplification", "read_amplification_hit",
         "read_amplification_miss", "memory_bytes", "memory_bytes_peak", "memory_bytes_per_entry",
@@ -61,31 +61,33 @@ TEST_CASE("index plan prints one JSON document whose figures keep to the limits"
 }
 
 TEST_CASE("index plan follows its options") {
-  const nlohmann::json plan = Figures(kEasy);
+  const nlohmann::json plan = Statistics(kEasy);
   const auto peak = [](const nlohmann::json& of) {
     return of.at("memory_bytes_peak").get<double>();
   };
   const auto writes = [](const nlohmann::json& of) {
     return of.at("write_amplification").get<double>();
   };
-  CHECK(peak(Figures(Easy({"--write-amplification", "9"}))) < peak(plan));
-  CHECK(peak(Figures(Easy({"--trie", "sparse"}))) < peak(Figures(Easy({"--trie", "weak"}))));
-  CHECK(peak(Figures(Easy({"--trie", "weak"}))) < peak(Figures(Easy({"--trie", "exact"}))));
-  CHECK(peak(Figures(Easy({"--trie", "sparse"}))) == peak(plan));
-  CHECK(Figures(Easy({"--read-amplification", "1.004"})).at("read_amplification").get<double>() <=
-        1.004);
-  const nlohmann::json all = Figures(Easy({"--use-all-memory"}));
+  CHECK(peak(Statistics(Easy({"--write-amplification", "9"}))) < peak(plan));
+  CHECK(peak(Statistics(Easy({"--trie", "sparse"}))) < peak(Statistics(Easy({"--trie", "weak"}))));
+  CHECK(peak(Statistics(Easy({"--trie", "weak"}))) < peak(Statistics(Easy({"--trie", "exact"}))));
+  CHECK(peak(Statistics(Easy({"--trie", "sparse"}))) == peak(plan));
+  CHECK(
+      Statistics(Easy({"--read-amplification", "1.004"})).at("read_amplification").get<double>() <=
+      1.004);
+  const nlohmann::json all = Statistics(Easy({"--use-all-memory"}));
   CHECK(writes(all) < writes(plan));
   CHECK(peak(all) <= 120 * (1 << 20));
-  CHECK(Figures(Easy({"--erase-cycles", "1000"})).at("device_life_years").get<double>() ==
+  CHECK(Statistics(Easy({"--erase-cycles", "1000"})).at("device_life_years").get<double>() ==
         Approx(plan.at("device_life_years").get<double>() / 10));
-  CHECK(Figures(Easy({"--updates-per-second", "50000"})).at("device_life_years").get<double>() ==
+  CHECK(Statistics(Easy({"--updates-per-second", "50000"})).at("device_life_years").get<double>() ==
         Approx(plan.at("device_life_years").get<double>() / 10));
-  CHECK(Figures(Easy({"--updates-per-second", "0"})).at("device_life_years").is_null());
-  CHECK(Figures({"--entries", "2M", "--memory", "1G", "--flash", "1T"}).at("entries") == 2'097'152);
+  CHECK(Statistics(Easy({"--updates-per-second", "0"})).at("device_life_years").is_null());
+  CHECK(Statistics({"--entries", "2M", "--memory", "1G", "--flash", "1T"}).at("entries") ==
+        2'097'152);
 }
 
-TEST_CASE("index plan tells a person") {
+TEST_CASE("index plan prints text") {
   const Outcome outcome = Plan(kEasy);
   CHECK(outcome.code == 0);
   CHECK(outcome.err.empty());
@@ -96,7 +98,7 @@ TEST_CASE("index plan tells a person") {
   }
 }
 
-TEST_CASE("A plan that cannot be exits 1 with one sentence that says why") {
+TEST_CASE("An impossible plan exits 1 with one sentence about the cause") {
   const Outcome memory = Plan({"--entries", "100000000", "--memory", "1M", "--flash", "64G"});
   CHECK(memory.code == 1);
   CHECK(memory.out.empty());
@@ -114,7 +116,7 @@ TEST_CASE("A plan that cannot be exits 1 with one sentence that says why") {
   CHECK(Plan(Easy({"--read-amplification", "1"})).code == 1);
 }
 
-TEST_CASE("index plan refuses what makes no sense with 2") {
+TEST_CASE("index plan refuses invalid arguments with 2") {
   for (const Words& options :
        std::vector<Words>{{},
                           {"--entries", "1000", "--memory", "1M"},

@@ -1,4 +1,4 @@
-// Wrong invocations: which command or option was meant, and what is wrong.
+// Wrong invocations: the message names the mistake and suggests a command or option.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Of a run that is wrong usage.
+// The message of a run with wrong usage.
 std::string Mistake(std::vector<std::string> words, int code = 2) {
   words.insert(words.begin(), "siltfs");
   const Outcome outcome = Run(words);
@@ -22,7 +22,7 @@ std::string Mistake(std::vector<std::string> words, int code = 2) {
   return outcome.err;
 }
 
-TEST_CASE("The closest name differs in a letter or two, or is abbreviated") {
+TEST_CASE("The closest name differs in one or two letters, or is abbreviated") {
   const std::array<std::string, 4> names = {"stat", "settle", "umount", "gc"};
   const auto closest = [&](std::string_view word) {
     const auto found = FindClosestName(word, names);
@@ -41,7 +41,7 @@ TEST_CASE("The closest name differs in a letter or two, or is abbreviated") {
   CHECK(closest(std::string(100'000, 's')) == "none");
 }
 
-TEST_CASE("An unknown command is named, and the one that may be meant") {
+TEST_CASE("An unknown command is named, and a similar one suggested") {
   CHECK(Mistake({"foo"}) == "siltfs: unknown command \"foo\" (try siltfs --help)\n");
   CHECK(Mistake({"stta"}) ==
         "siltfs: unknown command \"stta\", did you mean siltfs stat? (try siltfs --help)\n");
@@ -74,7 +74,7 @@ TEST_CASE("help and version are commands, too") {
   CHECK(output({"siltfs", "-v"}) == output({"siltfs", "--version"}));
 }
 
-TEST_CASE("A wrong option is named, and the one that may be meant") {
+TEST_CASE("A wrong option is named, and a similar one suggested") {
   CHECK(Mistake({"stat", "--jsn", "a"}) ==
         "siltfs: unknown option \"--jsn\", did you mean --json? (try siltfs stat --help)\n");
   CHECK(Has(Mistake({"gc", "--dryrun"}), "unknown option \"--dryrun\", did you mean --dry-run?"));
@@ -89,7 +89,7 @@ TEST_CASE("A wrong option is named, and the one that may be meant") {
   CHECK(Has(Mistake({"fsck", "a", "-n", "-y"}, 16), "-n excludes -y"));
 }
 
-TEST_CASE("A store may be called like a command") {
+TEST_CASE("A store may have the name of a command") {
   const TemporaryDirectory directory;
   for (const std::string name : {"stat", "index", "help"}) {
     REQUIRE(Run({"siltfs", "mkfs", directory / name}).code == 0);
@@ -99,7 +99,7 @@ TEST_CASE("A store may be called like a command") {
   CHECK(Has(Run({"siltfs", "stat", "version"}).err, "/version: there is no siltfs store here"));
 }
 
-TEST_CASE("An empty path is wrong usage wherever a path is expected") {
+TEST_CASE("An empty path is wrong usage for every path argument") {
   for (const std::string command : {"mkfs", "umount", "stat", "gc", "scrub", "settle"})
     CHECK(Has(Mistake({command, ""}), ": the path is empty\n"));
   for (const std::string command : {"stat", "dump", "verify", "rebuild"})
@@ -110,7 +110,7 @@ TEST_CASE("An empty path is wrong usage wherever a path is expected") {
   CHECK(Run({"mount.siltfs", "", "m"}).code == 1);
 }
 
-TEST_CASE("A parent directory that is missing is named") {
+TEST_CASE("A missing parent directory is named") {
   const TemporaryDirectory directory;
   const std::string path = directory / "a/b/c";
   const Outcome outcome = Run({"siltfs", "mkfs", path});
@@ -119,7 +119,7 @@ TEST_CASE("A parent directory that is missing is named") {
         "siltfs: " + path + ": its parent directory " + (directory / "a") + " does not exist\n");
 }
 
-TEST_CASE("A symbolic link that leads nowhere is named") {
+TEST_CASE("A dangling symbolic link is named") {
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("nowhere", directory / "link");
   const std::string sentence =

@@ -9,7 +9,7 @@
 namespace siltfs::testing {
 namespace {
 
-TEST_CASE("mkfs makes a store of a directory that is not there, or empty, and says nothing") {
+TEST_CASE("mkfs makes a store in a missing or empty directory, and prints nothing") {
   const TemporaryDirectory directory;
   const Outcome fresh = Run({"siltfs", "mkfs", directory / "fresh"});
   INFO(fresh.err);
@@ -21,7 +21,7 @@ TEST_CASE("mkfs makes a store of a directory that is not there, or empty, and sa
   CHECK(Run({"siltfs", "stat", directory / "empty"}).code == 0);
 }
 
-TEST_CASE("mkfs takes nobody's directory") {
+TEST_CASE("mkfs refuses a directory that is not empty") {
   const TemporaryDirectory directory;
   std::ofstream(directory / "precious") << "data";
   const Outcome outcome = Run({"siltfs", "mkfs", directory.path()});
@@ -33,12 +33,12 @@ TEST_CASE("mkfs takes nobody's directory") {
   CHECK(Run({"siltfs", "mkfs", directory / "store"}).code == 1);
 }
 
-TEST_CASE("mkfs below a directory that is not there fails") {
+TEST_CASE("mkfs below a missing directory fails") {
   const TemporaryDirectory directory;
   CHECK(Run({"siltfs", "mkfs", directory / "missing/store"}).code == 1);
 }
 
-TEST_CASE("mkfs refuses options that make no sense, and makes nothing") {
+TEST_CASE("mkfs refuses invalid options, and makes nothing") {
   const TemporaryDirectory directory;
   const std::string store = directory / "store";
   for (const std::vector<std::string>& options :
@@ -77,7 +77,7 @@ TEST_CASE("mkfs refuses options that make no sense, and makes nothing") {
   }
 }
 
-TEST_CASE("mkfs names the option whose size is wrong, and its range") {
+TEST_CASE("mkfs names the option with a wrong size, and its range") {
   const TemporaryDirectory directory;
   const auto mistake = [&](std::vector<std::string> options) {
     options.insert(options.begin(), {"siltfs", "mkfs", directory / "store"});
@@ -98,7 +98,7 @@ TEST_CASE("mkfs names the option whose size is wrong, and its range") {
   CHECK(Has(mistake({"--chunk-avg", "16777216P"}), "--chunk-avg: the size \"16777216P\" is too"));
 }
 
-TEST_CASE("mkfs says what it wants for an owner of the root directory") {
+TEST_CASE("mkfs explains the form of the root directory's owner") {
   const TemporaryDirectory directory;
   const Outcome outcome =
       Run({"siltfs", "mkfs", directory / "store", "--root-owner", "alice:users"});
@@ -109,7 +109,7 @@ TEST_CASE("mkfs says what it wants for an owner of the root directory") {
       "1000:1000\n");
 }
 
-TEST_CASE("Both ends of the ranges of chunk sizes make a store") {
+TEST_CASE("Both limits of each range of chunk sizes are accepted") {
   for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
            {"--chunk-avg", "256"},
            {"--chunk-avg", "128KiB"},
@@ -129,7 +129,7 @@ TEST_CASE("Both ends of the ranges of chunk sizes make a store") {
   }
 }
 
-TEST_CASE("mkfs warns of memory for the index that the machine lacks, or that is of no use") {
+TEST_CASE("mkfs warns of too much or too little memory for the index") {
   const TemporaryDirectory directory;
   const Outcome much = Run({"siltfs", "mkfs", directory / "much", "--index-memory", "16383P"});
   CHECK(much.code == 0);
@@ -144,7 +144,7 @@ TEST_CASE("mkfs warns of memory for the index that the machine lacks, or that is
   CHECK(Run({"siltfs", "mkfs", directory / "fits", "--index-memory", "3M"}).err.empty());
 }
 
-TEST_CASE("mkfs takes every option that it offers") {
+TEST_CASE("mkfs accepts every option that it offers") {
   const TemporaryDirectory directory;
   const Outcome all =
       Run({"siltfs", "mkfs", directory / "all", "--chunk-min", "4K", "--chunk-avg", "16K",

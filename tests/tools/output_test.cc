@@ -1,5 +1,5 @@
-// What every command owes to its standard output: a document that says why it failed, under --json,
-// and a failure where it cannot be written.
+// The standard output of every command: with --json a failure prints a document with the cause, and
+// output that cannot be written is a failure.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// All that know --json, but for index plan, which takes no store.
+// All commands with --json, except index plan, which takes no store.
 const std::vector<Words> kJsonCommands = {{"stat"},
                                           {"gc"},
                                           {"gc", "--dry-run"},
@@ -35,8 +35,7 @@ Words Siltfs(Words command, const Words& more) {
   return command;
 }
 
-TEST_CASE(
-    "Under --json a command that fails prints one document that says what the sentence says") {
+TEST_CASE("With --json a failing command prints one document with the sentence of its message") {
   const TemporaryDirectory directory;
   const auto check = [](const Words& arguments, int code) {
     const Outcome outcome = Run(arguments);
@@ -59,14 +58,14 @@ TEST_CASE(
   check({"siltfs", "frobnicate", "--json"}, 2);
 }
 
-TEST_CASE("Without --json, or with it behind --, a failure prints no document") {
+TEST_CASE("Without --json, or with it after --, a failure prints no document") {
   for (const Words& command : kJsonCommands) {
     CHECK(Run(Siltfs(command, {"/missing/store"})).out.empty());
     CHECK(Run(Siltfs(command, {"--", "--json"})).out.empty());
   }
 }
 
-TEST_CASE("A path that is not UTF-8 is no obstacle for JSON") {
+TEST_CASE("A path that is not UTF-8 can be printed as JSON") {
   const TemporaryDirectory directory;
   const std::string store = directory / "st\xff\nore";
   const Outcome missing = Run({"siltfs", "stat", "--json", store});
@@ -81,11 +80,11 @@ TEST_CASE("A path that is not UTF-8 is no obstacle for JSON") {
   }
 }
 
-// All that print something, of a store; and what needs none.
+// All commands that print something about a store, and commands that need no store.
 std::vector<Words> PrintingCommands(const std::string& store) {
   std::vector<Words> commands;
   for (const Words& command : kJsonCommands) {
-    if (command.back() == "dump") continue;  // of an empty index it prints nothing
+    if (command.back() == "dump") continue;  // it prints nothing for an empty index
     commands.push_back(Siltfs(command, {store}));
     commands.push_back(Siltfs(command, {"--json", store}));
   }
@@ -96,7 +95,7 @@ std::vector<Words> PrintingCommands(const std::string& store) {
   return commands;
 }
 
-TEST_CASE("A full disk under standard output is a failure of every command") {
+TEST_CASE("Every command fails if the disk of its standard output is full") {
   const TemporaryDirectory directory;
   const std::string store = directory / "store";
   REQUIRE(Run({"siltfs", "mkfs", store}).code == 0);
@@ -130,14 +129,14 @@ TEST_CASE("An earlier failure keeps its code, and fsck adds its bit") {
   CHECK(run({"mount.siltfs", "--help"}) == 32);
 }
 
-// Of the program itself, whose descriptors the shell prepares.
+// The exit code of the program itself; the shell prepares its descriptors.
 int CodeOf(const std::string& command) {
   const int status = std::system((std::string(SILTFS_PROGRAM) + " " + command).c_str());
   REQUIRE(WIFEXITED(status));
   return WEXITSTATUS(status);
 }
 
-TEST_CASE("The program says why standard output cannot be written") {
+TEST_CASE("The program reports why standard output cannot be written") {
   const TemporaryDirectory directory;
   const std::string err = directory / "err";
   const auto said = [&] {
@@ -158,7 +157,7 @@ TEST_CASE("The program says why standard output cannot be written") {
     CHECK(said().empty());
   }
   CHECK(CodeOf("fsck " + (directory / "store") + " >&- 2>" + err) == 8);
-  // What has nothing to say needs no standard output.
+  // A command without output needs no standard output.
   CHECK(CodeOf("mkfs " + (directory / "silent") + " >&- 2>" + err) == 0);
 }
 

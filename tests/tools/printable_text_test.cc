@@ -5,21 +5,21 @@
 namespace siltfs::testing {
 namespace {
 
-TEST_CASE("Printable leaves text for people alone") {
+TEST_CASE("Printable does not change readable text") {
   for (const std::string text : {"", "/a path/with spaces", R"(C:\n "quoted" 'too')", "Grüße",
                                  "日本語", "\U0001F600", "~", " "}) {
     CHECK(Printable(text) == text);
   }
 }
 
-TEST_CASE("Printable escapes what a terminal obeys or a log takes for another line") {
+TEST_CASE("Printable escapes control characters and line separators") {
   CHECK(Printable("a\nb\r\tc") == R"(a\nb\r\tc)");
   CHECK(Printable("\x1b[31mred") == R"(\x1b[31mred)");
   CHECK(Printable(std::string(1, '\0') + "\x7f") == R"(\x00\x7f)");
   CHECK(Printable("\xc2\x9b") == R"(\xc2\x9b)");            // CSI of C1
   CHECK(Printable("\xe2\x80\xae") == R"(\xe2\x80\xae)");    // right-to-left override
   CHECK(Printable("\xe2\x80\xa8x") == R"(\xe2\x80\xa8x)");  // line separator
-  CHECK(Printable("\xc2\xa0") == "\xc2\xa0");               // the first behind C1
+  CHECK(Printable("\xc2\xa0") == "\xc2\xa0");               // the first character after C1
 }
 
 TEST_CASE("Printable escapes bytes that are not UTF-8, one by one") {

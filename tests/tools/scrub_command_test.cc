@@ -13,7 +13,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with a file of some that does not compress.
+// A store of small segments with an incompressible file that fills several of them.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", "--compression", "none", path}).code == 0);
   const auto env = NewPosixEnv();
@@ -34,7 +34,7 @@ void FillStore(const std::string& path) {
   REQUIRE_OK((*fs)->Close());
 }
 
-// In the middle of the store's largest file, which is a segment.
+// Changes a byte in the middle of the store's largest file, which is a segment.
 std::string DamageSegment(const std::string& store) {
   std::filesystem::path largest;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(store + "/segments")) {
@@ -52,7 +52,7 @@ std::string DamageSegment(const std::string& store) {
   return largest;
 }
 
-TEST_CASE("scrub verifies a store that is not mounted, and says what it found") {
+TEST_CASE("scrub verifies a store that is not mounted, and reports its findings") {
   const TemporaryDirectory directory;
   const std::string store = directory / "store";
   FillStore(store);
@@ -86,12 +86,12 @@ TEST_CASE("scrub verifies a store that is not mounted, and says what it found") 
   CHECK(sentence.code == 13);
   CHECK(Lines(sentence.out) == 1);
   CHECK(Has(sentence.out, "1 files cannot be read"));
-  const auto figures = nlohmann::json::parse(Run({"siltfs", "stat", "--json", store}).out);
-  CHECK(figures.at("damaged_blocks") == 1);
-  CHECK(figures.at("damaged_chunks") == what.at("damaged_chunks"));
+  const auto statistics = nlohmann::json::parse(Run({"siltfs", "stat", "--json", store}).out);
+  CHECK(statistics.at("damaged_blocks") == 1);
+  CHECK(statistics.at("damaged_chunks") == what.at("damaged_chunks"));
 }
 
-TEST_CASE("scrub refuses what is no store, and a store in use, with one sentence") {
+TEST_CASE("scrub refuses a path without a store, and a store in use, with one sentence") {
   const TemporaryDirectory directory;
   const Outcome none = Run({"siltfs", "scrub", directory / "none"});
   CHECK(none.code == 10);

@@ -9,7 +9,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with a file of some that compresses.
+// A store of small segments with a compressible file that fills several of them.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", "--compression", "zstd:9", path}).code == 0);
   const auto env = NewPosixEnv();
@@ -31,17 +31,17 @@ void FillStore(const std::string& path) {
   REQUIRE_OK((*fs)->Close());
 }
 
-nlohmann::json Figures(const std::string& store) {
+nlohmann::json Statistics(const std::string& store) {
   const Outcome outcome = Run({"siltfs", "stat", "--json", store});
   REQUIRE(outcome.code == 0);
   return nlohmann::json::parse(outcome.out);
 }
 
-TEST_CASE("settle recompresses a store that is not mounted, and says what it did") {
+TEST_CASE("settle recompresses a store that is not mounted, and reports its work") {
   const TemporaryDirectory directory;
   const std::string store = directory / "store";
   FillStore(store);
-  const auto before = Figures(store);
+  const auto before = Statistics(store);
   REQUIRE(before.at("awaiting_recompression_bytes") > 500'000);
 
   const Outcome outcome = Run({"siltfs", "settle", "--json", store});
@@ -54,13 +54,13 @@ TEST_CASE("settle recompresses a store that is not mounted, and says what it did
   CHECK(json.at("segments_kept") == 0);
   CHECK(json.at("segments_left") == 0);
   CHECK(json.at("bytes_after") < json.at("bytes_before"));
-  const auto after = Figures(store);
+  const auto after = Statistics(store);
   CHECK(json.at("awaiting_recompression_bytes") == after.at("awaiting_recompression_bytes"));
   CHECK(after.at("awaiting_recompression_bytes") < 200'000);
   const uint64_t expected = before.at("stored_bytes").get<uint64_t>() -
                             json.at("bytes_before").get<uint64_t>() +
                             json.at("bytes_after").get<uint64_t>();
-  // And the footers of segments that FillStore left unsealed.
+  // Includes the footers of segments that FillStore left unsealed.
   CHECK(after.at("stored_bytes") >= expected);
   CHECK(after.at("stored_bytes") < expected + 4096);
   CHECK(Run({"siltfs", "fsck", "--data", "--quiet", store}).code == 0);
@@ -71,7 +71,7 @@ TEST_CASE("settle recompresses a store that is not mounted, and says what it did
   CHECK(Has(again.out, "0 segments recompressed, 0 kept"));
 }
 
-TEST_CASE("settle refuses what is no store, and a store in use, with one sentence") {
+TEST_CASE("settle refuses a path without a store, and a store in use, with one sentence") {
   const TemporaryDirectory directory;
   const Outcome none = Run({"siltfs", "settle", directory / "none"});
   CHECK(none.code == 10);

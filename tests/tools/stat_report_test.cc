@@ -38,7 +38,7 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   CHECK(Has(report, "sorted_store"));
 }
 
-TEST_CASE("The report shows ratios from 1 MiB of data on") {
+TEST_CASE("The report shows ratios only for at least 1 MiB of data") {
   FileSystemStats stats;
   stats.index.engine = "silt";
   for (const uint64_t logical : {uint64_t{0}, (uint64_t{1} << 20) - 1, uint64_t{1} << 20}) {
@@ -49,7 +49,7 @@ TEST_CASE("The report shows ratios from 1 MiB of data on") {
   }
 }
 
-TEST_CASE("The report says why a store has turned read-only") {
+TEST_CASE("The report shows why a store has turned read-only") {
   FileSystemStats stats;
   stats.read_only = true;
   stats.read_only_cause = "the disk failed";

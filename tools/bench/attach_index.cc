@@ -1,9 +1,8 @@
-// siltfs-bench attach-index: puts a large index behind a small store, to measure how that store
-// does.
+// siltfs-bench attach-index: gives a small store a large index, to measure the store with it.
 //
-// Entries have random names and lead to segments that no store ever has, so that they are what an
-// index has of chunks that are not looked for. They stay: nothing takes entries out of an index
-// whose segment is gone.
+// Entries have random names and point to segment ids that no store uses, so they stand for chunks
+// that are not looked up. They are permanent: entries of missing segments are never removed from an
+// index.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -97,10 +96,10 @@ std::function<Json()> ConfigureAttachIndex(CLI::App& app) {
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
   app.add_option("--first", arguments->first,
-                 "The number of the first one, each number being another entry")
+                 "Number of the first entry; each number is another entry")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 47))
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "That of the names")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of the names")->capture_default_str();
   return [arguments] { return Run(*arguments); };
 }
 

@@ -1,5 +1,5 @@
-// The shape of a benchmark: each has its file, verifies what it measures, and hands back its
-// figures as one JSON object, which siltfs-bench prints.
+// The interface of a benchmark. Each has its own file, verifies the answers it measures, and
+// returns its figures as one JSON object, which siltfs-bench prints.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace siltfs {
 
-// What is measured gave a wrong answer, or failed.
+// The measured component gave a wrong answer, or failed.
 class BenchFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

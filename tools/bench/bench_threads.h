@@ -8,11 +8,11 @@
 
 namespace siltfs {
 
-// Calls `work` with 0, 1, ... count - 1, each in a thread of its own, and returns when all have
-// returned. Throws what one of them threw.
+// Calls `work` with 0, 1, ... count - 1, each in its own thread, and returns when all have
+// returned. Rethrows the exception of one of them.
 void RunThreads(unsigned count, const std::function<void(unsigned thread)>& work);
 
-// Of `total` things, how many fall to one of `count` threads.
+// How many of `total` items one of `count` threads gets.
 uint64_t ShareOf(uint64_t total, unsigned thread, unsigned count);
 
 inline void Require(const Status& status) {

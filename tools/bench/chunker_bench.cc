@@ -1,5 +1,5 @@
-// siltfs-bench chunker: cut points of data in memory by every kernel that runs here, and SHA-1 of
-// the chunks, on one thread.
+// siltfs-bench chunker: finds the cut points of data in memory with every kernel that runs here,
+// and names the chunks (SHA-1), on one thread.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -47,7 +47,7 @@ Bytes MakeData(const Arguments& arguments) {
                         arguments.seed);
 }
 
-// Of the cut points as 64-bit little-endian numbers.
+// SHA-1 of the cut points as 64-bit little-endian numbers.
 std::string CutsSha1(ChunkNamer& namer, const std::vector<uint32_t>& lengths) {
   Encoder cut_points;
   uint64_t end = 0;
@@ -73,7 +73,7 @@ std::vector<ChunkName> NameOneByOne(ChunkNamer& namer, const std::vector<ByteVie
 }
 
 std::vector<ChunkName> NameInBatches(ChunkNamer& namer, std::span<const ByteView> chunks) {
-  constexpr size_t kBatch = 64;  // as many as a large write has
+  constexpr size_t kBatch = 64;  // the number in a large write
   std::vector<ChunkName> names(chunks.size());
   for (size_t i = 0; i < chunks.size(); i += kBatch) {
     const size_t count = std::min(kBatch, chunks.size() - i);
@@ -99,7 +99,7 @@ Json Run(const Arguments& arguments) {
     Require(tables.status());
     kernels.push_back({kernel.name, *tables, {}, {}});
   }
-  // Taken in turns, so that what else the machine does falls to all alike.
+  // Measured in turns, so that other load on the machine affects all alike.
   std::vector<double> sha1_seconds;
   std::vector<double> batch_seconds;
   for (unsigned round = 0; round < arguments.rounds; ++round) {
@@ -115,7 +115,7 @@ Json Run(const Arguments& arguments) {
     const Stopwatch naming_batches;
     const std::vector<ChunkName> same = NameInBatches(*namer, chunks);
     batch_seconds.push_back(naming_batches.seconds());
-    if (same != names) throw BenchFailure("chunker: a batch of chunks has other names");
+    if (same != names) throw BenchFailure("chunker: a batch names the chunks differently");
   }
 
   const auto bytes = static_cast<double>(data.size());
@@ -123,7 +123,7 @@ Json Run(const Arguments& arguments) {
   Json rates = Json::array();
   for (const Measured& kernel : kernels) {
     if (kernel.lengths != kernels.front().lengths)
-      throw BenchFailure("chunker: kernel " + kernel.name + " cuts otherwise than the scalar one");
+      throw BenchFailure("chunker: kernel " + kernel.name + " differs from the scalar one");
     rates.push_back({{"name", kernel.name},
                      {"bytes_per_s", rate(kernel.seconds)},
                      {"cuts_sha1", CutsSha1(*namer, kernel.lengths)}});
@@ -150,11 +150,11 @@ std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
   const auto most = CLI::Range(uint64_t{1}, uint64_t{1} << 36);
   CLI::Option* const file = app.add_option("--file", arguments->file, "Cut this file");
   CLI::Option* const random =
-      app.add_option("--random", arguments->random_bytes, "Cut so many random bytes (256M)")
+      app.add_option("--random", arguments->random_bytes, "Cut this many random bytes (256M)")
           ->transform(CLI::AsSizeValue(false))
           ->check(most)
           ->excludes(file);
-  app.add_option("--zero", arguments->zero_bytes, "Cut so many zeros")
+  app.add_option("--zero", arguments->zero_bytes, "Cut this many zeros")
       ->transform(CLI::AsSizeValue(false))
       ->check(most)
       ->excludes(file)
@@ -162,12 +162,12 @@ std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
   app.add_option("--avg", arguments->avg, "Mean length of a chunk; min is a quarter, max 8 times")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--polynomial", arguments->polynomial, "Of the fingerprint")
+  app.add_option("--polynomial", arguments->polynomial, "Polynomial of the fingerprint")
       ->capture_default_str();
-  app.add_option("--rounds", arguments->rounds, "Figures are medians of so many rounds")
+  app.add_option("--rounds", arguments->rounds, "Figures are medians of this many rounds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "Of the random bytes")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of the random bytes")->capture_default_str();
   return [arguments] { return Run(*arguments); };
 }
 

@@ -1,4 +1,4 @@
-// What the chunker's benchmarks cut.
+// Input data of the chunker's benchmarks.
 #pragma once
 
 #include <string>
@@ -8,17 +8,16 @@
 
 namespace siltfs {
 
-// The bytes of a file, with enough room in memory for all of them. BenchFailure if it cannot be
-// read.
+// All bytes of a file, in memory. BenchFailure if it cannot be read.
 Bytes ReadForBench(const std::string& path);
 
 Bytes RandomForBench(uint64_t size, uint64_t seed);
 
-// The default's proportions for that mean. BenchFailure if the polynomial is not one, or there are
-// no valid parameters of that mean.
+// Parameters of mean `avg`, in the default's proportions. BenchFailure if the polynomial is
+// invalid, or if that mean has no valid parameters.
 ChunkerParameters ParametersForBench(uint32_t avg, uint64_t polynomial);
 
-// One in wide use.
+// A polynomial in wide use.
 inline constexpr uint64_t kBenchPolynomial = 0x3DA3358B4DC173;
 
 }  // namespace siltfs

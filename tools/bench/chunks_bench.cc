@@ -1,5 +1,5 @@
-// siltfs-bench chunks: how long the chunks of files are, and what of them is new, for several mean
-// lengths. The files are taken in order, as the generations of a backup.
+// siltfs-bench chunks: the lengths of the chunks of files, and how many of them are new, for
+// several mean lengths. The files are taken in order, as the generations of a backup.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -71,31 +71,31 @@ class Cutting {
                       {"new_chunks", new_chunks}});
   }
 
-  Json Figures() {
+  Json Statistics() {
     const ChunkerParameters& parameters = tables_->parameters();
     std::sort(lengths_.begin(), lengths_.end());
-    Json figures = {{"avg", parameters.avg},
-                    {"min", parameters.min},
-                    {"max", parameters.max},
-                    {"bytes", bytes_},
-                    {"chunks", chunks_},
-                    {"unique_bytes", unique_bytes_},
-                    {"unique_chunks", known_.size()},
-                    {"dedup_ratio", Ratio(bytes_, unique_bytes_)},
-                    {"files", files_}};
-    if (lengths_.empty()) return figures;
-    figures["mean"] = Mean();
-    figures["standard_deviation"] = Deviation();
+    Json statistics = {{"avg", parameters.avg},
+                       {"min", parameters.min},
+                       {"max", parameters.max},
+                       {"bytes", bytes_},
+                       {"chunks", chunks_},
+                       {"unique_bytes", unique_bytes_},
+                       {"unique_chunks", known_.size()},
+                       {"dedup_ratio", Ratio(bytes_, unique_bytes_)},
+                       {"files", files_}};
+    if (lengths_.empty()) return statistics;
+    statistics["mean"] = Mean();
+    statistics["standard_deviation"] = Deviation();
     for (const int percent : {10, 50, 90, 99}) {
       const size_t place = lengths_.size() * static_cast<size_t>(percent) / 100;
-      figures["percentile_" + std::to_string(percent)] = lengths_[place];
+      statistics["percentile_" + std::to_string(percent)] = lengths_[place];
     }
     const auto forced = static_cast<uint64_t>(
         lengths_.end() - std::lower_bound(lengths_.begin(), lengths_.end(), parameters.max));
-    figures["bytes_in_forced_share"] = Ratio(forced * parameters.max, bytes_);
-    figures["bins_per_mean"] = kBinsPerMean;
-    figures["share_by_bin"] = SharesByBin();
-    return figures;
+    statistics["bytes_in_forced_share"] = Ratio(forced * parameters.max, bytes_);
+    statistics["bins_per_mean"] = kBinsPerMean;
+    statistics["share_by_bin"] = SharesByBin();
+    return statistics;
   }
 
  private:
@@ -113,7 +113,8 @@ class Cutting {
     for (const uint32_t length : lengths_) sum += (length - mean) * (length - mean);
     return std::sqrt(sum / static_cast<double>(lengths_.size()));
   }
-  // Of the chunks of [i, i + 1) * avg / kBinsPerMean bytes, for each i; max is the last one.
+  // For each i, the share of chunks with [i, i + 1) * avg / kBinsPerMean bytes; the last bin is
+  // max.
   std::vector<double> SharesByBin() const {
     const ChunkerParameters& parameters = tables_->parameters();
     std::vector<double> shares(parameters.max * kBinsPerMean / parameters.avg + 1);
@@ -154,7 +155,7 @@ Json Run(const Arguments& arguments) {
     for (Cutting& cutting : cuttings) cutting.Add(file.substr(file.rfind('/') + 1), data);
   }
   Json means = Json::array();
-  for (Cutting& cutting : cuttings) means.push_back(cutting.Figures());
+  for (Cutting& cutting : cuttings) means.push_back(cutting.Statistics());
   return {{"polynomial", arguments.polynomial}, {"means", means}};
 }
 
@@ -163,7 +164,7 @@ Json Run(const Arguments& arguments) {
 std::function<Json()> ConfigureChunksBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::Option* const files = app.add_option("FILE", arguments->files, "Cut these files, in order");
-  app.add_option("--random", arguments->random_bytes, "Cut so many random bytes (256M)")
+  app.add_option("--random", arguments->random_bytes, "Cut this many random bytes (256M)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 36))
       ->excludes(files);
@@ -171,9 +172,9 @@ std::function<Json()> ConfigureChunksBench(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  app.add_option("--polynomial", arguments->polynomial, "Of the fingerprint")
+  app.add_option("--polynomial", arguments->polynomial, "Polynomial of the fingerprint")
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "Of the random bytes")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of the random bytes")->capture_default_str();
   return [arguments] { return Run(*arguments); };
 }
 

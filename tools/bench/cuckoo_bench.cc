@@ -1,5 +1,5 @@
-// siltfs-bench cuckoo: partial-key cuckoo tables of a LogStore's size, each filled until it
-// refuses, on one thread, in memory.
+// siltfs-bench cuckoo: partial-key cuckoo tables of a LogStore's size, each filled until an insert
+// fails, on one thread, in memory.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,14 +22,14 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-// A key's hash, which is all a table sees of it, and where it is.
+// A key's hash (a table sees nothing else of it) and its position.
 struct Key {
   uint64_t hash;
   uint32_t table;
   uint32_t value;
 };
 
-// As many tables as the keys need, the last not full.
+// As many tables as the keys need; the last is not full.
 struct Tables {
   std::vector<CuckooTable> tables;
   std::vector<Key> keys;
@@ -56,7 +56,7 @@ void Shuffle(std::vector<Key>& keys, Random& random) {
   for (size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[random.Below(i)]);
 }
 
-// Looks every key up in its table; returns the candidates that were another key's.
+// Looks every key up in its table; returns the number of candidates that belonged to other keys.
 uint64_t LookUp(const Tables& filled, const std::vector<Key>& keys) {
   uint64_t candidates = 0;
   uint64_t missing = 0;
@@ -86,12 +86,12 @@ Json Run(const Arguments& arguments) {
     Tables filled = Fill(arguments, hashes);
     inserts.push_back(inserting.seconds());
 
-    // Keys that are there, table by table as they were taken; their places are random.
+    // Present keys, table by table in insertion order; their places are random.
     const Stopwatch looking_up;
     LookUp(filled, filled.keys);
     lookups.push_back(looking_up.seconds());
 
-    // Absent keys, now with every table as likely as another.
+    // Absent keys; now every table is equally likely.
     Shuffle(filled.keys, random);
     uint64_t others = 0;
     const Stopwatch missing;
@@ -132,16 +132,16 @@ Json Run(const Arguments& arguments) {
 
 std::function<Json()> ConfigureCuckooBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--entries", arguments->entries, "Keys in all")
+  app.add_option("--entries", arguments->entries, "Number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--bucket-bits", arguments->bucket_bits, "Binary logarithm of a table's buckets")
       ->check(CLI::Range(1U, kMaxBucketBits))
       ->capture_default_str();
-  app.add_option("--rounds", arguments->rounds, "Figures are medians of so many rounds")
+  app.add_option("--rounds", arguments->rounds, "Figures are medians of this many rounds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "Of the keys")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of the keys")->capture_default_str();
   return [arguments] { return Run(*arguments); };
 }
 

@@ -1,5 +1,5 @@
-// What the device itself gives: random 4 KiB reads of a file, past the page cache, with as many in
-// flight as a lookup of the index has. The measure of its lookups.
+// Measures the bare device: random 4 KiB reads of a file, past the page cache, with as many in
+// flight as in a lookup of the index. The baseline for the index's lookups.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -14,17 +14,17 @@ namespace siltfs {
 
 class DeviceReads {
  public:
-  // Writes `path`, which must not exist: at least `size` bytes that nothing can compress, each page
-  // knowing its number.
+  // Writes `path`, which must not exist: at least `size` incompressible bytes, with each page's
+  // number in the page.
   DeviceReads(Env& env, const std::string& path, uint64_t size);
 
-  // Reads `count` pages, by `threads` threads with `depth` reads in flight each, and checks that
-  // they are those asked for. Returns seconds.
+  // Reads `count` pages with `threads` threads, each with `depth` reads in flight, and checks the
+  // pages' numbers. Returns seconds.
   double Read(uint64_t count, unsigned threads, unsigned depth, uint64_t seed);
 
-  // False where the directory lies on something that has only cached reads.
+  // False if the directory's file system has only cached reads.
   bool direct() const { return direct_; }
-  // How reads are kept in flight, as ReadQueue::mechanism() says.
+  // How reads are kept in flight (ReadQueue::mechanism()).
   const std::string& mechanism() const { return mechanism_; }
   uint64_t size() const { return pages_ * kPage; }
 

@@ -1,5 +1,5 @@
-// siltfs-bench index: a chunk index filled, looked up and read whole, beside what the device it
-// lies on gives of itself.
+// siltfs-bench index: fills a chunk index, looks names up and reads it whole, and compares it with
+// bare reads of its device.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -56,7 +56,7 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// "P:G", both decimal numbers, P not 0.
+// Parsed from "P:G", both decimal numbers; P is not 0.
 struct Mix {
   uint64_t puts = 1;
   uint64_t gets = 0;
@@ -84,8 +84,8 @@ uint64_t MemoryStep(std::string text) {
   return std::stoull(text);
 }
 
-// One kind of lookups over all rounds.
-struct GetFigures {
+// Statistics of one kind of lookups over all rounds.
+struct GetStatistics {
   std::vector<double> per_s;
   uint64_t reads = 0;
   uint64_t gets = 0;
@@ -108,7 +108,7 @@ class IndexBench {
     for (const std::string& step : arguments_.memory_steps) StepMemory(step);
     ReadWhole();
     Require(index_->Close());
-    return Figures();
+    return Statistics();
   }
 
  private:
@@ -136,15 +136,15 @@ class IndexBench {
     filled_ = index_->stats();
   }
 
-  // The index under another limit: what it takes, and how it answers.
+  // Measures the index's memory and lookups under another limit.
   void StepMemory(const std::string& step) {
     const uint64_t limit = MemoryStep(step);
     Require(index_->SetMemoryLimit(limit));
     while (index_->stats().load_backlog > 0 || index_->stats().merge_backlog > 0) Nap();
     const uint64_t resident = memory_->Growth();
     const IndexStats stats = index_->stats();
-    GetFigures hits;
-    GetFigures misses;
+    GetStatistics hits;
+    GetStatistics misses;
     const uint64_t count = std::max<uint64_t>(arguments_.step_gets / arguments_.rounds, 1);
     for (unsigned round = 0; round < arguments_.rounds; ++round) {
       Measure(count, round, hits,
@@ -163,14 +163,14 @@ class IndexBench {
 
   static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-  // As kill -9 does: nothing is closed, and the index stays as it is.
+  // Ends the process like kill -9: nothing is closed, and the index stays as it is.
   [[noreturn]] static void DieSuddenly() {
     std::raise(SIGKILL);
-    std::abort();  // never comes here
+    std::abort();  // not reached
   }
 
-  // Runs through a SILT index of a few hundred KiB, so that the code and the libraries are there
-  // before the memory is measured.
+  // Uses a SILT index of a few hundred KiB, so that code and libraries are paged in before the
+  // memory is measured.
   void WarmUp() {
     SiltIndexOptions options;
     options.directory = scratch_.path() + "/warm-up";
@@ -188,7 +188,7 @@ class IndexBench {
     Require((*index)->Close());
   }
 
-  // In each round all that is compared, so that the machine's moods fall on all alike.
+  // Each round runs all compared measurements, so that other load on the machine affects all alike.
   void LookUp() {
     if (arguments_.gets == 0) return;
     device_ = std::make_unique<DeviceReads>(*env_, scratch_.path() + "/device",
@@ -209,7 +209,7 @@ class IndexBench {
   }
 
   template <typename Get>
-  void Measure(uint64_t count, unsigned round, GetFigures& figures, const Get& get) {
+  void Measure(uint64_t count, unsigned round, GetStatistics& statistics, const Get& get) {
     const uint64_t before = index_->stats().flash_reads;
     const Stopwatch getting;
     RunThreads(arguments_.threads, [&](unsigned thread) {
@@ -219,12 +219,12 @@ class IndexBench {
       const uint64_t batches = (share + arguments_.get_batch - 1) / arguments_.get_batch;
       for (unsigned batch = 0; batch < batches; ++batch) get(gets, ShareOf(share, batch, batches));
     });
-    figures.per_s.push_back(static_cast<double>(count) / getting.seconds());
-    figures.reads += index_->stats().flash_reads - before;
-    figures.gets += count;
+    statistics.per_s.push_back(static_cast<double>(count) / getting.seconds());
+    statistics.reads += index_->stats().flash_reads - before;
+    statistics.gets += count;
   }
 
-  // Every entry, once, and no other.
+  // Checks that the index has every entry once, and no other.
   void ReadWhole() {
     NumberTally tally;
     const Stopwatch reading;
@@ -232,7 +232,7 @@ class IndexBench {
       const auto number = keys_.NumberOf(entry.name);
       if (!number || entry.location != keys_.LocationOf(*number)) {
         return Status(StatusCode::kCorruption,
-                      "index: " + entry.name.ToHex() + " is not what was put");
+                      "index: " + entry.name.ToHex() + " has not the value that was put");
       }
       tally.Add(*number);
       return Status::Ok();
@@ -244,18 +244,18 @@ class IndexBench {
                        std::to_string(arguments_.entries) + " that were put");
   }
 
-  // Put with lookups beside them, if there is a mix.
+  // The number of puts mixed with lookups.
   uint64_t MixedEntries() const {
     const uint64_t second_half = arguments_.entries - arguments_.entries / 2;
     return arguments_.mixed == 0 ? second_half : std::min(arguments_.mixed, second_half);
   }
   static unsigned Depth() { return SiltIndexOptions{}.read_depth; }
 
-  Json Figures() const {
+  Json Statistics() const {
     const uint64_t base = arguments_.entries / 2;
     const auto rest = static_cast<double>(arguments_.entries - base);
     const IndexStats stats = index_->stats();
-    Json figures = {
+    Json statistics = {
         {"engine", arguments_.engine},
         {"entries", arguments_.entries},
         {"threads", arguments_.threads},
@@ -263,7 +263,7 @@ class IndexBench {
         {"read_depth", Depth()},
         {"rounds", arguments_.rounds},
         {"processor", ProcessorName()},
-        {"verified", true},  // else it would have failed
+        {"verified", true},  // a wrong answer throws
         {"put_per_s", static_cast<double>(arguments_.entries) /
                           (load_.base_seconds + load_.second_half_seconds)},
         {"put_second_half_per_s", rest / load_.second_half_seconds},
@@ -284,19 +284,19 @@ class IndexBench {
         {"component_stores", filled_.stores.size()},
         {"scan_per_s", static_cast<double>(arguments_.entries) / scan_seconds_}};
     if (load_.mixed_gets > 0) {
-      figures["mix"] = arguments_.mix;
-      figures["mix_gets"] = load_.mixed_gets;
-      figures["mix_entries"] = MixedEntries();
-      figures["mix_put_per_s"] = static_cast<double>(MixedEntries()) / load_.mixed_seconds;
-      figures["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.mixed_seconds;
+      statistics["mix"] = arguments_.mix;
+      statistics["mix_gets"] = load_.mixed_gets;
+      statistics["mix_entries"] = MixedEntries();
+      statistics["mix_put_per_s"] = static_cast<double>(MixedEntries()) / load_.mixed_seconds;
+      statistics["mix_get_per_s"] = static_cast<double>(load_.mixed_gets) / load_.mixed_seconds;
     }
-    if (!steps_.empty()) figures["memory_steps"] = steps_;
-    if (device_ != nullptr) AddLookups(figures);
-    if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) figures["plan"] = Prediction();
-    return figures;
+    if (!steps_.empty()) statistics["memory_steps"] = steps_;
+    if (device_ != nullptr) AddLookups(statistics);
+    if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) statistics["plan"] = Prediction();
+    return statistics;
   }
 
-  // What the model says of an index with these parameters.
+  // The model's prediction for an index with these parameters.
   Json Prediction() const {
     constexpr double kSparseTrieBits = 0.3;
     const SiltIndexOptions options;
@@ -304,7 +304,7 @@ class IndexBench {
     const auto entries = static_cast<double>(arguments_.entries);
     SiltParticulars particulars;
     particulars.sorted_bits_per_key = kSparseTrieBits;
-    // A partition is merged when it has twice the share that all have on average.
+    // A partition is merged when it has twice the average share.
     const auto predicted =
         PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
                     {.merge_entries = 2 * options.hash_store_share * entries / partitions,
@@ -321,37 +321,37 @@ class IndexBench {
             {"hash_stores", predicted->hash_stores * partitions}};
   }
 
-  void AddLookups(Json& figures) const {
+  void AddLookups(Json& statistics) const {
     const double device = Median(device_per_s_);
     const double hits = Median(hits_.per_s);
-    figures["gets"] = hits_.gets;
-    figures["get_hit_per_s"] = hits;
-    figures["get_miss_per_s"] = Median(misses_.per_s);
-    figures["reads_per_hit"] = Ratio(hits_.reads, hits_.gets);
-    figures["reads_per_miss"] = Ratio(misses_.reads, misses_.gets);
-    figures["device_reads_per_s"] = device;
-    figures["device_reads_lowest_per_s"] = *std::ranges::min_element(device_per_s_);
-    figures["device_reads_highest_per_s"] = *std::ranges::max_element(device_per_s_);
-    figures["device_file_bytes"] = device_->size();
-    figures["device_direct"] = device_->direct();
-    figures["read_mechanism"] = device_->mechanism();
-    figures["get_hit_share_of_device"] = hits / device;
+    statistics["gets"] = hits_.gets;
+    statistics["get_hit_per_s"] = hits;
+    statistics["get_miss_per_s"] = Median(misses_.per_s);
+    statistics["reads_per_hit"] = Ratio(hits_.reads, hits_.gets);
+    statistics["reads_per_miss"] = Ratio(misses_.reads, misses_.gets);
+    statistics["device_reads_per_s"] = device;
+    statistics["device_reads_lowest_per_s"] = *std::ranges::min_element(device_per_s_);
+    statistics["device_reads_highest_per_s"] = *std::ranges::max_element(device_per_s_);
+    statistics["device_file_bytes"] = device_->size();
+    statistics["device_direct"] = device_->direct();
+    statistics["read_mechanism"] = device_->mechanism();
+    statistics["get_hit_share_of_device"] = hits / device;
     if (load_.mixed_gets > 0) {
-      figures["mix_get_share_of_device"] = figures["mix_get_per_s"].get<double>() / device;
+      statistics["mix_get_share_of_device"] = statistics["mix_get_per_s"].get<double>() / device;
     }
   }
 
   const Arguments& arguments_;
   const std::unique_ptr<Env> env_;
   const IndexKeys keys_;
-  const ScratchDirectory scratch_;  // goes after all that lies in it
+  const ScratchDirectory scratch_;  // destroyed after everything in it
   std::unique_ptr<ChunkIndex> index_;
   std::unique_ptr<MemoryMeter> memory_;
   std::unique_ptr<DeviceReads> device_;
-  IndexLoadFigures load_;
+  IndexLoadStatistics load_;
   IndexStats filled_;
-  GetFigures hits_;
-  GetFigures misses_;
+  GetStatistics hits_;
+  GetStatistics misses_;
   std::vector<double> device_per_s_;
   double scan_seconds_ = 0;
   std::vector<Json> steps_;
@@ -375,11 +375,11 @@ std::string CheckMix(const std::string& text) {
 
 std::function<Json()> ConfigureIndexBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--engine", arguments->engine, "Which index: silt or map")
+  app.add_option("--engine", arguments->engine, "Index engine: silt or map")
       ->check(CLI::IsMember(kEngines))
       ->capture_default_str();
   app.add_option("--entries", arguments->entries,
-                 "Entries put: half as a base, the other half measured on its own, too")
+                 "Entries to put: half as a base; the other half is also measured separately")
       ->check(CLI::Range(uint64_t{2}, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--dir", arguments->directory,
@@ -393,11 +393,11 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
                  "PUTS:GETS, to look present names up at this ratio while entries are put")
       ->check(CheckMix);
   app.add_option("--mix-entries", arguments->mixed,
-                 "How many puts have lookups beside them: the last ones (the second half)");
-  app.add_option("--memory", arguments->memory, "What the index may take (no limit)")
+                 "How many of the last puts are mixed with lookups (the second half)");
+  app.add_option("--memory", arguments->memory, "Memory limit of the index (no limit)")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--memory-steps", arguments->memory_steps,
-                 "Further limits, each with lookups of its own when the others are done: sizes, or "
+                 "Further limits, each with its own lookups after the others: sizes, or "
                  "\"none\"")
       ->delimiter(',')
       ->check(CheckMemoryStep);
@@ -406,21 +406,21 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
       ->capture_default_str();
   CLI::Option* const keep =
       app.add_flag("--keep", arguments->keep,
-                   "Make the index in --dir itself, which is empty, and leave it there");
-  app.add_flag("--die", arguments->die, "Be killed when the index is full, as by kill -9")
+                   "Make the index in --dir itself, which must be empty, and leave it there");
+  app.add_flag("--die", arguments->die, "Kill the process when the index is full, as by kill -9")
       ->needs(keep);
   app.add_option("--threads", arguments->threads, "Threads that look up")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();
-  app.add_option("--get-batch", arguments->get_batch, "Names a call looks up")
+  app.add_option("--get-batch", arguments->get_batch, "Names per lookup call")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--rounds", arguments->rounds,
-                 "The lookups are spread over so many rounds, each with reads of the bare device; "
+                 "Spread the lookups over this many rounds, each with reads of the bare device; "
                  "figures are medians")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "Of names and lookups")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of names and lookups")->capture_default_str();
   return [arguments] { return IndexBench(*arguments).Run(); };
 }
 

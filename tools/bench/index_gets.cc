@@ -16,7 +16,7 @@ void IndexGets::GetPresent(size_t count, uint64_t present) {
   }
   if (wrong == 0) return;
   throw BenchFailure("index: of " + std::to_string(count) + " lookups " + std::to_string(wrong) +
-                     " did not give what was put");
+                     " did not return the value that was put");
 }
 
 void IndexGets::GetAbsent(size_t count) {

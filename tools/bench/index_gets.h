@@ -19,9 +19,9 @@ class IndexGets {
   // Borrows both.
   IndexGets(ChunkIndex& index, const IndexKeys& keys, size_t batch, uint64_t seed);
 
-  // One call of Get, of `count` names (at most a batch) out of the first `present` numbers.
+  // One call of Get with `count` names (at most a batch) out of the first `present` numbers.
   void GetPresent(size_t count, uint64_t present);
-  // Of names that were never put.
+  // One call of Get with names that were never put.
   void GetAbsent(size_t count);
 
  private:

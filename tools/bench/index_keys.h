@@ -1,5 +1,5 @@
-// The entries of the index benchmark: each made of its number, and each name giving its number
-// back. So any number of entries can be put, looked up and checked without a list of them.
+// The entries of the index benchmark. Each is computed from its number, and its number from its
+// name, so any number of entries can be put, looked up and checked without a list.
 //
 // Thread-safety: immutable.
 #pragma once
@@ -13,7 +13,7 @@ namespace siltfs {
 
 class IndexKeys {
  public:
-  // Numbers from here on name what is never put.
+  // Numbers from here on belong to names that are never put.
   static constexpr uint64_t kAbsent = uint64_t{1} << 48;
 
   explicit IndexKeys(uint64_t seed) : seed_(seed) {}
@@ -21,18 +21,18 @@ class IndexKeys {
   ChunkName NameOf(uint64_t number) const;
   Location LocationOf(uint64_t number) const;
   IndexEntry EntryOf(uint64_t number) const { return {NameOf(number), LocationOf(number)}; }
-  // Nothing if the name is none of these.
+  // nullopt if the name belongs to no number.
   std::optional<uint64_t> NumberOf(const ChunkName& name) const;
 
  private:
   const uint64_t seed_;
 };
 
-// Spreads numbers over all 64-bit words, one to one (the finalizer of splitmix64).
+// A bijection that spreads numbers over all 64-bit words (the finalizer of splitmix64).
 uint64_t MixNumber(uint64_t number);
 
-// Takes entries in any order and tells whether they were, each once, the first so many numbers (or
-// others that a 64-bit sum can't tell from them).
+// Takes entries in any order and reports whether they were exactly the first N numbers, each once
+// (or other numbers with the same 64-bit sum).
 class NumberTally {
  public:
   void Add(uint64_t number) {

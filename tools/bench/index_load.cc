@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kBatchesPerSample = 16;
 
-// Ends the pace however its thread ends, so that the others don't wait for ever.
+// Ends the pace on every exit of its thread, so that the others do not wait forever.
 class PaceEnd {
  public:
   explicit PaceEnd(MixPace& pace) : pace_(pace) {}
@@ -39,13 +39,13 @@ void IndexLoad::PutBatch(ChunkIndex& index, uint64_t end) {
 void IndexLoad::Sample(MemoryMeter& memory) { Note(memory.PeakGrowth()); }
 
 void IndexLoad::Note(uint64_t growth) {
-  if (growth > figures_.memory_bytes) {
-    figures_.memory_bytes = growth;
-    figures_.memory_entries = put_;
+  if (growth > statistics_.memory_bytes) {
+    statistics_.memory_bytes = growth;
+    statistics_.memory_entries = put_;
   }
   if (put_ <= options_.entries / 2) return;
-  figures_.second_half_bytes_per_entry =
-      std::max(figures_.second_half_bytes_per_entry,
+  statistics_.second_half_bytes_per_entry =
+      std::max(statistics_.second_half_bytes_per_entry,
                static_cast<double>(growth) / static_cast<double>(put_));
 }
 
@@ -74,29 +74,29 @@ void IndexLoad::PutWithGets(ChunkIndex& index, MemoryMeter& memory) {
       pace.AfterGets(options_.get_batch);
     }
   });
-  figures_.mixed_gets = pace.gets();
+  statistics_.mixed_gets = pace.gets();
 }
 
-IndexLoadFigures IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
-  figures_ = {};
+IndexLoadStatistics IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
+  statistics_ = {};
   sequence_ = index.durable_sequence();
   const Stopwatch base;
   PutUpTo(index, options_.entries / 2, memory, nullptr);
-  figures_.base_seconds = base.seconds();
+  statistics_.base_seconds = base.seconds();
   const Stopwatch second_half;
   const uint64_t mixed = options_.mix_gets > 0 ? options_.mixed : 0;
   PutUpTo(index, options_.entries - mixed, memory, nullptr);
   if (mixed > 0) {
     const Stopwatch mixing;
     PutWithGets(index, memory);
-    figures_.mixed_seconds = mixing.seconds();
+    statistics_.mixed_seconds = mixing.seconds();
   }
   Require(index.Flush());
-  figures_.second_half_seconds = second_half.seconds();
+  statistics_.second_half_seconds = second_half.seconds();
   Sample(memory);
-  figures_.end_memory_bytes = memory.Growth();
-  Note(figures_.end_memory_bytes);
-  return figures_;
+  statistics_.end_memory_bytes = memory.Growth();
+  Note(statistics_.end_memory_bytes);
+  return statistics_;
 }
 
 }  // namespace siltfs

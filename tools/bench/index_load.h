@@ -1,6 +1,5 @@
-// The filling of the index benchmark, as in the paper's experiment: half of the entries as a base,
-// then the other half new ones into it, alone or with gets between them. Memory is watched all the
-// while.
+// Fills the index for the benchmark, as in the paper's experiment: puts half of the entries as a
+// base, then the other half, alone or mixed with gets. Memory is measured all the time.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -18,7 +17,7 @@ struct IndexLoadOptions {
   uint64_t entries = 0;
   size_t put_batch = 1024;
   size_t get_batch = 4096;
-  // Beside the last `mixed` puts; 0 gets: none.
+  // The mix of the last `mixed` puts; 0 gets: no mix.
   uint64_t mix_puts = 1;
   uint64_t mix_gets = 0;
   uint64_t mixed = 0;
@@ -26,27 +25,27 @@ struct IndexLoadOptions {
   uint64_t seed = 1;
 };
 
-struct IndexLoadFigures {
+struct IndexLoadStatistics {
   double base_seconds = 0;
-  double second_half_seconds = 0;  // with the flush at its end
+  double second_half_seconds = 0;  // includes the flush at its end
   double mixed_seconds = 0;
   uint64_t mixed_gets = 0;
-  uint64_t memory_bytes = 0;    // the most at any moment
-  uint64_t memory_entries = 0;  // that had been put then
-  // Bytes by what had been put then, the most at any moment of the second half: at its beginning,
-  // when what doesn't grow weighs most.
+  uint64_t memory_bytes = 0;    // at the peak
+  uint64_t memory_entries = 0;  // entries put by then
+  // The highest ratio of memory to entries put so far, measured during the second half. It is
+  // reached at the beginning of that half, when the fixed part of the memory weighs most.
   double second_half_bytes_per_entry = 0;
   uint64_t end_memory_bytes = 0;
 };
 
 class IndexLoad {
  public:
-  // Takes what it needs for itself, so that a MemoryMeter begun afterwards measures the index (and
-  // the batches of gets, if there are any).
+  // Allocates its own memory here, so that a MemoryMeter begun afterwards measures only the index
+  // (and the batches of gets, if any).
   IndexLoad(const IndexKeys& keys, const IndexLoadOptions& options);
 
-  // `index` is empty.
-  IndexLoadFigures Fill(ChunkIndex& index, MemoryMeter& memory);
+  // `index` must be empty.
+  IndexLoadStatistics Fill(ChunkIndex& index, MemoryMeter& memory);
 
  private:
   void PutUpTo(ChunkIndex& index, uint64_t end, MemoryMeter& memory, MixPace* pace);
@@ -60,7 +59,7 @@ class IndexLoad {
   std::vector<IndexEntry> entries_;
   uint64_t put_ = 0;
   uint64_t sequence_ = 0;
-  IndexLoadFigures figures_;
+  IndexLoadStatistics statistics_;
 };
 
 }  // namespace siltfs

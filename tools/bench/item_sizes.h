@@ -1,5 +1,5 @@
-// Sizes of keys with their values, as in figure 7 of the SILT paper: from 4 bytes to 1 MiB, with
-// probabilities that fall with a power of the size (Zipf).
+// Sizes of keys with their values, as in figure 7 of the SILT paper: from 4 bytes to 1 MiB; the
+// probability falls with a power of the size (Zipf).
 //
 // Thread-safety: immutable.
 #pragma once
@@ -30,7 +30,7 @@ class ItemSizes {
 
   const double exponent_;
   std::vector<double> cumulative_;  // of size kLeast + i; the last is 1
-  double sum_ = 0;                  // of all size^-exponent
+  double sum_ = 0;                  // sum of size^-exponent over all sizes
 };
 
 }  // namespace siltfs

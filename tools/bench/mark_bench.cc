@@ -1,6 +1,6 @@
-// siltfs-bench mark: the mark of garbage collection over a store of that many chunks: what of each
-// segment is live (CountLive), and which chunks of a few segments are (SegmentMark). Every count is
-// compared with what was made.
+// siltfs-bench mark: the mark of garbage collection over a store of a given number of chunks. It
+// counts the live chunks of each segment (CountLive) and finds those of a few segments
+// (SegmentMark). Every count is compared with the expected one.
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -34,7 +34,7 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-// That SegmentMark looks at.
+// Number of segments that SegmentMark marks.
 constexpr uint64_t kMarkedSegments = 8;
 
 void Expect(bool right, const char* what) {
@@ -57,25 +57,25 @@ class MarkBench {
     if (arguments_.cold) Require(DropPageCache());
     store_.Open();
     snapshot_ = store_.metadata().Snapshot();
-    Json figures = {{"entries", arguments_.entries},
-                    {"dead", made_.dead},
-                    {"nodes", made_.nodes},
-                    {"files", made_.files},
-                    {"references", made_.references},
-                    {"make_seconds", make_seconds},
-                    {"index_flash_bytes", store_.index().stats().flash_bytes},
-                    {"index_memory_bytes", store_.index().stats().memory_bytes},
-                    {"verified", true}};  // else it would have failed
-    // The first one also fills the caches that a mounted store has anyway.
-    figures["first"] = Count();
-    figures["again"] = Count();
-    figures["segment_mark"] = MarkSegments();
+    Json statistics = {{"entries", arguments_.entries},
+                       {"dead", made_.dead},
+                       {"nodes", made_.nodes},
+                       {"files", made_.files},
+                       {"references", made_.references},
+                       {"make_seconds", make_seconds},
+                       {"index_flash_bytes", store_.index().stats().flash_bytes},
+                       {"index_memory_bytes", store_.index().stats().memory_bytes},
+                       {"verified", true}};  // a wrong answer throws
+    // The first count also fills the caches, which are warm in a mounted store.
+    statistics["first"] = Count();
+    statistics["again"] = Count();
+    statistics["segment_mark"] = MarkSegments();
     snapshot_.reset();
-    return figures;
+    return statistics;
   }
 
  private:
-  // Processor time of all threads, and what the index and the chunk store have read.
+  // Processor time of all threads, and the reads of the index and the chunk store.
   struct Work {
     explicit Work(MarkStore& store)
         : index(store.index().stats().flash_reads),
@@ -85,7 +85,7 @@ class MarkBench {
     uint64_t blocks;
   };
 
-  Json Figures(double seconds, MemoryMeter& memory, const Work& before) {
+  Json Statistics(double seconds, MemoryMeter& memory, const Work& before) {
     const Work after(store_);
     const uint64_t peak = memory.PeakGrowth();
     const auto entries = static_cast<double>(arguments_.entries);
@@ -110,12 +110,12 @@ class MarkBench {
     const auto counts = CountLive(*env_, *snapshot_, store_.chunks(), store_.index(), options);
     const double seconds = watch.seconds();
     Require(counts.status());
-    Json figures = Figures(seconds, memory, before);
-    figures["references"] = counts->references;
-    figures["spilled_bytes"] = counts->spilled_bytes;
-    figures["passes"] = counts->passes;
+    Json statistics = Statistics(seconds, memory, before);
+    statistics["references"] = counts->references;
+    statistics["spilled_bytes"] = counts->spilled_bytes;
+    statistics["passes"] = counts->passes;
     CheckCounts(*counts);
-    return figures;
+    return statistics;
   }
 
   void CheckCounts(const LiveCounts& counts) {
@@ -145,8 +145,8 @@ class MarkBench {
     for (uint64_t i = 0; i < count; ++i) mark.Add(SegmentAt(i, count), ChunksAt(i, count));
     Require(mark.Mark(*snapshot_, store_.chunks(), {}));
     const double seconds = watch.seconds();
-    Json figures = Figures(seconds, memory, before);
-    figures["segments"] = count;
+    Json statistics = Statistics(seconds, memory, before);
+    statistics["segments"] = count;
     for (uint64_t i = 0; i < count; ++i) {
       const SegmentId segment = SegmentAt(i, count);
       Expect(mark.LiveCount(segment) == store_.LiveIn(segment), "live chunks of a marked segment");
@@ -155,10 +155,10 @@ class MarkBench {
         Expect(mark.IsLive(segment, ordinal) != MarkStore::IsDead(ordinal), "a chunk");
       }
     }
-    return figures;
+    return statistics;
   }
 
-  // Some from all over the store.
+  // Segments spread over the whole store.
   SegmentId SegmentAt(uint64_t i, uint64_t count) const {
     return store_.SegmentOf(store_.SegmentCount() * i / count * MarkStore::kSegmentChunks);
   }
@@ -170,7 +170,7 @@ class MarkBench {
   const std::unique_ptr<Env> env_;
   const ScratchDirectory scratch_;
   MarkStore store_;
-  MarkStoreFigures made_;
+  MarkStoreStatistics made_;
   std::shared_ptr<const KvSnapshot> snapshot_;
 };
 
@@ -178,17 +178,17 @@ class MarkBench {
 
 std::function<Json()> ConfigureMarkBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--entries", arguments->entries, "How many chunks there are")
+  app.add_option("--entries", arguments->entries, "Number of chunks")
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
   app.add_option("--dir", arguments->directory,
-                 "Where the store is made, and removed again (the system's temporary directory)");
-  app.add_option("--memory", arguments->memory, "For sorting")
+                 "Where to make the store, removed at the end (the system's temporary directory)");
+  app.add_option("--memory", arguments->memory, "Memory for sorting")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_flag("--cold", arguments->cold, "Empty the machine's page cache first (as root)");
-  app.add_flag("--no-spill", arguments->no_spill, "As on a full disk: without writing anything");
-  app.add_option("--seed", arguments->seed, "That of the names")->capture_default_str();
+  app.add_flag("--cold", arguments->cold, "Empty the page cache first (as root)");
+  app.add_flag("--no-spill", arguments->no_spill, "Write nothing, as on a full disk");
+  app.add_option("--seed", arguments->seed, "Seed of the names")->capture_default_str();
   return [arguments] { return MarkBench(*arguments).Run(); };
 }
 

@@ -29,7 +29,7 @@ constexpr uint64_t kOverlayEvery = 16;
 constexpr size_t kPutBatch = 4096;
 constexpr size_t kGroupRecords = 2048;
 
-// Counts what passes to the real one.
+// Counts the nodes put into the real store.
 class CountedNodes final : public NodeStore {
  public:
   CountedNodes(NodeStore& nodes, uint64_t& count) : nodes_(nodes), count_(count) {}
@@ -84,7 +84,7 @@ std::vector<FooterChunk> MarkStore::ChunksOf(SegmentId segment) const {
 
 // --- Making ---
 
-MarkStoreFigures MarkStore::Make() {
+MarkStoreStatistics MarkStore::Make() {
   Require(MakeStore(env_, {.path = directory_}));
   OpenMetadata();
   OpenIndexFor(false);
@@ -92,7 +92,7 @@ MarkStoreFigures MarkStore::Make() {
   OpenChunks(false);
   WriteFiles();
   Close();
-  return figures_;
+  return statistics_;
 }
 
 void MarkStore::FillIndex() {
@@ -111,7 +111,7 @@ void MarkStore::FillIndex() {
 
 bool MarkStore::NextLive(uint64_t& number) {
   while (next_number_ < entries_ && IsDead(next_number_)) {
-    ++figures_.dead;
+    ++statistics_.dead;
     ++next_number_;
   }
   if (next_number_ == entries_) return false;
@@ -131,7 +131,7 @@ void MarkStore::WriteFiles() {
 }
 
 void MarkStore::WriteLargeFile(uint64_t chunks) {
-  CountedNodes nodes(*chunks_, figures_.nodes);
+  CountedNodes nodes(*chunks_, statistics_.nodes);
   RecipeBuilder builder(nodes);
   uint64_t number = 0;
   for (uint64_t i = 0; i < chunks && NextLive(number); ++i) {
@@ -171,15 +171,15 @@ void MarkStore::WriteSmallFile(uint64_t chunks) {
   record.has_overlay = in_overlay;
   record.overlay_bytes = in_overlay ? record.size : 0;
   if (in_overlay) {
-    figures_.references += count;
+    statistics_.references += count;
     group_.push_back({OverlayKey(next_inode_, 0), extent.Encode()});
   }
   AddFile(record);
 }
 
 void MarkStore::AddFile(const InodeRecord& record) {
-  figures_.references += record.recipe.chunk_count();
-  ++figures_.files;
+  statistics_.references += record.recipe.chunk_count();
+  ++statistics_.files;
   group_.push_back({InodeKey(next_inode_++), record.Encode()});
   if (group_.size() >= kGroupRecords) Commit();
 }

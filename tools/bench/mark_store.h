@@ -1,11 +1,11 @@
 // A store for the benchmark of the mark: real metadata, real recipe trees in real segments, and a
-// real index, for chunks that nobody ever stored. All of it comes from numbers, so that what is
-// live is known without a list.
+// real index, for chunks that were never stored. All of it is computed from numbers, so the live
+// chunks are known without a list.
 //
 // Numbers [0, entries) are chunks in segments of kSegmentChunks, each with an entry in the index.
-// One in kDeadEvery is referred to by nobody. The others make up files: large ones, each followed
-// by small ones that together hold a tenth of it. One in kCopyEvery large files is there twice, by
-// the same tree; the chunks of one in kOverlayEvery small files stand in its overlay.
+// One in kDeadEvery has no reference. The others form files: large ones, each followed by small
+// ones that together hold a tenth of it. One in kCopyEvery large files exists twice, with the same
+// tree. The chunks of one in kOverlayEvery small files are in its overlay.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -25,11 +25,11 @@
 
 namespace siltfs {
 
-struct MarkStoreFigures {
+struct MarkStoreStatistics {
   uint64_t files = 0;
   uint64_t nodes = 0;
   uint64_t dead = 0;        // chunks
-  uint64_t references = 0;  // from recipes and overlays, those of files that are there twice too
+  uint64_t references = 0;  // from recipes and overlays, also those of the copies
 };
 
 class MarkStore {
@@ -37,21 +37,21 @@ class MarkStore {
   static constexpr uint64_t kSegmentChunks = 4096;
   static constexpr uint64_t kDeadEvery = 8;
 
-  // In an empty directory that exists. `env` must outlive it.
+  // `directory` must exist and be empty. `env` must outlive it.
   MarkStore(Env& env, std::string directory, uint64_t entries, uint64_t seed);
 
-  MarkStoreFigures Make();
-  // As a mount opens it, and until its index is at full speed; changes nothing.
+  MarkStoreStatistics Make();
+  // Opens it as a mount does, and waits until its index is at full speed; changes nothing.
   void Open();
 
-  // Once open.
+  // Valid after Open.
   KvStore& metadata() { return *kv_; }
   ChunkStore& chunks() { return *chunks_; }
   ChunkIndex& index() { return *index_; }
   std::string SpillDirectory() const;
 
-  // Of one of the chunks' segments.
   static bool IsDead(uint64_t number) { return number % kDeadEvery == kDeadEvery - 1; }
+  // True for a segment of chunks, false for one of recipe nodes.
   static bool IsOfChunks(SegmentId segment) { return segment >= kFirstSegment; }
   uint64_t SegmentCount() const { return (entries_ + kSegmentChunks - 1) / kSegmentChunks; }
   SegmentId SegmentOf(uint64_t number) const;
@@ -59,7 +59,7 @@ class MarkStore {
   std::vector<FooterChunk> ChunksOf(SegmentId segment) const;
 
  private:
-  // Far from those that recipe nodes come to lie in.
+  // Far above the ids of segments with recipe nodes.
   static constexpr SegmentId kFirstSegment = 1U << 24;
 
   void FillIndex();
@@ -78,13 +78,13 @@ class MarkStore {
   const std::string directory_;
   const uint64_t entries_;
   const IndexKeys keys_;
-  // Destroyed in reverse.
+  // Destroyed in reverse order.
   std::unique_ptr<ChunkIndex> index_;
   std::unique_ptr<KvStore> kv_;
   std::unique_ptr<IdAllocator> ids_;
   std::unique_ptr<ChunkStore> chunks_;
 
-  MarkStoreFigures figures_;
+  MarkStoreStatistics statistics_;
   uint64_t next_number_ = 0;
   uint64_t next_inode_ = 100;
   uint64_t large_files_ = 0;

@@ -1,5 +1,5 @@
-// How much memory this process has come to hold since a moment, as the kernel counts it: resident
-// pages, whatever holds them (code that was paged in, the allocator's slack).
+// Measures how much this process's memory has grown since a moment, as the kernel counts it: all
+// resident pages, including code that was paged in and the allocator's slack.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -10,11 +10,11 @@ namespace siltfs {
 
 class MemoryMeter {
  public:
-  // From now on.
+  // Measures from now on.
   MemoryMeter();
 
-  // The most there was at any time since the last call, in bytes more than at the beginning; what
-  // there is now where the kernel's peak can't be reset.
+  // The peak growth since the last call, in bytes above the beginning; the current growth if the
+  // kernel's peak cannot be reset.
   uint64_t PeakGrowth();
   uint64_t Growth() const;
 

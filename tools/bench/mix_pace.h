@@ -1,6 +1,6 @@
-// Keeps puts and gets at a ratio while both run: whoever is ahead waits.
+// Keeps puts and gets at a ratio while both run: the side that is ahead waits.
 //
-// Thread-safety: BeforePut and AfterPut from one thread, the others from any.
+// Thread-safety: BeforePut and AfterPut from one thread, the other calls from any.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ namespace siltfs {
 
 class MixPace {
  public:
-  // `gets` for each `puts`. `present` keys are there before the first put. Gets may lag behind by
-  // `slack`, which must be at least what one thread claims at a time.
+  // `gets` gets for every `puts` puts. `present` keys exist before the first put. Gets may lag
+  // behind by `slack`, which must be at least what one thread claims at a time.
   MixPace(uint64_t puts, uint64_t gets, uint64_t present, uint64_t slack)
       : puts_weight_(puts), gets_weight_(gets), present_(present), slack_(slack) {}
 
-  // Waits until the gets have come along.
+  // Waits until the gets have caught up.
   void BeforePut();
   void AfterPut(uint64_t count);
 
-  // Claims `count` gets once puts have gone ahead so far; gives how many keys are there. Nothing
+  // Claims `count` gets when the puts are far enough ahead; returns how many keys exist, nullopt
   // after End.
   std::optional<uint64_t> ClaimGets(uint64_t count);
   void AfterGets(uint64_t count);
 
-  // Nobody waits any more.
+  // Ends all waiting, from now on.
   void End();
   uint64_t gets() const;
 

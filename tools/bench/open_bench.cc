@@ -1,5 +1,5 @@
-// siltfs-bench open: how soon an index that lies on flash answers, and when it is as fast as it
-// gets (SILT, section 4: serving begins before indexes are loaded).
+// siltfs-bench open: how soon an index on flash answers, and when it reaches full speed (SILT,
+// section 4: serving begins before indexes are loaded).
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -54,7 +54,7 @@ class OpenBench {
     gets.GetPresent(1, arguments_.entries);
     const double first_seconds = watch.seconds();
     std::thread waiting([this, &watch] {
-      index_->WaitUntilOpen().IgnoreError("lookups tell it, too");
+      index_->WaitUntilOpen().IgnoreError("lookups report it, too");
       recovered_seconds_ = watch.seconds();
       while (index_->stats().load_backlog > 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -66,23 +66,23 @@ class OpenBench {
     waiting.join();
     std::vector<double> full;
     for (int i = 0; i < 9; ++i) full.push_back(Step(gets, watch, series));
-    Json figures = {{"entries", arguments_.entries},
-                    {"cold", arguments_.cold},
-                    {"verified", true},  // else it would have failed
-                    {"open_seconds", open_seconds},
-                    {"first_answer_seconds", first_seconds},
-                    {"writable_seconds", recovered_seconds_.load()},
-                    {"loaded_seconds", loaded_seconds_.load()},
-                    {"get_per_s_loaded", Median(full)},
-                    {"component_stores", index_->stats().stores.size()},
-                    {"durable_sequence", index_->durable_sequence()},
-                    {"series", series}};
+    Json statistics = {{"entries", arguments_.entries},
+                       {"cold", arguments_.cold},
+                       {"verified", true},  // a wrong answer throws
+                       {"open_seconds", open_seconds},
+                       {"first_answer_seconds", first_seconds},
+                       {"writable_seconds", recovered_seconds_.load()},
+                       {"loaded_seconds", loaded_seconds_.load()},
+                       {"get_per_s_loaded", Median(full)},
+                       {"component_stores", index_->stats().stores.size()},
+                       {"durable_sequence", index_->durable_sequence()},
+                       {"series", series}};
     Require(index_->Close());
-    return figures;
+    return statistics;
   }
 
  private:
-  // Lookups for a twentieth of a second: in batches, by one thread.
+  // Lookups for a twentieth of a second, in batches, on one thread.
   double Step(IndexGets& gets, const Stopwatch& watch, Json& series) {
     constexpr double kStepSeconds = 0.05;
     const uint64_t before = index_->stats().flash_reads;
@@ -112,15 +112,15 @@ class OpenBench {
 std::function<Json()> ConfigureOpenBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("--dir", arguments->directory,
-                 "A SILT index that \"siltfs-bench index --keep\" has left")
+                 "A SILT index kept by \"siltfs-bench index --keep\"")
       ->required();
-  app.add_option("--entries", arguments->entries, "How many entries were put into it")
+  app.add_option("--entries", arguments->entries, "Number of entries in it")
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-  app.add_option("--memory", arguments->memory, "What the index may take (no limit)")
+  app.add_option("--memory", arguments->memory, "Memory limit of the index (no limit)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--wait", arguments->wait, "Have the logs replayed before it opens");
-  app.add_flag("--cold", arguments->cold, "Empty the machine's page cache first (as root)");
+  app.add_flag("--wait", arguments->wait, "Replay the logs before it opens");
+  app.add_flag("--cold", arguments->cold, "Empty the page cache first (as root)");
   app.add_option("--seed", arguments->seed, "That of names when it was filled")
       ->capture_default_str();
   return [arguments] { return OpenBench(*arguments).Run(); };

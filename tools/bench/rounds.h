@@ -1,4 +1,4 @@
-// Time and medians, the same for every benchmark.
+// Time and medians, shared by all benchmarks.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Of an odd number the middle one, of an even number the lower of the two.
+// For an even number of values, the lower of the two middle ones.
 double Median(std::vector<double> values);
 
 }  // namespace siltfs

@@ -42,12 +42,12 @@ constexpr std::array kBenches = {
           ConfigureValuesBench},
 };
 
-// One figure a line, "name: value", the names of inner figures behind those of the outer.
-void PrintFigures(std::ostream& out, const nlohmann::ordered_json& figures,
-                  const std::string& prefix) {
-  for (const auto& [name, value] : figures.items()) {
+// One figure per line, "name: value"; names of inner figures follow those of the outer ones.
+void PrintStatistics(std::ostream& out, const nlohmann::ordered_json& statistics,
+                     const std::string& prefix) {
+  for (const auto& [name, value] : statistics.items()) {
     if (value.is_object()) {
-      PrintFigures(out, value, prefix + name + ".");
+      PrintStatistics(out, value, prefix + name + ".");
     } else {
       out << prefix << name << ": " << value.dump() << "\n";
     }
@@ -67,7 +67,7 @@ int Run(std::span<const std::string> arguments, std::ostream& out, std::ostream&
     commands[i]->add_flag("--json", json, "Print one JSON document");
     runs[i] = kBenches[i].configure(*commands[i]);
   }
-  // CLI11 takes them without the program's name, last first.
+  // CLI11 expects them without the program's name, and reversed.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);
   try {
     app.parse(std::move(reversed));
@@ -79,11 +79,11 @@ int Run(std::span<const std::string> arguments, std::ostream& out, std::ostream&
   }
   for (size_t i = 0; i < kBenches.size(); ++i) {
     if (!commands[i]->parsed()) continue;
-    const nlohmann::ordered_json figures = runs[i]();
+    const nlohmann::ordered_json statistics = runs[i]();
     if (json) {
-      out << figures.dump(2) << "\n";
+      out << statistics.dump(2) << "\n";
     } else {
-      PrintFigures(out, figures, "");
+      PrintStatistics(out, statistics, "");
     }
   }
   return kDone;

@@ -1,7 +1,6 @@
 // The whole of siltfs-bench behind main().
 //
-// Exit codes: 0 measured, and every answer was right; 1 an answer was wrong, or another failure;
-// 2 usage.
+// Exit codes: 0 if every answer was right; 1 for a wrong answer or another failure; 2 for usage.
 #pragma once
 
 #include <iosfwd>

@@ -43,7 +43,7 @@ ScratchDirectory::ScratchDirectory(Env& env, const std::string& parent)
 }
 
 ScratchDirectory::~ScratchDirectory() {
-  RemoveTree(env_, path_).IgnoreError("what is left is seen, and harms nothing");
+  RemoveTree(env_, path_).IgnoreError("a leftover directory is harmless");
 }
 
 }  // namespace siltfs

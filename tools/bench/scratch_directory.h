@@ -1,4 +1,4 @@
-// A directory of a benchmark's own, gone with all that is in it when the benchmark ends.
+// A benchmark's own directory, removed with its contents when the benchmark ends.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace siltfs {
 
 class ScratchDirectory {
  public:
-  // Borrows `env`. Below `parent`, which must exist; below the system's temporary directory if that
-  // is empty. Throws BenchFailure.
+  // Makes it below `parent`, which must exist, or below the system's temporary directory if
+  // `parent` is empty. Borrows `env`. Throws BenchFailure.
   ScratchDirectory(Env& env, const std::string& parent);
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;

@@ -1,4 +1,4 @@
-"""The parts that figures are drawn of."""
+"""SVG elements for figures."""
 
 
 def text(x, y, words, size=12, anchor="middle", colour="#222", extra=""):

@@ -68,7 +68,7 @@ Keys MakeKeys(const Arguments& arguments) {
   return keys;
 }
 
-// A key, and what the index must say of it.
+// A key, and the index's expected answer.
 struct Question {
   ChunkName key;
   uint32_t part;
@@ -106,7 +106,7 @@ std::vector<TrieIndex> Build(const Keys& keys, const TrieOptions& options) {
   return indexes;
 }
 
-// Asks every question; throws on a wrong answer.
+// Looks every question up; throws on a wrong answer.
 void LookUp(const std::vector<TrieIndex>& indexes, const std::vector<Question>& questions,
             unsigned part_bits, uint32_t block_entries) {
   uint64_t wrong = 0;
@@ -166,37 +166,38 @@ Json Run(const Arguments& arguments) {
     const bool weak = mode.ordering == TrieOrdering::kWeak;
     const bool ordering_wanted = arguments.weak == arguments.exact || (weak == arguments.weak);
     const bool wanted = all || (ordering_wanted && sparse == arguments.sparse);
-    // What stands at the top is measured in any case.
+    // The first mode is always measured.
     if (wanted || &mode == &kModes[0]) {
       modes[mode.name] = Measure(mode, keys, questions, arguments);
     }
   }
-  Json figures{{"entries", arguments.entries}, {"parts", keys.parts.size()},
-               {"lookups", questions.size()},  {"rounds", arguments.rounds},
-               {"processor", ProcessorName()}, {"verified", true}};
-  figures.update(modes[kModes[0].name]);
-  figures["modes"] = modes;
-  return figures;
+  Json statistics{{"entries", arguments.entries}, {"parts", keys.parts.size()},
+                  {"lookups", questions.size()},  {"rounds", arguments.rounds},
+                  {"processor", ProcessorName()}, {"verified", true}};
+  statistics.update(modes[kModes[0].name]);
+  statistics["modes"] = modes;
+  return statistics;
 }
 
 }  // namespace
 
 std::function<Json()> ConfigureTrieBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--entries", arguments->entries, "Keys in all")
+  app.add_option("--entries", arguments->entries, "Number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--part-entries", arguments->part_entries, "Keys a SortedStore, at most about")
+  app.add_option("--part-entries", arguments->part_entries, "Keys per SortedStore, about")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--lookups", arguments->lookups, "At least so many; every key once in any case");
-  app.add_option("--rounds", arguments->rounds, "Figures are medians of so many rounds")
+  app.add_option("--lookups", arguments->lookups,
+                 "Least lookups; every key is looked up once at least");
+  app.add_option("--rounds", arguments->rounds, "Figures are medians of this many rounds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "Of the keys")->capture_default_str();
-  app.add_flag("--weak", arguments->weak, "Of the modes that tell ranks, weak ordering");
-  app.add_flag("--exact", arguments->exact, "Exact ordering");
-  app.add_flag("--sparse", arguments->sparse, "The modes that tell 4 KiB blocks of 128 entries");
+  app.add_option("--seed", arguments->seed, "Seed of the keys")->capture_default_str();
+  app.add_flag("--weak", arguments->weak, "Measure weak ordering (of the modes that return ranks)");
+  app.add_flag("--exact", arguments->exact, "Measure exact ordering");
+  app.add_flag("--sparse", arguments->sparse, "Measure the modes for 4 KiB blocks of 128 entries");
   return [arguments] { return Run(*arguments); };
 }
 

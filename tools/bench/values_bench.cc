@@ -1,6 +1,5 @@
-// siltfs-bench values: keys and values of sizes from 4 bytes to 1 MiB, in slots of one size with
-// indirection, or in segregated stores: what space they take and how many reads (SILT, section 4,
-// figure 7).
+// siltfs-bench values: space and reads of keys and values from 4 bytes to 1 MiB, in slots of one
+// size with indirection, or in segregated stores (SILT, section 4, figure 7).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -37,11 +36,11 @@ struct Arguments {
 };
 
 constexpr size_t kKeySize = 4;
-// Lookups get no more than so many times what was put, lest all time goes into making large values
-// to compare with.
+// Lookups return at most this many times the bytes put. Otherwise most time would go into
+// generating large values for comparison.
 constexpr uint64_t kMostBytesGot = 2;
 constexpr uint64_t kFewestGets = 1000;
-// LogStores in an index, so that most entries have moved on to the other stores.
+// Number of LogStores' worth of entries, so that most entries have moved on to the other stores.
 constexpr uint64_t kLogsInAll = 64;
 
 struct ItemKey {
@@ -72,17 +71,18 @@ class ValuesBench {
     const auto limit = RaiseFileLimit();
     Require(limit.status());
     const double put_seconds = Fill();
-    Open();  // so that nothing is answered from what is not written yet
-    Settle();
+    Open();  // so that no answer comes from unwritten data
+    WaitUntilIdle();
     LookUp();
     Verify();
-    Json figures = Figures(put_seconds);
+    Json statistics = Statistics(put_seconds);
     Require(store_->Close());
-    return figures;
+    return statistics;
   }
 
  private:
-  // Of slots of 32 bytes; those of others are as large. The smallest slots get most entries.
+  // For slots of 32 bytes; tables of other slots have the same size. The smallest slots get most
+  // entries.
   unsigned BucketBits() const {
     const uint64_t places = std::max<uint64_t>(items_ / kLogsInAll, 16);
     const auto bits = static_cast<unsigned>(std::bit_width(places / 4));
@@ -99,7 +99,7 @@ class ValuesBench {
     store_ = std::move(*opened);
   }
 
-  // All of an item follows from its number and the seed.
+  // An item is computed from its number and the seed.
   uint64_t SizeOf(uint32_t number) const {
     Random random(arguments_.seed * 1'000'003 + number);
     return sizes_.Draw(random);
@@ -129,12 +129,12 @@ class ValuesBench {
     }
     Require(store_->Flush());
     const double seconds = watch.seconds();
-    Settle();
+    WaitUntilIdle();
     return seconds;
   }
 
-  // Until conversions are done and filters loaded.
-  void Settle() {
+  // Waits until conversions are done and filters are loaded.
+  void WaitUntilIdle() {
     for (;;) {
       const IndexStats stats = store_->stats().index;
       if (stats.merge_backlog == 0 && stats.load_backlog == 0) return;
@@ -158,7 +158,7 @@ class ValuesBench {
     value_reads_ = after.values.block_reads - before.values.block_reads;
   }
 
-  // Every value that was put, once.
+  // Checks that every value put is there, once.
   void Verify() {
     uint64_t seen = 0;
     uint64_t sum = 0;
@@ -192,19 +192,19 @@ class ValuesBench {
     return {.hash_store_share = static_cast<double>(hash_entries) / static_cast<double>(all)};
   }
 
-  Json Figures(double put_seconds) {
+  Json Statistics(double put_seconds) {
     const auto per_get = [&](uint64_t reads) {
       return static_cast<double>(reads) / static_cast<double>(gets_);
     };
     const KeyValueStats stats = store_->stats();
     const ValueCost model =
         ModelCost(sizes_, arguments_.slots, Shape(), options_.values.block_bytes);
-    Json figures = {
+    Json statistics = {
         {"slot_sizes", arguments_.slots},
         {"exponent", arguments_.exponent},
         {"items", items_},
         {"gets", gets_},
-        {"verified", true},  // else it would have failed
+        {"verified", true},  // a wrong answer throws
         {"data_bytes", data_bytes_},
         {"mean_bytes", sizes_.Mean()},
         {"flash_bytes", stats.flash_bytes},
@@ -219,9 +219,9 @@ class ValuesBench {
         {"memory_bytes", stats.index.memory_bytes}};
     if (arguments_.slots.size() == 1) {
       const ValueCost paper = PaperCost(sizes_, arguments_.slots.front());
-      figures["paper"] = {{"space", paper.space}, {"reads_per_get", paper.reads}};
+      statistics["paper"] = {{"space", paper.space}, {"reads_per_get", paper.reads}};
     }
-    return figures;
+    return statistics;
   }
 
   const Arguments& arguments_;
@@ -247,20 +247,20 @@ std::function<Json()> ConfigureValuesBench(CLI::App& app) {
                  "Bytes of a slot, 32 to 2048; several: segregated stores")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--exponent", arguments->exponent, "Of the sizes' distribution")
+  app.add_option("--exponent", arguments->exponent, "Exponent of the sizes' distribution")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
-  app.add_option("--items", arguments->items, "At most so many keys")
+  app.add_option("--items", arguments->items, "Most keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31))
       ->capture_default_str();
-  app.add_option("--bytes", arguments->bytes, "About so many bytes of keys and values at most")
+  app.add_option("--bytes", arguments->bytes, "Most bytes of keys and values, about")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--get", arguments->gets, "Lookups at most")
+  app.add_option("--get", arguments->gets, "Most lookups")
       ->check(CLI::Range(kFewestGets, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--dir", arguments->directory,
                  "Where to make the store (the temporary directory)");
-  app.add_option("--seed", arguments->seed, "Of sizes and contents")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "Seed of sizes and contents")->capture_default_str();
   return [arguments] { return ValuesBench(*arguments).Run(); };
 }
 

@@ -7,9 +7,9 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kShortestAbbreviation = 2;
-constexpr size_t kLongestName = 64;  // a longer word is no misspelled name, but costs time
+constexpr size_t kLongestName = 64;  // longer words are no misspelled names, and cost time
 
-// Damerau's and Levenshtein's distance, of which no letter is changed twice.
+// The Damerau-Levenshtein distance, restricted: no letter is changed twice.
 size_t DistanceBetween(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

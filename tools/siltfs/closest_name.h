@@ -1,4 +1,4 @@
-// Which name a person may have meant: "did you mean ...?"
+// Suggests a name for a misspelled one: "did you mean ...?"
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace siltfs {
 
-// The position of the name that `word` most likely stands for: one that it abbreviates, or one that
-// differs in a letter or two, counted as inserted, left out, replaced or swapped with the next. The
-// first of several that are equally close; nothing if none is close.
+// The position of the name closest to `word`: a name that `word` abbreviates, or one that differs
+// in one or two letters (inserted, left out, replaced, or swapped with the next). The first of
+// several equally close names; nullopt if none is close.
 std::optional<size_t> FindClosestName(std::string_view word, std::span<const std::string> names);
 
 }  // namespace siltfs

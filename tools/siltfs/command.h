@@ -1,7 +1,8 @@
-// The shape of a siltfs command: each has its file, and nothing to do with the others.
+// The interface of a siltfs command. Each command has its own file and is independent of the
+// others.
 //
-// A command never touches the process's streams or arguments but through Surroundings, so that
-// tests run it in-process.
+// A command accesses the process's streams and arguments only through Surroundings, so that tests
+// can run it in-process.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@
 #include "store/env/env.h"
 #include "tools/siltfs/exit_code.h"
 
-// Who declares options or makes an App includes CLI/CLI.hpp, which takes seconds to compile.
+// Only files that declare options or make an App include CLI/CLI.hpp, which takes seconds to
+// compile.
 namespace CLI {
 class App;
 }
@@ -25,9 +27,9 @@ struct Surroundings {
   std::ostream& out;  // results, and nothing else
   std::ostream& err;  // one sentence per failure, progress
   bool err_is_terminal = false;
-  // Why `out` takes no more, once it has failed; where it is not set, no cause is known.
+  // Returns why writing to `out` failed; if unset, the cause is unknown.
   std::function<std::string()> why_out_failed = {};
-  // --json is among the arguments: failures are documents on `out`, too. RunSiltfs sets it.
+  // Set by RunSiltfs if --json is among the arguments: failures are JSON documents on `out`, too.
   bool json = false;
 };
 
@@ -44,18 +46,18 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 
-// Its codes are those of fsck(8).
+// Uses the exit codes of fsck(8).
 std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings);
 
-// As mount(8) calls it: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Its codes are
-// MountHelperCode's.
+// The helper that mount(8) calls: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Uses the exit
+// codes of MountHelperCode.
 std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings);
 
-// Each of these says "siltfs: SENTENCE" on the error stream, escaped by Printable, in one line.
+// Each of these prints "siltfs: SENTENCE" on the error stream in one line, escaped by Printable.
 void Say(Surroundings& surroundings, std::string_view sentence);
 void Warn(Surroundings& surroundings, std::string_view sentence);  // "siltfs: warning: SENTENCE"
-// Under --json also prints {"error": SENTENCE} on the output stream, as the command's one document.
-// Returns the code, for `return Fail(...)`.
+// With --json it also prints {"error": SENTENCE} on the output stream, as the command's only
+// document. Returns the code, for `return Fail(...)`.
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
 ExitCode Fail(Surroundings& surroundings, const Status& status);
 

@@ -16,9 +16,9 @@
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
 #include "fs/control/protocol.h"
+#include "fs/control/recompression_json.h"
 #include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
-#include "fs/control/settle_json.h"
 #include "fs/control/stats_json.h"
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
@@ -38,26 +38,26 @@ namespace {
 using Json = nlohmann::json;
 using Log = std::shared_ptr<spdlog::logger>;
 
-// Between the removal of a daemon's socket and the unlocking of its store.
+// How long to wait for a closing daemon to unlock its store after it has removed its socket.
 constexpr std::chrono::seconds kUnlockPatience{5};
 constexpr std::chrono::milliseconds kUnlockInterval{20};
 
-// What was changed is durable so long after the last change: `sync` has the kernel send what it
-// holds, and there is no request by which it could ask for more.
+// Changes become durable this long after the last one: `sync` makes the kernel send its dirty data,
+// but sends no request that asks the daemon to make it durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
-// The mount, for threads that have to wait for what the kernel sends: from its beginning to its
-// end.
+// The current mount, for threads that wait for the kernel's writeback.
 class MountInUse {
  public:
-  // `binding` must live until the next call, which returns when no AwaitWriteback is under way.
+  // `binding` must live until the next call of Set, which returns when no AwaitWriteback is under
+  // way.
   void Set(FuseBinding* binding) {
     const WriterLock lock(mutex_);
     binding_ = binding;
   }
   Status AwaitWriteback() {
     const ReaderLock lock(mutex_);
-    if (binding_ == nullptr) return Status(StatusCode::kAborted, "it is not mounted any more");
+    if (binding_ == nullptr) return Status(StatusCode::kAborted, "it is no longer mounted");
     return binding_->AwaitWriteback();
   }
 
@@ -86,7 +86,7 @@ Result<Log> MakeLog(const DaemonOptions& options) {
   auto log = std::make_shared<spdlog::logger>("siltfs", std::move(sink));
   log->set_level(options.mount.debug ? spdlog::level::debug : spdlog::level::info);
   log->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(log);  // for what libfuse has to say
+  spdlog::set_default_logger(log);  // libfuse's messages go there
   return log;
 }
 
@@ -98,27 +98,27 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.index_memory = options.mount.index_memory;
   made.dense_when_idle = true;
   made.keep_reserve = true;
-  made.settle_in_background = true;
+  made.recompress_in_background = true;
   made.collect_in_background = !options.mount.no_background_gc;
   made.quiet_interval = kQuietInterval;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }
 
-// Whether the store is mounted, as the threads of the control socket ask it.
+// The state of the mount, for the threads of the control socket.
 class MountState {
  public:
   void Mounted(const FuseBinding* binding) {
     const MutexLock lock(mutex_);
     binding_ = binding;
   }
-  // Before the binding goes.
+  // Call it before the binding is destroyed.
   void Closing() {
     const MutexLock lock(mutex_);
     binding_ = nullptr;
     closing_ = true;
   }
-  // A client may ask between the unmounting and the end of Serve.
+  // A client may ask between the unmount and the end of Serve.
   std::string_view Name() const {
     const MutexLock lock(mutex_);
     if (closing_ || (binding_ != nullptr && !binding_->Connected())) return control::kClosing;
@@ -148,8 +148,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
-  const auto settle = [&file_system, &options]() -> Result<Json> {
-    return SettleStore(file_system, options.store);
+  const auto recompress = [&file_system, &options]() -> Result<Json> {
+    return RecompressionStore(file_system, options.store);
   };
   const auto collect = [&file_system, &options](bool dry_run) {
     return [&file_system, &options, dry_run] {
@@ -171,7 +171,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                  .identity = identity,
                                  .handlers = {{"stat", stat},
                                               {"index stat", index_stat},
-                                              {"settle", settle},
+                                              {"settle", recompress},
                                               {"gc", collect(/*dry_run=*/false)},
                                               {"gc dry run", collect(/*dry_run=*/true)},
                                               {"scrub", scrub},
@@ -182,11 +182,11 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);
   if (!on_read_only_disk) return started;
-  made.store.clear();  // the abstract name must do
+  made.store.clear();  // only the abstract name remains
   return control::Server::Start(made);
 }
 
-// Clients find the daemon there when they cannot reach the store's directory.
+// Clients that cannot reach the store's directory find the daemon by its abstract name.
 void ListenAbstract(control::Server& control, const DaemonOptions& options, const Log& log) {
   const auto mounts = ReadMountTable();
   if (!mounts.ok()) return log->warn("{}", mounts.status().ToString());
@@ -199,14 +199,14 @@ void ListenAbstract(control::Server& control, const DaemonOptions& options, cons
   if (!listens.ok()) log->warn("{}", listens.ToString());
 }
 
-// The first that failed, the other being logged.
+// Returns the first failure; if both failed, logs the second.
 Status FirstFailure(Status first, Status second, const Log& log) {
   if (first.ok()) return second;
   if (!second.ok()) log->error("{}", second.ToString());
   return first;
 }
 
-// Turns signals into unmounting while it lives.
+// Unmounts on a signal, as long as it exists.
 class SignalWatch {
  public:
   SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint, Log log)
@@ -219,7 +219,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // Stops; an error if the end of the mount has lost data that programs had written.
+  // Stops watching. An error if a signal's unmount has lost data that programs had written.
   Status End() {
     if (!thread_.joinable()) return Status::Ok();
     signals_.Cancel();
@@ -306,12 +306,12 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   Status outcome =
       MountAndServe(env, *file_system, options, **control, state, mount, *signals, log);
 
-  // In this order: no client asks a closed store; one can always ask whether the store is being
-  // closed; no client finds the old socket in an unlocked store; and clients that wait for the end
-  // learn of it when the store is free.
+  // The order ensures: no client asks a closed store; clients can always ask whether the store is
+  // being closed; no client finds the old socket in an unlocked store; and clients that wait for
+  // the end are answered when the store is free.
   state.Closing();
-  file_system->StopScrubbing();  // so that requests for these are answered soon
-  file_system->StopSettling();
+  file_system->StopScrubbing();  // so that clients that wait for a scrub are answered soon
+  file_system->StopRecompression();
   file_system->StopCollecting();
   (*control)->StopCommands();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);

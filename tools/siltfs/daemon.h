@@ -1,4 +1,4 @@
-// A mounted store from opening to closing: what the process behind a mountpoint does.
+// The daemon of a mount: opens the store, serves it, and closes it.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ struct DaemonOptions {
   std::string mountpoint;  // absolute path
   MountOptions mount;
   bool foreground = false;  // log to standard error rather than to the system log
-  // Called once, on a thread of the file system's, when the mount answers; false if nobody wants it
-  // any more.
+  // Called once, on a thread of the file system, when the mount answers; returns false if the
+  // launcher has gone.
   std::function<bool()> on_ready;
 };
 
 // Opens and mounts the store and serves it until it is unmounted or SIGINT, SIGTERM or SIGHUP
-// comes; then closes it. OK if everything is durable. Must be called before this process has
+// comes; then closes it. OK if everything is durable. Must be called before this process starts
 // threads.
 Status ServeStore(Env& env, const DaemonOptions& options);
 

@@ -1,4 +1,4 @@
-// What siltfs's commands say to the shell. Stable interface: scripts rely on the numbers.
+// Exit codes of siltfs's commands. Stable interface: scripts rely on the numbers.
 #pragma once
 
 #include "store/base/status.h"
@@ -16,10 +16,10 @@ enum class ExitCode : int {
   kInterrupted = 130,
 };
 
-// Of an operation on a store as a whole (make, open, read its figures).
+// For an operation on a whole store (make, open, read its statistics).
 ExitCode ExitCodeOf(const Status& status);
 
-// What mount(8) expects of its helpers: bits, of which siltfs needs these.
+// The exit codes that mount(8) expects of its helpers: bits, of which siltfs uses these.
 enum class MountHelperCode : int {
   kDone = 0,
   kUsage = 1,        // incorrect invocation or permissions
@@ -33,7 +33,7 @@ enum class MountHelperCode : int {
 
 MountHelperCode ToMountHelperCode(ExitCode code);
 
-// What fsck(8) expects of its checkers: bits, too.
+// The exit codes that fsck(8) expects of its checkers: bits, too.
 enum class FsckCode : int {
   kClean = 0,
   kCorrected = 1,
@@ -45,7 +45,7 @@ enum class FsckCode : int {
   kLibrary = 128,
 };
 
-// Of what kept a check from being done.
+// The code for a check that failed with `status`.
 FsckCode ToFsckCode(const Status& status);
 
 }  // namespace siltfs

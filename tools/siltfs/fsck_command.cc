@@ -41,7 +41,7 @@ unsigned NumberOf(std::string_view phase) {
          1;
 }
 
-// What the check of a repair tells while it goes on, and of what it asks.
+// The options of a check: its callbacks for findings, progress and interruption.
 CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& store,
                               ProgressDisplay& display, PolledSignals& signals,
                               Surroundings& surroundings, FindingList& findings) {
@@ -85,7 +85,7 @@ Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
   return RepairStore(env, repair);
 }
 
-// The check could not be done, or not to its end.
+// Reports that the check failed or stopped early.
 FsckCode Stop(const std::string& store, const FindingList& findings, const Status& status,
               Surroundings& surroundings) {
   SayFailure(surroundings, status.ToString(), DetailsOfFailure(store, findings));
@@ -103,13 +103,14 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
   FindingList findings;
   const Result<std::string> store = StoreAt(arguments.store);
   if (!store.ok()) return Stop(arguments.store, findings, store.status(), surroundings);
-  // Here, where a signal still ends it: umount(8) returns while the daemon is closing the store.
+  // Waits here, where a signal still ends the process: umount(8) returns while the daemon is
+  // closing the store.
   const Status closed = WaitUntilClosed(*store, [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
                      << std::flush;
   });
   if (!closed.ok()) return Stop(*store, findings, closed, surroundings);
-  // Before any thread is there.
+  // Before any thread starts.
   const auto signals = PolledSignals::Block();
   if (!signals.ok()) return Stop(*store, findings, signals.status(), surroundings);
   PrepareForStore();
@@ -140,14 +141,15 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
   app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
       ->required();
   CLI::Option* nothing = app.add_flag("-n", arguments->no_changes, "Change nothing (the default)");
-  CLI::Option* safe = app.add_flag("-p,-a", arguments->safe, "Make only those repairs that lose no data");
-  app.add_flag("-y", arguments->all, "Repair all that can be, and say what is lost")
+  CLI::Option* safe = app.add_flag("-p,-a", arguments->safe, "Make only repairs that lose no data");
+  app.add_flag("-y", arguments->all, "Repair everything repairable, and list lost data")
       ->excludes(nothing)
       ->excludes(safe);
   safe->excludes(nothing);
   app.add_flag("-f", arguments->force, "Check the store even if it is marked clean (always done)");
-  app.add_flag("--data", arguments->data, "Read all data, too, and name every chunk anew");
-  app.add_flag("--json", arguments->json, "Print one JSON document instead of one line for each finding");
+  app.add_flag("--data", arguments->data, "Read all data, too, and verify every chunk's name");
+  app.add_flag("--json", arguments->json,
+               "Print one JSON document instead of one line for each finding");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
   app.add_option("-C", arguments->descriptor,
                  "Write progress to this descriptor, for fsck(8); 0: no progress")

@@ -41,7 +41,7 @@ std::string FormatSummary(const std::string& store, const RepairReport& repair, 
   const std::string checked = fmt::format(
       "{} files, {} directories, {} references to chunks; {} chunks in {} segments{}", report.files,
       report.directories, report.chunks_referenced, report.chunks, report.segments,
-      data ? fmt::format(", {} bytes of them named anew", report.data_bytes) : std::string());
+      data ? fmt::format(", {} bytes of them verified by name", report.data_bytes) : std::string());
   const std::string end =
       report.clean_shutdown.value_or(true) ? "" : "; not unmounted, the next mount recovers";
   if (repair.found == 0) return fmt::format("{}: clean: {}{}\n", store, checked, end);

@@ -1,4 +1,4 @@
-// What siltfs fsck prints: a line a finding and a summary, or one JSON document.
+// The output of siltfs fsck: one line per finding and a summary, or one JSON document.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 namespace siltfs {
 
 std::string FormatFinding(const Finding& finding);
-// What is left of the findings, what is lost, and a summary.
+// The findings that are left, the lost data, and a summary.
 std::string FormatRepair(const std::string& store, const RepairReport& report, bool data);
 
-// Findings for a JSON document, which is made in memory: the first ones, and how many there are.
+// Findings for a JSON document: only the first ones, as it is made in memory, and their number.
 class FindingList {
  public:
   void Add(const Finding& finding);
@@ -27,7 +27,7 @@ class FindingList {
 
 nlohmann::json RepairToJson(const std::string& store, const RepairReport& report, bool data,
                             const FindingList& findings);
-// Of a check that could not be done, or not to its end, besides "error": its findings until then.
+// For a check that failed or stopped early: the keys besides "error", with the findings until then.
 nlohmann::json DetailsOfFailure(const std::string& store, const FindingList& findings);
 
 }  // namespace siltfs

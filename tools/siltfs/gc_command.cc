@@ -25,7 +25,7 @@ struct Arguments {
   bool json = false;
 };
 
-// Opened, and closed as by an unmount, whatever came of the collection.
+// Opens the store, runs GC, and closes the store as an unmount does, even if GC failed.
 Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) {
   PrepareForStore();
   FileSystemOptions options;
@@ -35,7 +35,7 @@ Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) 
   auto outcome = CollectGarbageOf(*file_system, store, dry_run);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is what is told");
+    closed.IgnoreError("the first failure is reported");
     return outcome;
   }
   SILTFS_RETURN_IF_ERROR(closed);
@@ -87,7 +87,7 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
-  app.add_flag("--dry-run", arguments->dry_run, "Only say what would be freed");
+  app.add_flag("--dry-run", arguments->dry_run, "Only print how much would be freed");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }

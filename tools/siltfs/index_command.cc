@@ -1,4 +1,4 @@
-// siltfs index: commands of its own, a file each.
+// siltfs index: its subcommands, one file each.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <utility>
@@ -21,8 +21,8 @@ constexpr std::array kSubcommands = {
     Subcommand{"dump", "Print every entry of the chunk index", ConfigureIndexDump},
     Subcommand{"verify", "Check every page and every entry of the chunk index",
                ConfigureIndexVerify},
-    Subcommand{"rebuild", "Make the chunk index anew from the segments", ConfigureIndexRebuild},
-    Subcommand{"plan", "Choose the index's parameters for a machine and predict what they cost",
+    Subcommand{"rebuild", "Rebuild the chunk index from the segments", ConfigureIndexRebuild},
+    Subcommand{"plan", "Choose the index's parameters for a machine and predict their cost",
                ConfigureIndexPlan},
 };
 

@@ -1,4 +1,4 @@
-// The commands below `siltfs index`. Each has its file (index_NAME_command.cc).
+// The subcommands of `siltfs index`. Each has its own file (index_NAME_command.cc).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace siltfs {
 
-// What there is to say of the index in this directory if its making was interrupted.
+// The message for the index in this directory if its rebuild was interrupted.
 inline std::string InterruptedRebuild(const std::string& index) {
   return index + ": siltfs index rebuild was interrupted: run it again, or mount the store";
 }

@@ -23,7 +23,7 @@ Status Dump(ChunkIndex& index, std::ostream& out) {
     const Location& at = entry.location;
     fmt::print(out, "{{\"name\":\"{}\",\"segment\":{},\"ordinal\":{},\"block_offset\":{}}}\n",
                entry.name.ToHex(), at.segment, at.ordinal, at.block_offset);
-    return out.good() ? Status::Ok() : Status(StatusCode::kAborted, "the output takes no more");
+    return out.good() ? Status::Ok() : Status(StatusCode::kAborted, "the output cannot be written");
   }));
   return Status::Ok();
 }
@@ -36,7 +36,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (opened->rebuild_interrupted) Warn(surroundings, InterruptedRebuild(IndexPath(*store)));
   const Status dumped = Dump(*opened->index, surroundings.out);
   if (!surroundings.out.good()) {
-    dumped.IgnoreError("the caller says why");
+    dumped.IgnoreError("the caller reports the cause");
     return ExitCode::kFailed;
   }
   if (!dumped.ok()) return Fail(surroundings, dumped);
@@ -55,7 +55,7 @@ std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surrou
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
-  app.add_flag("--json")->description("As without: each entry is a JSON document, one a line");
+  app.add_flag("--json")->description("No effect: each entry is always one line of JSON");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

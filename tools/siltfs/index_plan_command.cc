@@ -17,7 +17,7 @@
 namespace siltfs {
 namespace {
 
-// Far beyond any device; all that follows from it fits 64 bits.
+// Far larger than any device; values computed from it fit 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 56;
 constexpr double kSecondsPerYear = 365.25 * 24 * 3600;
 
@@ -27,7 +27,7 @@ struct Trie {
 };
 constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.3}};
 
-// As given on the command line.
+// The command line's values.
 struct Arguments {
   std::string entries;
   std::string memory;
@@ -60,7 +60,7 @@ Result<double> ParseOption(std::string_view option, const std::string& text) {
   return static_cast<double>(number);
 }
 
-// Infinity and what is not a number are refused, too.
+// Infinity and NaN are refused, too.
 Status CheckPositive(std::string_view option, double number) {
   if (std::isfinite(number) && number > 0) return {};
   return Wrong(fmt::format("{}: {:g} is not a number above 0", option, number));
@@ -122,7 +122,7 @@ nlohmann::json ToJson(const Question& question, const SiltPlan& plan) {
       {"memory_bytes_per_entry", p.memory_bytes / entries},
       {"memory_bytes_per_entry_peak", p.peak_memory_bytes / entries},
       {"flash_bytes", Whole(p.flash_bytes)},
-      {"device_life_years", nullptr},  // without updates there is no end to it
+      {"device_life_years", nullptr},  // without updates it is unlimited
   };
   if (std::isfinite(p.device_life_seconds)) {
     json["device_life_years"] = p.device_life_seconds / kSecondsPerYear;
@@ -157,7 +157,7 @@ std::string ToText(const Question& question, const SiltPlan& plan) {
                                  ? fmt::format("{:.1f} years at {:g} updates a second",
                                                p.device_life_seconds / kSecondsPerYear,
                                                question.workload.updates_per_second)
-                                 : "without end");
+                                 : "unlimited");
   return text;
 }
 
@@ -181,7 +181,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("--entries", arguments->entries,
-                 "Chunks that the index is to know; takes the suffixes of sizes")
+                 "Number of chunks in the index; takes the suffixes of sizes")
       ->type_name("N")
       ->required();
   app.add_option("--memory", arguments->memory, "Most memory, at the peak")
@@ -205,8 +205,9 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
   app.add_option("--trie", arguments->trie,
                  "Index of sorted entries: exact, weak or sparse (sparse, as a store has it)")
       ->type_name("KIND");
-  app.add_flag("--use-all-memory", arguments->use_all_memory,
-               "Use all of the memory in order to write less, instead of as little memory as possible");
+  app.add_flag(
+      "--use-all-memory", arguments->use_all_memory,
+      "Use all of the memory in order to write less, instead of as little memory as possible");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }

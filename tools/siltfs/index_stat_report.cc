@@ -10,7 +10,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-uint64_t Number(const Json& figures, const char* key) { return figures.at(key).get<uint64_t>(); }
+uint64_t Number(const Json& statistics, const char* key) {
+  return statistics.at(key).get<uint64_t>();
+}
 
 std::string Line(const std::string& kind, const std::string& which, const std::string& id,
                  const Json& store) {
@@ -30,34 +32,34 @@ std::string Heading(const char* which, const char* id) {
 
 }  // namespace
 
-std::string FormatIndexStatReport(const Json& figures) {
+std::string FormatIndexStatReport(const Json& statistics) {
   std::string text =
-      fmt::format("Index of {} ({})\n", Printable(figures.at("store").get<std::string>()),
-                  figures.at("engine").get<std::string>());
-  if (figures.value("rebuild_interrupted", false)) {
+      fmt::format("Index of {} ({})\n", Printable(statistics.at("store").get<std::string>()),
+                  statistics.at("engine").get<std::string>());
+  if (statistics.value("rebuild_interrupted", false)) {
     text +=
-        "  made anew only in part: siltfs index rebuild was interrupted; run it again, or mount "
+        "  rebuilt only in part: siltfs index rebuild was interrupted; run it again, or mount "
         "the "
         "store\n";
   }
   text += fmt::format("  {} entries, {} of memory ({:.2f} bytes an entry), {} of flash\n",
-                      Number(figures, "entries"), FormatSize(Number(figures, "memory_bytes")),
-                      figures.at("memory_bytes_per_entry").get<double>(),
-                      FormatSize(Number(figures, "flash_bytes")));
-  text += fmt::format("  {} lookups, {:.4f} flash reads each; {:.2f} bytes written for each put\n",
-                      Number(figures, "lookups"), figures.at("read_amplification").get<double>(),
-                      figures.at("write_amplification").get<double>());
+                      Number(statistics, "entries"), FormatSize(Number(statistics, "memory_bytes")),
+                      statistics.at("memory_bytes_per_entry").get<double>(),
+                      FormatSize(Number(statistics, "flash_bytes")));
   text +=
-      fmt::format("  {} conversions, {} merges, {} stores wait for theirs; {} damaged pages\n\n",
-                  Number(figures, "conversions"), Number(figures, "merges"),
-                  Number(figures, "merge_backlog"), Number(figures, "damaged_pages"));
+      fmt::format("  {} lookups, {:.4f} flash reads each; {:.2f} bytes written for each put\n",
+                  Number(statistics, "lookups"), statistics.at("read_amplification").get<double>(),
+                  statistics.at("write_amplification").get<double>());
+  text += fmt::format("  {} conversions, {} merges, {} stores wait for one; {} damaged pages\n\n",
+                      Number(statistics, "conversions"), Number(statistics, "merges"),
+                      Number(statistics, "merge_backlog"), Number(statistics, "damaged_pages"));
   text += Heading("stores", "");
-  for (const Json& kind : figures.at("kinds")) {
+  for (const Json& kind : statistics.at("kinds")) {
     text +=
         Line(kind.at("kind").get<std::string>(), std::to_string(Number(kind, "count")), "", kind);
   }
   text += "\n" + Heading("partition", "id");
-  for (const Json& store : figures.at("stores")) {
+  for (const Json& store : statistics.at("stores")) {
     text += Line(store.at("kind").get<std::string>(), std::to_string(Number(store, "partition")),
                  std::to_string(Number(store, "id")), store);
   }

@@ -1,4 +1,4 @@
-// The figures of a chunk index for a person to read.
+// The statistics of a chunk index as text.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace siltfs {
 
-// `figures` as made by IndexToJson. Totals, a line for each kind of store and one for each store,
-// ending in a newline.
-std::string FormatIndexStatReport(const nlohmann::json& figures);
+// `figures` is made by IndexToJson. Returns totals, a line for each kind of store and one for each
+// store, ending in a newline.
+std::string FormatIndexStatReport(const nlohmann::json& statistics);
 
 }  // namespace siltfs

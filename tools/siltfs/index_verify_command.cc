@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of findings in a JSON document, which is made in memory; all are counted.
+// Limit of the findings listed in a JSON document, which is made in memory; all are counted.
 constexpr size_t kMostListed = 10'000;
 
 struct Arguments {
@@ -27,7 +27,7 @@ struct Arguments {
   bool json = false;
 };
 
-// Counts what is found, and prints it or keeps it.
+// Counts findings, and prints or keeps them.
 class Findings {
  public:
   Findings(bool json, std::ostream& out) : json_(json), out_(out) {}
@@ -63,7 +63,7 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
                   .offset = std::nullopt,
                   .text = InterruptedRebuild(path)});
   }
-  // What opening dropped, Verify does not see.
+  // Verify does not see pages that opening dropped.
   const uint64_t lost = index.stats().damaged_pages;
   if (lost > 0) {
     const std::string path = IndexPath(store);
@@ -114,7 +114,8 @@ std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surr
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
-  app.add_flag("--json", arguments->json, "Print one JSON document instead of one line for each finding");
+  app.add_flag("--json", arguments->json,
+               "Print one JSON document instead of one line for each finding");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -28,7 +28,7 @@ CLI::App& RootOf(CLI::App& app) {
   return app.get_parent() == nullptr ? app : RootOf(*app.get_parent());
 }
 
-// Beside the command that was asked for, then anywhere: "siltfs verify" is "siltfs index verify".
+// Searches the same group first, then all groups: "siltfs verify" suggests "siltfs index verify".
 std::string SuggestCommand(CLI::App& group, std::string_view word) {
   std::vector<CLI::App*> commands = CommandsOf(group);
   CollectCommands(RootOf(group), commands);
@@ -77,7 +77,8 @@ std::string ExplainExtras(const CLI::App& command, const std::vector<std::string
   return fmt::format("unexpected argument \"{}\"", extras.front());
 }
 
-// "--index-memory: 1 required SIZE missing", and of flags "json was given a disallowed ..."
+// CLI11's texts are "--index-memory: 1 required SIZE missing" and, for flags, "json was given a
+// disallowed ..."
 std::string ExplainMismatch(std::string_view what) {
   const std::string_view name = what.substr(0, what.find_first_of(": "));
   if (what.find("flag override") == std::string_view::npos)
@@ -85,7 +86,7 @@ std::string ExplainMismatch(std::string_view what) {
   return fmt::format("{}{}: the option takes no value", name.size() == 1 ? "-" : "--", name);
 }
 
-// "Could not convert: NAME = VALUE": all options that are converted are numbers.
+// CLI11's text is "Could not convert: NAME = VALUE". Only options with numbers are converted.
 std::string ExplainConversion(std::string_view what) {
   constexpr std::string_view kPrefix = "Could not convert: ";
   constexpr std::string_view kEquals = " = ";
@@ -107,7 +108,7 @@ Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> wo
   CLI::App* command = &root;
   for (size_t i = 0; !CommandsOf(*command).empty(); ++i) {
     if (i == words.size()) return Missing(*command);
-    if (IsOption(words[i])) break;  // of the group itself, as --help
+    if (IsOption(words[i])) break;  // an option of the group itself, like --help
     if (words[i] == "help") {
       words.erase(words.begin() + static_cast<ptrdiff_t>(i));
       words.emplace_back("--help");
@@ -125,7 +126,7 @@ Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> wo
 
 std::string ExplainMistake(CLI::App& command, const CLI::ParseError& mistake) {
   const std::vector<std::string> extras = RootOf(command).remaining(/*recurse=*/true);
-  // An option with a spelling mistake is more than an argument that is missing for it.
+  // Report a misspelled option first: a missing argument may follow from it.
   const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&mistake) != nullptr ||
                           dynamic_cast<const CLI::RequiredError*>(&mistake) != nullptr;
   std::string what = mistake.what();

@@ -1,7 +1,7 @@
-// The words of a command line before and after CLI11 has parsed them: which command they name, and
-// what is wrong with them, in one sentence.
+// Finds the command that the words of a command line name, before CLI11 parses them. Describes a
+// mistake in the words in one sentence, also a mistake that CLI11 has found.
 //
-// Thread-safety: functions only; an App belongs to one thread.
+// Thread-safety: the functions have no state; an App belongs to one thread.
 #pragma once
 
 #include <optional>
@@ -22,21 +22,21 @@ struct Invocation {
   // The words after the program's name, in CLI11's terms: "help gc" is "gc --help", and "version"
   // is "--version".
   std::vector<std::string> words;
-  CLI::App* command = nullptr;  // the command that they name; owned by the root App
+  CLI::App* command = nullptr;  // the command they name; owned by the root App
 };
 
-// Follows the names of commands from `root` on. kInvalidArgument for a command that is missing or
-// unknown; the sentence names the command that may be meant.
+// Follows the names of commands from `root` on. kInvalidArgument if the command is missing or
+// unknown; the sentence suggests the closest command.
 Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> words);
 
 // "siltfs index plan"
 std::string FullName(const CLI::App& command);
 
-// What is wrong with the arguments of `command`.
+// One sentence on a mistake in the arguments of `command`.
 std::string ExplainMistake(CLI::App& command, const CLI::ParseError& mistake);
 
-// A sentence if a positional argument of the parsed command, all of which are paths or names, is
-// empty.
+// A sentence if a positional argument of the parsed command is empty; all of them are paths or
+// names.
 std::optional<std::string> FindEmptyArgument(const CLI::App& command);
 
 // Whether --json is among the words, even if they cannot be parsed. "--" ends the options.

@@ -23,7 +23,7 @@ void SayFailure(Surroundings& surroundings, std::string_view sentence,
   if (!surroundings.json) return;
   nlohmann::json document = details;
   document["error"] = sentence;
-  // In one line, as it may be the last of a stream of documents.
+  // In one line, because it may end a stream of documents.
   surroundings.out << document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                    << "\n"
                    << std::flush;

@@ -32,7 +32,7 @@ struct EngineName {
 constexpr std::array kEngines = {EngineName{"silt", IndexEngine::kSilt},
                                  EngineName{"map", IndexEngine::kMap}};
 
-// As given on the command line.
+// The command line's values.
 struct Arguments {
   std::string store;
   ChunkSizeOptions chunk;
@@ -72,7 +72,7 @@ Result<IndexEngine> ParseEngine(std::string_view text) {
       fmt::format("--index-engine: there is no engine \"{}\" (there are: {})", text, names));
 }
 
-// A user's or a group's number. The greatest is none: chown(2) takes it for "unchanged".
+// A user's or a group's number. The greatest number is invalid: chown(2) takes it for "unchanged".
 std::optional<uint32_t> ParseId(std::string_view text) {
   uint32_t id = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -119,22 +119,23 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   return options;
 }
 
-// The directory that another user can use to replace parts of a store at `store`: that directory
-// itself, or the one that it is in.
+// A warning if another user owns `store` or the directory it is in, and can so replace the store or
+// parts of it.
 std::optional<std::string> WarnOfOwner(const std::string& store) {
   if (CurrentUserId() != 0) return std::nullopt;
   const std::string parent = store.substr(0, std::max<size_t>(store.rfind('/'), 1));
   for (const std::string& directory : {store, parent}) {
     const auto owner = OwnerOf(directory);
     if (!owner.ok() || owner->uid == 0) continue;
-    return fmt::format("{}: the directory belongs to user {}; this user can replace the {}", directory,
-                       owner->uid, directory == store ? "store's files" : "whole store");
+    return fmt::format("{}: the directory belongs to user {}; this user can replace the {}",
+                       directory, owner->uid, directory == store ? "store's files" : "whole store");
   }
   return std::nullopt;
 }
 
-// A store that was made here is still mounted, though its directory may have been moved or removed:
-// until it is unmounted, its name in the mount table stands for that store.
+// Refuses if a store that was made at this path is still mounted, even if its directory was moved
+// or removed since. The mount table lists that store under this path until it is unmounted, so
+// commands for a new store would ask that store's daemon.
 Status CheckNotMounted(const std::string& store) {
   const control::DaemonAddress address = AddressOfStore(store);
   if (address.mountpoint.empty()) return {};
@@ -146,7 +147,7 @@ Status CheckNotMounted(const std::string& store) {
       .At(store);
 }
 
-// A directory that was there before may have been anybody's to look into.
+// A directory that existed before may have been readable by all users.
 Status Make(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckNotMounted(options.path));
   SILTFS_RETURN_IF_ERROR(CheckDiskSize(env, options.path));
@@ -172,7 +173,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                              kMaxCompressionLevel, defaults.compression_level))
       ->type_name("HOW");
   app.add_option("--index-engine", arguments->index_engine,
-                 "silt, or map, which keeps all in memory (silt)")
+                 "silt, or map, which keeps all entries in memory (silt)")
       ->type_name("ENGINE");
   app.add_option(
          "--index-memory", arguments->index_memory,
@@ -196,7 +197,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
         Warn(surroundings, *warning);
       return ExitCode::kDone;
     }
-    // What is not there is a directory on the way, not a store.
+    // kNotFound concerns a parent directory, not a store.
     const ExitCode code = made.Is(StatusCode::kNotFound) ? ExitCode::kFailed : ExitCodeOf(made);
     return Fail(surroundings, code, made.ToString());
   };

@@ -24,7 +24,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  allow_other           all users may use it, not only the one that mounts it\n"
       "  allow_root            the superuser may use it, too\n"
       "  noxattr               no extended attributes\n"
-      "  nogc                  no garbage collection but by siltfs gc\n"
+      "  nogc                  garbage collection only by siltfs gc\n"
       "  index_memory=SIZE     memory for the index, instead of what mkfs set\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  log=FILE              log there instead of to the system log\n"
@@ -53,13 +53,13 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
       ->type_name("OPT,...")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_flag("-s", arguments->sloppy, "Accepted and ignored: options are never tolerated unread");
+  app.add_flag("-s", arguments->sloppy, "Accepted and ignored: unknown options are always refused");
   app.add_flag("-f", arguments->request.check_only, "Check everything, but do not mount");
   app.add_flag("-n", arguments->no_mtab, "Accepted and ignored: there is no table to write");
   app.add_flag("-v", arguments->verbose, "Accepted and ignored");
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
-    // mount(8) passes no options that are its defaults, and runs this without rights for users.
+    // mount(8) does not pass its default options. It runs this without superuser rights for users.
     if (CurrentUserId() == 0)
       arguments->request.options.insert(arguments->request.options.begin(), "suid,dev");
     return static_cast<int>(ToMountHelperCode(MountStore(arguments->request, surroundings)));

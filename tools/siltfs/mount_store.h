@@ -1,4 +1,4 @@
-// Mounting as the command line asks for it, for `siltfs mount` and mount.siltfs.
+// Mounts a store for `siltfs mount` and mount.siltfs.
 #pragma once
 
 #include <string>
@@ -16,8 +16,9 @@ struct MountRequest {
   bool check_only = false;  // all checks, no mount
 };
 
-// In the background: returns when the mount answers, in the launcher; and in the daemon when that
-// has ended. In the foreground: returns when the store is unmounted and closed.
+// In the background it returns twice: in the launcher when the mount answers, and in the daemon
+// when the daemon's work has ended. In the foreground it returns when the store is unmounted and
+// closed.
 ExitCode MountStore(const MountRequest& request, Surroundings& surroundings);
 
 }  // namespace siltfs

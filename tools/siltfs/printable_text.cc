@@ -9,11 +9,11 @@ namespace siltfs {
 namespace {
 
 struct Character {
-  size_t bytes = 0;  // 0: the first byte does not begin a character of UTF-8
+  size_t bytes = 0;  // 0: the first byte does not begin a UTF-8 character
   uint32_t code = 0;
 };
 
-// The first character of `text`, which is not empty.
+// The first character of `text`, which must not be empty.
 Character FirstOf(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = at(0);

@@ -6,9 +6,10 @@
 
 namespace siltfs {
 
-// The same text with control characters (C0, DEL, C1), characters that change the direction of
-// text, and bytes that are not UTF-8 as escapes: "\n", "\t", "\r" or "\x1b", one "\x.." for each
-// byte. Nothing else changes, backslashes included: the result is for people, and is not decoded.
+// Returns the text with escapes for control characters (C0, DEL, C1), for characters that change
+// the direction of text, and for bytes that are not UTF-8: "\n", "\t", "\r" or "\x1b", one "\x.."
+// for each byte. Other characters stay as they are, also backslashes: the result is for people and
+// is not decoded.
 //
 // For messages and for names within a report; JSON has its own escapes.
 std::string Printable(std::string_view text);

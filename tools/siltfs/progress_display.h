@@ -1,5 +1,5 @@
-// How far a long-running command is: a bar on a terminal, else a line every few seconds; besides,
-// if asked for, lines for a program to read, in fsck(8)'s form.
+// Shows the progress of a long command: a bar on a terminal, else a line every few seconds. On
+// request it also writes lines for a program to read, in fsck(8)'s form.
 //
 // Not thread-safe.
 #pragma once
@@ -25,14 +25,14 @@ class ProgressDisplay {
   struct Options {
     std::string command;            // "fsck"
     std::string subject;            // a path
-    bool quiet = false;             // nothing but what is asked for
-    std::optional<int> descriptor;  // to which "NUMBER DONE TOTAL SUBJECT" is written
+    bool quiet = false;             // print only requested lines
+    std::optional<int> descriptor;  // "NUMBER DONE TOTAL SUBJECT" is written to it
   };
   ProgressDisplay(Surroundings& surroundings, Options options);
 
-  // `asked`: a line is wanted now.
+  // `asked`: print a line now.
   void Show(const ProgressStep& step, bool asked);
-  // Takes the bar away, before something else is printed and in the end.
+  // Removes the bar. Call it before other output, and at the end.
   void Clear();
 
  private:
@@ -41,7 +41,7 @@ class ProgressDisplay {
 
   Surroundings& surroundings_;
   Options options_;
-  const std::string subject_;  // as it is shown
+  const std::string subject_;  // escaped for display
   int64_t last_line_;
   bool bar_shown_ = false;
 };

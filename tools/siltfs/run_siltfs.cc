@@ -19,11 +19,11 @@
 namespace siltfs {
 namespace {
 
-// What a program says to the shell where none of its commands decides.
+// A program's exit codes for failures outside its commands.
 struct FailureCodes {
   int usage;
   int failed;
-  bool are_bits = false;  // of which several may be set
+  bool are_bits = false;  // several may be set
 };
 
 constexpr FailureCodes kFailureCodes = {static_cast<int>(ExitCode::kUsage),
@@ -35,7 +35,7 @@ constexpr FailureCodes kMountHelperFailureCodes = {static_cast<int>(MountHelperC
                                                    static_cast<int>(MountHelperCode::kFailed),
                                                    /*are_bits=*/true};
 constexpr const char* kMountHelper = "mount.siltfs";
-// mount(8) and umount(8) look for a helper by the type in the mount table, which is fuse.siltfs.
+// mount(8) and umount(8) name the helper after the type in the mount table, which is fuse.siltfs.
 constexpr std::string_view kTypePrefix = "fuse.";
 
 struct Command {
@@ -45,7 +45,7 @@ struct Command {
   FailureCodes codes = kFailureCodes;
 };
 
-// Each command has its own kind of exit code; for the shell all are numbers.
+// Commands have different types of exit code; this converts them to numbers.
 template <auto configure>
 std::function<int()> ConfigureNumbered(CLI::App& app, Surroundings& surroundings) {
   return [run = configure(app, surroundings)] { return static_cast<int>(run()); };
@@ -63,8 +63,9 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureSettle>},
     Command{"gc", "Free the space of data that no file uses any more",
             ConfigureNumbered<ConfigureGc>},
-    Command{"scrub", "Verify all that is stored", ConfigureNumbered<ConfigureScrub>},
-    Command{"index", "Show, check, rebuild or plan the chunk index", ConfigureNumbered<ConfigureIndex>},
+    Command{"scrub", "Verify all stored data", ConfigureNumbered<ConfigureScrub>},
+    Command{"index", "Show, check, rebuild or plan the chunk index",
+            ConfigureNumbered<ConfigureIndex>},
 };
 
 constexpr const char* kAbout =
@@ -72,8 +73,7 @@ constexpr const char* kAbout =
     "Sizes take the suffixes K, M, G, T and P (powers of 1024), also written KiB, MiB and so on.\n"
     "\"siltfs help COMMAND\" says what a command takes.";
 
-// The program's name: the last part of the path it was started by, and mount.siltfs for
-// mount.fuse.siltfs.
+// The program's name: the last part of its path, with mount.fuse.siltfs shortened to mount.siltfs.
 std::string ProgramName(std::string_view path) {
   const size_t slash = path.rfind('/');
   std::string name(slash == std::string_view::npos ? path : path.substr(slash + 1));
@@ -83,7 +83,7 @@ std::string ProgramName(std::string_view path) {
   return name;
 }
 
-// Of the command that the arguments ask for, as far as that can be told without parsing them.
+// The codes of the command that the arguments name, as far as this is known without parsing them.
 FailureCodes CodesOf(std::span<const std::string> arguments) {
   const std::string name = ProgramName(arguments[0]);
   if (name == kMountHelper) return kMountHelperFailureCodes;
@@ -107,11 +107,11 @@ int FailUsage(Surroundings& surroundings, int code, std::string_view sentence) {
   return code;
 }
 
-// Parses; a code if that is the end of it (help, version, a mistake).
+// Parses the arguments; returns a code if the program should exit (help, version, a mistake).
 std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
                          Surroundings& surroundings) {
   CLI::App& command = *invocation.command;
-  std::reverse(invocation.words.begin(), invocation.words.end());  // as CLI11 takes them
+  std::reverse(invocation.words.begin(), invocation.words.end());  // CLI11 expects them reversed
   try {
     app.parse(std::move(invocation.words));
   } catch (const CLI::Success& wish) {  // help or version
@@ -169,14 +169,14 @@ int Dispatch(const std::string& name, std::vector<std::string> words, int usage_
   return RunAll(std::move(words), usage_code, surroundings);
 }
 
-// What a command has printed counts only when it has arrived: a full disk or a closed descriptor
-// turns its success into a failure.
+// A command succeeds only if its output was written: a full disk or a closed descriptor makes it
+// fail.
 int CheckOutput(int code, const FailureCodes& codes, Surroundings& surroundings) {
   surroundings.out.flush();
   if (surroundings.out.good()) return code;
   Say(surroundings,
       fmt::format("standard output: {}", surroundings.why_out_failed ? surroundings.why_out_failed()
-                                                                     : "it takes no more"));
+                                                                     : "it cannot be written"));
   if (codes.are_bits) return code | codes.failed;
   return code == 0 ? codes.failed : code;
 }

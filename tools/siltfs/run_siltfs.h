@@ -8,9 +8,9 @@
 
 namespace siltfs {
 
-// `arguments` as main() gets them. By the last part of arguments[0] the program is siltfs itself or
-// one of its links (mkfs.siltfs, mount.siltfs, umount.siltfs, fsck.siltfs). Returns the exit code.
-// Throws nothing.
+// `arguments` as main() gets them. The last part of arguments[0] decides whether the program is
+// siltfs itself or one of its links (mkfs.siltfs, mount.siltfs, umount.siltfs, fsck.siltfs).
+// Returns the exit code. Throws nothing.
 int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings);
 
 }  // namespace siltfs

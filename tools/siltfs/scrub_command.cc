@@ -29,10 +29,10 @@ struct Arguments {
   bool json = false;
 };
 
-// A signal that asks this process to end, and what is done then. That is done again and again until
-// it is withdrawn: what it is to interrupt may not have begun yet.
+// Runs an action when a signal asks this process to end. The action is repeated until it is
+// withdrawn, because the operation that it should interrupt may not have begun yet.
 //
-// Thread-safety: one thread makes it and calls OnRequest; requested from any.
+// Thread-safety: one thread constructs it and calls OnRequest; requested() may be called from any.
 class Interruption {
  public:
   explicit Interruption(TerminationSignals& signals)
@@ -50,7 +50,8 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
 
   bool requested() const { return requested_; }
-  // From now on; empty: nothing. Returns when `action` before is not running any more.
+  // Sets the action from now on; an empty one does nothing. Returns when the previous action no
+  // longer runs.
   void OnRequest(std::function<void()> action) {
     MutexLock lock(mutex_);
     action_ = std::move(action);
@@ -79,7 +80,7 @@ class Interruption {
   std::thread thread_;
 };
 
-// Opened, and closed as by an unmount, whatever came of it.
+// Opens the store, scrubs it, and closes it as an unmount does, even if the scrub failed.
 Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption,
                             Surroundings& surroundings) {
   PrepareForStore();
@@ -94,7 +95,7 @@ Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption
   interruption.OnRequest({});
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is what is told");
+    closed.IgnoreError("the first failure is reported");
     return outcome;
   }
   SILTFS_RETURN_IF_ERROR(closed);
@@ -103,7 +104,7 @@ Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption
 
 Result<Json> ScrubMounted(const control::DaemonAddress& address, Interruption& interruption) {
   interruption.OnRequest([&address] {
-    control::Ask(address, "scrub stop").status().IgnoreError("then it has ended, or goes on");
+    control::Ask(address, "scrub stop").status().IgnoreError("it is asked again until it ends");
   });
   auto outcome = control::Ask(address, "scrub", control::Patience::WhileItRuns());
   interruption.OnRequest({});
@@ -121,7 +122,7 @@ Result<Json> Scrub(const Arguments& arguments, Interruption& interruption,
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), address.store),
                                address.store,
-                               "scrub writes down what it finds, siltfs fsck --data verifies the "
+                               "scrub records damage in the store; siltfs fsck --data verifies the "
                                "same and writes nothing");
 }
 
@@ -130,7 +131,7 @@ std::string Format(const Json& outcome) {
   std::string text =
       fmt::format("{} chunks in {} blocks of {} segments verified, {} read; ", number("chunks"),
                   number("blocks"), number("segments"), FormatSize(number("bytes")));
-  if (ToldOfDamage(outcome)) {
+  if (ReportsDamage(outcome)) {
     text += fmt::format(
         "{} chunks in {} blocks and {} footers are damaged, {} files cannot be "
         "read as a whole",
@@ -139,12 +140,12 @@ std::string Format(const Json& outcome) {
   } else {
     text += "nothing is damaged";
   }
-  if (!outcome.at("complete").get<bool>()) text += "; interrupted, the next scrub goes on there";
+  if (!outcome.at("complete").get<bool>()) text += "; interrupted, the next scrub continues it";
   return text + "\n";
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto signals = TerminationSignals::Block();  // before any thread is there
+  const auto signals = TerminationSignals::Block();  // before any thread starts
   if (!signals.ok()) return Fail(surroundings, signals.status());
   Interruption interruption(**signals);
   const Result<Json> outcome = Scrub(arguments, interruption, surroundings);
@@ -154,7 +155,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   } else {
     surroundings.out << Format(*outcome) << std::flush;
   }
-  if (ToldOfDamage(*outcome)) return ExitCode::kDamaged;
+  if (ReportsDamage(*outcome)) return ExitCode::kDamaged;
   return outcome->at("complete").get<bool>() ? ExitCode::kDone : ExitCode::kInterrupted;
 }
 

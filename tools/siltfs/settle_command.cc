@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "fs/control/settle_json.h"
+#include "fs/control/recompression_json.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/figures_command.h"
+#include "tools/siltfs/statistics_command.h"
 #include "tools/siltfs/store_holder.h"
 
 namespace siltfs {
@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Opened, and closed as by an unmount, whatever came of the settling.
+// Opens the store, recompresses, and closes the store as an unmount does, even if recompression
+// failed.
 Result<Json> SettleUnmounted(Env& env, const std::string& store) {
   PrepareForStore();
   FileSystemOptions options;
@@ -24,13 +25,13 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
   auto opened = FileSystem::Open(env, options);
   if (!opened.ok()) {
     return ExplainReadOnlyMedium(std::move(opened).status(), store,
-                                 "settle rewrites what awaits it and needs a writable one");
+                                 "settle rewrites segments and needs a writable one");
   }
   const std::unique_ptr<FileSystem> file_system = std::move(*opened);
-  auto outcome = SettleStore(*file_system, store);
+  auto outcome = RecompressionStore(*file_system, store);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is what is told");
+    closed.IgnoreError("the first failure is reported");
     return outcome;
   }
   SILTFS_RETURN_IF_ERROR(closed);
@@ -49,8 +50,8 @@ std::string Format(const Json& outcome) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings) {
-  return ConfigureFigures(app, surroundings,
-                          {.question = "settle", .read = SettleUnmounted, .format = Format});
+  return ConfigureStatistics(app, surroundings,
+                             {.question = "settle", .read = SettleUnmounted, .format = Format});
 }
 
 }  // namespace siltfs

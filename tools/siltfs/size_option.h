@@ -1,4 +1,4 @@
-// Options whose values are sizes: parsed, compared with what is allowed, and refused by name.
+// Parses options with sizes as values, and checks their ranges; errors name the option.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace siltfs {
 // kInvalidArgument, with a sentence that begins with the option's name, unless `text` is a size.
 Result<uint64_t> ParseSizeOption(std::string_view option, std::string_view text);
 
-// As given on the command line.
+// The command line's values.
 struct ChunkSizeOptions {
   std::optional<std::string> min;  // --chunk-min
   std::optional<std::string> avg;  // --chunk-avg
@@ -26,14 +26,14 @@ struct ChunkSizes {  // bytes
   uint32_t max = 0;
 };
 
-// A size that was not given keeps its proportion to --chunk-avg, or is that of `defaults` where
-// that was not given either. kInvalidArgument names the option and the range that the others leave
-// to it.
+// A missing size is derived from --chunk-avg by its usual ratio, or taken from `defaults` if
+// --chunk-avg is missing, too. kInvalidArgument names the option and the range that the other
+// options allow.
 Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkSizes& defaults);
 
-// A sentence for a person who gives the index `bytes` on a machine with `physical_bytes` (0: not
-// known) of memory, if that makes little sense: `option` is how it was given. 0 is meant: the index
-// then has what it cannot do without.
+// A warning if `bytes` makes little sense as the memory of the index on a machine with
+// `physical_bytes` of memory (0: not known). `option` names the option in the warning. `bytes` may
+// be 0: the index then uses its minimum.
 std::optional<std::string> WarnOfIndexMemory(std::string_view option, uint64_t bytes,
                                              uint64_t physical_bytes);
 

@@ -13,7 +13,7 @@ Status CheckDiskSize(Env& env, const std::string& store) {
   auto disk = env.GetDiskSpace(store);
   if (!disk.ok()) disk = env.GetDiskSpace(store.substr(0, std::max<size_t>(store.rfind('/'), 1)));
   if (!disk.ok()) {
-    disk.status().IgnoreError("making the store says why");
+    disk.status().IgnoreError("making the store reports the cause");
     return Status::Ok();
   }
   if (disk->total_bytes >= SpaceReserve::kLeastDisk) return Status::Ok();

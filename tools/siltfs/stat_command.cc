@@ -2,8 +2,8 @@
 #include "fs/control/stats_json.h"
 #include "fs/core/store_stats.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/figures_command.h"
 #include "tools/siltfs/stat_report.h"
+#include "tools/siltfs/statistics_command.h"
 
 namespace siltfs {
 namespace {
@@ -16,7 +16,7 @@ Result<nlohmann::json> ReadStats(Env& env, const std::string& store) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surroundings) {
-  return ConfigureFigures(
+  return ConfigureStatistics(
       app, surroundings,
       {.question = "stat", .quick_anywhere = true, .read = ReadStats, .format = FormatStatReport});
 }

@@ -13,7 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-uint64_t Number(const Json& figures, const char* key) { return figures.at(key).get<uint64_t>(); }
+uint64_t Number(const Json& statistics, const char* key) {
+  return statistics.at(key).get<uint64_t>();
+}
 
 // 1234567 -> "1,234,567"
 std::string Grouped(uint64_t number) {
@@ -25,7 +27,8 @@ std::string Grouped(uint64_t number) {
   return text;
 }
 
-// What a store has for itself outweighs less data: the ratios would tell nothing of the data.
+// With less data the store's own overhead dominates, and the ratios would say nothing about the
+// data.
 constexpr uint64_t kLeastForRatios = 1 << 20;
 
 class Table {
@@ -60,18 +63,18 @@ class Table {
  private:
   struct Line {
     std::string label;
-    std::string value;  // empty: a title
+    std::string value;  // empty: the row is a title
     std::string note;
   };
   std::vector<Line> rows_;
 };
 
-void AddSpace(const Json& figures, Table& table) {
-  const auto size = [&](const char* key) { return FormatSize(Number(figures, key)); };
-  const bool tells = Number(figures, "logical_bytes") >= kLeastForRatios;
+void AddSpace(const Json& statistics, Table& table) {
+  const auto size = [&](const char* key) { return FormatSize(Number(statistics, key)); };
+  const bool tells = Number(statistics, "logical_bytes") >= kLeastForRatios;
   const auto ratio = [&](const char* key, const char* what) {
     if (!tells) return std::string();
-    return fmt::format("{:.2f} : 1  {}", figures.at(key).get<double>(), what);
+    return fmt::format("{:.2f} : 1  {}", statistics.at(key).get<double>(), what);
   };
   table.Section("Space");
   table.Row("logical", size("logical_bytes"), "contents of files, holes excluded");
@@ -84,24 +87,24 @@ void AddSpace(const Json& figures, Table& table) {
   table.Row("index", size("index_bytes"));
   table.Row("reserve", size("reserve_bytes"), "kept for deleting on a full disk");
   table.Row("total",
-            FormatSize(Number(figures, "stored_bytes") + Number(figures, "metadata_bytes") +
-                       Number(figures, "index_bytes")),
+            FormatSize(Number(statistics, "stored_bytes") + Number(statistics, "metadata_bytes") +
+                       Number(statistics, "index_bytes")),
             ratio("total_ratio", "in all"));
 }
 
-void AddContents(const Json& figures, Table& table) {
+void AddContents(const Json& statistics, Table& table) {
   table.Section("Contents");
-  table.Row("files", Grouped(Number(figures, "files")));
-  table.Row("directories", Grouped(Number(figures, "directories")));
-  table.Row("chunks, references", Grouped(Number(figures, "chunks_logical")));
-  table.Row("chunks, distinct", Grouped(Number(figures, "chunks_unique")));
-  table.Row("SHA-1 collisions", Grouped(Number(figures, "sha1_collisions")), "met and survived");
-  table.Row("damaged blocks", Grouped(Number(figures, "damaged_blocks")),
+  table.Row("files", Grouped(Number(statistics, "files")));
+  table.Row("directories", Grouped(Number(statistics, "directories")));
+  table.Row("chunks, references", Grouped(Number(statistics, "chunks_logical")));
+  table.Row("chunks, distinct", Grouped(Number(statistics, "chunks_unique")));
+  table.Row("SHA-1 collisions", Grouped(Number(statistics, "sha1_collisions")), "both chunks kept");
+  table.Row("damaged blocks", Grouped(Number(statistics, "damaged_blocks")),
             fmt::format("known, with {} chunks (siltfs scrub)",
-                        Grouped(Number(figures, "damaged_chunks"))));
+                        Grouped(Number(statistics, "damaged_chunks"))));
   table.Section("Processor");
-  table.Row("files are cut by", figures.at("chunker_kernel").get<std::string>());
-  table.Row("chunks are named by", figures.at("sha1_kernel").get<std::string>());
+  table.Row("files are cut by", statistics.at("chunker_kernel").get<std::string>());
+  table.Row("chunks are named by", statistics.at("sha1_kernel").get<std::string>());
 }
 
 void AddIndex(const Json& index, Table& table) {
@@ -125,24 +128,26 @@ void AddIndex(const Json& index, Table& table) {
 
 }  // namespace
 
-std::string FormatStatReport(const Json& figures) {
-  const auto text = [&](const char* key) { return Printable(figures.at(key).get<std::string>()); };
+std::string FormatStatReport(const Json& statistics) {
+  const auto text = [&](const char* key) {
+    return Printable(statistics.at(key).get<std::string>());
+  };
   std::string head = fmt::format("Store       {}\n", text("store"));
-  if (figures.at("pid").is_null()) {
+  if (statistics.at("pid").is_null()) {
     head += "Mounted     no\n";
   } else {
-    head +=
-        fmt::format("Mounted     on {} (process {})\n", text("mountpoint"), Number(figures, "pid"));
+    head += fmt::format("Mounted     on {} (process {})\n", text("mountpoint"),
+                        Number(statistics, "pid"));
   }
-  if (figures.at("read_only").get<bool>()) {
-    const Json& cause = figures.at("read_only_cause");
+  if (statistics.at("read_only").get<bool>()) {
+    const Json& cause = statistics.at("read_only_cause");
     head += cause.is_null() ? "Read-only   yes\n"
                             : fmt::format("Read-only   {}\n", text("read_only_cause"));
   }
   Table table;
-  AddSpace(figures, table);
-  AddContents(figures, table);
-  AddIndex(figures.at("index"), table);
+  AddSpace(statistics, table);
+  AddContents(statistics, table);
+  AddIndex(statistics.at("index"), table);
   return head + "\n" + table.Text();
 }
 

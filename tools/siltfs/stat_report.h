@@ -1,4 +1,4 @@
-// The figures of a store for a person to read.
+// The statistics of a store as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace siltfs {
 
-// `figures` as made by ToJson(FileSystemStats). A table, ending in a newline.
-std::string FormatStatReport(const nlohmann::json& figures);
+// `figures` is made by ToJson(FileSystemStats). Returns a table, ending in a newline.
+std::string FormatStatReport(const nlohmann::json& statistics);
 
 }  // namespace siltfs

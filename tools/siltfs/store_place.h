@@ -1,5 +1,5 @@
-// Finding stores by what people type: the store's directory, or where it is mounted. A mount is
-// found in the kernel's list, without asking it for anything, as its daemon may not answer.
+// Finds stores by the user's argument: the store's directory or its mountpoint. A mount is found in
+// the kernel's list without any request to it, as its daemon may not answer.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,20 @@
 namespace siltfs {
 
 // The siltfs mount on this directory; empty if there is none, or something else is mounted over it.
-// A mount whose daemon has crashed counts.
+// A mount with a crashed daemon counts.
 Result<std::optional<control::DaemonAddress>> FindMount(const std::string& path);
 
 // The directory of the store mounted on `path`, or else `path` itself, made absolute.
 Result<std::string> StoreAt(const std::string& path);
 
-// The same with all that is known of its daemon.
+// The same, with the address of its daemon.
 Result<control::DaemonAddress> AddressAt(const std::string& path);
 
-// The same for any path within a mount, too, as df(1) takes it.
+// The same, and accepts any path within a mount, as df(1) does.
 Result<control::DaemonAddress> AddressAround(const std::string& path);
 
-// Of the store in this directory (an absolute path), with its mount if there is one here.
+// The address for the store in this directory (an absolute path), with its mount if there is one in
+// this mount namespace.
 control::DaemonAddress AddressOfStore(const std::string& store);
 
 }  // namespace siltfs

@@ -17,8 +17,9 @@ struct Arguments {
   bool json = false;
 };
 
-// The kernel first: what it holds has to reach the daemon before that can make it durable. It waits
-// without end for a daemon that does not answer, so that is found out before.
+// First syncs the kernel: its dirty data must reach the daemon before the daemon can make it
+// durable. The kernel would wait forever for a daemon that does not answer, so this is checked
+// before.
 Result<control::DaemonAddress> Sync(const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (!mounted)

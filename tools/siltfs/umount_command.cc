@@ -19,14 +19,14 @@ namespace {
 
 using control::DaemonAddress;
 
-// For the kernel to end the connection of a file system that is unmounted everywhere, and for a
-// silent one to be known as such.
+// How long the kernel may take to end the connection of a file system that is unmounted everywhere,
+// and how long a mount may take to answer a probe.
 constexpr std::chrono::seconds kDisconnection{3};
 constexpr std::chrono::seconds kProbe{10};
 constexpr std::chrono::milliseconds kInterval{50};
 
-// OK if the daemon closes the store by now, or if it does not tell; kInUse if another mount keeps
-// it serving.
+// OK if the daemon has begun to close the store, or if it does not answer; kInUse if another mount
+// keeps it serving.
 Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Identity& daemon) {
   const auto deadline = std::chrono::steady_clock::now() + kDisconnection;
   while (true) {
@@ -57,18 +57,18 @@ Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Ide
   } else {
     cause +=
         "another mount namespace (a container or a service) or an open file still has it; it "
-        "closes the store when that lets go";
+        "closes the store when the last of them ends";
   }
   return Status(StatusCode::kInUse, std::move(cause)).At(address.mountpoint);
 }
 
-// The daemon could not be asked to tell how it ends.
+// Unmounts if the daemon could not be asked to report its end.
 ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
                               Surroundings& surroundings) {
   const auto fail = [&](const Status& status) {
     return Fail(surroundings, ExitCode::kFailed, status.ToString());
   };
-  // Also where its socket says that it has died: a machine without threads to spare hangs up, too.
+  // Probes even if the socket looks dead: a daemon that cannot start a thread hangs up, too.
   const MountAnswer answer = ProbeMount(address.mountpoint, kProbe);
   if (answer == MountAnswer::kSilent) {
     return fail(Status(StatusCode::kIoError,
@@ -82,14 +82,14 @@ ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
   if (!unmounted.ok()) return fail(unmounted);
   if (answer == MountAnswer::kDead) {
     surroundings.err << fmt::format(
-        "siltfs: {}: the mount of a daemon that had died is removed; what was not synced before is "
-        "lost, and the next mount recovers the rest\n",
+        "siltfs: {}: the mount of a daemon that was killed or had crashed is removed; data not "
+        "synced before is lost, and the next mount recovers the rest\n",
         address.mountpoint);
     return ExitCode::kDone;
   }
   return fail(Status(StatusCode::kIoError,
                      fmt::format("is unmounted, but its daemon cannot be asked whether everything "
-                                 "is durable ({}); its log tells",
+                                 "is durable ({}); see its log",
                                  why.ToString()))
                   .At(address.mountpoint));
 }
@@ -104,7 +104,8 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
     return fail(Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path));
   const DaemonAddress& address = **mounted;
 
-  // Before unmounting, or a quick daemon would be gone without a word.
+  // Registers before unmounting, because a fast daemon would be gone before it could report its
+  // end.
   auto waiter = control::Waiter::Register(address);
   if (!waiter.ok()) {
     const bool does_not_answer =

@@ -1,5 +1,5 @@
-// Records loads, cuts the power at many places of each record, and judges what is left; or lets the
-// device fail while the load runs.
+// Records loads, cuts the power at many places of each record, and judges the surviving state; or
+// lets the device fail while the load runs.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct CampaignOptions {
   uint64_t most_seconds = 0;  // 0: no limit
   bool stop_at_first = false;
   std::string siltfs;
-  std::string directory;  // exists, empty; not on a file system that this test makes
-  std::string save;       // images of what fails; nothing is kept if empty
-  std::string injection;  // what the daemon does not sync; empty: it syncs all
+  std::string directory;  // exists and is empty; not on a file system that this test makes
+  std::string save;       // for images of failing disks; empty: none are kept
+  std::string injection;  // which syncs the daemon leaves out; empty: none
   std::string shim;       // the library that leaves syncs out
 };
 
@@ -31,7 +31,7 @@ struct CampaignResult {
   uint64_t cuts = 0;
   uint64_t faults = 0;
   uint64_t illegal = 0;
-  uint64_t first_illegal = 0;  // the number of the first illegal cut, from 1
+  uint64_t first_illegal = 0;  // number of the first illegal cut, from 1
   uint64_t lower_failures = 0;
   uint64_t records = 0;  // of the devices
   uint64_t flushes = 0;
@@ -39,9 +39,9 @@ struct CampaignResult {
   uint64_t operations = 0;
   uint64_t syncs = 0;
   uint64_t transactions = 0;
-  uint64_t operations_gone = 0;  // that were not promised, over all cuts
+  uint64_t operations_gone = 0;  // lost operations without a promise, over all cuts
   uint64_t failed_calls = 0;     // of the device
-  uint64_t stores_failed = 0;    // fault runs whose unmount said so
+  uint64_t stores_failed = 0;    // fault runs with a failure reported by the unmount
   double recording_seconds = 0;
   double cut_seconds = 0;
   std::vector<std::string> problems;

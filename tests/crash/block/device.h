@@ -1,9 +1,9 @@
-// The devices that a run of the block campaign shows to the kernel: one that records all it is
-// told, and one that holds what a power cut left of such a record.
+// The devices of the block campaign: one records all requests; the other holds the state that a
+// power cut leaves of such a record.
 //
-// A device keeps bytes as a disk with a volatile cache does: a write is durable when a flush that
-// began later has returned. What is not durable may be lost, kept, kept without earlier writes, or
-// torn between sectors.
+// A device behaves like a disk with a volatile cache: a write is durable when a flush that began
+// later has returned. Other writes may be lost, kept, kept without earlier ones, or torn between
+// sectors.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace siltfs::blocktest {
 inline constexpr uint64_t kSectorBytes = 512;
 inline constexpr uint64_t kPageBytes = 4096;
 
-// Called by the thread that answers the kernel. Each call returns 0 or an errno.
+// The thread that answers the kernel calls it. Each call returns 0 or an errno.
 class Device {
  public:
   virtual ~Device() = default;
@@ -64,12 +64,12 @@ class SparseImage {
   uint8_t* bytes_;
 };
 
-// What of a device fails for a while.
+// A temporary failure of a part of a device.
 struct Fault {
   bool reads = false;
   bool writes = false;
   bool flushes = false;
-  // [begin, end) of the device; everything if there are none. Flushes have no place.
+  // [begin, end) of the device; empty: the whole device. Flushes have no place.
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
 };
 
@@ -85,9 +85,9 @@ class RecordingDevice final : public Device {
 
   // The number of records so far.
   uint64_t position() const { return position_; }
-  // Bytes that the log holds.
+  // Bytes in the log.
   uint64_t log_bytes() const { return log_bytes_; }
-  // Only while nothing uses the device.
+  // Call it only while the device is unused.
   const DeviceLog& log() const { return log_; }
 
   void SetFault(std::optional<Fault> fault);
@@ -107,7 +107,8 @@ class RecordingDevice final : public Device {
   std::atomic<uint64_t> failed_calls_ = 0;
 };
 
-// What a cut left, and what recovery writes over it. The image below is not changed. Thread-safe.
+// The state after a cut, with the writes of recovery on top. The image below is not changed.
+// Thread-safe.
 class CutDevice final : public Device {
  public:
   // Borrows `base`, which must not change meanwhile.

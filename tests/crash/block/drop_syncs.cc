@@ -1,5 +1,5 @@
-// A library that is loaded before all others (LD_PRELOAD) into the siltfs daemon and makes it leave
-// out syncs: they return 0 and do nothing. SILTFS_DROP_SYNCS says of what:
+// A library for LD_PRELOAD that makes the siltfs daemon leave out syncs: they return 0 and do
+// nothing. SILTFS_DROP_SYNCS names the files:
 //
 //   segments        files below a directory `segments`
 //   index           files below a directory `index`
@@ -7,7 +7,7 @@
 //   directories     all directories of the store
 //   mount-directories  fsync of a directory on the mount: its request is answered at once
 //
-// It proves that siltfs-blocktest would notice a siltfs that does not sync what it must.
+// It shows that siltfs-blocktest detects a siltfs with missing syncs.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -80,7 +80,7 @@ int sync_file_range(int file, off64_t offset, off64_t size, unsigned int flags) 
   return IsDropped(file) ? 0 : next(file, offset, size, flags);
 }
 
-// libfuse 3.17 made fuse_session_new a macro.
+// In libfuse 3.17 fuse_session_new is a macro.
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 fuse_session* fuse_session_new(fuse_args* arguments, const fuse_lowlevel_ops* operations,
                                size_t size, void* user) {

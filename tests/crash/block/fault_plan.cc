@@ -9,10 +9,10 @@
 namespace siltfs::blocktest {
 namespace {
 
-// Parts of a store that can be told apart on the device.
+// Parts of a store that can fail separately on the device.
 struct Area {
   const char* name;
-  const char* path;  // below the store; null: the whole device or a random range of it
+  const char* path;  // below the store; null for the whole device or a random range of it
 };
 constexpr std::array kAreas = {Area{"everything", nullptr},  Area{"a random range", nullptr},
                                Area{"segments", "segments"}, Area{"the index", "index"},
@@ -32,7 +32,7 @@ Fault FaultPlan::MakeFault() {
   fault.writes = (kinds & 1) != 0;
   fault.flushes = (kinds & 2) != 0;
   fault.reads = (kinds & 4) != 0;
-  // btrfs tells no places of the device.
+  // btrfs does not report places on the device.
   const bool can_map = bench_.kind != LowerKind::kBtrfs;
   const Area& area = kAreas[random_.Below(can_map ? kAreas.size() : 2)];
   if (area.path != nullptr) {
@@ -41,7 +41,7 @@ Fault FaultPlan::MakeFault() {
     const uint64_t begin = random_.Below(bench_.disk.size());
     fault.ranges = {{begin, begin + (uint64_t{1} << (16 + random_.Below(11)))}};
   }
-  // Where a part has no place on the device yet, nothing of it can fail.
+  // A part that has no place on the device yet cannot fail.
   if (area.path != nullptr && fault.ranges.empty()) fault.ranges = {{0, 0}};
   text_ += fmt::format("{}{}{}{} of {} fail", text_.empty() ? "" : ", then ",
                        fault.writes ? "writes " : "", fault.flushes ? "flushes " : "",
@@ -55,7 +55,7 @@ void FaultPlan::Run(const std::function<bool()>& is_over) {
     Wait(50 + random_.Below(300), is_over);
     device_.SetFault(MakeFault());
     Wait(20 + random_.Below(300), is_over);
-    // The last failure may last until the unmount is over.
+    // The last failure may last until after the unmount.
     if (i + 1 == count && random_.OneIn(3)) return;
     device_.SetFault({});
   }

@@ -16,10 +16,10 @@ class FaultPlan {
   FaultPlan(uint64_t seed, Bench& bench, RecordingDevice& device)
       : random_(seed), bench_(bench), device_(device) {}
 
-  // One to three intervals of failure with pauses. Returns when they are over, or soon after
-  // `is_over` says that no writer is left.
+  // Makes one to three intervals of failure with pauses. Returns when they are over, or soon after
+  // `is_over` reports that no writer is left.
   void Run(const std::function<bool()>& is_over);
-  // What was made to fail.
+  // The failures made so far, as text.
   const std::string& Describe() const { return text_; }
 
  private:

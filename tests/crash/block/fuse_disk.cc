@@ -55,8 +55,8 @@ void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat*, int, fuse
 }
 
 void Open(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
-  // The kernel must keep nothing of it: neither would writes be seen in their order, nor would the
-  // next device's bytes be read.
+  // The kernel must not cache this file: otherwise writes would arrive out of order, and reads
+  // would miss the next device's bytes.
   file->direct_io = 1;
   fuse_reply_open(request, file);
 }
@@ -113,10 +113,10 @@ void Sync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
 }
 
 void TellSpace(fuse_req_t request, fuse_ino_t) {
-  struct statvfs figures {};
-  figures.f_bsize = figures.f_frsize = kPageBytes;
-  figures.f_blocks = DiskOf(request).size() / kPageBytes;
-  fuse_reply_statfs(request, &figures);
+  struct statvfs statistics {};
+  statistics.f_bsize = statistics.f_frsize = kPageBytes;
+  statistics.f_blocks = DiskOf(request).size() / kPageBytes;
+  fuse_reply_statfs(request, &statistics);
 }
 
 fuse_lowlevel_ops Operations() {
@@ -141,7 +141,7 @@ FuseDisk::FuseDisk(std::string directory, uint64_t size)
   fuse_args arguments = FUSE_ARGS_INIT(3, const_cast<char**>(words));
   const fuse_lowlevel_ops operations = Operations();
   session_ = fuse_session_new(&arguments, &operations, sizeof(operations), this);
-  if (session_ == nullptr) throw killtest::Failure("libfuse makes no session");
+  if (session_ == nullptr) throw killtest::Failure("libfuse cannot make a session");
   if (fuse_session_mount(session_, directory_.c_str()) != 0) {
     fuse_session_destroy(session_);
     throw killtest::Failure(directory_ + ": the FUSE file system cannot be mounted");
@@ -150,14 +150,15 @@ FuseDisk::FuseDisk(std::string directory, uint64_t size)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    // What this thread allocates must not make the kernel write to the file systems above it.
+    // Memory allocations of this thread must not make the kernel write to the file systems above
+    // it.
     (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
     fuse_session_loop(session_);
   });
 }
 
 FuseDisk::~FuseDisk() {
-  // Ends the thread: the session has no connection any more.
+  // Ends the thread, as the session loses its connection.
   fuse_session_exit(session_);
   umount2(directory_.c_str(), MNT_DETACH);
   thread_.join();

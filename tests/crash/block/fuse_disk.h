@@ -1,5 +1,5 @@
-// A FUSE file system with a single file, `disk`, whose bytes are a Device's. Over it stands a loop
-// device, which turns a flush of the block layer into an fsync of the file.
+// A FUSE file system with a single file, `disk`, which has the bytes of a Device. A loop device on
+// top turns a flush of the block layer into an fsync of the file.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ struct fuse_session;
 
 namespace siltfs::blocktest {
 
-// Nothing that this file system's thread does may wait for a file system above it. Not thread-safe.
+// This file system's thread must never wait for a file system above it. Not thread-safe.
 class FuseDisk {
  public:
-  // Mounts on `directory`, which is there and empty. Throws Failure.
+  // Mounts on `directory`, which must exist and be empty. Throws Failure.
   FuseDisk(std::string directory, uint64_t size);
   ~FuseDisk();
   FuseDisk(const FuseDisk&) = delete;

@@ -40,8 +40,8 @@ uint64_t DiskBytesFor(LowerKind kind) {
 uint64_t TearBytesFor(LowerKind kind) { return kind == LowerKind::kBtrfs ? 4096 : 512; }
 
 LoopDevice::LoopDevice(const std::string& file) {
-  // With direct I/O the loop device keeps no copy of its own; where the kernel refuses it, the
-  // file's own direct_io does the same.
+  // With direct I/O the loop device caches nothing. If the kernel refuses it, the file's own
+  // direct_io has the same effect.
   Descriptor backing(open(file.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
   if (!backing.valid()) backing = Descriptor(open(file.c_str(), O_RDWR | O_CLOEXEC));
   if (!backing.valid()) throw SystemFailure("open " + file);
@@ -97,7 +97,7 @@ void LowerMount::Unmount() {
 
 void LowerMount::Sync() const {
   const Descriptor root(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (root.valid()) (void)syncfs(root.get());  // of a broken disk it may fail
+  if (root.valid()) (void)syncfs(root.get());  // it may fail on a broken disk
 }
 
 void MakeLower(LowerKind kind, const std::string& device, const std::string& scratch) {
@@ -116,7 +116,7 @@ void MakeLower(LowerKind kind, const std::string& device, const std::string& scr
 std::vector<std::pair<uint64_t, uint64_t>> ExtentsOf(const std::string& path) {
   constexpr uint32_t kMost = 64;
   std::vector<std::pair<uint64_t, uint64_t>> extents;
-  std::error_code gone;  // files come and go meanwhile
+  std::error_code gone;  // files may be created and removed meanwhile
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, gone)) {
     for (auto it = std::filesystem::recursive_directory_iterator(path, gone);

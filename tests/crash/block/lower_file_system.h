@@ -13,16 +13,16 @@ namespace siltfs::blocktest {
 enum class LowerKind : uint8_t { kExt4, kXfs, kBtrfs };
 
 std::string NameOf(LowerKind kind);
-// About the smallest that its mkfs accepts.
+// About the smallest size that its mkfs accepts.
 uint64_t DiskBytesFor(LowerKind kind);
-// Multiples of which the file system expects a device to write whole, but for which it makes no
-// journal: its superblock. Only btrfs has one that is larger than a sector and no log's matter.
+// The unit of writes that the file system expects a device to write atomically, without a journal:
+// its superblock. Only btrfs has one that is larger than a sector and not covered by a log.
 uint64_t TearBytesFor(LowerKind kind);
 
 // A loop device over a file. Not thread-safe.
 class LoopDevice {
  public:
-  // Throws Failure. The device goes with its last user if this process dies.
+  // Throws Failure. If this process is killed, the device goes with its last user.
   explicit LoopDevice(const std::string& file);
   ~LoopDevice();
   LoopDevice(const LoopDevice&) = delete;
@@ -35,7 +35,7 @@ class LoopDevice {
   Descriptor device_;
 };
 
-// The file system was not what it must be, for reasons that are not siltfs's.
+// The lower file system failed, for reasons other than siltfs.
 class LowerFailure : public std::exception {
  public:
   explicit LowerFailure(std::string what) : what_(std::move(what)) {}
@@ -45,7 +45,7 @@ class LowerFailure : public std::exception {
   const std::string what_;
 };
 
-// Mounted while it lives, with default options. Not thread-safe.
+// A mount with default options, for the lifetime of the object. Not thread-safe.
 class LowerMount {
  public:
   // Throws LowerFailure. Borrows nothing.
@@ -64,11 +64,11 @@ class LowerMount {
   bool mounted_ = false;
 };
 
-// Throws Failure. Messages go by way of `scratch`.
+// Throws Failure. `scratch` is for the messages of mkfs.
 void MakeLower(LowerKind kind, const std::string& device, const std::string& scratch);
 
-// Where the bytes of the files below `path` lie on the device, as far as they have a place. Not for
-// btrfs, which tells no places of the device.
+// The places of the files below `path` on the device, as far as they are allocated. Not for btrfs,
+// which does not report places on the device.
 std::vector<std::pair<uint64_t, uint64_t>> ExtentsOf(const std::string& path);
 
 }  // namespace siltfs::blocktest

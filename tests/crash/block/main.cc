@@ -1,4 +1,4 @@
-// siltfs-blocktest: see --help.
+// siltfs-blocktest; --help describes it.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -23,20 +23,21 @@ namespace {
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kSkipped = 77, kInterrupted = 130 };
 
 constexpr const char* kFooter = R"(
-A FUSE file system shows a disk, over which stand a loop device, ext4, xfs or btrfs, a store, and its
-mount. Writers and SQLite work on it, and every write, discard and flush of the disk is recorded.
-The power is then cut at many places of the record: all before the last flush is there, and any part
-of what follows. Each time the store is checked, mounted, and compared with what was promised.
+A FUSE file system provides a disk; on it are a loop device, ext4, xfs or btrfs, a store, and its
+mount. Writers and SQLite work on the mount; every write, discard and flush of the disk is recorded.
+The power is then cut at many places of the record: all writes before the last flush survive, and
+any part of the later ones. After each cut the store is checked, mounted, and compared with the
+promises made.
 
 Examples:
   siltfs-blocktest --fs xfs --cuts 2000 --seed 7 --save /var/tmp/found
   siltfs-blocktest --fs ext4 --faults 100
   siltfs-blocktest --cuts 100 --inject segments --stop      # must end with 1
 
-The seed decides what is written and where the power is cut; when threads and the kernel write is
-their own affair, so a run is not repeated exactly: --save keeps the disk of what fails.
-Exit codes: 0 all was legal, 1 something was not, 2 wrong usage, 77 the machine has not what it
-takes, 130 interrupted.)";
+The seed decides the writes and the places of the cuts. Threads and the kernel write at their own
+times, so a run cannot be repeated exactly; --save keeps the images of failing disks.
+Exit codes: 0 all cuts were legal, 1 some were not, 2 wrong usage, 77 the machine lacks a
+requirement, 130 interrupted.)";
 
 struct Arguments {
   CampaignOptions campaign;
@@ -56,24 +57,23 @@ void Declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app.add_option("--faults", campaign.faults,
-                 "Instead of cutting the power, let the disk fail for a while: so many runs");
-  app.add_option("--seed", campaign.seed, "Of what is written and what fails")
-      ->capture_default_str();
-  app.add_option("--seconds", campaign.most_seconds, "End after about so many seconds");
+                 "Instead of cutting the power, make this many runs with failures of the disk");
+  app.add_option("--seed", campaign.seed, "Seed of the writes and failures")->capture_default_str();
+  app.add_option("--seconds", campaign.most_seconds, "End after about this many seconds");
   app.add_flag("--stop", campaign.stop_at_first, "End with the first illegal cut");
-  app.add_option("--inject", campaign.injection, "Have the daemon leave out syncs, of")
+  app.add_option("--inject", campaign.injection, "Make the daemon leave out syncs of")
       ->check(CLI::IsMember({"segments", "index", "metadata", "directories", "mount-directories"}));
   app.add_option("--save", campaign.save, "Keep images of disks that fail in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--directory", campaign.directory,
-                 "For mountpoints and logs; empty (default: a temporary one in /var/tmp)");
+                 "For mountpoints and logs; must be empty (default: a temporary one in /var/tmp)");
   app.add_option("--siltfs", campaign.siltfs, "The siltfs to test (default: the one beside this)");
   app.add_flag("--json", arguments.json, "Print one JSON document");
 }
 
-// What is missing, or nothing.
+// The missing requirement, as text; empty if there is none.
 std::string FindObstacle(LowerKind kind, const std::string& scratch) {
-  if (geteuid() != 0) return "mounting file systems takes the superuser";
+  if (geteuid() != 0) return "mounting file systems needs the superuser";
   for (const char* const device : {"/dev/fuse", "/dev/loop-control"}) {
     if (access(device, R_OK | W_OK) != 0) return fmt::format("{} cannot be used", device);
   }
@@ -128,7 +128,7 @@ int Run(Arguments& arguments) {
     return kSkipped;
   }
   if (!HaveSqlite())
-    fmt::print(stderr, "siltfs-blocktest: sqlite3 is not installed; it goes on without\n");
+    fmt::print(stderr, "siltfs-blocktest: sqlite3 is not installed; its test is left out\n");
   CampaignResult result;
   try {
     result = RunCampaign(campaign);
@@ -137,11 +137,11 @@ int Run(Arguments& arguments) {
     throw;
   }
   clean_up();
-  const nlohmann::ordered_json figures = ToJson(result, arguments);
+  const nlohmann::ordered_json statistics = ToJson(result, arguments);
   if (arguments.json) {
-    std::cout << figures.dump(2) << "\n";
+    std::cout << statistics.dump(2) << "\n";
   } else {
-    for (const auto& [name, value] : figures.items()) {
+    for (const auto& [name, value] : statistics.items()) {
       if (name != "problems") std::cout << name << ": " << value.dump() << "\n";
     }
   }
@@ -165,10 +165,10 @@ int Main(int argc, char** argv) {
   if (arguments.campaign.siltfs.empty())
     arguments.campaign.siltfs = (self.parent_path() / "siltfs").string();
   arguments.campaign.shim = SILTFS_DROP_SYNCS_LIBRARY;
-  // A program that ended while something was written to it.
+  // Writing to a program that has ended must not kill this process.
   signal(SIGPIPE, SIG_IGN);
   killtest::Contain();
-  // In a process namespace of its own /proc must tell of that.
+  // A separate process namespace needs its own /proc.
   if (getpid() == 1 && mount("proc", "/proc", "proc", 0, nullptr) != 0)
     throw killtest::SystemFailure("mount /proc");
   killtest::CatchInterruption();

@@ -36,7 +36,7 @@ std::unique_ptr<CutDevice> PowerCuts::Cut(uint64_t position, Random& random) {
 
   auto device = std::make_unique<CutDevice>(durable_);
   const uint64_t manner = random.Below(8);
-  // All is lost, or all is kept, or each is kept with a probability of its cut's own.
+  // Loses all writes, or keeps all, or keeps each with a probability chosen for this cut.
   const uint64_t kept_of_16 = manner == 0 ? 0 : manner == 1 ? 16 : 1 + random.Below(15);
   const bool may_tear = manner >= 4;
   for (uint64_t i = flushed; i < position; ++i) {
@@ -56,7 +56,7 @@ void PowerCuts::Keep(const DeviceRecord& record, Random& random, bool tear,
     device.Write(record.offset, data);
     return;
   }
-  // A first part, a last part, or any sectors of it.
+  // Keeps the first part, the last part, or random sectors of the write.
   const uint64_t manner = random.Below(3);
   const uint64_t edge = 1 + random.Below(sectors - 1);
   if (manner == 0) device.Write(record.offset, data.first(edge * tear_bytes_));

@@ -1,4 +1,4 @@
-// Where in a device's log the power is cut, and what each cut leaves.
+// Chooses where in a device's log the power is cut, and makes the state after each cut.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ std::vector<uint64_t> ChooseCuts(const DeviceLog& log, uint64_t first,
                                  const std::vector<uint64_t>& landmarks, uint64_t count,
                                  Random& random);
 
-// Makes what cuts leave, one after the other in ascending order. Not thread-safe.
+// Makes the states after cuts, in ascending order. Not thread-safe.
 class PowerCuts {
  public:
   // Borrows `log`. Writes are torn at multiples of `tear_bytes`.
   PowerCuts(const DeviceLog& log, uint64_t size, uint64_t tear_bytes)
       : log_(log), tear_bytes_(tear_bytes), durable_(size) {}
 
-  // What there is if the power is cut after the first `position` records: all before the last flush
-  // among them, and a random part of what follows it. Valid until the next call.
+  // The device after a power cut behind the first `position` records: it has all writes before the
+  // last flush among them, and a random part of the later ones. Valid until the next call.
   std::unique_ptr<CutDevice> Cut(uint64_t position, Random& random);
 
  private:

@@ -23,7 +23,7 @@ Bytes ReadAll(CutDevice& device, uint64_t offset, size_t size) {
   return bytes;
 }
 
-TEST_CASE("What was flushed before a cut is there, whatever the seed") {
+TEST_CASE("Flushed writes survive a cut with every seed") {
   const DeviceLog log = {WriteOf(0, 8192, 1), {}, WriteOf(4096, 4096, 2)};
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
@@ -33,7 +33,7 @@ TEST_CASE("What was flushed before a cut is there, whatever the seed") {
   }
 }
 
-TEST_CASE("What was not flushed is there, is not, or is torn at sectors") {
+TEST_CASE("An unflushed write survives, is lost, or is torn at sectors") {
   const DeviceLog log = {{}, WriteOf(0, 4096, 1), WriteOf(8192, 4096, 2)};
   std::set<std::pair<int, int>> seen;
   bool torn = false;
@@ -52,11 +52,11 @@ TEST_CASE("What was not flushed is there, is not, or is torn at sectors") {
     };
     if (is_whole(first) && is_whole(second)) seen.emplace(first[0], second[0]);
   }
-  CHECK(seen.size() == 4);  // the later one without the earlier one, too
+  CHECK(seen.size() == 4);  // including the later write without the earlier one
   CHECK(torn);
 }
 
-TEST_CASE("A discard that was not flushed may be lost") {
+TEST_CASE("An unflushed discard may be lost") {
   const DeviceLog log = {
       WriteOf(0, 4096, 1),
       {},
@@ -70,7 +70,7 @@ TEST_CASE("A discard that was not flushed may be lost") {
   CHECK(seen == std::set<int>{0, 1});
 }
 
-TEST_CASE("What is written to a cut device is not there at the next cut") {
+TEST_CASE("Writes to a cut device do not appear at the next cut") {
   const DeviceLog log = {WriteOf(0, 4096, 1), {}};
   Random random(1);
   PowerCuts cuts(log, kSize, 512);
@@ -82,7 +82,7 @@ TEST_CASE("What is written to a cut device is not there at the next cut") {
   }());
 }
 
-TEST_CASE("A failing device loses no write that it acknowledged") {
+TEST_CASE("A failing device loses no acknowledged write") {
   RecordingDevice device(kSize, 1);
   REQUIRE(device.Write(0, Bytes(4096, 1)) == 0);
   device.SetFault(Fault{.reads = false, .writes = true, .flushes = true, .ranges = {{0, 4096}}});

@@ -26,7 +26,7 @@ constexpr size_t kMostFindings = 12;
 }  // namespace
 
 Ended Product::Make() const {
-  // Small chunks and little memory for the index: more happens in it.
+  // Small chunks and little memory make the index work more.
   return killtest::Run(
       {options_.siltfs, "mkfs", "--chunk-avg", "2K", "--index-memory", "3M", options_.store},
       options_.scratch);
@@ -44,7 +44,7 @@ Ended Product::Mount(const std::vector<std::string>& environment) const {
 }
 
 Ended Product::Unmount() const {
-  // A daemon that never ends must not end the test's progress.
+  // A daemon that never ends must not stop the test.
   return killtest::Run({"timeout", "90", options_.siltfs, "umount", options_.mountpoint},
                        options_.scratch);
 }
@@ -57,7 +57,7 @@ CheckReport Product::Check(bool data) const {
   CheckReport report{.code = ended.code, .text = {}};
   if (ended.code == 0) return report;
   report.text = fmt::format("siltfs fsck -n{} ends with {}: ", data ? " --data" : "", ended.code);
-  // Run returns only the beginning of what can be a long document.
+  // Run returns only the beginning of the output, which may be long.
   std::ifstream output(options_.scratch + "/output");
   const auto document = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("findings")) {
@@ -104,7 +104,7 @@ int Product::Finish(std::chrono::seconds patience) const {
   for (;;) {
     int status = 0;
     const pid_t child = waitpid(-1, &status, WNOHANG);
-    if (child < 0) return highest;  // there are no more
+    if (child < 0) return highest;  // no child is left
     if (child > 0) {
       highest =
           std::max(highest, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));

@@ -1,4 +1,4 @@
-// The siltfs program at work on a store that stands on the lower file system.
+// Runs the siltfs program on a store on the lower file system.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@
 
 namespace siltfs::blocktest {
 
-// What `siltfs fsck -n` said.
+// The result of `siltfs fsck -n`.
 struct CheckReport {
   int code = 0;
-  std::string text;  // its findings, or why it could not be done
+  std::string text;  // its findings, or why it failed
   bool clean() const { return code == 0; }
 };
 
@@ -37,9 +37,9 @@ class Product {
   std::string LogTail() const;
   void ClearLog() const;
 
-  // Waits until the daemon is gone, kills it if that takes too long, and takes a dead mount away.
-  // Returns how the daemon ended: the highest code of this process's children that nothing else
-  // waits for.
+  // Waits until the daemon is gone, kills it if that takes too long, and removes a dead mount.
+  // Returns the daemon's exit code: the highest of all children that this process has not waited
+  // for.
   int Finish(std::chrono::seconds patience) const;
 
   const Options& options() const { return options_; }

@@ -44,7 +44,7 @@ Bench::Bench(const std::string& directory, LowerKind lower_kind, const std::stri
                .scratch = scratch}),
       disk(MakeDirectory(directory + "/disk"), DiskBytesFor(lower_kind)) {}
 
-// A writer on a thread of its own.
+// A writer on its own thread.
 class Load::Worker {
  public:
   Worker(unsigned number, std::string directory, killtest::RoundState& round, killtest::Tree tree,
@@ -73,7 +73,7 @@ class Load::Worker {
   killtest::Recorder recorder_;
   std::string failure_;
   std::atomic<bool> ended_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last, because it uses the other members
 };
 
 Load::Load(Bench& bench, RecordingDevice& device, const RecordingOptions& options, uint64_t seed)
@@ -122,7 +122,7 @@ void Load::Maintain(killtest::RoundState& round, Session& session, uint64_t seed
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.Below(200)));
     const uint64_t choice = random.Below(6);
     if (choice == 0) {
-      // The kernel may write back whatever it holds at any time.
+      // The kernel may write back its dirty data at any time.
       mount_->Sync();
       continue;
     }
@@ -145,7 +145,7 @@ void Load::RunSession(bool may_fail,
   Mount();
   killtest::RoundState round;
   round.position = [this] { return device_.position(); };
-  round.killing = may_fail;  // errors are to be expected
+  round.killing = may_fail;  // errors are expected
   std::vector<std::unique_ptr<Worker>> workers;
   std::thread sqlite, maintenance;
   std::optional<SqliteWriter> database;
@@ -235,18 +235,18 @@ killtest::History HistoryAt(const Session& session, const WriterRecord& writer, 
   for (const killtest::Operation& operation : writer.history.operations) {
     if (operation.position > position) break;
     history.operations.push_back(operation);
-    history.operations.back().settled = false;
+    history.operations.back().written_back = false;
   }
   for (const killtest::SyncReturn& sync : writer.history.syncs) {
     if (sync.position > position) break;
-    if (sync.last_write) history.operations[*sync.last_write].settled = true;
+    if (sync.last_write) history.operations[*sync.last_write].written_back = true;
     if (sync.last_change) history.MadeDurable(*sync.last_change);
   }
   for (const WholeSync& sync : session.syncs) {
     if (sync.position > position) continue;
     size_t ended = 0;
     for (; ended < history.operations.size() && history.operations[ended].end < sync.begin; ++ended)
-      history.operations[ended].settled = true;
+      history.operations[ended].written_back = true;
     history.durable_operations = std::max(history.durable_operations, ended);
     history.durable_before = std::max(history.durable_before, sync.begin);
   }

@@ -1,5 +1,5 @@
-// A load on a store on a lower file system on a recorded device, and all that was promised
-// meanwhile, each promise with the length of the device's log at that moment.
+// A load on a store on a lower file system on a recorded device, with all promises made meanwhile;
+// each has the length of the device's log at that moment.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace siltfs::blocktest {
 
-// What `siltfs sync` promises once it has returned: all that ended before it was called.
+// The promise of a `siltfs sync` that returned: all operations that ended before it was called are
+// durable.
 struct WholeSync {
   killtest::Stamp begin = 0;
   uint64_t position = 0;  // of the device, on return
@@ -31,12 +32,12 @@ struct WriterRecord {
   killtest::History history;
 };
 
-// From a mount to the end of the unmount that follows.
+// The time from a mount to the end of the next unmount.
 struct Session {
-  uint64_t first = 0;  // from here on its bases are durable
+  uint64_t first = 0;  // from this position on its bases are durable
   std::vector<WriterRecord> writers;
   std::vector<WholeSync> syncs;
-  // How the writers whose calls failed ended, and what the unmount said.
+  // Messages of writers with failed calls.
   std::vector<std::string> failures;
   int unmount_code = 0;
   int daemon_code = 0;
@@ -44,13 +45,13 @@ struct Session {
 };
 
 struct Recording {
-  uint64_t first = 0;  // cuts before this are not looked at
+  uint64_t first = 0;  // no cuts are made before this position
   std::vector<Session> sessions;
   std::vector<SqliteWriter::Transaction> transactions;
   bool wal = false;
 };
 
-// Directories of a run, and the FUSE disk. Neither a mount nor a loop device outlives it.
+// The directories of a run, and the FUSE disk. No mount and no loop device outlives it.
 struct Bench {
   Bench(const std::string& directory, LowerKind kind, const std::string& siltfs);
 
@@ -68,8 +69,7 @@ struct RecordingOptions {
   std::vector<std::string> environment;  // of the daemon
 };
 
-// What the load needs while the store is mounted. `during` is called while it runs and returns when
-// the load is to end.
+// Runs the load. RunSession calls `during` while the load runs; the load ends when it returns.
 class Load {
  public:
   Load(Bench& bench, RecordingDevice& device, const RecordingOptions& options, uint64_t seed);
@@ -77,7 +77,7 @@ class Load {
 
   // Makes the lower file system and the store, and mounts both. Throws Failure.
   void Prepare();
-  // Mounts, works, unmounts. With `may_fail`, calls of the writers may.
+  // Mounts, runs the load, unmounts. With `may_fail`, calls of the writers may fail.
   void RunSession(bool may_fail, const std::function<void(const std::function<bool()>&)>& during);
   // Unmounts the lower file system and detaches the loop device.
   void TakeDown();
@@ -100,10 +100,10 @@ class Load {
   std::unique_ptr<LowerMount> mount_;
 };
 
-// The last operations of a writer before a cut, and what promised them.
+// The last operations of a writer before a cut, and their promises.
 std::string DescribePromises(const Session& session, const WriterRecord& writer, uint64_t position);
 
-// The history as it looks for a cut after `position` records.
+// The part of the history that counts for a cut after `position` records.
 killtest::History HistoryAt(const Session& session, const WriterRecord& writer, uint64_t position);
 
 }  // namespace siltfs::blocktest

@@ -39,8 +39,8 @@ SqliteWriter::SqliteWriter(const std::string& path, bool wal, std::function<uint
   input_ = fdopen(in[1], "w");
   output_ = fdopen(out[0], "r");
   if (error != 0) program_ = -1;
-  // Of the rollback journal a commit is durable when the removal of the journal is: EXTRA. Small
-  // pages and an early checkpoint make more happen.
+  // With a rollback journal, a commit is durable when the journal's removal is durable: this needs
+  // EXTRA. An early checkpoint makes more happen.
   Execute(fmt::format("PRAGMA journal_mode={};PRAGMA synchronous={};PRAGMA wal_autocheckpoint=20;",
                       wal ? "WAL" : "DELETE", wal ? "FULL" : "EXTRA"));
 }
@@ -53,7 +53,7 @@ SqliteWriter::~SqliteWriter() {
 
 bool SqliteWriter::Execute(const std::string& statements) {
   if (program_ < 0) return false;
-  // SIGPIPE is ignored, see main: a program that ended is seen by what it does not answer.
+  // SIGPIPE is ignored (see main): a program that has ended is detected by its missing answer.
   fprintf(input_, "%s\nSELECT 'done';\n", statements.c_str());
   fflush(input_);
   std::array<char, 256> line{};
@@ -97,16 +97,16 @@ std::string CheckDatabase(const std::string& path, uint64_t least, uint64_t most
   if (ended.output == "ok\n0\n") {
     return least == 0 ? "" : fmt::format("the database is empty, {} were committed", least);
   }
-  const killtest::Ended figures =
+  const killtest::Ended statistics =
       killtest::Run({"sqlite3", "-batch", "-bail", "-separator", " ", path,
                      "SELECT n, total, (SELECT count(*) FROM log), (SELECT max(k) FROM log) "
                      "FROM sums;"},
                     scratch);
-  std::istringstream words(figures.output);
+  std::istringstream words(statistics.output);
   uint64_t n = 0, total = 0, count = 0, last = 0;
   words >> n >> total >> count >> last;
   if (total == n * (n + 1) / 2 && count == n && last == n && least <= n && n <= most) return {};
-  return fmt::format("the database has \"{}\", of {} to {} transactions", figures.output, least,
+  return fmt::format("the database has \"{}\", of {} to {} transactions", statistics.output, least,
                      most);
 }
 

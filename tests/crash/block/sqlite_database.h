@@ -1,4 +1,4 @@
-// Transactions of SQLite on the mount, by the program sqlite3, where there is one.
+// Transactions of SQLite on the mount, by the program sqlite3, if it is installed.
 #pragma once
 
 #include <sys/types.h>
@@ -12,28 +12,28 @@
 
 namespace siltfs::blocktest {
 
-// Whether the program is there.
+// Whether the program is installed.
 bool HaveSqlite();
 
-// Commits transactions one after the other. Transaction k is to be seen by what it leaves, see
-// CheckDatabase. For one thread.
+// Commits transactions one after the other. CheckDatabase recognises transaction k by its effects.
+// For one thread.
 class SqliteWriter {
  public:
-  // How long the device's log was before a transaction was begun, and when it had been committed.
+  // Lengths of the device's log before a transaction began and after it was committed.
   struct Transaction {
     uint64_t begin = 0;
     uint64_t committed = ~uint64_t{0};  // never, if it failed
   };
 
-  // Starts the program on `path`, with the state that `done` transactions have left. A log that is
-  // written ahead instead of a rollback journal if `wal`.
+  // Starts the program on `path`, which has the state after `done` transactions. `wal`: use a
+  // write-ahead log instead of a rollback journal.
   SqliteWriter(const std::string& path, bool wal, std::function<uint64_t()> position,
                uint64_t done);
   ~SqliteWriter();
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
-  // Until `stop`, or until one fails.
+  // Commits until `stop`, or until a transaction fails.
   void Run(const std::atomic<bool>& stop);
   const std::vector<Transaction>& transactions() const { return transactions_; }
 
@@ -48,9 +48,9 @@ class SqliteWriter {
   FILE* output_ = nullptr;
 };
 
-// Opens the database, which recovers it, and returns what is wrong with it; nothing if it is whole
-// and has the first n transactions, `least` <= n <= `most`. No database is there as long as `least`
-// is 0.
+// Opens the database, which recovers it, and returns its problem; empty if it is whole and has
+// exactly the first n transactions, `least` <= n <= `most`. If `least` is 0, the database may be
+// missing.
 std::string CheckDatabase(const std::string& path, uint64_t least, uint64_t most,
                           const std::string& scratch);
 

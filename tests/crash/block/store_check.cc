@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
-// Of a call that returned an error nothing is known: it may have had its effect.
+// A call that returned an error may or may not have had its effect.
 bool EndsWithFailure(const killtest::History& history) {
   return !history.operations.empty() && history.operations.back().end == killtest::kNever;
 }
@@ -90,7 +90,7 @@ class Check {
       histories.push_back(HistoryAt(session, writer, demand_.position));
     }
     killtest::Verdict verdict = Judge(session, histories, observed);
-    // Each writer's last call, if it failed, may or may not be there.
+    // Each writer's last call, if it failed, may or may not have survived.
     const size_t count = histories.size();
     for (uint64_t without = 1;
          demand_.everything && !verdict.losses.empty() && without < (uint64_t{1} << count);
@@ -138,7 +138,7 @@ class Check {
     if (!problem.empty()) Report(problem);
   }
 
-  // The store takes writes again.
+  // Checks that the store accepts writes again.
   void Write() {
     const std::string path = bench_.product.options().mountpoint + "/after";
     const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));

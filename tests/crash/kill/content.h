@@ -1,5 +1,5 @@
-// What the writers write: bytes that a seed determines, most of them seen before in other places,
-// so that the store deduplicates and many rounds do not fill the disk.
+// The data of the writers: bytes determined by a seed, mostly repeated from other places, so that
+// the store deduplicates and many rounds do not fill the disk.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace siltfs::killtest {
 
-// A file's bytes. Never changed, but that those of a log grow behind `length`; shared by all who
-// remember them.
+// A file's bytes. They never change, except that a log's bytes grow behind `length`; all copies of
+// a Content share them.
 class Content {
  public:
   Content() = default;
@@ -19,7 +19,7 @@ class Content {
   size_t size() const { return length_; }
   ByteView view() const { return bytes_ ? ByteView(*bytes_).first(length_) : ByteView(); }
 
-  // With `more` behind it. Shares the bytes if there is room for more in them.
+  // Returns the content with `more` appended. Shares the bytes if they have room for more.
   Content Append(ByteView more) const;
   Content Overwrite(size_t offset, ByteView with) const;
   Content Truncate(size_t size) const;
@@ -29,11 +29,10 @@ class Content {
   size_t length_ = 0;
 };
 
-// What new contents are cut from. Read-only, for all threads.
+// The pool that new contents are cut from. Read-only, for all threads.
 std::shared_ptr<const Bytes> MakePool(uint64_t seed);
 
-// A quarter of all contents is unlike any other; the others are pieces of the pool behind a few
-// unlike bytes.
+// A quarter of all contents is unique; the others are pieces of the pool behind a few unique bytes.
 Bytes MakeBytes(Random& random, ByteView pool, size_t size);
 
 }  // namespace siltfs::killtest

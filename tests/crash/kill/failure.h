@@ -1,4 +1,4 @@
-// What ends the test's work early.
+// Exceptions that end the test early.
 #pragma once
 
 #include <exception>
@@ -7,7 +7,7 @@
 
 namespace siltfs::killtest {
 
-// Something went wrong that must not: said to the user, exit code 1.
+// An unexpected error: printed, exit code 1.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -19,7 +19,7 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// "WHAT: what errno means".
+// The message is "WHAT: " and the text of errno.
 Failure SystemFailure(const std::string& what);
 
 }  // namespace siltfs::killtest

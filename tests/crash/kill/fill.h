@@ -1,5 +1,5 @@
-// Large files that are written once, synced, and must stay what they are: they make the store as
-// large as one wants it. No two of their chunks are the same.
+// Large files that are written once, synced, and must never change. They bring the store to the
+// wanted size. All their chunks are different.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Fill {
   uint64_t files() const { return (bytes_ + kFileBytes - 1) / kFileBytes; }
   // Throws Failure, as Verify does.
   void Write() const;
-  // Compares every byte of a file; returns how many.
+  // Compares every byte of a file; returns their number.
   uint64_t Verify(uint64_t file) const;
 
  private:

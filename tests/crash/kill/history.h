@@ -1,5 +1,5 @@
-// What a writer did, in order, and when, by a clock that all writers share: what ended before
-// another thing began has reached the file system before it.
+// A writer's operations, in order, with times from a clock shared by all writers: an operation that
+// ended before another began has reached the file system first.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +30,11 @@ enum class OperationKind : uint8_t {
   kRemoveDirectory,
   kMakeSymlink,  // `other` is the target
   kCreate,
-  kWrite,     // the file's content will be `content`; reaches the core until it is settled
-  kSettle,    // closed or synced: all that was written has reached the core
-  kTruncate,  // to `content`
-  kRename,    // to `other`, over what is there
-  kLink,      // `other` is the new name
+  kWrite,      // the file's content will be `content`; reaches the core by kWriteBack at the latest
+  kWriteBack,  // the file was closed or synced: all its writes have reached the core
+  kTruncate,   // to `content`
+  kRename,     // to `other`, replacing it
+  kLink,       // `other` is the new name
   kUnlink,
   kSetXattr,  // `other` is the attribute's name, `content` its value
 };
@@ -45,14 +45,14 @@ struct Operation {
   std::string other;
   Content content;
   Stamp begin = 0;
-  Stamp end = kNever;  // never, if it did not return or failed
+  Stamp end = kNever;  // kNever if it did not return or failed
   // A write that a later fsync of the file made durable.
-  bool settled = false;
-  // How long the device's log was when it began (RoundState::position).
+  bool written_back = false;
+  // Length of the device's log when it began (RoundState::position).
   uint64_t position = 0;
 };
 
-// An fsync that returned: of what, and how long the device's log was then.
+// An fsync that returned: its object, and the length of the device's log then.
 struct SyncReturn {
   uint64_t position = 0;
   std::optional<size_t> last_change;
@@ -62,18 +62,18 @@ struct SyncReturn {
 // "rename a b".
 std::string DescribeOperation(const Operation& operation);
 
-// One writer's operations since the last time that everything was compared. Not thread-safe: the
-// writer's until its thread was joined.
+// One writer's operations since the last comparison of everything. Not thread-safe: it belongs to
+// the writer until its thread is joined.
 struct History {
   std::vector<Operation> operations;
-  // What fsyncs that returned have promised: so many of these operations ...
+  // The promises of fsyncs that returned: this many of these operations ...
   size_t durable_operations = 0;
-  // ... and every writer's that ended before this.
+  // ... and all writers' operations that ended before this.
   Stamp durable_before = 0;
   std::vector<SyncReturn> syncs;
 
-  // An fsync returned of something whose last change was operation `last_change`. Operations before
-  // that one, whoever's they are, are in the same commit or an earlier one.
+  // Call it when an fsync of an object returned. `last_change` is the object's last operation.
+  // Earlier operations of all writers are in the same commit or an earlier one.
   void MadeDurable(size_t last_change) {
     durable_operations = std::max(durable_operations, last_change + 1);
     durable_before = std::max(durable_before, operations[last_change].begin);

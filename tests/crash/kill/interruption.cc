@@ -57,7 +57,7 @@ InterruptionBlocked::~InterruptionBlocked() { Block(SIG_UNBLOCK); }
 
 void Contain() {
   if (unshare(CLONE_NEWNS | CLONE_NEWPID) != 0) return;
-  // In a chroot whose root is no mount point nothing can be made private.
+  // Fails if the root of a chroot is not a mount point; ignored.
   (void)mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   Handle(PassOn);
   const pid_t child = fork();

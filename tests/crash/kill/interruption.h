@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as a wish that is looked for in quiet moments.
+// SIGINT, SIGTERM and SIGHUP as a request that is polled at safe points.
 #pragma once
 
 namespace siltfs::killtest {
@@ -8,7 +8,7 @@ bool IsInterrupted();
 // Throws Interrupted.
 void CheckInterruption();
 
-// For threads that leave it to the main thread: blocks these signals while it lives.
+// Blocks these signals in a thread while it exists, so that the main thread gets them.
 class InterruptionBlocked {
  public:
   InterruptionBlocked();
@@ -17,9 +17,9 @@ class InterruptionBlocked {
   InterruptionBlocked& operator=(const InterruptionBlocked&) = delete;
 };
 
-// Goes on in a process whose end, however it comes, ends all daemons and mounts that it made (by
-// process and mount namespaces of its own). The process that was started waits for it and ends as
-// it does. Where there are no rights to that, goes on as it is.
+// Continues in a child process with its own process and mount namespaces, so that any end of it
+// ends all its daemons and mounts. The original process waits for the child and exits with its
+// code. Without the rights for namespaces, continues in this process.
 void Contain();
 
 }  // namespace siltfs::killtest

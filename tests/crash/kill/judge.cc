@@ -52,24 +52,24 @@ std::string DescribeNode(const Node& node) {
   }
   std::string text = fmt::format("a file of {} bytes, {} names, {} attributes", node.content.size(),
                                  node.names.size(), node.xattrs.size());
-  if (node.dirty) text += fmt::format(" (and {} bytes on their way)", node.dirty->size());
+  if (node.dirty) text += fmt::format(" (and {} bytes not written back)", node.dirty->size());
   return text;
 }
 
-// What there is of `bytes` in a page that begins at `begin`.
+// The part of `bytes` in the page that begins at `begin`.
 ByteView PartOf(ByteView bytes, size_t begin, size_t size) {
   if (begin >= bytes.size()) return {};
   return bytes.subspan(begin, std::min(size, bytes.size() - begin));
 }
 
-// Whether `page` begins with `bytes`, at least `least` of them, and holds zeros behind.
+// Whether `page` begins with a prefix of `bytes`, at least `least` long, followed by zeros.
 bool StartsAndIsZeroBehind(ByteView page, ByteView bytes, size_t least) {
   const size_t same = FirstDifference(page, bytes);
   return same >= least && std::all_of(page.begin() + static_cast<ptrdiff_t>(same), page.end(),
                                       [](uint8_t byte) { return byte == 0; });
 }
 
-// A writer's tree, replayed operation by operation, beside what is there.
+// Replays a writer's tree operation by operation, and compares it with the actual tree.
 class Replay {
  public:
   explicit Replay(const Testimony& testimony)
@@ -122,9 +122,8 @@ class Replay {
   std::string DescribeName(const std::string& name) const {
     const std::shared_ptr<Node> node = tree_.Find(name);
     const ObservedFile* const file = Observed(name);
-    std::string text =
-        fmt::format("there must be {}, there is {}", node ? DescribeNode(*node) : "nothing",
-                    file != nullptr ? DescribeNode(*file) : "nothing");
+    std::string text = fmt::format("expected {}, found {}", node ? DescribeNode(*node) : "nothing",
+                                   file != nullptr ? DescribeNode(*file) : "nothing");
     if (node && file != nullptr && !ContentMatches(*node, file->content)) {
       text += fmt::format(" (the first difference is at {})",
                           FirstDifference(node->content.view(), file->content.view()));
@@ -137,10 +136,10 @@ class Replay {
   std::set<std::string> differing_;
 };
 
-// The prefixes of a writer's history that make what is there.
+// The prefixes of a writer's history that produce the actual tree.
 struct Prefixes {
   std::vector<size_t> matching;  // lengths, ascending
-  size_t nearest = 0;            // if there is none
+  size_t nearest = 0;            // the nearest prefix if none matches
   std::string differences;
 };
 
@@ -162,8 +161,8 @@ Prefixes FindPrefixes(const Testimony& testimony, size_t shortest) {
   return found;
 }
 
-// How many of the operations ended before `stamp`: those that must be there if something is that
-// began then.
+// How many operations ended before `stamp`. They must be present if an operation that began then
+// is.
 size_t EndedBefore(const History& history, Stamp stamp) {
   const auto& operations = history.operations;
   return static_cast<size_t>(std::find_if(operations.begin(), operations.end(),
@@ -171,13 +170,13 @@ size_t EndedBefore(const History& history, Stamp stamp) {
                              operations.begin());
 }
 
-// Whether unsettled pages are missing before others that are there.
+// Whether pages not written back are missing before others that are present.
 bool IsTorn(const Node& node, ByteView observed) {
   return node.dirty && !Same(node.content.view(), observed) &&
          FirstDifference(node.dirty->view(), observed) < observed.size();
 }
 
-// The tree after the first `length` operations, with what is really there of unsettled files.
+// The tree after the first `length` operations, with the actual contents of files not written back.
 Tree StateAfter(const Testimony& testimony, size_t length, uint64_t& torn_tails) {
   Tree tree = testimony.base->Copy();
   for (size_t i = 0; i < length; ++i) tree.Apply(testimony.history->operations[i]);
@@ -199,8 +198,8 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
   if (observed.size() < shortest || observed.size() > longest) return false;
   for (size_t begin = 0; begin < observed.size(); begin += kPage) {
     const ByteView page = observed.subspan(begin, std::min(kPage, observed.size() - begin));
-    // As it was, with zeros behind the old end; or the new bytes, as far as they had been written
-    // when it was taken, then zeros; but what was there before is there in any case.
+    // Legal pages: the old bytes with zeros behind the old end; or the new bytes as far as they
+    // were written when the kernel took the page, then zeros. They cover at least the old length.
     const ByteView old_page = PartOf(content, begin, page.size());
     const ByteView new_page = PartOf(dirty, begin, page.size());
     const bool is_old = StartsAndIsZeroBehind(page, old_page, old_page.size());
@@ -211,8 +210,8 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
 
 Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
   Verdict verdict;
-  // That this much is there would also follow from the rule below; but here it can be said as what
-  // it is, a broken promise.
+  // The rule below would also detect a missing durable operation, but here the message can name the
+  // broken promise.
   Stamp durable_before = 0;
   for (const Testimony& t : testimonies)
     durable_before = std::max(durable_before, t.history->durable_before);
@@ -228,15 +227,15 @@ Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
     const Prefixes& found = prefixes.back();
     if (!found.matching.empty()) continue;
     verdict.losses.push_back(fmt::format(
-        "{}: no state that its {} operations went through, the first {} of them durable, is there; "
-        "the nearest is that after {} ({}), but for: {}",
+        "{}: the tree matches no state of its {} operations, of which the first {} are durable; "
+        "the nearest state is that after {} ({}), except for: {}",
         t.writer, history.operations.size(), shortest, found.nearest,
         found.nearest == 0 ? "" : DescribeOperation(history.operations[found.nearest - 1]),
         found.differences));
   }
   if (!verdict.losses.empty()) return verdict;
 
-  // Nothing survives without what came before it, whoever did it.
+  // No operation survives without the earlier operations of all writers.
   for (size_t a = 0; a < testimonies.size(); ++a) {
     const size_t least = prefixes[a].matching.front();
     if (least == 0) continue;
@@ -245,10 +244,10 @@ Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
       const size_t needed = EndedBefore(*testimonies[b].history, newest.begin);
       if (prefixes[b].matching.back() >= needed) continue;
       const size_t there = prefixes[b].matching.back();
-      verdict.losses.push_back(fmt::format(
-          "{}: \"{}\" is there, but of what came before it {}: \"{}\" is not (operation {} of {})",
-          testimonies[a].writer, DescribeOperation(newest), testimonies[b].writer,
-          DescribeOperation(testimonies[b].history->operations[there]), there, needed));
+      verdict.losses.push_back(
+          fmt::format("{}: \"{}\" is there, but the earlier {}: \"{}\" is not (operation {} of {})",
+                      testimonies[a].writer, DescribeOperation(newest), testimonies[b].writer,
+                      DescribeOperation(testimonies[b].history->operations[there]), there, needed));
     }
   }
   for (size_t i = 0; i < testimonies.size(); ++i) {

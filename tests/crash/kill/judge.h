@@ -1,19 +1,18 @@
-// Decides whether what is there after a crash may be there (docs/crash-model.md).
+// Decides whether the state after a crash is legal (docs/crash-model.md).
 //
-// What is promised: the file system is what it was after some of the operations that reached it,
-// none of them without all those before it, and with all that an fsync made durable. A writer's
-// operations reach it one after another, so what is below its directory must be what the first so
-// many of them make: a *prefix*. Between writers the order is known where one operation ended
-// before another began. But for these the order is exact:
+// The promise: the file system has the state after some of the operations that reached it, each one
+// only with all earlier ones, and with all that an fsync made durable. A writer's operations reach
+// it one after another, so the tree below its directory must be the result of its first n
+// operations: a *prefix*. The order between writers is known if one operation ended before another
+// began. The order is exact except for this:
 //
-// - What was written and is not yet settled (fsync or close returned) lies in the kernel's
-// writeback
-//   cache and reaches siltfs page by page, in any order, at any time until it is settled. Of such a
-//   file every page may be the old or the new one, and what is behind its old end the beginning of
-//   the page followed by zeros.
+// - Data that was written but not yet written back (by fsync or close) is in the kernel's writeback
+//   cache. It reaches siltfs page by page, in any order, at any time until fsync or close returns.
+//   Every page of such a file may be the old or the new one. A page behind the file's old end may
+//   hold the beginning of the new page, followed by zeros.
 //
-// fsync of a file promises the file and all operations before the last change of that file, not
-// those between that change and the fsync.
+// fsync of a file promises the file and all operations before its last change, but not those
+// between that change and the fsync.
 #pragma once
 
 #include <cstdint>
@@ -25,30 +24,31 @@
 
 namespace siltfs::killtest {
 
-// A writer's part in the judgement.
+// One writer's input for the judgement.
 struct Testimony {
   std::string writer;
-  const Tree* base = nullptr;  // what was there before the history
+  const Tree* base = nullptr;  // the tree before the history
   const History* history = nullptr;
   const ObservedTree* observed = nullptr;
 };
 
 struct Verdict {
-  // What was lost or mixed up, a sentence each; empty if all is well.
+  // Losses and mix-ups, a sentence each; empty if there are none.
   std::vector<std::string> losses;
-  // By writer: the state, as a base for what follows. Only if nothing was lost.
+  // By writer: the state, as the base of the next history. Only if nothing was lost.
   std::vector<Tree> states;
-  // Operations that survived though nothing demanded it, and that did not.
+  // Operations without a promise that survived, and those that did not.
   uint64_t kept_unasked = 0;
   uint64_t operations_gone = 0;
-  // Files with some unsettled pages missing before others that are there.
+  // Files in which some pages not yet written back are missing before others that are present.
   uint64_t torn_tails = 0;
 };
 
-// After a clean unmount (`everything`) nothing at all may be missing.
+// After a clean unmount (`everything`) nothing may be missing.
 Verdict Judge(const std::vector<Testimony>& testimonies, bool everything);
 
-// Whether `observed` may be there of a file that held `content` and over which `dirty` was written.
+// Whether `observed` is a legal state of a file that held `content` and was overwritten with
+// `dirty`.
 bool PagesMatch(ByteView content, ByteView dirty, ByteView observed);
 
 }  // namespace siltfs::killtest

@@ -1,4 +1,4 @@
-// The judge of the kill loop: what it must let pass, and what it must not.
+// Tests of the kill loop's judge: states that it must accept, and states that it must reject.
 #include "tests/crash/kill/judge.h"
 
 #include <memory>
@@ -13,7 +13,7 @@ Content Text(const std::string& text) {
   return Content(Bytes(bytes.begin(), bytes.end()));
 }
 
-// A writer's history in the making. Every operation ends before the next begins.
+// Builds a writer's history. Every operation ends before the next begins.
 class Past {
  public:
   explicit Past(Clock& clock) : clock_(clock) {}
@@ -32,9 +32,9 @@ class Past {
   Past& File(const std::string& name, const std::string& text) {
     Do(OperationKind::kCreate, name);
     Do(OperationKind::kWrite, name, "", Text(text));
-    return Do(OperationKind::kSettle, name);
+    return Do(OperationKind::kWriteBack, name);
   }
-  // An fsync of what the last operation changed.
+  // An fsync of the object changed by the last operation.
   Past& Synced() {
     history.MadeDurable(history.operations.size() - 1);
     return *this;
@@ -47,7 +47,7 @@ class Past {
   Clock& clock_;
 };
 
-// What a tree looks like when it is there.
+// The observed form of a tree.
 ObservedTree Observe(const Tree& tree) {
   ObservedTree observed;
   std::map<const Node*, std::shared_ptr<ObservedFile>> files;
@@ -73,7 +73,7 @@ ObservedTree After(const Past& past, size_t operations) {
   return Observe(tree);
 }
 
-// Changes what is there under a name.
+// Changes the content of a name.
 void Replace(ObservedTree& tree, const std::string& name, const Content& content) {
   auto changed = std::make_shared<ObservedFile>(*tree.at(name));
   changed->content = content;
@@ -84,7 +84,7 @@ bool IsLegal(const Past& past, const ObservedTree& observed, bool everything = f
   return Judge({{"w", &past.base, &past.history, &observed}}, everything).losses.empty();
 }
 
-TEST_CASE("every state of a history may be there as long as nothing was synced") {
+TEST_CASE("without a sync every state of a history is legal") {
   Clock clock;
   Past past(clock);
   past.File("a", "one").Do(OperationKind::kRename, "a", "b").Do(OperationKind::kUnlink, "b");
@@ -92,16 +92,16 @@ TEST_CASE("every state of a history may be there as long as nothing was synced")
     CAPTURE(i);
     CHECK(IsLegal(past, After(past, i)));
     CHECK(IsLegal(past, After(past, i), /*everything=*/true) ==
-          (i == 0 || i == past.history.operations.size()));  // the last state is the first again
+          (i == 0 || i == past.history.operations.size()));  // the last state equals the first
   }
 }
 
-TEST_CASE("what was synced must be there") {
+TEST_CASE("synced operations must survive") {
   Clock clock;
   Past past(clock);
   past.File("a", "one");
   past.history.MadeDurable(1);
-  past.history.operations[1].settled = true;
+  past.history.operations[1].written_back = true;
   CHECK_FALSE(IsLegal(past, After(past, 0)));
   CHECK_FALSE(IsLegal(past, After(past, 1)));
   CHECK(IsLegal(past, After(past, 2)));
@@ -114,7 +114,7 @@ TEST_CASE("what was synced must be there") {
   CHECK_FALSE(IsLegal(past, changed));
 }
 
-TEST_CASE("nothing is there without what the same writer did before it") {
+TEST_CASE("no operation survives without the same writer's earlier ones") {
   Clock clock;
   Past past(clock);
   past.File("a", "one").File("b", "two");
@@ -127,7 +127,7 @@ TEST_CASE("a rename over a closed file leaves the old or the new, whole") {
   Clock clock;
   Past past(clock);
   past.File("name", "old").File("temporary", "new").Do(OperationKind::kRename, "temporary", "name");
-  past.history.MadeDurable(3);  // the making of the temporary
+  past.history.MadeDurable(3);  // the creation of the temporary file
   CHECK(IsLegal(past, After(past, 6)));
   CHECK(IsLegal(past, After(past, 7)));
   for (const char* text : {"", "ne", "nld", "old"}) {
@@ -141,7 +141,7 @@ TEST_CASE("a rename over a closed file leaves the old or the new, whole") {
   CHECK_FALSE(IsLegal(past, both));
 }
 
-TEST_CASE("names of one file stay names of one file") {
+TEST_CASE("hard links stay names of one file") {
   Clock clock;
   Past past(clock);
   past.File("a", "one").Do(OperationKind::kLink, "a", "b").Synced();
@@ -177,7 +177,7 @@ TEST_CASE("links, attributes and directories count") {
   }
 }
 
-TEST_CASE("an fsync makes durable what another writer had done before") {
+TEST_CASE("an fsync makes another writer's earlier operations durable") {
   Clock clock;
   Past first(clock);
   Past second(clock);
@@ -192,13 +192,14 @@ TEST_CASE("an fsync makes durable what another writer had done before") {
                false)
         .losses.empty();
   };
-  // Settling is no change, so the state after the write is that after it; and without a the end.
+  // Writing back changes nothing, so the state after the write equals the one after it. Without "a"
+  // the state is the last one.
   CHECK_FALSE(judge(1));
   CHECK(judge(3));
   CHECK(judge(4));
 }
 
-TEST_CASE("nothing is there without what another writer did before it") {
+TEST_CASE("no operation survives without another writer's earlier ones") {
   Clock clock;
   Past first(clock);
   Past second(clock);
@@ -219,7 +220,7 @@ TEST_CASE("nothing is there without what another writer did before it") {
   CHECK_FALSE(judge(1, 1));
 }
 
-TEST_CASE("what is there becomes the base") {
+TEST_CASE("the observed tree becomes the next base") {
   Clock clock;
   Past past(clock);
   past.Do(OperationKind::kCreate, "log").Do(OperationKind::kWrite, "log", "", Text("abcdef"));
@@ -233,7 +234,7 @@ TEST_CASE("what is there becomes the base") {
   CHECK_FALSE(node->dirty);
 }
 
-TEST_CASE("unsettled bytes arrive page by page, in any order") {
+TEST_CASE("bytes not written back arrive page by page, in any order") {
   constexpr size_t kPage = 4096;
   const Bytes old(kPage + 100, 'o');
   Bytes grown(3 * kPage, 'n');
@@ -245,15 +246,15 @@ TEST_CASE("unsettled bytes arrive page by page, in any order") {
   std::fill(third_page_only.begin() + kPage + 100, third_page_only.begin() + 2 * kPage, 0);
   CHECK(PagesMatch(old, grown, third_page_only));
   Bytes gap = grown;
-  gap[kPage + 200] = 0;  // within a page, with more of the page behind it
+  gap[kPage + 200] = 0;  // within a page, followed by more of the page
   CHECK_FALSE(PagesMatch(old, grown, gap));
   Bytes wrong = grown;
   wrong[2 * kPage + 7] = 'x';
   CHECK_FALSE(PagesMatch(old, grown, wrong));
   CHECK_FALSE(PagesMatch(old, grown, ByteView(old).first(kPage + 99)));
-  Bytes settled_lost = grown;
-  std::fill(settled_lost.begin() + kPage, settled_lost.begin() + 2 * kPage, 0);
-  CHECK_FALSE(PagesMatch(old, grown, settled_lost));
+  Bytes written_back_lost = grown;
+  std::fill(written_back_lost.begin() + kPage, written_back_lost.begin() + 2 * kPage, 0);
+  CHECK_FALSE(PagesMatch(old, grown, written_back_lost));
 
   const Bytes before(2 * kPage, 'b');
   Bytes overwritten = before;

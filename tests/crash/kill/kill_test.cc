@@ -30,7 +30,7 @@ constexpr auto kLongestRecovery = microseconds(milliseconds(60));
 
 enum class Ending : uint8_t { kKill, kKillTwice, kUnmount };
 
-// A few of each among any six rounds.
+// Every six rounds have some of each.
 Ending EndingOf(uint64_t round) {
   if (round % 6 == 2) return Ending::kUnmount;
   return round % 6 == 4 ? Ending::kKillTwice : Ending::kKill;
@@ -40,7 +40,7 @@ microseconds Between(Random& random, microseconds least, microseconds most) {
   return least + microseconds(random.Below(static_cast<uint64_t>((most - least).count())));
 }
 
-// A writer at work on a thread of its own.
+// A writer running on its own thread.
 class RunningWriter {
  public:
   RunningWriter(unsigned number, std::string directory, RoundState& round, Tree tree, Random random,
@@ -54,7 +54,7 @@ class RunningWriter {
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
-  // After Join:
+  // Call these after Join.
   const History& history() const { return recorder_.history(); }
   const std::optional<std::string>& failure() const { return failure_; }
 
@@ -62,7 +62,7 @@ class RunningWriter {
   void Work(unsigned number, const Random& random, ByteView pool) {
     try {
       RunWriter(number, recorder_, random, pool);
-    } catch (const MountGone&) {  // as it should be
+    } catch (const MountGone&) {  // expected
     } catch (const std::exception& error) {
       failure_ = error.what();
     }
@@ -70,7 +70,7 @@ class RunningWriter {
 
   Recorder recorder_;
   std::optional<std::string> failure_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last, because it uses the other members
 };
 
 class KillTest {
@@ -115,7 +115,7 @@ class KillTest {
     if (fill_.files() > 0) fill_.Write();
   }
 
-  // A line every ten seconds.
+  // Prints a line every ten seconds.
   void TellProgress() {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_line_) return;
@@ -220,7 +220,7 @@ class KillTest {
   const Fill fill_;
   std::chrono::steady_clock::time_point next_line_ =
       std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  std::vector<Tree> bases_;  // by writer: what is there and durable
+  std::vector<Tree> bases_;  // by writer: the durable tree
 };
 
 }  // namespace
@@ -232,7 +232,7 @@ KillTestResult RunKillTest(const KillTestOptions& options) {
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {
-    CheckInterruption();  // which may be why a command failed
+    CheckInterruption();  // an interruption may have made a command fail
     result.losses.push_back(error.what());
   }
   return result;

@@ -1,5 +1,5 @@
-// The loop: a store under load, its daemon killed at a random moment, mounted again, and everything
-// compared with what was done.
+// The test's loop: runs a load, kills the daemon at a random moment, mounts the store again, and
+// compares everything with the operations done.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct KillTestOptions {
 struct KillTestResult {
   uint64_t rounds = 0;
   uint64_t kills = 0;           // of a daemon under load
-  uint64_t recovery_kills = 0;  // of one that was mounting after that
+  uint64_t recovery_kills = 0;  // of a daemon that was mounting after that
   uint64_t clean_unmounts = 0;
   uint64_t checks = 0;  // by siltfs fsck
   uint64_t operations = 0;
@@ -30,11 +30,10 @@ struct KillTestResult {
   uint64_t files_verified = 0;
   uint64_t bytes_verified = 0;
   std::vector<double> mount_seconds;  // after kills
-  std::vector<std::string> losses;    // a sentence each; empty: all is well
+  std::vector<std::string> losses;    // a sentence each; empty if there are none
 };
 
-// Throws Interrupted; whatever else goes wrong is a loss. No daemon and no mount is left in any
-// case.
+// Throws Interrupted; any other failure is a loss. Leaves no daemon and no mount.
 KillTestResult RunKillTest(const KillTestOptions& options);
 
 }  // namespace siltfs::killtest

@@ -1,4 +1,4 @@
-// siltfs-killtest: see --help.
+// siltfs-killtest; --help describes it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,16 +27,16 @@ struct Arguments {
 void Declare(CLI::App& app, Arguments& arguments) {
   KillTestOptions& test = arguments.test;
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.add_option("--rounds", test.rounds, "Load, kill, mount, compare so often")
+  app.add_option("--rounds", test.rounds, "Number of rounds: load, kill, mount, compare")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--seed", test.seed, "Of what is written and when the daemon is killed")
+  app.add_option("--seed", test.seed, "Seed of the writes and of the moments of the kills")
       ->capture_default_str();
   app.add_option("--directory", test.directory,
-                 "For store and mount; made or empty, and kept (default: a temporary one)");
-  app.add_option("--fill", test.fill_bytes, "Write so much first, in files of 64 MiB (K, M, G)")
+                 "For store and mount; made, or empty; kept (default: a temporary one)");
+  app.add_option("--fill", test.fill_bytes, "Write this much first, in files of 64 MiB (K, M, G)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
-  app.add_option("--writers", test.writers, "Programs at work at a time, of four kinds")
+  app.add_option("--writers", test.writers, "Number of concurrent writers, of four kinds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
   app.add_option("--siltfs", test.siltfs, "The siltfs to test (default: the one beside this)");
@@ -88,13 +88,13 @@ nlohmann::ordered_json ToJson(const KillTestResult& result, const KillTestOption
           {"seed", options.seed}};
 }
 
-void Print(const nlohmann::ordered_json& figures, bool json) {
+void Print(const nlohmann::ordered_json& statistics, bool json) {
   if (json) {
-    std::cout << figures.dump(2) << "\n";
+    std::cout << statistics.dump(2) << "\n";
     return;
   }
-  for (const auto& [name, value] : figures.items()) {
-    if (name == "losses") continue;  // said with the other messages
+  for (const auto& [name, value] : statistics.items()) {
+    if (name == "losses") continue;  // printed with the other messages
     std::cout << name << ": " << value.dump() << "\n";
   }
 }
@@ -121,11 +121,8 @@ int RunTest(Arguments& arguments) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Kills a mounted siltfs with SIGKILL under load, again and again, mounts it again, and "
-      "compares "
-      "everything\nwith what was written: what was synced must be there, what was not must be "
-      "there "
-      "up to some moment",
+      "Repeatedly kills a mounted siltfs with SIGKILL under load, mounts it again, and compares\n"
+      "everything with the writes: synced writes must be there, others up to some moment",
       "siltfs-killtest");
   Arguments arguments;
   Declare(app, arguments);

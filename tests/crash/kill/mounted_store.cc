@@ -16,7 +16,7 @@
 namespace siltfs::killtest {
 namespace {
 
-// The pid is that of a child that was not waited for, so nobody else can have it.
+// The pid is that of a child not yet waited for, so no other process can have it.
 void SendKill(pid_t child) {
   if (child <= 1) throw Failure("there is no process to kill");
   if (kill(child, SIGKILL) != 0 && errno != ESRCH) throw SystemFailure("kill");
@@ -76,11 +76,11 @@ double MountedStore::Mount() {
 
 void MountedStore::FindDaemon() {
   const Ended ended = Run({siltfs_, "stat", mountpoint_, "--json"}, directory_);
-  const auto figures = nlohmann::json::parse(ended.output, nullptr, /*allow_exceptions=*/false);
-  const auto pid = figures.is_object() ? figures.find("pid") : figures.end();
-  if (ended.code != 0 || pid == figures.end() || !pid->is_number_integer())
-    throw Failure("siltfs stat: tells no pid of the daemon: " + ended.errors);
-  if (!IsRunning(pid->get<pid_t>())) throw Failure("siltfs stat: its pid is none of ours");
+  const auto statistics = nlohmann::json::parse(ended.output, nullptr, /*allow_exceptions=*/false);
+  const auto pid = statistics.is_object() ? statistics.find("pid") : statistics.end();
+  if (ended.code != 0 || pid == statistics.end() || !pid->is_number_integer())
+    throw Failure("siltfs stat: reports no pid of the daemon: " + ended.errors);
+  if (!IsRunning(pid->get<pid_t>())) throw Failure("siltfs stat: its pid is no child of this test");
   daemon_ = pid->get<pid_t>();
 }
 
@@ -99,7 +99,7 @@ void MountedStore::Kill() {
 }
 
 void MountedStore::MountAndKill(std::chrono::microseconds after) {
-  // In the foreground the process that was started is itself the daemon.
+  // With -f, the started process itself is the daemon.
   const pid_t mounting = Start({siltfs_, "mount", "-f", store_, mountpoint_});
   std::this_thread::sleep_for(after);
   const bool alive = IsRunning(mounting);
@@ -109,7 +109,7 @@ void MountedStore::MountAndKill(std::chrono::microseconds after) {
 }
 
 void MountedStore::Detach() {
-  // Once more if something was mounted over it.
+  // Repeats if something was mounted over it.
   for (int i = 0; i < 4 && IsMounted(); ++i) {
     if (umount2(mountpoint_.c_str(), MNT_DETACH) == 0) continue;
     Run({"fusermount3", "-u", "-z", mountpoint_}, directory_);

@@ -1,5 +1,5 @@
-// A store, its mount and its daemon, which gets killed. Whatever happens, neither the mount nor the
-// daemon outlives this object. Not thread-safe.
+// A store, its mount and its daemon, which the test kills. Neither the mount nor the daemon
+// outlives this object. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -23,11 +23,11 @@ class MountedStore {
 
   // Returns the seconds until the mount answered.
   double Mount();
-  // SIGKILL for the daemon, and the end of it awaited. The dead mount stays.
+  // Sends SIGKILL to the daemon and waits for its end. The dead mount stays.
   void Kill();
-  // SIGKILL for a daemon that has been mounting for this long, or for what is left of it.
+  // Starts mounting and sends SIGKILL to the daemon after this time.
   void MountAndKill(std::chrono::microseconds after);
-  // Takes a dead mount away.
+  // Removes a dead mount.
   void Detach();
   // `siltfs umount`: everything is durable.
   void Unmount();

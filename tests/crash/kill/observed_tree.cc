@@ -69,7 +69,7 @@ std::shared_ptr<const ObservedFile> ReadNode(const std::string& path, const stru
     file->content = Content(ReadContent(path, static_cast<size_t>(stat.st_size)));
     file->xattrs = ReadXattrs(path);
   } else {
-    throw Failure(path + ": is of a type that nobody made");
+    throw Failure(path + ": has a type that no writer makes");
   }
   return file;
 }

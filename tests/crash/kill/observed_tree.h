@@ -1,4 +1,4 @@
-// What is really there below a directory, read through the mount.
+// The actual tree below a directory, read through the mount.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct ObservedFile {
   std::map<std::string, std::string> xattrs;
 };
 
-// By name relative to the directory; names of one file share it.
+// Keys are names relative to the directory; hard links share one file.
 using ObservedTree = std::map<std::string, std::shared_ptr<const ObservedFile>>;
 
-// Throws Failure for what cannot be read, and for what no writer makes.
+// Throws Failure for unreadable objects, and for types that no writer makes.
 ObservedTree ReadTree(const std::string& directory);
 
 }  // namespace siltfs::killtest

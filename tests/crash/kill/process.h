@@ -1,4 +1,4 @@
-// Starting programs and waiting for their end, whoever their parent was.
+// Starts programs and waits for their end, also for orphans.
 #pragma once
 
 #include <sys/types.h>
@@ -9,25 +9,25 @@
 namespace siltfs::killtest {
 
 struct Ended {
-  int code = 0;  // 128 + the signal, if one ended it
+  int code = 0;  // 128 + the signal, if a signal ended it
   std::string output;
   std::string errors;
 };
 
-// From now on processes whose parent ended become this one's children, so that daemons can be
-// waited for.
+// From now on orphaned processes become children of this one, so that it can wait for daemons.
 void AdoptOrphans();
 
-// Not found is code 127. Output and errors, at most a few KiB of each, go by way of `scratch`.
+// If the program is not found, the code is 127. Keeps only a few KiB of output and errors; their
+// files are in `scratch`.
 Ended Run(const std::vector<std::string>& command, const std::string& scratch);
-// Started and not waited for; its output is lost.
+// Starts the program without waiting; its output is discarded.
 pid_t Start(const std::vector<std::string>& command);
 
 // Waits for a child, own or adopted, and returns how it ended.
 int WaitFor(pid_t child);
-// Whether an adopted child still runs; it is not waited for.
+// Whether an adopted child still runs; does not wait for it.
 bool IsRunning(pid_t child);
-// Waits for the dead among all other children.
+// Reaps all other children that have ended.
 void ReapTheDead();
 
 }  // namespace siltfs::killtest

@@ -24,7 +24,7 @@ auto Recorder::Require(const std::string& what, Call call) {
   throw SystemFailure(what + ", with the daemon alive");
 }
 
-// Recorded before it is begun, as it may reach the store even if it never returns.
+// Records the operation before it begins, as it may reach the store even if it never returns.
 template <typename Call>
 void Recorder::Do(Operation operation, Call call) {
   const size_t number = history_.operations.size();
@@ -35,20 +35,20 @@ void Recorder::Do(Operation operation, Call call) {
   history_.operations[number].end = round_.clock.Now();
 
   const bool is_write = operation.kind == OperationKind::kWrite;
-  const bool is_settle = operation.kind == OperationKind::kSettle;
+  const bool is_write_back = operation.kind == OperationKind::kWriteBack;
   std::vector<std::shared_ptr<Node>> touched{tree_.Find(operation.name)};
   // A link changes nothing in the directory of the old name.
-  if (!is_write && !is_settle && operation.kind != OperationKind::kTruncate &&
+  if (!is_write && !is_write_back && operation.kind != OperationKind::kTruncate &&
       operation.kind != OperationKind::kSetXattr && operation.kind != OperationKind::kLink) {
     touched.push_back(tree_.DirectoryOf(operation.name));
   }
   if (operation.kind == OperationKind::kRename || operation.kind == OperationKind::kLink)
     touched.push_back(tree_.DirectoryOf(operation.other));
   tree_.Apply(operation);
-  touched.push_back(tree_.Find(operation.name));  // if it was made
+  touched.push_back(tree_.Find(operation.name));  // if it was created
   for (const auto& node : touched) {
     if (!node) continue;
-    if (!is_settle) node->last_change = number;
+    if (!is_write_back) node->last_change = number;
     if (is_write) node->last_write = number;
   }
 }
@@ -104,18 +104,18 @@ void Recorder::Synced(Node& node) {
   history_.syncs.push_back({.position = round_.position(),
                             .last_change = node.last_change,
                             .last_write = node.last_write});
-  if (node.last_write) history_.operations[*node.last_write].settled = true;
+  if (node.last_write) history_.operations[*node.last_write].written_back = true;
   if (node.last_change) history_.MadeDurable(*node.last_change);
 }
 
 void Recorder::SyncFile(const Descriptor& file, const std::string& name) {
-  Do({.kind = OperationKind::kSettle, .name = name, .other = {}, .content = {}},
+  Do({.kind = OperationKind::kWriteBack, .name = name, .other = {}, .content = {}},
      [&] { return fsync(file.get()); });
   Synced(*tree_.Find(name));
 }
 
 void Recorder::Close(Descriptor file, const std::string& name) {
-  Do({.kind = OperationKind::kSettle, .name = name, .other = {}, .content = {}},
+  Do({.kind = OperationKind::kWriteBack, .name = name, .other = {}, .content = {}},
      [&] { return close(file.Release()); });
 }
 

@@ -1,4 +1,5 @@
-// Does things below a writer's directory on the mount and records them, before and after.
+// Performs operations below a writer's directory on the mount and records them, before and after
+// each.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace siltfs::killtest {
 
-// The daemon is gone: the writer's end.
+// Ends a writer: the daemon is gone.
 class MountGone : public std::exception {
  public:
   const char* what() const noexcept override { return "the mount is gone"; }
@@ -22,17 +23,17 @@ class MountGone : public std::exception {
 struct RoundState {
   Clock clock;
   std::atomic<bool> stop = false;
-  std::atomic<bool> killing = false;  // set before the daemon is killed: errors are to be expected
-  // Where the device below the store records what it is told: the length of its log. Called by all
-  // threads.
+  std::atomic<bool> killing = false;  // set before the daemon is killed: errors are expected
+  // Returns the length of the log of the device below the store, if it records one. All threads
+  // call it.
   std::function<uint64_t()> position = [] { return uint64_t{0}; };
 };
 
-// Of one writer, used on its thread. Every call throws MountGone if it failed because the daemon
+// Belongs to one writer, on its thread. Every call throws MountGone if it failed because the daemon
 // was killed, and Failure if it failed otherwise.
 class Recorder {
  public:
-  // Borrows `round`. `tree` is what is there now.
+  // Borrows `round`. `tree` is the current tree.
   Recorder(std::string directory, RoundState& round, Tree tree);
 
   const Tree& tree() const { return tree_; }
@@ -40,7 +41,7 @@ class Recorder {
   bool stopped() const { return round_.stop; }
 
   Descriptor Open(const std::string& name);
-  Descriptor Create(const std::string& name);  // there must be none
+  Descriptor Create(const std::string& name);  // must not exist
   void Append(const Descriptor& file, const std::string& name, ByteView bytes);
   void Overwrite(const Descriptor& file, const std::string& name, size_t offset, ByteView bytes);
   void Truncate(const Descriptor& file, const std::string& name, size_t size);
@@ -53,7 +54,7 @@ class Recorder {
   void RemoveDirectory(const std::string& name);
   void MakeSymlink(const std::string& name, const std::string& target);
   void SetXattr(const std::string& name, const std::string& attribute, const std::string& value);
-  void SyncDirectory(const std::string& name);  // "" is the writer's own
+  void SyncDirectory(const std::string& name);  // "" is the writer's directory
 
  private:
   template <typename Call>

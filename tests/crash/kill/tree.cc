@@ -70,14 +70,14 @@ std::set<std::string> Tree::Apply(const Operation& operation) {
       Enter(operation.name, MakeNode(NodeType::kFile));
       break;
     case OperationKind::kWrite:
-      if (operation.settled) {
+      if (operation.written_back) {
         node->content = operation.content;
         node->dirty.reset();
       } else {
         node->dirty = operation.content;
       }
       break;
-    case OperationKind::kSettle:
+    case OperationKind::kWriteBack:
       if (node->dirty) node->content = *node->dirty;
       node->dirty.reset();
       break;

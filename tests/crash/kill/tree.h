@@ -1,5 +1,5 @@
-// The model: the tree below a writer's directory as it is once some operations have reached the
-// core. Not thread-safe.
+// The model: the tree below a writer's directory after some operations have reached the core. Not
+// thread-safe.
 #pragma once
 
 #include <map>
@@ -17,13 +17,12 @@ enum class NodeType : uint8_t { kFile, kDirectory, kSymlink };
 
 struct Node {
   NodeType type = NodeType::kFile;
-  Content content;  // a file's
-  std::optional<Content>
-      dirty;           // written over it, but may be in the kernel's cache in part or whole
-  std::string target;  // a symlink's
+  Content content;               // a file's
+  std::optional<Content> dirty;  // written over it, but perhaps still in the kernel's cache
+  std::string target;            // a symlink's
   std::map<std::string, std::string> xattrs;
   std::set<std::string> names;
-  // The numbers of the last operations that changed it, or wrote to it. For whoever records them.
+  // Numbers of the last operations that changed it or wrote to it; set by the Recorder.
   std::optional<size_t> last_change;
   std::optional<size_t> last_write;
 };
@@ -34,10 +33,10 @@ class Tree {
   Tree(Tree&&) = default;
   Tree& operator=(Tree&&) = default;
 
-  // With nodes of its own, which no operation has changed.
+  // A copy with its own nodes, without numbers of operations.
   Tree Copy() const;
 
-  // Returns the names for which something may have changed.
+  // Returns the names of possibly changed nodes.
   std::set<std::string> Apply(const Operation& operation);
 
   const std::map<std::string, std::shared_ptr<Node>>& names() const { return names_; }

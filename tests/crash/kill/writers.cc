@@ -28,7 +28,7 @@ class Writer {
   virtual void Finish() {}
 
   Bytes Make(size_t size) { return MakeBytes(random_, pool_, size); }
-  // Sizes of all magnitudes up to `most`, at least 1.
+  // A size of random magnitude, from 1 to `most`.
   size_t SomeSize(size_t most) {
     const size_t limit = size_t{1} << (1 + random_.Below(32));
     return 1 + random_.Below(std::min(limit, most));
@@ -70,7 +70,7 @@ class Writer {
   const ByteView pool_;
 };
 
-// Logs that are kept open and appended to; some appends are synced, some only by a later one.
+// Appends to logs that stay open; some appends are synced at once, others by a later sync.
 class LogWriter final : public Writer {
  public:
   using Writer::Writer;
@@ -104,7 +104,7 @@ class LogWriter final : public Writer {
   std::map<std::string, Descriptor> logs_;
 };
 
-// Whole files, and changes of them; each synced before the next.
+// Writes and changes whole files; syncs each before the next.
 class FileWriter final : public Writer {
  public:
   using Writer::Writer;
@@ -161,7 +161,7 @@ class FileWriter final : public Writer {
   }
 };
 
-// As editors and package managers do: a new file, renamed over the old one. Never an fsync.
+// Works like editors and package managers: renames a new file over the old one, without an fsync.
 class Replacer final : public Writer {
  public:
   using Writer::Writer;
@@ -170,7 +170,9 @@ class Replacer final : public Writer {
   void Step() override {
     const std::string name = fmt::format("document{}", random_.Below(4));
     const std::string temporary = name + ".tmp";
-    if (recorder_.tree().Find(temporary)) recorder_.Unlink(temporary);  // of before the crash
+    if (recorder_.tree().Find(temporary))
+      recorder_.Unlink(temporary);  // left from before the
+                                    // crash
     Descriptor file = recorder_.Create(temporary);
     WriteInPieces(file, temporary, Make((4u << 10) + SomeSize(1u << 20)));
     recorder_.Close(std::move(file), temporary);
@@ -178,7 +180,7 @@ class Replacer final : public Writer {
   }
 };
 
-// Directories of many small files, with all that a directory may hold.
+// Makes directories with many small files and all other types of objects.
 class SmallFilesWriter final : public Writer {
  public:
   using Writer::Writer;

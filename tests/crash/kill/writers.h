@@ -1,5 +1,5 @@
-// The load: programs of four kinds, each in a directory of its own, until they are told to stop or
-// the mount is gone.
+// The load: writers of four kinds, each in its own directory, until they are told to stop or the
+// mount is gone.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace siltfs::killtest {
 
-// Runs writer number `writer` (its kind follows from that). Leaves nothing open. Throws what
-// Recorder throws.
+// Runs writer number `writer` (the number determines its kind). Leaves no file open. Throws the
+// exceptions of Recorder.
 void RunWriter(unsigned writer, Recorder& recorder, Random random, ByteView pool);
 
 }  // namespace siltfs::killtest

@@ -80,7 +80,7 @@ void CheckedStore::Fill() {
   REQUIRE_OK(files.SetXattr(linked, "user.two", "", XattrMode::kSet));
   inner = MakeDir(files, kRootInode, "moved");
   directory = MakeDir(files, kRootInode, "directory");
-  // Below a directory with a higher number than its own.
+  // Move it below a directory with a higher number than its own.
   REQUIRE_OK(files.Rename(kRootInode, "moved", directory, "inner", RenameMode::kReplace));
   auto link = files.Link(linked, directory, "link");
   REQUIRE_OK(link);
@@ -105,7 +105,7 @@ void CheckedStore::Fill() {
 }
 
 void CheckedStore::FillAndClose() {
-  // Filled once for each kind of store, as it takes a while, and copied from there.
+  // Filling is slow: fill once for each kind of store and copy the result.
   static std::map<std::pair<IndexEngine, uint32_t>, Filled> filled;
   const auto [found, first] = filled.try_emplace({engine_, segment_bytes_});
   Filled& copy = found->second;

@@ -1,4 +1,4 @@
-// A store with content of every kind, for tests to damage and to check.
+// A store with content of every kind, which tests damage and check.
 #pragma once
 
 #include <functional>
@@ -24,12 +24,12 @@ struct CheckOutcome {
   std::string ToString() const;
 };
 
-// That things of these codes are found and no others.
+// Requires that findings of exactly these codes exist.
 void RequireCodes(const CheckOutcome& outcome, const Codes& expected);
 
 class CheckedStore {
  public:
-  // Segments are small, so that a few files fill several.
+  // Segments are small, so that a few files fill several segments.
   explicit CheckedStore(IndexEngine engine = IndexEngine::kSilt,
                         uint32_t segment_bytes = 256u << 10);
 
@@ -37,13 +37,13 @@ class CheckedStore {
   FileSystem& fs() { return fixture_.fs(); }
   const std::string& path() const { return fixture_.path(); }
 
-  // Opens the store and makes files short and long, sparse, shared and colliding, directories,
-  // links of both kinds, attributes, names moved and removed; commits; leaves the store open.
+  // Opens the store and creates short, long, sparse, shared and colliding files, directories, links
+  // of both kinds, attributes, moved and removed names; commits; leaves the store open.
   void Fill();
-  // Fill, and an unmount. The store may have another's uuid afterwards.
+  // Fill, and an unmount. Afterwards the store may have the uuid of another store.
   void FillAndClose();
 
-  // Checks the store, and that not a byte of it was changed.
+  // Checks the store, and requires that the check changed no byte.
   CheckOutcome Check(bool data = false);
   CheckOutcome Check(CheckOptions options);
 
@@ -53,7 +53,7 @@ class CheckedStore {
   void Remove(const std::string& key);
   void EditInode(InodeNumber inode, const std::function<void(InodeRecord& record)>& edit);
 
-  // Turns one byte over.
+  // Flips one byte.
   void Flip(const std::string& file, uint64_t offset);
 
   // Made by Fill.

@@ -1,4 +1,4 @@
-// Random work, cut off at random places, with what may survive of unsynced segments: never a
+// Random work, interrupted at random places, with any surviving part of unsynced segments: never a
 // finding.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ class RandomWork {
         if (inode.ok() && fs.Link(*inode, kRootInode, other).ok()) fs.Forget(*inode, 1);
         break;
       case 10:
-        // An orphan until the crash: nobody forgets it.
+        // An orphan until the crash: no Forget follows.
         if (fs.Lookup(kRootInode, name).ok()) fs.Unlink(kRootInode, name).IgnoreError("as above");
         if (auto made = fs.MakeTemporaryFile(kRootInode, 0600, kCaller); made.ok()) {
           fs.Write(made->inode, 0, RandomBytes(inode.ok() ? *inode : 0, 20'000))
@@ -97,7 +97,7 @@ class RandomWork {
   Random random_;
 };
 
-// Does the work in a process of its own, which ends without a word, or after an unmount.
+// Does the work in a process of its own, which is killed, or exits after an unmount.
 void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
   std::vector<std::string> environment = {"SILTFS_TEST_STORE=" + store.path(),
                                           fmt::format("SILTFS_TEST_SEED={}", seed),
@@ -121,7 +121,7 @@ void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
   REQUIRE(WEXITSTATUS(status) == 42);
 }
 
-// What was never synced of segments may be lost or garbage.
+// Bytes of segments that were never synced may be lost or garbage.
 void LoseUnsynced(CheckedStore& store, Random& random) {
   auto kv = OpenRocksDbStore(store.fixture().env(), {.path = MetadataPath(store.path()),
                                                      .mode = RocksDbOptions::Mode::kReadOnly});
@@ -170,7 +170,7 @@ void LoseUnsynced(CheckedStore& store, Random& random) {
 
 }  // namespace
 
-// Runs as the process that dies: not by itself.
+// Runs as the process that is killed: not by itself.
 TEST_CASE("A process at random work", "[.child]") {
   const char* path = std::getenv("SILTFS_TEST_STORE");
   const char* seed = std::getenv("SILTFS_TEST_SEED");

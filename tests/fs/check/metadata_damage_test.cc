@@ -1,4 +1,4 @@
-// One thing wrong in metadata at a time, and what the check calls it.
+// A single fault in metadata, and the check's finding.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@
 namespace siltfs::testing {
 namespace {
 
-// That exactly one thing is found, of this code, about this inode.
+// Requires exactly one finding, of this code, about this inode.
 void RequireOne(const CheckOutcome& outcome, const std::string& code,
                 std::optional<uint64_t> inode = std::nullopt) {
   INFO(outcome.ToString());
@@ -41,7 +41,7 @@ NameEntry NameOf(CheckedStore& store, InodeNumber directory, const std::string& 
   return entry;
 }
 
-// Makes name and cookie say this.
+// Sets a name and its cookie to these values.
 void PutName(CheckedStore& store, InodeNumber directory, const std::string& name,
              const NameEntry& entry) {
   store.Put(DirectoryEntryKey(directory, name), entry.Encode());
@@ -51,7 +51,7 @@ void PutName(CheckedStore& store, InodeNumber directory, const std::string& name
 
 }  // namespace
 
-TEST_CASE("a segment's replacement is in progress only where the store was not unmounted") {
+TEST_CASE("a segment's replacement is legal only in a store that was not unmounted") {
   CheckedStore store;
   store.FillAndClose();
   SegmentRecord intent;
@@ -63,9 +63,9 @@ TEST_CASE("a segment's replacement is in progress only where the store was not u
     REQUIRE_OK(record);
     intent = *record;
     intent.length -= 1000;
-    intent.settled = true;
+    intent.recompressed = true;
   });
-  // The old file is in place.
+  // The segment's old file is in place.
   store.Put(ReplacementKey(1), intent.Encode());
   RequireOne(store.Check(), "segment-replacement");
   store.Remove(ReplacementKey(1));
@@ -77,8 +77,7 @@ TEST_CASE("a segment's replacement is in progress only where the store was not u
   RequireOne(store.Check(), "metadata-records");
 }
 
-TEST_CASE(
-    "a segment that was to be removed is nothing, unless metadata says that it is there, too") {
+TEST_CASE("a segment to be removed is ignored, unless metadata also has its record") {
   CheckedStore store;
   store.FillAndClose();
   store.Put(RemovedSegmentKey(1), "");
@@ -91,7 +90,7 @@ TEST_CASE(
   RequireOne(store.Check(), "metadata-records");
 }
 
-TEST_CASE("metadata edited to what it was has nothing wrong") {
+TEST_CASE("metadata edited without a difference has no findings") {
   CheckedStore store;
   store.FillAndClose();
   store.EditInode(store.small, [](InodeRecord&) {});
@@ -117,19 +116,20 @@ TEST_CASE("an inode that disagrees with its names is found") {
     store.EditInode(store.inner, [](InodeRecord& record) { record.parent = kRootInode; });
     RequireOne(store.Check(), "parent", store.inner);
   }
-  SECTION("a directory gives away a cookie that is taken") {
+  SECTION("a directory's next cookie is in use") {
     store.EditInode(store.directory,
                     [](InodeRecord& record) { record.next_cookie = kFirstCookie; });
     RequireOne(store.Check(), "next-cookie", store.directory);
   }
-  SECTION("a file was never given its number") {
+  SECTION("a file's number was never allocated") {
     store.EditMetadata([](KvStore& kv) {
       auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
       REQUIRE_OK(ids);
       --ids->inode_limit;
       REQUIRE_OK(kv.Write({{std::string(kIdRangesKey), ids->Encode()}}));
     });
-    // The inode numbered last was removed before the store was closed; the one before is there.
+    // The inode with the last number was removed before the store was closed; the previous one
+    // exists.
     store.EditMetadata([](KvStore& kv) {
       auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
       REQUIRE_OK(ids);
@@ -140,7 +140,7 @@ TEST_CASE("an inode that disagrees with its names is found") {
   }
 }
 
-TEST_CASE("names that lead nowhere, or are listed nowhere, are found") {
+TEST_CASE("names without an inode or a cookie are found") {
   CheckedStore store;
   store.FillAndClose();
   const NameEntry link = NameOf(store, store.directory, "link");
@@ -148,7 +148,7 @@ TEST_CASE("names that lead nowhere, or are listed nowhere, are found") {
     store.Remove(DirectoryCookieKey(store.directory, link.cookie));
     RequireOne(store.Check(), "name-without-cookie", store.directory);
   }
-  SECTION("a cookie that leads to another inode") {
+  SECTION("a cookie of another inode") {
     store.Put(DirectoryCookieKey(store.directory, link.cookie),
               CookieEntry{store.small, link.type, "link"}.Encode());
     RequireOne(store.Check(), "name-without-cookie", store.directory);
@@ -164,11 +164,11 @@ TEST_CASE("names that lead nowhere, or are listed nowhere, are found") {
     store.EditInode(store.linked, [](InodeRecord& record) { record.links = 1; });
     RequireOne(store.Check(), "dangling-name", store.directory);
   }
-  SECTION("a name that says another type") {
+  SECTION("a name with another type") {
     PutName(store, store.directory, "link", {link.inode, 0010000, link.cookie});
     RequireOne(store.Check(), "name-type", store.linked);
   }
-  SECTION("a name that cannot be one") {
+  SECTION("an impossible name") {
     store.Remove(DirectoryEntryKey(store.directory, "link"));
     PutName(store, store.directory, "li/nk", link);
     RequireOne(store.Check(), "name-record", store.directory);
@@ -187,17 +187,17 @@ TEST_CASE("names that lead nowhere, or are listed nowhere, are found") {
     store.EditInode(kRootInode, [](InodeRecord& record) { --record.entries; });
     RequireOne(store.Check(), "unreachable", store.linked);
   }
-  SECTION("names in what is no directory") {
+  SECTION("names in an inode that is not a directory") {
     PutName(store, store.small, "name", {store.linked, 0100000, 3});
     store.EditInode(store.linked, [](InodeRecord& record) { ++record.links; });
     RequireOne(store.Check(), "not-a-directory", store.small);
   }
 }
 
-TEST_CASE("directories that hang in the air are found") {
+TEST_CASE("cycles of directories are found") {
   CheckedStore store;
   store.FillAndClose();
-  // "inner" becomes the parent of the directory that it lies in.
+  // "inner" becomes the parent of its own parent.
   const NameEntry entry = NameOf(store, kRootInode, "directory");
   store.Remove(DirectoryEntryKey(kRootInode, "directory"));
   store.Remove(DirectoryCookieKey(kRootInode, entry.cookie));
@@ -223,7 +223,7 @@ TEST_CASE("marks and counts of an inode are compared") {
     store.Put(OrphanKey(store.small), "");
     RequireOne(store.Check(), "orphan", store.small);
   }
-  SECTION("an inode without links that is no orphan") {
+  SECTION("an inode without links and without an orphan mark") {
     store.EditInode(store.small, [](InodeRecord& record) { record.links = 0; });
     RequireCodes(store.Check(), {"orphan", "link-count"});
   }
@@ -239,7 +239,7 @@ TEST_CASE("marks and counts of an inode are compared") {
     store.Put(InodeKey(store.small), "short");
     RequireOne(store.Check(), "inode-record", store.small);
   }
-  SECTION("an inode of no type") {
+  SECTION("an inode of an unknown type") {
     store.EditInode(store.inner, [](InodeRecord& record) { record.mode = 0030000; });
     INFO(store.Check().ToString());
     REQUIRE(store.Check().codes().contains("inode-record"));
@@ -263,11 +263,11 @@ TEST_CASE("overlays are compared with their inodes") {
       record.overlay_bytes = bytes;
     });
   };
-  SECTION("none of which the inode knows") {
+  SECTION("one that the inode does not record") {
     store.Put(OverlayKey(store.small, 0), extent.Encode());
     RequireOne(store.Check(), "overlay-totals", store.small);
   }
-  SECTION("one that is not there") {
+  SECTION("one that is missing") {
     claim(0);
     RequireOne(store.Check(), "overlay-totals", store.small);
   }
@@ -290,7 +290,7 @@ TEST_CASE("overlays are compared with their inodes") {
     store.Put(OverlayKey(store.inner, 0), extent.Encode());
     RequireOne(store.Check(), "not-a-file", store.inner);
   }
-  SECTION("one with a chunk that is nowhere") {
+  SECTION("one with a missing chunk") {
     extent.kind = OverlayExtent::Kind::kChunks;
     extent.slices = {{.name = ChunkName{}, .chunk_length = 60, .skip = 0, .length = 60}};
     store.Put(OverlayKey(store.small, 0), extent.Encode());
@@ -322,7 +322,7 @@ TEST_CASE("the store's own records are compared") {
     store.Put("zebra", "");
     RequireOne(store.Check(), "metadata-key");
   }
-  SECTION("a second key in a table that has one") {
+  SECTION("a second key in a table of a single key") {
     store.Put("cc", "");
     RequireOne(store.Check(), "metadata-key");
   }
@@ -330,7 +330,7 @@ TEST_CASE("the store's own records are compared") {
     store.Remove(std::string(kIdRangesKey));
     RequireOne(store.Check(), "metadata-records");
   }
-  SECTION("a segment's record says something else") {
+  SECTION("a segment's record differs from the segment") {
     store.EditMetadata([](KvStore& kv) {
       auto record = SegmentRecord::Decode(**kv.Get(SegmentKey(1)));
       REQUIRE_OK(record);
@@ -356,15 +356,15 @@ TEST_CASE("the store's own records are compared") {
   }
 }
 
-TEST_CASE("metadata older than the store knows is found") {
-  // With large segments only blocks tell of a commit, not the heads of segments begun since.
+TEST_CASE("metadata older than the store is found") {
+  // With large segments only blocks record the commit, because no later segment header exists.
   CheckedStore store(IndexEngine::kSilt, GENERATE(256u << 10, 32u << 20));
   store.FillAndClose();
   store.fixture().Open();
-  WriteLargeFile(store.fs(), "later", RandomBytes(12, 300'000));  // its blocks know of a commit
+  WriteLargeFile(store.fs(), "later", RandomBytes(12, 300'000));  // its blocks record a commit
   store.fixture().Close();
   if (GENERATE(false, true)) {
-    // The superblocks are as old.
+    // Make the superblocks as old.
     auto state = ReadSuperblock(store.fixture().env(), store.path());
     REQUIRE_OK(state);
     state->superblock.last_commit = 0;
@@ -377,7 +377,7 @@ TEST_CASE("metadata older than the store knows is found") {
   RequireCodes(outcome, {"metadata-lost"});
 }
 
-TEST_CASE("metadata that cannot be opened does not keep the rest from being checked") {
+TEST_CASE("the rest is checked even if metadata cannot be opened") {
   CheckedStore store;
   store.FillAndClose();
   SECTION("it is gone") { std::filesystem::remove_all(MetadataPath(store.path())); }
@@ -391,7 +391,7 @@ TEST_CASE("metadata that cannot be opened does not keep the rest from being chec
   REQUIRE(outcome.report.index_entries > 0);
 }
 
-TEST_CASE("damage in metadata's files is found, with the data also where nothing lies") {
+TEST_CASE("damage in metadata's files is found, with --data also in unused places") {
   CheckedStore store;
   store.FillAndClose();
   std::string largest;
@@ -407,7 +407,7 @@ TEST_CASE("damage in metadata's files is found, with the data also where nothing
   REQUIRE(outcome.codes().contains("metadata-checksum"));
 }
 
-TEST_CASE("a byte that flips in any slot of the sync ledger is found, until the next mount") {
+TEST_CASE("a flipped byte in any slot of the sync ledger is found until the next mount") {
   CheckedStore store;
   store.FillAndClose();
   const uint64_t offset = GENERATE(0u, 20u, 4095, 4096, 8191, 8192, 12287, 12288, 16383);
@@ -418,7 +418,7 @@ TEST_CASE("a byte that flips in any slot of the sync ledger is found, until the 
   RequireOne(outcome, "metadata-ledger");
   CHECK(outcome.findings[0].path == path);
   CHECK(outcome.findings[0].offset == offset / 4096 * 4096);
-  // The next mount writes it anew.
+  // The next mount rewrites the slot.
   store.fixture().Open();
   store.fixture().Close();
   RequireCodes(store.Check(), {});
@@ -431,7 +431,7 @@ TEST_CASE("a sync ledger that is cut short is found") {
   RequireCodes(store.Check(), {"metadata-ledger"});
 }
 
-TEST_CASE("a slot that is not whole after a crash is no finding: a power cut may have torn it") {
+TEST_CASE("a slot that is not whole after a crash is not a finding: a power cut may have torn it") {
   CheckedStore store;
   store.Fill();
   store.fixture().Crash();
@@ -439,7 +439,7 @@ TEST_CASE("a slot that is not whole after a crash is no finding: a power cut may
   RequireCodes(store.Check(), {});
 }
 
-TEST_CASE("a sync ledger of which nothing is left is found") {
+TEST_CASE("a sync ledger without any whole slot is found") {
   CheckedStore store;
   store.FillAndClose();
   SECTION("it is gone") { REQUIRE_OK(store.fixture().env().RemoveFile(LedgerPath(store.path()))); }

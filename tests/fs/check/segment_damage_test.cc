@@ -1,4 +1,4 @@
-// One thing wrong in segments at a time, and what the check calls it.
+// A single fault in segments, and the check's finding.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ const Finding* FindCode(const CheckOutcome& outcome, std::string_view code) {
 
 }  // namespace
 
-TEST_CASE("damage in a segment is found where it is, and files that lose by it are named") {
+TEST_CASE("damage in a segment is found at its place, and the damaged files are named") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   const std::string path = SegmentPath(store.path(), kSegment);
@@ -73,7 +73,7 @@ TEST_CASE("damage in a segment is found where it is, and files that lose by it a
     store.Flip(path, block.offset + 60);
     const CheckOutcome outcome = store.Check();
     INFO(outcome.ToString());
-    // Nothing tells the index's entries of the block's chunks from stale ones.
+    // The index's entries of the block's chunks look like stale ones.
     REQUIRE(outcome.codes() == Codes{"block-head", "chunk-damaged"});
     const Finding* head = FindCode(outcome, "block-head");
     REQUIRE(head->path == path);
@@ -82,7 +82,7 @@ TEST_CASE("damage in a segment is found where it is, and files that lose by it a
     REQUIRE((file->path == "/large" || file->path == "/copy"));
     REQUIRE(file->offset > 0);
   }
-  SECTION("a payload, which only reading it all tells") {
+  SECTION("a payload, which only a full read detects") {
     store.Flip(path, block.offset + block.head.head_bytes() + 100);
     REQUIRE(store.Check(false).findings.empty());
     const CheckOutcome outcome = store.Check(true);
@@ -91,7 +91,7 @@ TEST_CASE("damage in a segment is found where it is, and files that lose by it a
     const Finding* payload = FindCode(outcome, "block-payload");
     REQUIRE(payload->path == path);
     REQUIRE(payload->offset == block.offset);
-    // Both files that share it.
+    // Both files that share the chunk.
     Codes files;
     for (const Finding& finding : outcome.findings) {
       if (finding.code == "chunk-damaged") files.insert(finding.path);
@@ -150,7 +150,7 @@ SegmentIdentity IdentityOf(CheckedStore& store, SegmentId id) {
 
 }  // namespace
 
-TEST_CASE("a footer that is whole, but of other blocks, is found") {
+TEST_CASE("a valid footer of other blocks is found") {
   CheckedStore store;
   store.FillAndClose();
   const SegmentIdentity identity = IdentityOf(store, kSegment);
@@ -188,13 +188,13 @@ TEST_CASE("a footer's totals are compared with the blocks and with metadata") {
   REQUIRE(outcome.codes() == Codes{"segment-footer", "segment-record"});
 }
 
-TEST_CASE("a chunk whose bytes are not those of its name, or tag, is found by naming it anew") {
+TEST_CASE("a chunk whose bytes do not match its name or tag is found by --data") {
   CheckedStore store;
   store.FillAndClose();
   Block block = BlocksOf(store, kSegment)[1];
   const SegmentIdentity identity = IdentityOf(store, kSegment);
   SECTION("its name") {
-    // Behind what the footer has of it.
+    // A byte of the name that the footer does not hold.
     ++block.head.records[0].name.bytes[19];
     Overwrite(store, kSegment, block.offset, EncodeBlockHead(block.head, identity));
     const CheckOutcome outcome = store.Check(true);
@@ -217,7 +217,7 @@ TEST_CASE("a chunk whose bytes are not those of its name, or tag, is found by na
   }
 }
 
-TEST_CASE("damage in a recipe's node is one of the file's content") {
+TEST_CASE("damage in a recipe's node is reported for the file") {
   CheckedStore store;
   store.FillAndClose();
   SegmentId nodes = kNoSegment;
@@ -238,7 +238,7 @@ TEST_CASE("damage in a recipe's node is one of the file's content") {
   REQUIRE(FindCode(outcome, "recipe-node")->inode.has_value());
 }
 
-TEST_CASE("the open end of a segment that an unmount left is as it was left") {
+TEST_CASE("after an unmount an unsealed segment must have its recorded length") {
   CheckedStore store;
   store.FillAndClose();
   const SegmentId last = Segments(store).back();
@@ -257,7 +257,7 @@ TEST_CASE("the open end of a segment that an unmount left is as it was left") {
   }
 }
 
-TEST_CASE("damage that was healed is found, and no file is said to lose by it") {
+TEST_CASE("damage that was healed is found, and no file is reported as damaged") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   store.fixture().Open();
@@ -277,7 +277,7 @@ TEST_CASE("damage that was healed is found, and no file is said to lose by it") 
   REQUIRE(outcome.codes() == Codes{"block-payload"});
 }
 
-TEST_CASE("after a crash, damage below what was committed is still found") {
+TEST_CASE("after a crash, damage below the committed length is still found") {
   CheckedStore store(IndexEngine::kSilt, 32u << 20);
   store.Fill();
   store.fixture().Crash();
@@ -288,12 +288,11 @@ TEST_CASE("after a crash, damage below what was committed is still found") {
   REQUIRE(outcome.codes() == Codes{"block-payload", "chunk-damaged"});
 }
 
-TEST_CASE(
-    "segments that nobody knows of, or none at all, are found in a store that was unmounted") {
+TEST_CASE("unknown segments, or no segments at all, are found in a store that was unmounted") {
   CheckedStore store;
   store.FillAndClose();
   const std::vector<SegmentId> ids = Segments(store);
-  SECTION("a number that was never given away") {
+  SECTION("a number that was never allocated") {
     const SegmentId beyond = ids.back() + 1;
     WriteText(SegmentPath(store.path(), beyond), "");
     const CheckOutcome outcome = store.Check();

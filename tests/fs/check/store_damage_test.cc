@@ -13,7 +13,7 @@
 namespace siltfs::testing {
 namespace {
 
-// The index's logs that hold anything.
+// The index's logs that are not empty.
 std::vector<std::string> IndexLogs(const CheckedStore& store) {
   std::vector<std::string> logs;
   for (const auto& file : std::filesystem::directory_iterator(IndexPath(store.path()))) {
@@ -38,7 +38,7 @@ TEST_CASE("one damaged copy of the superblock is a finding, not a refusal") {
   REQUIRE(outcome.report.chunks > 0);
 }
 
-TEST_CASE("mkfs may be cut off before the second copy of the superblock") {
+TEST_CASE("mkfs may be interrupted before the second copy of the superblock") {
   StoreFixture fixture;
   std::filesystem::remove(SuperblockPath(fixture.path(), 1));
   CheckOptions options;
@@ -48,7 +48,7 @@ TEST_CASE("mkfs may be cut off before the second copy of the superblock") {
   REQUIRE(report->findings == 0);
 }
 
-TEST_CASE("two damaged copies of the superblock are findings, and the end") {
+TEST_CASE("two damaged copies of the superblock are findings and end the check") {
   CheckedStore store;
   store.FillAndClose();
   for (int copy = 0; copy < 2; ++copy) store.Flip(SuperblockPath(store.path(), copy), 100);
@@ -68,7 +68,7 @@ TEST_CASE("a copy of another store's superblock is found") {
   REQUIRE(outcome.codes().contains("superblock-mismatch"));
 }
 
-TEST_CASE("a store of a later version is not judged") {
+TEST_CASE("a store of a later version is not checked") {
   CheckedStore store;
   store.FillAndClose();
   for (int copy = 0; copy < 2; ++copy) {
@@ -83,7 +83,7 @@ TEST_CASE("a store of a later version is not judged") {
   REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);
 }
 
-TEST_CASE("a store whose sync ledger is of a later version is not judged") {
+TEST_CASE("a store whose sync ledger is of a later version is not checked") {
   CheckedStore store;
   store.FillAndClose();
   std::string slot = EncodeSyncLedgerSlot({});
@@ -96,7 +96,7 @@ TEST_CASE("a store whose sync ledger is of a later version is not judged") {
   REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);
 }
 
-TEST_CASE("superblocks that know of a later commit show that metadata was lost") {
+TEST_CASE("superblocks with a later commit show that metadata was lost") {
   CheckedStore store;
   store.FillAndClose();
   auto state = ReadSuperblock(store.fixture().env(), store.path());
@@ -106,15 +106,15 @@ TEST_CASE("superblocks that know of a later commit show that metadata was lost")
   RequireCodes(store.Check(), {"metadata-lost"});
 }
 
-TEST_CASE("damage in the index is found, and costs nothing that is stored") {
+TEST_CASE("damage in the index is found, and loses no data") {
   SECTION("a page of each log") {
     CheckedStore store;
     store.FillAndClose();
     const std::vector<std::string> logs = IndexLogs(store);
     REQUIRE_FALSE(logs.empty());
-    // One alone may hold nothing but what no file refers to, which nobody misses.
+    // A single log may hold only unreferenced chunks, whose loss is no finding.
     for (const std::string& log : logs) store.Flip(log, 100);
-    // What the pages held is missing, and found in the segments nevertheless.
+    // The pages' entries are missing, but their chunks are found in the segments.
     RequireCodes(store.Check(), {"index-page-missing", "not-indexed"});
   }
   SECTION("the manifest") {
@@ -135,7 +135,7 @@ TEST_CASE("damage in the index is found, and costs nothing that is stored") {
     std::filesystem::remove_all(IndexPath(store.path()));
     RequireCodes(store.Check(), {"index-open"});
   }
-  SECTION("it holds nothing, though the store was unmounted") {
+  SECTION("it is empty, although the store was unmounted") {
     CheckedStore store;
     store.FillAndClose();
     std::filesystem::remove_all(IndexPath(store.path()));

@@ -1,4 +1,4 @@
-// Stores that nothing is wrong with, as they were left by an unmount or by a crash.
+// Undamaged stores, left by an unmount or by a crash.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ void RequireNoFinding(const CheckOutcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("a new store has nothing wrong") {
+TEST_CASE("a new store has no findings") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   const CheckOutcome outcome = store.Check(true);
   RequireNoFinding(outcome);
@@ -29,7 +29,7 @@ TEST_CASE("a new store has nothing wrong") {
   REQUIRE(outcome.report.chunks == 0);
 }
 
-TEST_CASE("a store that was unmounted has nothing wrong, and all of it is looked at") {
+TEST_CASE("an unmounted store has no findings, and all of it is checked") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   const bool data = GENERATE(false, true);
   store.Fill();
@@ -49,14 +49,14 @@ TEST_CASE("a store that was unmounted has nothing wrong, and all of it is looked
   REQUIRE(report.recipe_nodes > 0);
   REQUIRE(report.segments > 4);
   REQUIRE(report.blocks > 4);
-  REQUIRE(report.chunks > stats.chunks_unique);  // and nodes
+  REQUIRE(report.chunks > stats.chunks_unique);  // chunks and nodes
   REQUIRE(report.index_entries == report.chunks);
   REQUIRE(report.stale_index_entries == 0);
   REQUIRE(report.torn_tails == 0);
   REQUIRE((report.data_bytes > 1'000'000) == data);
 }
 
-TEST_CASE("bounded tables and several threads find the same") {
+TEST_CASE("small tables and several threads give the same result") {
   CheckedStore store;
   store.FillAndClose();
   CheckOptions options;
@@ -67,13 +67,13 @@ TEST_CASE("bounded tables and several threads find the same") {
   RequireNoFinding(store.Check(options));
 }
 
-TEST_CASE("what a crash leaves is no finding") {
+TEST_CASE("legal results of a crash are not findings") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   const bool data = GENERATE(false, true);
   const bool used_before = GENERATE(false, true);
   store.Fill();
   if (used_before) store.fixture().Reopen();
-  // An overlay that nobody folded, a file without a name, and data that was not committed.
+  // An unfolded overlay, a file without a name, and uncommitted data.
   auto open = store.fs().CreateFile(kRootInode, "open", 0644, kCaller);
   REQUIRE_OK(open);
   REQUIRE_OK(store.fs().Write(open->inode, 5000, RandomBytes(8, 300'000)));
@@ -97,7 +97,7 @@ TEST_CASE("what a crash leaves is no finding") {
   REQUIRE(outcome.report.orphans == 2);
   REQUIRE(outcome.report.overlay_extents > 0);
 
-  // And after recovery, and a crash of that.
+  // The same after recovery, and after a crash following it.
   store.fixture().Open();
   store.fixture().Crash();
   RequireNoFinding(store.Check(data));
@@ -116,7 +116,7 @@ TEST_CASE("a torn tail and an unfinished replacement are counted after a crash")
   auto listing = ListSegments(store.fixture().env(), store.path());
   REQUIRE_OK(listing);
   const CheckOutcome before = store.Check();
-  // The last one is open: garbage behind its end was never committed.
+  // The last one is unsealed: garbage after its end was never committed.
   const std::string last = SegmentPath(store.path(), listing->ids.back());
   WriteText(last, ReadText(last) + std::string(5000, 'x'));
   WriteText(TemporarySegmentPath(store.path(), listing->ids.back()), "begun");
@@ -126,11 +126,11 @@ TEST_CASE("a torn tail and an unfinished replacement are counted after a crash")
   REQUIRE(after.report.leftover_files == 1);
 }
 
-TEST_CASE("what the index lost in a crash is put again by the next mount, and no finding") {
+TEST_CASE("index entries lost in a crash are added by the next mount and are not findings") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.Fill();
   store.fixture().Crash();
-  // As if nothing of it had reached the disk.
+  // As if no part of the index had reached the disk.
   std::filesystem::remove_all(IndexPath(store.path()));
   std::filesystem::create_directory(IndexPath(store.path()));
   const CheckOutcome outcome = store.Check();
@@ -138,7 +138,7 @@ TEST_CASE("what the index lost in a crash is put again by the next mount, and no
   REQUIRE(outcome.report.index_entries == 0);
 }
 
-TEST_CASE("index entries that lead nowhere are counted, as hints may") {
+TEST_CASE("index entries without a chunk are counted, but are not findings") {
   CheckedStore store(IndexEngine::kMap);
   store.Fill();
   store.fixture().Reopen();
@@ -154,7 +154,7 @@ TEST_CASE("index entries that lead nowhere are counted, as hints may") {
   REQUIRE(outcome.report.stale_index_entries > 0);
 }
 
-TEST_CASE("a check that is interrupted says so") {
+TEST_CASE("an interrupted check returns kInterrupted") {
   CheckedStore store;
   store.FillAndClose();
   CheckOptions options;
@@ -182,7 +182,7 @@ TEST_CASE("a directory without a store is not checked, and gets no lock") {
   REQUIRE_CODE(CheckStore(fixture.env(), options), kNotFound);
 }
 
-TEST_CASE("progress is told of every part") {
+TEST_CASE("progress is reported for every part") {
   CheckedStore store;
   store.FillAndClose();
   std::set<std::string> phases;

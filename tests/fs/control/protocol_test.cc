@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST_CASE("A request comes through") {
+TEST_CASE("A request is encoded and decoded") {
   const std::string line = EncodeRequest({.command = "stat"});
   CHECK(line == "{\"command\":\"stat\"}\n");
   const auto request = DecodeRequest(line);
@@ -16,7 +16,7 @@ TEST_CASE("A request comes through") {
   CHECK(request->command == "stat");
 }
 
-TEST_CASE("What is not a request is refused") {
+TEST_CASE("A malformed request is refused") {
   for (const char* line :
        {"", "stat", "{}", "[]", "null", "{\"command\":7}", "{\"command\":\"stat\"", "\xff\xfe",
         "{\"Command\":\"stat\"}", "\"command\""}) {
@@ -25,25 +25,25 @@ TEST_CASE("What is not a request is refused") {
   }
 }
 
-TEST_CASE("A result comes through") {
+TEST_CASE("A result is encoded and decoded") {
   const auto back = DecodeResponse(EncodeResponse(Json{{"files", 3}}));
   REQUIRE_OK(back);
   CHECK((*back)["files"] == 3);
   REQUIRE_OK(DecodeResponse(EncodeResponse(Json())));
 }
 
-TEST_CASE("A failure comes through with its code and its sentence") {
+TEST_CASE("A failure keeps its code and its sentence") {
   const Status failure = Status(StatusCode::kNoSpace, "the disk is full").At("/store");
   const auto back = DecodeResponse(EncodeResponse(failure));
   REQUIRE_CODE(back, kNoSpace);
   CHECK(back.status().cause() == "/store: the disk is full");
 }
 
-TEST_CASE("A failure whose text is not UTF-8 comes through all the same") {
+TEST_CASE("A failure whose text is not UTF-8 is also decoded") {
   REQUIRE_CODE(DecodeResponse(EncodeResponse(Status(StatusCode::kIoError, "caf\xe9"))), kIoError);
 }
 
-TEST_CASE("What is not a response is damage, whatever it is") {
+TEST_CASE("A malformed response is kCorruption") {
   for (const char* line :
        {"", "{}", "{\"ok\":1}", "{\"ok\":false}", "{\"ok\":false,\"code\":1,\"error\":\"x\"}",
         "{\"ok\":false,\"code\":\"x\"}", "[true]"}) {
@@ -66,7 +66,7 @@ TEST_CASE("Random bytes and random changes crash neither parser") {
   }
 }
 
-TEST_CASE("Nesting as deep as a request allows is no harm") {
+TEST_CASE("The deepest nesting that a request allows does no harm") {
   REQUIRE_CODE(DecodeRequest(std::string(kMaxRequestBytes, '[')), kInvalidArgument);
 }
 

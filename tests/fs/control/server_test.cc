@@ -97,9 +97,9 @@ TEST_CASE_METHOD(Fixture, "The socket is for its owner alone, and gone after the
   REQUIRE_CODE(Ask(address, "stat"), kNotFound);
 }
 
-TEST_CASE_METHOD(Fixture, "A socket that a dead daemon left is nobody's, and is replaced") {
+TEST_CASE_METHOD(Fixture, "A socket left by a killed daemon is replaced") {
   {
-    // Bound, then closed without being removed.
+    // The socket is bound, then closed without being removed.
     auto listener = LocalListener::Listen(store, "other");
     REQUIRE_OK(listener);
     REQUIRE(link((directory / "other").c_str(), (directory / "control").c_str()) == 0);
@@ -109,31 +109,30 @@ TEST_CASE_METHOD(Fixture, "A socket that a dead daemon left is nobody's, and is 
   REQUIRE_OK(Ask(address, "stat"));
 }
 
-TEST_CASE_METHOD(Fixture, "A daemon is found by its abstract name where the directory is gone") {
+TEST_CASE_METHOD(Fixture, "A daemon is found by its abstract name if the directory is gone") {
   const auto server = Start();
   DaemonAddress by_name{.store = directory / "gone", .device = "0:" + std::to_string(getpid())};
   REQUIRE_OK(server->ListenAbstract(AbstractName(by_name.store, by_name.device)));
   REQUIRE_OK(Ask(by_name, "stat"));
-  SECTION("but not by that of another user, who may have taken it") {
+  SECTION("but not if another user may have taken the name") {
     by_name.owner = getuid() + 1;
     REQUIRE_CODE(Ask(by_name, "stat"), kNotFound);
   }
-  SECTION("nor once it has stopped") {
+  SECTION("but not after it has stopped") {
     server->Stop();
     REQUIRE_CODE(Ask(by_name, "stat"), kNotFound);
   }
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "A directory that cannot be reached does not pass for an unmounted store") {
-  // The system refuses a path of this length, which says nothing about a daemon.
+TEST_CASE_METHOD(Fixture, "An unreachable directory is not taken for an unmounted store") {
+  // The system refuses a path of this length, so nothing is known about a daemon.
   const DaemonAddress unreachable{.store = "/" + std::string(5000, 'n')};
   const auto answer = Ask(unreachable, "stat");
   CHECK_FALSE(answer.ok());
   CHECK_FALSE(IsGone(answer.status()));
 }
 
-TEST_CASE_METHOD(Fixture, "A daemon that does not answer is given up with a sentence") {
+TEST_CASE_METHOD(Fixture, "A request to a daemon that does not answer fails with a sentence") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   auto server = Start({{"sync", [&]() -> Result<Json> {
@@ -152,7 +151,8 @@ TEST_CASE_METHOD(Fixture, "A daemon that does not answer is given up with a sent
   finish.set_value();
 }
 
-TEST_CASE_METHOD(Fixture, "While the store is closed the daemon tells that, and takes no command") {
+TEST_CASE_METHOD(
+    Fixture, "While the store is being closed the daemon reports that, and accepts no command") {
   const auto server = Start();
   state = "closing";
   server->StopCommands();
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Fixture, "While the store is closed the daemon tells that, and 
   server->AnswerWaiters(Status(StatusCode::kIoError, "the disk failed"));
 }
 
-TEST_CASE_METHOD(Fixture, "Commands under way are answered before the store is closed") {
+TEST_CASE_METHOD(Fixture, "Running commands are answered before the store is closed") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   std::promise<void> started;
@@ -196,7 +196,7 @@ TEST_CASE_METHOD(Fixture, "Two daemons cannot share a store's socket") {
   REQUIRE_CODE(Server::Start({.store = store, .identity = {}, .handlers = {}}), kInUse);
 }
 
-TEST_CASE_METHOD(Fixture, "Clients that stall do not keep others from being served") {
+TEST_CASE_METHOD(Fixture, "Stalled clients do not delay others") {
   const auto server = Start();
   std::vector<std::unique_ptr<LocalStream>> stalled;
   for (size_t i = 0; i < 3 * Server::kMaxConnections; ++i) {
@@ -206,7 +206,7 @@ TEST_CASE_METHOD(Fixture, "Clients that stall do not keep others from being serv
   REQUIRE_OK(Ask(address, "stat"));
 }
 
-TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told so") {
+TEST_CASE_METHOD(Fixture, "When all connections are busy, a new client gets an error") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   std::atomic<size_t> running = 0;
@@ -232,7 +232,8 @@ TEST_CASE_METHOD(Fixture, "When all places are taken by work, a newcomer is told
   REQUIRE_OK(Ask(address, "stat"));
 }
 
-TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoever has left") {
+TEST_CASE_METHOD(Fixture,
+                 "Long commands leave connections for others, even if their clients have left") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   std::atomic<size_t> running = 0;
@@ -245,13 +246,13 @@ TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoe
                               }}},
                             {"gc"});
   for (size_t i = 0; i < Server::kMaxLongCommands; ++i)
-    REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // and leaves
+    REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // and the client leaves
   full.get_future().wait();
   for (size_t i = 0; i < Server::kMaxConnections; ++i) REQUIRE_CODE(Ask(address, "gc"), kInUse);
   REQUIRE_OK(Ask(address, "stat"));
   CHECK(running == Server::kMaxLongCommands);
   finish.set_value();
-  // There is room again as soon as one of them has ended.
+  // Another one is accepted as soon as one of them has ended.
   Result<Json> again = Ask(address, "gc");
   while (!again.ok()) {
     REQUIRE_CODE(again, kInUse);
@@ -259,7 +260,7 @@ TEST_CASE_METHOD(Fixture, "What takes long leaves places for what does not, whoe
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers who has") {
+TEST_CASE_METHOD(Fixture, "Stop cuts off clients without a request, and answers the others") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   std::promise<void> started;
@@ -273,7 +274,7 @@ TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers 
   REQUIRE_OK(asking->WriteAll(EncodeRequest({.command = "sync"})));
   started.get_future().wait();
   auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
-  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // ends before the handler has
+  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // ends before the handler does
   finish.set_value();
   stopped.get();
   const auto line = asking->ReadLine(kMaxResponseBytes);
@@ -284,7 +285,7 @@ TEST_CASE_METHOD(Fixture, "Stopping cuts off who has not asked yet, and answers 
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "Who waits learns how the store was closed, when it was, and then of the end") {
+                 "A waiter gets the outcome when the store is closed, and then the daemon's end") {
   auto server = Start();
   auto waiter = Waiter::Register(address);
   REQUIRE_OK(waiter);
@@ -306,7 +307,7 @@ TEST_CASE_METHOD(Fixture,
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Clients that waited and left do not keep others from waiting") {
+TEST_CASE_METHOD(Fixture, "Waiting clients that left do not prevent others from waiting") {
   auto server = Start();
   for (size_t i = 0; i < 2 * Server::kMaxWaiters; ++i) REQUIRE_OK(Waiter::Register(address));
   auto waiter = Waiter::Register(address);

@@ -1,4 +1,4 @@
-// The keys are stable interface: scripts rely on them.
+// The JSON keys are a stable interface: scripts rely on them.
 #include "fs/control/stats_json.h"
 
 #include "fs/control/index_json.h"
@@ -37,7 +37,7 @@ FileSystemStats SomeStats() {
   return stats;
 }
 
-TEST_CASE("Every promised figure is there under its name") {
+TEST_CASE("Every documented statistic is there under its key") {
   const auto json = ToJson(SomeStats(), "/store", DaemonInfo{.pid = 17, .mountpoint = "/mnt"});
   CHECK(json.at("logical_bytes") == 4000);
   CHECK(json.at("unique_bytes") == 1000);
@@ -74,7 +74,7 @@ TEST_CASE("Every promised figure is there under its name") {
   CHECK(index.at("stores")[0].at("kind") == "log_store");
 }
 
-TEST_CASE("Stores of a kind are summed up for the whole, and shown one by one for the index") {
+TEST_CASE("Stores of a kind are summed in stat, and listed one by one in index stat") {
   IndexStats index;
   index.merge_backlog = 2;
   for (const uint64_t id : {4, 5, 6}) {

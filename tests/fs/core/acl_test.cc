@@ -1,4 +1,4 @@
-// Access control lists and permission bits keep in step, over remounts and crashes.
+// Access control lists and permission bits stay in step, across remounts and crashes.
 #include <fmt/format.h>
 
 #include "fs/core/posix_acl.h"
@@ -15,7 +15,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr Caller kMasked{.uid = 1000, .gid = 1000, .umask = 027};
-// Of a directory whose group shares everything; its mask leaves out nothing.
+// The list of a directory that a group shares; its mask grants everything.
 constexpr const char* kShared = "u::rwx,u:1001:rwx,g::r-x,m::rwx,o::---";
 
 struct Fixture {
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "a list and its permission bits reach the disk togethe
   REQUIRE(Mode(file) == (kept ? 0100770 : 0100644));
 }
 
-TEST_CASE_METHOD(Fixture, "an access list that says no more than permission bits is not kept") {
+TEST_CASE_METHOD(Fixture, "an access list equivalent to permission bits is not stored") {
   REQUIRE_OK(SetAccess(file, "u::rwx,g::r-x,o::---"));
   REQUIRE(Mode(file) == 0100750);
   REQUIRE(Access(file) == "none");
@@ -150,24 +150,25 @@ TEST_CASE_METHOD(Fixture, "only directories have default lists, and links have n
   REQUIRE_CODE(SetAccess(link, kShared), kUnsupported);
   REQUIRE_CODE(SetDefault(link, kShared), kUnsupported);
   REQUIRE(Mode(link) == 0120777);
-  REQUIRE_OK(SetDefault(directory, "u::rwx,g::r-x,o::---"));  // kept though a mode could say it
+  REQUIRE_OK(SetDefault(directory, "u::rwx,g::r-x,o::---"));  // stored although a mode is
+                                                              // equivalent
   REQUIRE(Default(directory) == "u::rwx,g::r-x,o::---");
   REQUIRE(Mode(directory) == 040755);
 }
 
-TEST_CASE_METHOD(Fixture, "the set-group-ID bit goes with a list only if that was asked for") {
+TEST_CASE_METHOD(Fixture, "an access list clears the set-group-ID bit only on request") {
   ChangeMode(file, 02755);
   REQUIRE_OK(SetAccess(file, kShared));
   REQUIRE(Mode(file) == 0102770);
-  SECTION("with a list that is kept") {
+  SECTION("a list that is stored") {
     REQUIRE_OK(Set(file, kAccessAclName, kShared, XattrMode::kSetWithoutSetGid));
     REQUIRE(Mode(file) == 0100770);
   }
-  SECTION("with one that is not") {
+  SECTION("a list that is not stored") {
     REQUIRE_OK(Set(file, kAccessAclName, "u::rwx,g::r-x,o::---", XattrMode::kSetWithoutSetGid));
     REQUIRE(Mode(file) == 0100750);
   }
-  SECTION("not with a default list") {
+  SECTION("a default list does not clear it") {
     ChangeMode(directory, 02755);
     REQUIRE_OK(Set(directory, kDefaultAclName, kShared, XattrMode::kSetWithoutSetGid));
     REQUIRE(Mode(directory) == 042755);
@@ -200,7 +201,7 @@ TEST_CASE_METHOD(Fixture, "a default list is not touched by permission bits") {
   REQUIRE(Access(directory) == "none");
 }
 
-TEST_CASE_METHOD(Fixture, "without a default list the umask is left out") {
+TEST_CASE_METHOD(Fixture, "without a default list the umask applies") {
   if (GENERATE(false, true)) {
     REQUIRE_OK(fs().SetXattr(directory, "user.other", "", XattrMode::kSet));
   }
@@ -211,7 +212,7 @@ TEST_CASE_METHOD(Fixture, "without a default list the umask is left out") {
   REQUIRE(Access(Made(fs().Lookup(directory, "a"))) == "none");
 }
 
-TEST_CASE_METHOD(Fixture, "a default list takes the umask's place and goes to what is made") {
+TEST_CASE_METHOD(Fixture, "new entries inherit a default list, which replaces the umask") {
   REQUIRE_OK(SetDefault(directory, kShared));
   if (GENERATE(false, true)) store.Reopen();
   const InodeNumber made = Create("a", 0666);
@@ -232,7 +233,7 @@ TEST_CASE_METHOD(Fixture, "a default list takes the umask's place and goes to wh
   REQUIRE(Mode(link) == 0120777);
   REQUIRE(Access(link) == "none");
 
-  // And so on below, before and after it was loaded anew.
+  // The same further below, before and after it is loaded again.
   const InodeNumber below = Made(fs().MakeDirectory(sub, "t", 0777, kMasked));
   REQUIRE(Default(below) == kShared);
   REQUIRE(CountedXattrs() == 1 + 1 + 1 + 2 + 2);
@@ -240,7 +241,7 @@ TEST_CASE_METHOD(Fixture, "a default list takes the umask's place and goes to wh
   REQUIRE(Mode(Made(fs().MakeDirectory(below, "v", 0777, kMasked))) == 040770);
 }
 
-TEST_CASE_METHOD(Fixture, "what is made keeps no list that its permission bits say") {
+TEST_CASE_METHOD(Fixture, "a new entry stores no access list equivalent to its permission bits") {
   REQUIRE_OK(SetDefault(directory, "u::rwx,g::rwx,o::---"));
   const InodeNumber made = Create("a", 0664);
   REQUIRE(Mode(made) == 0100660);
@@ -252,7 +253,7 @@ TEST_CASE_METHOD(Fixture, "what is made keeps no list that its permission bits s
   REQUIRE(CountedXattrs() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "what is made obeys the default list of the moment") {
+TEST_CASE_METHOD(Fixture, "a new entry gets the current default list") {
   REQUIRE(Mode(Create("none yet", 0666)) == 0100640);
   REQUIRE_OK(SetDefault(directory, "u::rwx,g::rwx,o::rwx"));
   REQUIRE(Mode(Create("first", 0666)) == 0100666);
@@ -266,7 +267,7 @@ TEST_CASE_METHOD(Fixture, "what is made obeys the default list of the moment") {
   REQUIRE(Mode(Create("last", 0666)) == 0100666);
 }
 
-TEST_CASE_METHOD(Fixture, "where lists are not enforced a default list counts for nothing") {
+TEST_CASE_METHOD(Fixture, "a default list is ignored if lists are not enforced") {
   REQUIRE_OK(SetDefault(directory, kShared));
   Caller caller = kMasked;
   caller.acls = false;
@@ -275,7 +276,7 @@ TEST_CASE_METHOD(Fixture, "where lists are not enforced a default list counts fo
   REQUIRE(Access(made) == "none");
 }
 
-TEST_CASE_METHOD(Fixture, "set-group-ID directories hand group and bit down beside the list") {
+TEST_CASE_METHOD(Fixture, "set-group-ID directories hand down group and bit beside the list") {
   ChangeMode(directory, 02777);
   AttributeChange owner;
   owner.gid = 77;
@@ -302,7 +303,7 @@ void WriteByHand(StoreFixture& store, const std::vector<Mutation>& mutations) {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "a directory without extended attributes is not searched for a list") {
-  // What no sound store has: a list that the inode does not count.
+  // An inconsistent store: a list that the inode does not count.
   WriteByHand(store, {{XattrKey(directory, kDefaultAclName), AclFromText(kShared)}});
   REQUIRE(Mode(Create("a", 0666)) == 0100640);
 }
@@ -318,7 +319,7 @@ TEST_CASE_METHOD(Fixture, "a damaged list is reported as such, and nothing is ma
   change.mode = 0600;
   REQUIRE_CODE(fs().SetAttributes(file, change), kCorruption);
   REQUIRE(Mode(file) == 0100770);
-  REQUIRE_OK(SetAccess(file, "u::rw-,g::---,o::---"));  // whoever sets a new one mends it
+  REQUIRE_OK(SetAccess(file, "u::rw-,g::---,o::---"));  // a new list fixes it
   REQUIRE_OK(SetDefault(directory, kShared));
   REQUIRE(Mode(file) == 0100600);
   REQUIRE(Mode(Create("a", 0666)) == 0100660);
@@ -330,7 +331,7 @@ TEST_CASE_METHOD(Fixture, "extended attributes' names fit a listing of 64 KiB") 
   REQUIRE_CODE(fs().SetXattr(file, "user.x", "", XattrMode::kSet), kNoSpace);
   REQUIRE_CODE(SetAccess(file, kShared), kNoSpace);
   REQUIRE(Mode(file) == 0100644);
-  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // is not kept, so has no name
+  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // is not stored, so has no name
   REQUIRE(Mode(file) == 0100700);
   REQUIRE_OK(fs().SetXattr(file, name(7), "replaced", XattrMode::kSet));
   REQUIRE_OK(fs().RemoveXattr(file, name(7)));

@@ -28,7 +28,7 @@ Result<Attributes> Resize(FileSystem& fs, InodeNumber inode, uint64_t size) {
 
 }  // namespace
 
-TEST_CASE("attributes are what they were set to, before and after a remount") {
+TEST_CASE("attributes keep the values set, before and after a remount") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
@@ -58,7 +58,7 @@ TEST_CASE("attributes are what they were set to, before and after a remount") {
   REQUIRE(Stat(store.fs(), file).mode == 0100600);
 }
 
-TEST_CASE("each change sets the times it should, and no others") {
+TEST_CASE("each change sets the right times, and no others") {
   StoreFixture store;
   store.env().SetClock(100);
   FileSystem& fs = store.Open();
@@ -111,7 +111,7 @@ TEST_CASE("each change sets the times it should, and no others") {
   REQUIRE(Stat(fs, file).mtime == 400);
 }
 
-TEST_CASE("files grow sparse as far as offsets reach and not a byte further") {
+TEST_CASE("files grow sparse up to the largest offset and not a byte further") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
@@ -146,12 +146,12 @@ TEST_CASE("files grow sparse as far as offsets reach and not a byte further") {
   RecountStore(store.path());
 }
 
-TEST_CASE("what was cut off does not come back when a file grows again") {
+TEST_CASE("truncated bytes do not come back when a file grows again") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = WriteFile(fs, "a", RandomBytes(1, 300'000));
   SECTION("at once") {}
-  SECTION("after it was cut into chunks anew") {
+  SECTION("after it was cut into chunks again") {
     REQUIRE_OK(Resize(fs, file, 1000));
     REQUIRE_OK(fs.OpenFile(file, false));
     fs.ReleaseFile(file);
@@ -165,10 +165,10 @@ TEST_CASE("what was cut off does not come back when a file grows again") {
   REQUIRE((*ReadFile(store.fs(), file) == expected));
 }
 
-TEST_CASE("a file that was cut short keeps no chunks it does not need") {
+TEST_CASE("a truncated file keeps no chunks that it does not need") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  // A hole in front, so that sizes alone do not tell what is allocated.
+  // A hole in front, so that the size does not equal the allocated bytes.
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const InodeNumber file = created->inode;
@@ -190,7 +190,7 @@ TEST_CASE("a file that was cut short keeps no chunks it does not need") {
   REQUIRE(RecountStore(store.path()).logical_bytes == 10'000);
 }
 
-TEST_CASE("many open files with data that waits to be cut all keep it") {
+TEST_CASE("many open files keep their data that waits to be cut") {
   constexpr uint64_t kFiles = 30;
   constexpr size_t kBytes = 1'000'000;  // together more than may wait in memory
   StoreFixture store;
@@ -203,7 +203,7 @@ TEST_CASE("many open files with data that waits to be cut all keep it") {
     fs.Forget(created->inode, 1);
     REQUIRE_OK(fs.Write(created->inode, 10'000, RandomBytes(i, kBytes)));  // no start of a stream
   }
-  for (uint64_t i = 0; i < kFiles; ++i)  // and are written on
+  for (uint64_t i = 0; i < kFiles; ++i)  // continue writing them
     REQUIRE_OK(fs.Write(files[i], 10'000 + i * 1000, RandomBytes(100 + i, 5000)));
   auto check = [&] {
     for (uint64_t i = 0; i < kFiles; ++i) {
@@ -286,11 +286,11 @@ TEST_CASE("extended attributes have Linux's limits") {
   REQUIRE(fs.ListXattrs(file)->size() == 1);
 }
 
-TEST_CASE("a file has so many names and no more") {
+TEST_CASE("a file has at most kMaxLinks names") {
   StoreFixture store;
   const InodeNumber file = MakeFile(store.Open(), kRootInode, "a");
   store.Close();
-  {  // as if it had been linked that often
+  {  // as if the file had that many links
     auto kv = OpenRocksDbStore(
         store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);
@@ -307,7 +307,7 @@ TEST_CASE("a file has so many names and no more") {
   REQUIRE_CODE(store.fs().Link(file, kRootInode, "c"), kTooManyLinks);
 }
 
-TEST_CASE("what comes late from a cache that tells the times changes none") {
+TEST_CASE("a late write from a cache that has set the times does not change them") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
@@ -318,7 +318,7 @@ TEST_CASE("what comes late from a cache that tells the times changes none") {
     return Stat(fs, file);
   };
   REQUIRE_OK(fs.OpenFile(file, false));
-  CHECK(write(1000, WriteTimes::kMayKeep).mtime == 1000);  // no times were told yet
+  CHECK(write(1000, WriteTimes::kMayKeep).mtime == 1000);  // no times were set yet
   AttributeChange told;
   told.mtime = told.ctime = 900;
   REQUIRE_OK(fs.SetAttributes(file, told));
@@ -327,7 +327,7 @@ TEST_CASE("what comes late from a cache that tells the times changes none") {
   CHECK(late.ctime == 900);
   CHECK(write(1200, WriteTimes::kNow).mtime == 1200);
   fs.ReleaseFile(file);
-  REQUIRE_OK(fs.OpenFile(file, false));  // by someone else, who has told nothing
+  REQUIRE_OK(fs.OpenFile(file, false));  // opened again: no times were set yet
   CHECK(write(1300, WriteTimes::kMayKeep).ctime == 1300);
   AttributeChange access;
   access.atime = 5;

@@ -1,5 +1,5 @@
-// Copying ranges between files: the bytes are right, nothing is stored or read for them, and a fold
-// afterwards leaves the recipe that the content would have had in the first place.
+// Copying ranges between files: the bytes are right, nothing is stored or read for them, and a
+// later fold makes the recipe that the content would have had at first.
 #include "fs/core/clone.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
 
-// The recipe of this content, written in one go. Where there are no zeros it is the only one.
+// The recipe of this content, written in one go. Without zeros it is the only possible one.
 Recipe CanonicalRecipe(ChunkStoreFixture& store, const Bytes& content) {
   TestFile file(store);
   file.Write(0, content);
@@ -27,7 +27,7 @@ uint64_t RandomSize(Random& random, uint64_t most) {
   return 1 + random.Below(std::min(most, kScales[random.Below(4)]));
 }
 
-// Ends where a chunk or hole of the file does, about half of the time.
+// A random offset; about half of the time the boundary of a chunk or hole.
 uint64_t RandomPlace(Random& random, const TestFile& file, uint64_t size) {
   const uint64_t place = random.Below(size + 1);
   if (random.OneIn(2)) return place;
@@ -41,7 +41,7 @@ uint64_t RandomPlace(Random& random, const TestFile& file, uint64_t size) {
 
 }  // namespace
 
-TEST_CASE("a file cloned whole has the other's recipe and stores and reads nothing") {
+TEST_CASE("cloning a whole file takes over the recipe and stores and reads nothing") {
   ChunkStoreFixture store;
   TestFile source(store);
   source.Write(0, RandomBytes(1, 3 * kMiB + 77));
@@ -56,7 +56,7 @@ TEST_CASE("a file cloned whole has the other's recipe and stores and reads nothi
   target.RequireContent();
 }
 
-TEST_CASE("what is cloned is what was there, and is cut again as if it had been written") {
+TEST_CASE("a clone has the source's bytes and is cut again as if it had been written") {
   const uint64_t seed = GENERATE(range(1, 31));
   INFO("seed " << seed);
   Random random(seed);
@@ -108,8 +108,8 @@ TEST_CASE("what is cloned is what was there, and is cut again as if it had been 
   }
 }
 
-TEST_CASE("a long range costs reads at its ends only") {
-  ChunkStoreFixture store(0);  // each chunk that is got is read
+TEST_CASE("cloning a long range reads only at its ends") {
+  ChunkStoreFixture store(0);  // each Get of a chunk reads it
   TestFile source(store);
   const Bytes content = RandomBytes(5, 20 * kMiB);
   source.Write(0, content);
@@ -131,7 +131,7 @@ TEST_CASE("a long range costs reads at its ends only") {
   target.RequireContent();
 }
 
-TEST_CASE("a clone that cannot read the source's recipe leaves the target as it was") {
+TEST_CASE("a clone that cannot read the source's recipe leaves the target unchanged") {
   ChunkStoreFixture store;
   TestFile source(store);
   source.Write(0, RandomBytes(7, 3 * kMiB));
@@ -150,14 +150,14 @@ TEST_CASE("a clone that cannot read the source's recipe leaves the target as it 
   REQUIRE(overlay.empty());
 }
 
-TEST_CASE("a chunk that the source's end had ended is cut again where the target goes on") {
+TEST_CASE("a chunk ended by the source's end is cut again where the target continues") {
   ChunkStoreFixture store;
   TestFile source(store);
   source.Write(0, RandomBytes(8, 100'000));
   TestFile target(store);
   target.Write(0, RandomBytes(9, kMiB));
   target.FoldAndCheck();
-  uint64_t boundary = 0;  // of the target's chunks, so that nothing else there is cut anew
+  uint64_t boundary = 0;  // of the target's chunks, so that nothing else there is cut again
   for (const RecipeEntry& entry : target.Entries()) {
     if (boundary >= 500'000) break;
     boundary += entry.length;

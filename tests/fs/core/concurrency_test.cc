@@ -1,5 +1,5 @@
-// Several threads on one file system. What they leave must be what some order of their calls
-// leaves, and the store must agree with itself to the last counter.
+// Several threads on one file system. The result must be that of some order of their calls, and the
+// store must be consistent to the last counter.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Runs `work(thread number)` on so many threads. What goes wrong there is thrown into `Expect`,
-// since Catch's macros are for one thread only.
+// Runs `work(thread number)` on `count` threads. They report failures to Verdict, since Catch's
+// macros are for one thread only.
 class Threads {
  public:
   template <typename Work>
@@ -32,7 +32,7 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-// The first thing that went wrong on any thread.
+// The first failure on any thread.
 class Verdict {
  public:
   void Expect(bool condition, const std::string& what) {
@@ -83,14 +83,14 @@ class Syncer {
 void CloseAndRecount(StoreFixture& store) {
   store.Close();
   const StoreCount count = RecountStore(store.path());
-  REQUIRE(count.orphans == 0);  // nobody uses anything any more
+  REQUIRE(count.orphans == 0);  // no file is in use any more
   REQUIRE(count.overlay_extents == 0);
   REQUIRE(store.findings().empty());
 }
 
 }  // namespace
 
-TEST_CASE("threads that write files of their own do not disturb each other") {
+TEST_CASE("threads that write their own files do not disturb each other") {
   constexpr int kThreads = 3;
   StoreFixture store;
   FileSystem& fs = store.Open();
@@ -132,10 +132,10 @@ TEST_CASE("threads that write files of their own do not disturb each other") {
   CloseAndRecount(store);
 }
 
-TEST_CASE("each part of a file that several threads write is what one of them wrote, whole") {
+TEST_CASE("each part of a file written by several threads comes whole from one of them") {
   constexpr int kThreads = 3;
   constexpr uint64_t kParts = 24;
-  constexpr size_t kPart = 20'000;  // no multiple of anything
+  constexpr size_t kPart = 20'000;  // not a multiple of any block or chunk size
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "shared");
@@ -188,8 +188,7 @@ TEST_CASE("each part of a file that several threads write is what one of them wr
   CloseAndRecount(store);
 }
 
-TEST_CASE(
-    "a file that is written, cut short and read at once has one of the sizes and no old bytes") {
+TEST_CASE("a file written, truncated and read concurrently has one of the sizes and no old bytes") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
@@ -212,8 +211,8 @@ TEST_CASE(
           verdict.ExpectOk(count.status(), "read");
           got.resize(*count);
           verdict.Expect(got.size() % 100'000 == 0, fmt::format("{} bytes", got.size()));
-          // Bytes come as ones, or as zeros where it grew again.
-          verdict.Expect(std::is_sorted(got.rbegin(), got.rend()), "ones behind zeros");
+          // Bytes are ones, then zeros where the file grew again.
+          verdict.Expect(std::is_sorted(got.rbegin(), got.rend()), "ones after zeros");
         }
       }
     });
@@ -274,7 +273,7 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
             fs.Forget(found->inode, link.ok() ? 2 : 1);
             break;
           }
-          case 5: {  // used without a name, if another thread takes that meanwhile
+          case 5: {  // used without a name, if another thread removes the name meanwhile
             auto found = fs.Lookup(directory(), name());
             if (!found.ok() || (found->mode & 0170000) != 0100000) {
               if (found.ok()) fs.Forget(found->inode, 1);
@@ -314,11 +313,11 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
   CloseAndRecount(store);
 }
 
-TEST_CASE("a file whose last name goes while its last user lets go of it is gone") {
+TEST_CASE("a file is deleted if its last name and its last user go at the same time") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   Verdict verdict;
-  // The two meet in any order; each time one of them must remove the file.
+  // The two threads meet in any order; each time one of them must remove the file.
   std::atomic<int> round = -1;
   std::atomic<int> arrived = 0;
   std::atomic<InodeNumber> inode = 0;
@@ -386,7 +385,7 @@ TEST_CASE("directories that several threads move into each other never leave the
   CloseAndRecount(store);
 }
 
-TEST_CASE("what was fsynced survives a crash in the middle of other threads' work") {
+TEST_CASE("fsynced files survive a crash in the middle of other threads' work") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   constexpr int kThreads = 3;

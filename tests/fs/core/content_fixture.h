@@ -1,4 +1,4 @@
-// One file's content over a chunk store on a simulated disk, beside the plain bytes it should hold.
+// One file's content over a chunk store on a simulated disk, beside the bytes that it should hold.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace siltfs::testing {
 
-// A chunk store with nothing in it.
+// An empty chunk store.
 class ChunkStoreFixture {
  public:
-  // `block_cache_bytes` 0: each chunk that is got is read from its segment.
+  // `block_cache_bytes` 0: each Get of a chunk reads its segment.
   explicit ChunkStoreFixture(size_t block_cache_bytes = 12u << 20);
 
   ChunkStore& chunks() { return *chunks_; }
   const std::shared_ptr<const ChunkerTables>& tables() const { return tables_; }
-  // Distinct chunks stored so far, those on their way included.
+  // Distinct chunks stored so far, including those not appended yet.
   uint64_t StoredChunks();
   uint64_t Reads() const;  // of segments
   void Flush();
@@ -43,13 +43,13 @@ class TestFile {
   // Folds `source`, which may be this file, first.
   void Clone(TestFile& source, const CloneRange& range);
   void Fold(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
-  // A part of it, going on where the last one ended.
+  // Folds a part, continuing where the last fold ended.
   void FoldSome(FileContent::FoldMode mode = FileContent::FoldMode::kKeepTail);
-  // As Fold, and requires that the content is what it was and the recipe is well-formed.
+  // As Fold, and requires that the content is unchanged and the recipe well-formed.
   void FoldAndCheck(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
 
   Bytes Read(uint64_t offset, size_t size) const;
-  // All of it is what was written.
+  // Requires that the whole content is as written.
   void RequireContent() const;
   std::vector<RecipeEntry> Entries() const;
   uint64_t FindData(uint64_t offset) const;

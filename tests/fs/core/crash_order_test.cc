@@ -1,6 +1,6 @@
-// What a crash leaves of several threads' operations on several files: of each thread's own a
-// prefix, of all together nothing without what was over before it began, and nothing less than what
-// was synced.
+// A crash during several threads' operations on several files: a prefix of each thread's operations
+// survives. An operation survives only with all operations that ended before it began. All synced
+// operations survive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ struct Step {
 
 std::atomic<uint64_t> stamp;
 
-// Lets the others go on for a while.
+// Lets the other threads run for a while.
 void Yield(uint64_t times) {
   while (times-- > 0) std::this_thread::yield();
 }
@@ -277,12 +277,12 @@ class Worker {
   const bool may_fail_;
   std::map<std::string, Known> files_;
   std::map<std::string, std::string> texts_;
-  std::map<std::string, size_t> last_;  // how many steps there are with the last that changed it
+  std::map<std::string, size_t> last_;  // number of steps up to the last that changed the file
   std::map<std::string, InodeNumber> open_;
   std::vector<Step> steps_;
   bool ended_ = false;                             // by a failure
-  const std::atomic<bool>* power_gone_ = nullptr;  // from when on everything fails
-  size_t synced_ = 0;                              // so many of the steps
+  const std::atomic<bool>* power_gone_ = nullptr;  // from then on everything fails
+  size_t synced_ = 0;                              // steps known to be synced
   std::string what_;
 };
 
@@ -350,7 +350,7 @@ void Round(uint64_t seed, bool faults) {
     std::thread other([&, others, own = random.Next()] {
       Random dice(own);
       while (!over) {
-        if ((others & 1) != 0) fs->SyncAll().IgnoreError("seen afterwards");
+        if ((others & 1) != 0) fs->SyncAll().IgnoreError("checked afterwards");
         if ((others & 2) != 0) fs->GetStats().status().IgnoreError("only to disturb");
         if (faults) {
           if (dice.OneIn(2)) {
@@ -381,8 +381,8 @@ void Round(uint64_t seed, bool faults) {
   store.env().Heal();
   RecountStore(store.path());
   FileSystem& again = store.Open();
-  uint64_t last_began = 0;            // of what is there
-  uint64_t first_ended = UINT64_MAX;  // of what is not
+  uint64_t last_began = 0;            // of the operations that survived
+  uint64_t first_ended = UINT64_MAX;  // of the operations that did not
   for (int t = 0; t < kThreads; ++t) {
     const State state = StateOf(again, directories[static_cast<size_t>(t)]);
     const auto& steps = workers[static_cast<size_t>(t)]->steps();
@@ -393,33 +393,33 @@ void Round(uint64_t seed, bool faults) {
                    << TextOf(state) << "of " << steps.size() << " steps, synced " << synced);
     REQUIRE(found > 0);
     REQUIRE(found >= synced);
-    // A state may come again (a file made and removed): all that may be meant is granted.
+    // A state may repeat (a file made and removed): the earliest matching step counts as survived.
     size_t least = 1;
     while (steps[least - 1].after != state) ++least;
     last_began = std::max(last_began, steps[least - 1].began);
     if (found < steps.size()) first_ended = std::min(first_ended, steps[found].ended);
   }
-  INFO("something that began at " << last_began << " is there, what ended at " << first_ended
-                                  << " is not");
+  INFO("an operation that began at " << last_began << " survived, one that ended at " << first_ended
+                                     << " did not");
   REQUIRE(last_began <= first_ended);
   store.Close();
   RecountStore(store.path());
 }
 
-// Of a campaign, and no fewer than tell one order from another.
+// The share of a campaign, but enough to tell orders apart.
 uint64_t Seeds() { return std::max<uint64_t>(3, Share(15)); }
 
 }  // namespace
 
-TEST_CASE("a crash among several threads' operations leaves none without all before it") {
+TEST_CASE("a crash among several threads' operations keeps none without all before it") {
   for (uint64_t seed = 1; seed <= Seeds(); ++seed) Round(seed, false);
 }
 
-TEST_CASE("a disk that is full now and then takes nothing that was accepted") {
+TEST_CASE("a disk that is sometimes full loses no accepted change") {
   for (uint64_t seed = 1; seed <= Seeds(); ++seed) Round(seed, true);
 }
 
-TEST_CASE("a store may go while it commits") {
+TEST_CASE("a store may be destroyed while it commits") {
   for (uint64_t round = 0; round < 40; ++round) {
     StoreFixture store;
     FileSystemOptions options;

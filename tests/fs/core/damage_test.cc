@@ -1,4 +1,4 @@
-// Damage, as a user of the file system meets it: contained, told of, healed, and carried off.
+// Damage as seen by a user of the file system: contained, reported, healed, and removed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using Range = std::pair<size_t, size_t>;
 
-// Where in the content the block's chunks stand.
+// Where in the content the block's chunks are.
 std::vector<Range> RangesOf(const StoredBlock& block, const Bytes& content) {
   std::vector<Range> ranges;
   for (const Bytes& chunk : block.chunks) {
@@ -42,7 +42,8 @@ bool Overlaps(const std::vector<Range>& ranges, size_t begin, size_t end) {
                      [&](const Range& range) { return begin < range.second && end > range.first; });
 }
 
-// Every read of the file fails if it touches one of the ranges, and else returns what was written.
+// Requires that each read of the file fails if it touches one of the ranges, and else returns the
+// bytes written.
 void RequireDamaged(DamagedStore& store, const std::string& name,
                     const std::vector<Range>& ranges) {
   INFO(name);
@@ -83,7 +84,7 @@ Bytes FromHex(std::string_view hex) {
   return bytes;
 }
 
-// Where blocks of the first segment begin.
+// The first and last offsets of blocks in the first segment.
 uint64_t FirstBlock() { return kSegmentHeaderSize; }
 uint64_t LastBlock(DamagedStore& store) {
   const auto state = ReadSuperblock(store.env(), store.path());
@@ -100,11 +101,12 @@ uint64_t LastBlock(DamagedStore& store) {
   return offsets.back();
 }
 
-// Two files that share their first part, and others; the block in which that begins.
+// Writes two files that share their first part, and others. Returns the block with the beginning of
+// the shared part.
 StoredBlock BeginShared(DamagedStore& store) {
   store.Open();
   store.WriteRandom(5, 20'000);
-  REQUIRE_OK(store.fs().SyncAll());  // which ends the block
+  REQUIRE_OK(store.fs().SyncAll());  // ends the block
   const Bytes shared = RandomBytes(1, 150'000);
   store.Write("one", Joined(shared, RandomBytes(2, 50'000)));
   store.Write("two", Joined(shared, RandomBytes(3, 70'000)));
@@ -131,7 +133,7 @@ TEST_CASE("damage costs the chunks of its block, in all files that share them, a
   RequireDamaged(store, "random 4", {});
   RequireDamaged(store, "random 5", {});
 
-  // One line, however often it was met: whose data, which segment, and where in it.
+  // One line, however often reads met the damage: the file, the segment, and the offset in it.
   const auto findings = store.TakeFindings();
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].find(fmt::format("inode {}", *Resolve(store.fs(), "one"))) == 0);
@@ -146,7 +148,7 @@ TEST_CASE("damage costs the chunks of its block, in all files that share them, a
   RequireDamaged(store, "one", in_one);
 }
 
-TEST_CASE("of files whose segment is gone there is one line each") {
+TEST_CASE("a missing segment is reported with one line for each file") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   REQUIRE_OK(store.env().RemoveFile(block.path));
@@ -158,7 +160,7 @@ TEST_CASE("of files whose segment is gone there is one line each") {
       REQUIRE_OK(inode);
       Bytes some(1000);
       for (size_t at = 0; at < content.size(); at += some.size())
-        store.fs().Read(*inode, at, some).status().IgnoreError("told of in the log");
+        store.fs().Read(*inode, at, some).status().IgnoreError("reported in the log");
     }
   }
   const auto findings = store.TakeFindings();
@@ -166,7 +168,7 @@ TEST_CASE("of files whose segment is gone there is one line each") {
   CHECK(findings.size() <= store.files().size());
 }
 
-TEST_CASE("a segment of which nothing is whole is searched for blocks once, not for every chunk") {
+TEST_CASE("a wholly damaged segment is searched for blocks once, not for every chunk") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   {
@@ -194,7 +196,7 @@ TEST_CASE("a segment of which nothing is whole is searched for blocks once, not 
   CHECK(reads < tried);
 }
 
-TEST_CASE("what only the device cannot give for now is no damage") {
+TEST_CASE("a temporary read error of the device is no damage") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   store.Open();
@@ -218,7 +220,7 @@ TEST_CASE("the same content written again heals every file that shares it") {
   store.Write("backup", store.files()["one"]);
   store.RequireFiles();
   REQUIRE_OK(store.fs().SyncAll());
-  // What was whole was not stored again.
+  // Intact chunks were not stored again.
   CHECK(store.Stats().stored_bytes < stored + 40'000);
 
   SECTION("in the same mount") {}
@@ -227,7 +229,7 @@ TEST_CASE("the same content written again heals every file that shares it") {
     store.Crash();
     store.Open();
   }
-  SECTION("though the copy that was written for it is deleted") {
+  SECTION("even if the copy written to heal it is deleted") {
     store.Delete("backup");
     store.Reopen();
   }
@@ -235,7 +237,7 @@ TEST_CASE("the same content written again heals every file that shares it") {
   CHECK(store.Stats().damaged_blocks == 1);
 }
 
-TEST_CASE("a power cut before what heals is durable leaves the damage as it was") {
+TEST_CASE("a power cut before the healing copy is durable leaves the damage unchanged") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   store.Damage(block, Rot::kPayload);
@@ -287,7 +289,7 @@ TEST_CASE("a damaged recipe node is healed by writing the file again") {
   store.RequireFiles();
 }
 
-TEST_CASE("a segment with damage goes when all that lives in it lies whole elsewhere") {
+TEST_CASE("a damaged segment is removed when intact copies of all its live chunks exist") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   store.Damage(block, GENERATE(Rot::kPayload, Rot::kHead));
@@ -303,7 +305,7 @@ TEST_CASE("a segment with damage goes when all that lives in it lies whole elsew
     CHECK(store.env().GetFileInfo(block.path).ok());
     RequireDamaged(store, "one", RangesOf(block, store.files()["one"]));
   }
-  SECTION("healed, with others alive beside them") {
+  SECTION("healed, with other chunks alive beside them") {
     store.Write("backup", store.files()["one"]);
     REQUIRE_OK(store.fs().SyncAll());
     store.Delete("one");
@@ -330,27 +332,27 @@ TEST_CASE("a segment with damage goes when all that lives in it lies whole elsew
   }
 }
 
-TEST_CASE("settling leaves a damaged segment alone, and no other") {
+TEST_CASE("recompression skips a damaged segment, and no other") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   store.Damage(block, Rot::kPayload);
   store.Open();
   REQUIRE_CODE(store.Read("one"), kCorruption);
   REQUIRE(store.TakeFindings().size() == 1);
-  const auto settled = store.fs().Settle();
-  REQUIRE_OK(settled);
-  CHECK(settled->segments_left == 1);
-  CHECK(settled->segments_rewritten + settled->segments_kept > 2);
+  const auto recompressed = store.fs().Recompress();
+  REQUIRE_OK(recompressed);
+  CHECK(recompressed->segments_left == 1);
+  CHECK(recompressed->segments_rewritten + recompressed->segments_kept > 2);
   CHECK(store.TakeFindings().empty());
   store.Write("backup", store.files()["one"]);
   store.RequireFiles();
-  REQUIRE_OK(store.fs().Settle());
+  REQUIRE_OK(store.fs().Recompress());
   store.RequireFiles();
   store.Reopen();
   store.RequireFiles();
 }
 
-TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damage and healing") {
+TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage and healing") {
   const auto [first, second] =
       GENERATE(std::pair(kShattered1, kShattered2), std::pair(kShattered2, kShattered1),
                std::pair(kShambles1, kShambles2));
@@ -374,8 +376,8 @@ TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damag
     CHECK(report->segments_removed > 0);
     CHECK(report->bytes_copied > 0);
   }
-  SECTION("settled") { REQUIRE_OK(store.fs().Settle()); }
-  SECTION("one damaged, and healed by its own bytes alone") {
+  SECTION("recompressed") { REQUIRE_OK(store.fs().Recompress()); }
+  SECTION("one damaged, and healed only by its own bytes") {
     store.Close();
     const StoredBlock block = store.BlockOf("one");
     REQUIRE(block.Holds(store.files()["other"]) == in_one_block);
@@ -383,7 +385,7 @@ TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damag
     store.Open();
     REQUIRE_CODE(store.Read("one"), kCorruption);
     store.Write("the other again", FromHex(second));
-    // It has the name of what is damaged, and must not be read in its place.
+    // The other member has the name of the damaged chunk, and must not be read in its place.
     REQUIRE_CODE(store.Read("one"), kCorruption);
     CHECK((*store.Read("other") == FromHex(second)));
     store.Write("one again", FromHex(first));
@@ -393,22 +395,22 @@ TEST_CASE("both members of a SHA-1 collision outlive collecting, settling, damag
   store.Reopen();
   store.RequireFiles();
   REQUIRE_OK(store.fs().CollectGarbage(false));
-  REQUIRE_OK(store.fs().Settle());
+  REQUIRE_OK(store.fs().Recompress());
   store.RequireFiles();
   store.Reopen();
   store.RequireFiles();
 }
 
-// Damage in the head of the block that "one" is in, and with it its name, is met by nobody before
-// the other member is written.
-TEST_CASE("a chunk's name is not taken by its collision, though its block has lost it") {
+// The head of the block with "one" is damaged, and with it the chunk's name. No read meets the
+// damage before the other member is written.
+TEST_CASE("a chunk's name is not taken by its collision, even if its block has lost the name") {
   DamagedStore store;
   store.Open();
   const bool sealed = GENERATE(true, false);
   const bool last = !sealed && GENERATE(true, false);
   if (last) {
     store.WriteRandom(1, 30'000);
-    REQUIRE_OK(store.fs().SyncAll());  // which ends the block
+    REQUIRE_OK(store.fs().SyncAll());  // ends the block
   }
   store.Write("one", FromHex(kShambles1));
   REQUIRE_OK(store.fs().SyncAll());
@@ -425,12 +427,12 @@ TEST_CASE("a chunk's name is not taken by its collision, though its block has lo
   }
   SECTION("the index has it") {}
   if (sealed) {
-    SECTION("the index was made anew") {
+    SECTION("the index was rebuilt") {
       IndexRebuildOptions options;
       options.store = store.path();
       REQUIRE_OK(RebuildIndex(store.env(), options));
     }
-    SECTION("the index is made anew by the mount") {
+    SECTION("the mount rebuilds the index") {
       auto names = store.env().ListDirectory(IndexPath(store.path()));
       REQUIRE_OK(names);
       for (const auto& entry : *names)
@@ -442,7 +444,7 @@ TEST_CASE("a chunk's name is not taken by its collision, though its block has lo
   WriteLargeFile(store.fs(), "other", FromHex(kShambles2));
   REQUIRE_CODE(store.Read("one"), kCorruption);
   CHECK((*store.Read("other") == FromHex(kShambles2)));
-  // And no more than was lost with it counts as damaged.
+  // Only chunks that were lost with it count as damaged.
   const auto scrubbed = store.fs().Scrub(ScrubMode::kFull);
   REQUIRE_OK(scrubbed);
   if (!last) CHECK(scrubbed->damaged_chunks == 1);
@@ -451,7 +453,7 @@ TEST_CASE("a chunk's name is not taken by its collision, though its block has lo
   WriteLargeFile(store.fs(), "one again", FromHex(kShambles1));
   CHECK((*store.Read("one again") == FromHex(kShambles1)));
   CHECK((*store.Read("other") == FromHex(kShambles2)));
-  // Where its tag is known it is healed.
+  // It is healed if its tag is known.
   if (sealed) CHECK((*store.Read("one") == FromHex(kShambles1)));
   if (!sealed) REQUIRE_CODE(store.Read("one"), kCorruption);
 }

@@ -65,7 +65,7 @@ void DamagedStore::Close() {
 }
 
 void DamagedStore::WaitUntilSealed() {
-  REQUIRE_OK(fs_->CollectGarbage(/*dry_run=*/true));  // which does
+  REQUIRE_OK(fs_->CollectGarbage(/*dry_run=*/true));  // a dry run waits until they are sealed
 }
 
 void DamagedStore::Crash() {

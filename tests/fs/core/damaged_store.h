@@ -1,4 +1,4 @@
-// A store of small segments on a simulated device, of which single blocks are damaged.
+// A store of small segments on a simulated device, for damaging single blocks.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,19 @@
 #include "store/base/thread_annotations.h"
 #include "store/env/sim_env.h"
 #include "store/segment/block_head.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/support/fault_env.h"
 
 namespace siltfs::testing {
 
-// A block as it lies in a segment.
+// A block as stored in a segment.
 struct StoredBlock {
   SegmentId segment = kNoSegment;
   std::string path;
   uint32_t offset = 0;
   SegmentKind kind = SegmentKind::kData;
   BlockHead head;
-  std::vector<Bytes> chunks;  // their plain bytes
+  std::vector<Bytes> chunks;  // their uncompressed bytes
 
   bool Holds(ByteView chunk) const;
 };
@@ -58,16 +58,16 @@ class DamagedStore {
 
   FileSystem& Open();
   void Close();
-  // Returns when all segments are sealed that what was written has filled.
+  // Returns when all segments that the writes have filled are sealed.
   void WaitUntilSealed();
   void Reopen() {
     Close();
     Open();
   }
-  // The process goes, and the power: what was not committed is lost.
+  // The process is killed and the power fails: uncommitted changes are lost.
   void Crash();
 
-  // A file of random bytes, known from now on.
+  // Writes a file, and adds it to files().
   InodeNumber Write(const std::string& name, Bytes content);
   InodeNumber WriteRandom(uint64_t seed, size_t size);
   void Delete(const std::string& name);
@@ -75,15 +75,15 @@ class DamagedStore {
   Result<Bytes> Read(const std::string& name);
   FileSystemStats Stats();
 
-  // Of sealed segments; nobody has the store open.
+  // Blocks of sealed segments; the store must be closed.
   std::vector<StoredBlock> SealedBlocks();
-  // The one that holds a chunk that is the beginning of this file.
+  // The block that holds the first chunk of this file.
   StoredBlock BlockOf(const std::string& name);
   // Changes a byte of it, durably.
   void Damage(const StoredBlock& block, Rot rot);
   void FlipByte(const std::string& path, uint64_t offset);
 
-  // Reported since the last call.
+  // Findings reported since the last call.
   std::vector<std::string> TakeFindings() SILTFS_EXCLUDES(mutex_);
 
  private:
@@ -91,7 +91,7 @@ class DamagedStore {
 
   SimEnv& env_;
   WatchedEnv watched_;  // on it
-  SettleStore store_;
+  RecompressionStore store_;
   std::unique_ptr<FileSystem> fs_;
   Mutex mutex_;
   std::vector<std::string> findings_ SILTFS_GUARDED_BY(mutex_);

@@ -1,5 +1,4 @@
-// All of a directory as a value: to copy parts of a store back as they were, and to see whether
-// anything was changed.
+// A whole directory as a value: to restore parts of a store, and to see whether anything changed.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// When the disk fails or is full: what was committed stays, what failed says so, and reads go on.
+// A failing or full disk: committed changes stay, failed calls return errors, and reads continue.
 #include <fmt/format.h>
 
 #include "fs/core/store_layout.h"
@@ -21,7 +21,7 @@ Attributes Stat(FileSystem& fs, InodeNumber inode) {
 
 }  // namespace
 
-TEST_CASE("after a failed sync the store is read-only for good, says why, and reads go on") {
+TEST_CASE("after a failed sync the store stays read-only, says why, and reads continue") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const Bytes first = RandomBytes(1, 300'000);
@@ -37,7 +37,7 @@ TEST_CASE("after a failed sync the store is read-only for good, says why, and re
   REQUIRE_FALSE(failed.ok());
   store.env().Heal();
 
-  // It is never tried again and called a success.
+  // The failed sync is never retried and reported as a success.
   REQUIRE_FALSE(fs.Fsync(b).ok());
   REQUIRE_FALSE(fs.SyncAll().ok());
   REQUIRE(store.Stats().read_only);
@@ -53,7 +53,7 @@ TEST_CASE("after a failed sync the store is read-only for good, says why, and re
   REQUIRE_FALSE(fs.Close().ok());
   store.Crash();
 
-  // Back to the last commit that was one.
+  // Back to the last successful commit.
   store.Open();
   REQUIRE(ListNames(store.fs(), kRootInode) == std::vector<std::string>{"a"});
   REQUIRE((*ReadFile(store.fs(), a) == first));
@@ -62,7 +62,7 @@ TEST_CASE("after a failed sync the store is read-only for good, says why, and re
   RecountStore(store.path());
 }
 
-TEST_CASE("a failed write to a segment turns the store read-only, and loses nothing committed") {
+TEST_CASE("a failed write to a segment makes the store read-only, and loses nothing committed") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const Bytes first = RandomBytes(1, 300'000);
@@ -77,7 +77,7 @@ TEST_CASE("a failed write to a segment turns the store read-only, and loses noth
     status = fs.Write(created->inode, at, RandomBytes(at, data.size()));
   store.env().Heal();
   REQUIRE_FALSE(status.ok());
-  // At once, not with the next commit: until then changes would be taken only to be lost.
+  // At once, not with the next commit: until then, changes would be accepted and lost.
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().read_only_cause.find("segments") != std::string::npos);
   REQUIRE_CODE(fs.MakeDirectory(kRootInode, "c", 0755, kCaller), kReadOnly);
@@ -92,7 +92,7 @@ TEST_CASE("a failed write to a segment turns the store read-only, and loses noth
   RecountStore(store.path());
 }
 
-TEST_CASE("on a full disk writes are refused, all else goes on, and with room all goes on") {
+TEST_CASE("on a full disk only writes are refused, until there is room again") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const Bytes first = RandomBytes(1, 300'000);
@@ -106,8 +106,8 @@ TEST_CASE("on a full disk writes are refused, all else goes on, and with room al
   for (; status.ok() && written < (uint64_t{40} << 20); written += 1u << 20)
     status = fs.Write(created->inode, written, RandomBytes(written, 1u << 20));
   REQUIRE_CODE(status, kNoSpace);
-  written -= 1u << 20;  // the last was refused
-  // A write that was refused has not written.
+  written -= 1u << 20;  // the last write was refused
+  // A refused write has written nothing.
   REQUIRE(Stat(fs, created->inode).size == written);
   REQUIRE_OK(fs.Fsync(created->inode));
   REQUIRE_FALSE(store.Stats().read_only);
@@ -130,12 +130,12 @@ TEST_CASE("on a full disk writes are refused, all else goes on, and with room al
   RecountStore(store.path());
 }
 
-TEST_CASE("a file that cannot be folded for want of space keeps what it has and is folded later") {
+TEST_CASE("a file that cannot be folded on a full disk keeps its content and is folded later") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   WriteFile(fs, "filler", RandomBytes(1, 5u << 20));
   store.env().SetAvailable(0);
-  // A short file waits as plain bytes until it is closed.
+  // A short file stays raw bytes until it is closed.
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const Bytes data = RandomBytes(2, 1500);
@@ -150,7 +150,7 @@ TEST_CASE("a file that cannot be folded for want of space keeps what it has and 
   REQUIRE(RecountStore(store.path()).overlay_extents == 0);
 }
 
-TEST_CASE("an operation that fails half-way changes nothing, in memory as on disk") {
+TEST_CASE("an operation that fails half-way changes nothing, in memory or on disk") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
@@ -160,7 +160,7 @@ TEST_CASE("an operation that fails half-way changes nothing, in memory as on dis
   REQUIRE_OK(fs.Write(file, 0, RandomBytes(1, 1500)));
   REQUIRE_OK(fs.SyncAll());
   store.Crash();
-  {  // the file's overlay can no longer be read, so its last name cannot be taken
+  {  // the file's overlay can no longer be read, so its last name cannot be removed
     auto kv = OpenRocksDbStore(
         store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);
@@ -178,7 +178,7 @@ TEST_CASE("an operation that fails half-way changes nothing, in memory as on dis
   check();
   REQUIRE_CODE(again.Rename(kRootInode, "b", kRootInode, "a", RenameMode::kReplace), kCorruption);
   check();
-  // The directory is intact and counts right.
+  // The directory is intact and its counts are right.
   const InodeNumber dir = MakeDir(again, kRootInode, "d");
   REQUIRE_OK(again.Rename(kRootInode, "a", dir, "a", RenameMode::kReplace));
   REQUIRE_OK(again.Rename(kRootInode, "b", dir, "b", RenameMode::kReplace));
@@ -188,7 +188,7 @@ TEST_CASE("an operation that fails half-way changes nothing, in memory as on dis
   REQUIRE_CODE(again.Read(file, 0, byte), kCorruption);
 }
 
-TEST_CASE("a failure while the store is opened leaves it as it was") {
+TEST_CASE("a failure while the store is opened leaves it unchanged") {
   StoreFixture store;
   const Bytes data = RandomBytes(1, 300'000);
   const InodeNumber file = WriteFile(store.Open(), "a", data);
@@ -199,7 +199,7 @@ TEST_CASE("a failure while the store is opened leaves it as it was") {
   store.env().Fail(Call::kChange, part, StatusCode::kIoError);
   const Status opened = store.TryOpen();
   store.env().Heal();
-  // Without its index a store may be opened or not; without the others it cannot.
+  // Without its index a store may or may not open; without the other parts it cannot.
   if (part != "index" || !opened.ok()) REQUIRE_CODE(opened, kIoError);
   store.Open();
   REQUIRE((*ReadFile(store.fs(), file) == data));

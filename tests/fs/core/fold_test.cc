@@ -1,5 +1,5 @@
-// What a fold must not change, and what it must not cost: content, canonical recipes, and as little
-// cutting, storing and reading back as the change calls for.
+// A fold keeps the content, makes canonical recipes, and cuts, stores and reads back no more than
+// the change requires.
 #include "fs/core/fold.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ ByteView Piece(const Bytes& content, uint64_t offset, size_t size) {
   return ByteView(content).subspan(offset, std::min<uint64_t>(size, content.size() - offset));
 }
 
-// How many distinct chunks the content has when it is cut from its start.
+// The number of distinct chunks in the content when it is cut from its start.
 uint64_t DistinctChunks(ChunkStoreFixture& store, const Bytes& content) {
   std::set<Bytes> distinct;
   size_t at = 0;
@@ -45,8 +45,8 @@ Recipe WrittenAtOnce(ChunkStoreFixture& store, const Bytes& content) {
   return file.recipe();
 }
 
-// What a file system's writeback makes of one large write: requests of up to 128 KiB, those close
-// to each other in any order.
+// The requests of a kernel's writeback for one large write: at most 128 KiB each, neighbouring ones
+// in any order.
 std::vector<uint64_t> ShuffledRequests(Random& random, size_t size, size_t request, size_t window) {
   std::vector<uint64_t> offsets;
   for (uint64_t at = 0; at < size; at += request) offsets.push_back(at);
@@ -59,7 +59,7 @@ std::vector<uint64_t> ShuffledRequests(Random& random, size_t size, size_t reque
 
 }  // namespace
 
-TEST_CASE("a file reads as it was written, whatever folds come in between") {
+TEST_CASE("a file reads as it was written, with any folds in between") {
   const uint64_t seed = GENERATE(range(1, 21));
   INFO("seed " << seed);
   Random random(seed);
@@ -87,7 +87,7 @@ TEST_CASE("a file reads as it was written, whatever folds come in between") {
       case 1:
         file.Write(offset, Bytes(length, 0));
         break;
-      case 2: {  // what was there, or somewhere else
+      case 2: {  // bytes of the file, from the same place or another
         const size_t at = random.Below(pool.size() - length);
         file.Write(offset, ByteView(pool).subspan(at, length));
         break;
@@ -111,13 +111,13 @@ TEST_CASE("a file reads as it was written, whatever folds come in between") {
     if (step % 10 == 0) file.RequireContent();
   }
   file.FoldAndCheck();
-  // Folding what is folded changes nothing.
+  // Folding a folded file changes nothing.
   const Recipe before = file.recipe();
   file.FoldAndCheck();
   REQUIRE((file.recipe() == before));
 }
 
-TEST_CASE("after a fold what counts as allocated is what is no hole") {
+TEST_CASE("after a fold the allocated bytes are those outside holes") {
   ChunkStoreFixture store;
   TestFile file(store);
   file.Write(300'000, RandomBytes(1, 100'000));
@@ -144,7 +144,7 @@ TEST_CASE("zeros become holes, and an empty file has an empty recipe") {
   REQUIRE((file.recipe() == Recipe{}));
 }
 
-TEST_CASE("the recipe does not tell in which order a file was written") {
+TEST_CASE("the recipe does not depend on the order of the writes") {
   const uint64_t seed = GENERATE(range(1, 4));
   INFO("seed " << seed);
   Random random(seed);
@@ -194,7 +194,7 @@ TEST_CASE("the recipe does not tell in which order a file was written") {
       if (random.OneIn(40)) file.FoldAndCheck(FileContent::FoldMode::kKeepTail);
     }
   }
-  SECTION("overwritten and put right again") {
+  SECTION("overwritten and then restored") {
     file.Write(0, content);
     file.FoldAndCheck();
     for (int i = 0; i < 12; ++i) {
@@ -214,7 +214,7 @@ TEST_CASE("the recipe does not tell in which order a file was written") {
     file.FoldAndCheck();
     file.Truncate(content.size());
   }
-  SECTION("cut short and written on, at random places") {
+  SECTION("truncated and written on, at random places") {
     file.Write(0, content);
     for (int i = 0; i < 6; ++i) {
       file.FoldAndCheck();
@@ -237,11 +237,11 @@ TEST_CASE("the recipe does not tell in which order a file was written") {
   REQUIRE((file.recipe() == expected));
 }
 
-TEST_CASE("a hole is a barrier: what lies behind it is cut on its own") {
+TEST_CASE("a hole is a barrier: the data after it is cut independently") {
   ChunkStoreFixture store;
   const Bytes front = RandomBytes(1, 300'000);
   const Bytes back = RandomBytes(2, 2 * kMiB);
-  // The same data behind two different fronts and the same hole.
+  // The same data after the same hole, with two different beginnings.
   TestFile one(store);
   one.Write(0, front);
   one.Write(1'000'000, back);
@@ -272,7 +272,7 @@ TEST_CASE("a stream is cut and stored once") {
   REQUIRE(store.StoredChunks() == DistinctChunks(store, content));
 }
 
-TEST_CASE("requests that overtake each other cost no chunks that nobody keeps") {
+TEST_CASE("requests that overtake each other store no useless chunks") {
   Random random(5);
   ChunkStoreFixture store;
   const Bytes content = RandomBytes(78, 6 * kMiB + 999);
@@ -329,7 +329,7 @@ TEST_CASE("a small change of a large file stores and reads little") {
     REQUIRE(std::equal(before.begin(), before.end() - 1, after.begin()));
   }
   {
-    INFO("cut short");
+    INFO("truncated");
     const uint64_t chunks = store.StoredChunks();
     const uint64_t reads = store.Reads();
     file.Truncate(40 * kMiB + 1);
@@ -377,7 +377,7 @@ void WriteScattered(TestFile& file, Random& random, size_t count) {
     file.Write(random.Below(places) * 8192, RandomBytes(random.Next(), 4096));
 }
 
-TEST_CASE("folded part by part a file is what it is folded at once") {
+TEST_CASE("folding a file part by part has the same result as folding it at once") {
   const uint64_t seed = GENERATE(range(1, 5));
   Random random(seed);
   ChunkStoreFixture store;
@@ -404,8 +404,8 @@ TEST_CASE("folded part by part a file is what it is folded at once") {
   parts.RequireContent();
 }
 
-TEST_CASE("a write into a file full of changes folds a part of them only") {
-  ChunkStoreFixture store(0);  // each chunk that is got is read
+TEST_CASE("a write into a file with many changes folds only a part of them") {
+  ChunkStoreFixture store(0);  // each Get of a chunk reads it
   TestFile file(store);
   file.Write(0, RandomBytes(1, 40 * kMiB));
   file.FoldAndCheck();
@@ -428,7 +428,7 @@ TEST_CASE("a write into a file full of changes folds a part of them only") {
   file.RequireContent();
 }
 
-TEST_CASE("holes punched all over a file are folded before they are too many") {
+TEST_CASE("many holes punched into a file are folded before there are too many") {
   ChunkStoreFixture store;
   TestFile file(store);
   file.Truncate(uint64_t{1} << 24);

@@ -1,5 +1,5 @@
-// A disk that is full to the last byte, by the store itself and by its neighbours: what is new is
-// refused, what was acknowledged stays, and deleting goes on and gives the space back.
+// A disk that the store and its neighbours have filled to the last byte: new data is refused,
+// acknowledged data stays, and deleting still works and frees space.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kDiskBytes = 96u << 20;
-// A part of its reserve is for opening the store alone (SpaceReserve::Phase).
+// A part of its reserve is only for opening the store (SpaceReserve::Phase).
 constexpr uint64_t kDiskWithRoomToOpen = 180u << 20;
 constexpr size_t kFileBytes = 300'000;
 const std::string kStore = "/store";
@@ -46,7 +46,7 @@ struct FullDisk {
     REQUIRE_OK(fs->Close());
     fs.reset();
   }
-  // As after the power went: what was synced is there.
+  // A power cut: synced data is still there.
   void Crash(uint64_t seed) {
     fs.reset();
     disk->PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
@@ -62,7 +62,7 @@ struct FullDisk {
     REQUIRE_OK(stats);
     return stats->reserve_bytes;
   }
-  // Writes a new file and syncs it; known from then on.
+  // Writes a new file and syncs it; adds it to `synced`.
   Status TryWrite(const std::string& name, size_t size = kFileBytes) {
     Bytes content = RandomBytes(std::hash<std::string>()(name), size);
     auto created = fs->CreateFile(kRootInode, name, 0644, kCaller);
@@ -83,7 +83,7 @@ struct FullDisk {
     }
     return written;
   }
-  // Until the store takes nothing more.
+  // Writes files until the store accepts no more.
   void Fill(const std::string& prefix) {
     for (int i = 0;; ++i) {
       const Status written = TryWrite(fmt::format("{} {}", prefix, i));
@@ -92,16 +92,16 @@ struct FullDisk {
       return;
     }
   }
-  // Not a byte is left.
+  // Fills the disk so that not a byte is free.
   void FillByNeighbour() {
     auto file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kCreate});
     if (file.status().Is(StatusCode::kAlreadyExists))
       file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
-    // The store's threads may give something back, or take it, meanwhile.
+    // The store's threads may free or take space meanwhile.
     bool full = false;
     for (int i = 0; i < 1000 && !full; ++i) {
-      (*file)->Write(*(*file)->Size(), Bytes(Available() + 4096, 1)).IgnoreError("it is to fail");
+      (*file)->Write(*(*file)->Size(), Bytes(Available() + 4096, 1)).IgnoreError("it must fail");
       full = Available() == 0;
     }
     REQUIRE(full);
@@ -144,7 +144,7 @@ struct FilledDisk : FullDisk {
 
 }  // namespace
 
-TEST_CASE("most of a disk can be filled, and the reserve is not touched for it") {
+TEST_CASE("most of a disk can be filled without using the reserve") {
   FullDisk at;
   const uint64_t reserve = at.ReserveBytes();
   CHECK(reserve > kDiskBytes / 20);
@@ -158,7 +158,7 @@ TEST_CASE("most of a disk can be filled, and the reserve is not touched for it")
   at.RequireSound();
 }
 
-TEST_CASE("on a full disk all that is new is refused, and nothing of it is there") {
+TEST_CASE("on a full disk new names and data are refused, and leave nothing behind") {
   FilledDisk at;
   FileSystem& fs = *at.fs;
   const InodeNumber file = *Resolve(fs, "file 0");
@@ -179,7 +179,7 @@ TEST_CASE("on a full disk all that is new is refused, and nothing of it is there
   at.RequireSynced();
 }
 
-TEST_CASE("on a full disk names change, files shrink and go, and commits are durable") {
+TEST_CASE("on a full disk files are renamed, truncated and deleted, and commits are durable") {
   FilledDisk at;
   FileSystem& fs = *at.fs;
   REQUIRE_OK(fs.Rename(kRootInode, "file 0", kRootInode, "renamed", RenameMode::kReplace));
@@ -203,7 +203,7 @@ TEST_CASE("on a full disk names change, files shrink and go, and commits are dur
   at.RequireSound();
 }
 
-TEST_CASE("what is deleted from a full disk can be collected and written to at once") {
+TEST_CASE("space of files deleted from a full disk can be collected and reused at once") {
   FilledDisk at;
   const auto reserve = SpaceReserve::For(kDiskBytes);
   const uint64_t whole = reserve.pieces * reserve.piece_bytes;
@@ -212,7 +212,7 @@ TEST_CASE("what is deleted from a full disk can be collected and written to at o
   const auto collected = at.fs->CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 30'000'000);
-  // The reserve first, then whoever writes.
+  // The reserve is filled first, then writers get space.
   CHECK(at.ReserveBytes() == whole);
   CHECK(at.fs->GetSpace()->available_bytes > 10'000'000);
   at.RequireSynced();
@@ -248,9 +248,10 @@ TEST_CASE("a small disk that is full can be emptied, unmounted and used again") 
   at.RequireSound();
 }
 
-TEST_CASE("a little that was deleted is collected where there is no room for anything new") {
+TEST_CASE("a little garbage is collected on a disk without room for anything new") {
   FullDisk at;
-  // A small file to every segment: some 3 of a hundred are not worth it on a disk with room.
+  // A small file in every segment: with room on the disk, about 3 % of garbage is not worth
+  // collecting.
   int last = 0;
   for (;; ++last) {
     const Status written =
@@ -267,7 +268,7 @@ TEST_CASE("a little that was deleted is collected where there is no room for any
   at.RequireSynced();
 }
 
-TEST_CASE("what is wholly dead goes even if nothing can be copied") {
+TEST_CASE("wholly dead segments are removed even if nothing can be copied") {
   FullDisk at;
   for (int i = 0; i < 60; ++i) REQUIRE_OK(at.TryWrite(fmt::format("file {}", i)));
   for (int i = 0; i < 30; ++i) at.Delete(fmt::format("file {}", i));
@@ -290,7 +291,7 @@ TEST_CASE("what is wholly dead goes even if nothing can be copied") {
   at.RequireSound();
 }
 
-TEST_CASE("a mount of a store that was closed while there was room finds the disk full") {
+TEST_CASE("a store that was closed while there was room is mounted on a full disk") {
   FullDisk at;
   for (int i = 0; i < 80; ++i) REQUIRE_OK(at.TryWrite(fmt::format("file {}", i)));
   at.Close();
@@ -299,7 +300,7 @@ TEST_CASE("a mount of a store that was closed while there was room finds the dis
   at.Open();
   at.RequireSynced();
   REQUIRE_CODE(at.TryWrite("new"), kNoSpace);
-  // There is no room to copy anything, but in what wholly dead segments leave.
+  // The only room for copies is the space of wholly dead segments.
   for (int i = 0; i < 70; ++i) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
   REQUIRE_OK(at.fs->CollectGarbage(false));
@@ -309,7 +310,7 @@ TEST_CASE("a mount of a store that was closed while there was room finds the dis
   at.RequireSound();
 }
 
-TEST_CASE("whenever the power goes on a full disk, what was synced is there") {
+TEST_CASE("a power cut at any time on a full disk keeps synced files") {
   for (uint64_t seed = 1; seed <= std::max<uint64_t>(2, Share(8)); ++seed) {
     INFO("seed " << seed);
     FullDisk at(seed, kDiskWithRoomToOpen);
@@ -318,14 +319,15 @@ TEST_CASE("whenever the power goes on a full disk, what was synced is there") {
     for (int i = 0; i < 100; ++i) at.Delete(fmt::format("file {}", i * 2 + 1));
     REQUIRE_OK(at.fs->SyncAll());
     at.disk->CutAtCall(seed * seed * 7);
-    at.fs->CollectGarbage(false).status().IgnoreError("the power goes in it, or behind it");
+    at.fs->CollectGarbage(false).status().IgnoreError("the power fails during it or after it");
     at.fs.reset();
     at.disk->Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
     at.Open();
     at.RequireSynced();
     const auto collected = at.fs->CollectGarbage(false);
     if (seed % 2 == 0 && collected.status().Is(StatusCode::kNoSpace)) {
-      // The collection that was cut short had used up what one may, and the neighbour left nothing.
+      // The interrupted collection had used up its share of the reserve, and the neighbour left no
+      // space.
       REQUIRE_OK(at.disk->RemoveFile(kNeighbour));
       REQUIRE_OK(at.fs->CollectGarbage(false));
     } else {
@@ -338,9 +340,10 @@ TEST_CASE("whenever the power goes on a full disk, what was synced is there") {
   }
 }
 
-TEST_CASE("a store whose reserve was used up is opened after a power cut") {
+TEST_CASE("a store with a used-up reserve can be opened after a power cut") {
   FilledDisk at(kDiskWithRoomToOpen);
-  // Deleting and renaming draw on the reserve until it is gone, others on what it leaves.
+  // Deleting and renaming draw on the reserve until it is used up; the neighbour takes all other
+  // space.
   constexpr int kNames = 100;
   Status synced;
   int rounds = 0;
@@ -364,7 +367,7 @@ TEST_CASE("a store whose reserve was used up is opened after a power cut") {
   CHECK(rounds > 10);
   CHECK(at.ReserveBytes() > 0);
   at.Crash(5);
-  // The names of the last round or of the one before: what was not acknowledged.
+  // The names are those of the last round, which was not acknowledged, or of the one before.
   const auto names = ListNames(*at.fs, kRootInode);
   CHECK(names.size() == at.synced.size());
   REQUIRE_OK(at.fs->Unlink(kRootInode, names.back()));
@@ -384,14 +387,14 @@ TEST_CASE("a disk that fails is not taken for a full one") {
   at.RequireSynced();
 }
 
-TEST_CASE("what was accepted before others filled the disk is kept, even without a reserve") {
+TEST_CASE("data accepted before others filled the disk is kept, even without a reserve") {
   FullDisk at;
   REQUIRE_OK(at.TryWrite("file"));
   auto created = at.fs->CreateFile(kRootInode, "waiting", 0644, kCaller);
   REQUIRE_OK(created);
   const Bytes content = RandomBytes(99, kFileBytes);
   REQUIRE_OK(at.fs->Write(created->inode, 0, content));
-  // Somebody else takes the reserve as it is given up.
+  // Another program takes the space of the reserve.
   const auto pieces = at.disk->ListDirectory(ReservePath(kStore));
   REQUIRE_OK(pieces);
   for (const DirectoryEntry& piece : *pieces)

@@ -1,10 +1,11 @@
-// The power going, the process dying and the device failing at every step of a garbage collection.
+// Power cuts, kills of the process and failures of the device at every step of a garbage
+// collection.
 #include <fmt/format.h>
 
 #include "fs/core/store_stats.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
@@ -14,7 +15,7 @@ namespace {
 
 const std::string kPath = "/store";
 
-// A closed store, of whose segments some are half dead and some wholly.
+// A closed store with some half dead and some wholly dead segments.
 struct Collecting {
   Collecting() : store(env, kPath) {
     auto fs = store.Open(env);
@@ -24,7 +25,7 @@ struct Collecting {
       store.files[name] = RandomBytes(i, 30'000);
       WriteLargeFile(**fs, name, store.files[name]);
     }
-    // One is deep enough to have recipe nodes.
+    // One file is large enough to have recipe nodes.
     store.files["large"] = RandomBytes(99, 900'000);
     WriteLargeFile(**fs, "large", store.files["large"]);
     store.files["large too"] = RandomBytes(98, 900'000);
@@ -41,13 +42,14 @@ struct Collecting {
   }
 
   SimEnv env;
-  SettleStore store;
+  RecompressionStore store;
   uint64_t stored = 0;
 };
 
-// What is left is whole and sound, and the next collection finds what the last one left behind.
+// Requires that the store is complete and sound, and that the next collection finds the remaining
+// garbage.
 void RequireWhole(const Collecting& collecting, SimEnv& env) {
-  const SettleStore& store = collecting.store;
+  const RecompressionStore& store = collecting.store;
   store.RequireSound(env);
   {
     auto fs = store.Open(env, /*read_only=*/true);
@@ -62,7 +64,7 @@ void RequireWhole(const Collecting& collecting, SimEnv& env) {
     REQUIRE_OK((*fs)->Close());
   }
   store.RequireSound(env);
-  store.RequireFigures(env);
+  store.RequireStatistics(env);
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
@@ -73,11 +75,11 @@ void RequireWhole(const Collecting& collecting, SimEnv& env) {
     REQUIRE_OK((*fs)->Close());
   }
   store.RequireSound(env);
-  store.RequireFigures(env);
+  store.RequireStatistics(env);
   CHECK(ReadStoreStats(env, kPath)->stored_bytes < collecting.stored * 7 / 10);
 }
 
-// The device before the collection, with the store open, and what the collection does to it.
+// The device before the collection, with the store open, and the trace of the collection.
 struct Collection {
   explicit Collection(Collecting& collecting) {
     auto fs = collecting.store.Open(collecting.env);
@@ -121,14 +123,13 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
   CHECK(cuts > 300 / CallStep());
 }
 
-TEST_CASE(
-    "a process that dies at any step of a collection loses nothing, nor does a power cut then") {
+TEST_CASE("a process killed at any step of a collection loses nothing, nor does a power cut then") {
   Collecting collecting;
   const Collection collection(collecting);
   const SimTrace& trace = collection.trace;
   const auto device = collection.before->Fork();
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
-    INFO(fmt::format("death before record {} of {}: {}", cut, trace.size(),
+    INFO(fmt::format("killed before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
     if (cut % CallStep() == 0 || cut == trace.size()) {
       const auto left = device->Fork();
@@ -155,7 +156,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
                      sticky ? ", and all after it" : ""));
     auto fs = collecting.store.Open(*device);
     REQUIRE_OK(fs);
-    // In this order: other threads make calls, too.
+    // In this order, because other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
     device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
     const auto report = (*fs)->CollectGarbage(false);
@@ -166,7 +167,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
     fs->reset();
     if (closed) {
       collecting.store.RequireSound(*device);
-      collecting.store.RequireFigures(*device);
+      collecting.store.RequireStatistics(*device);
     }
     if (nth % 3 == 0) device->PowerCut();
     RequireWhole(collecting, *device);

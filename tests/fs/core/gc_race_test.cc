@@ -1,4 +1,4 @@
-// What others do at a chosen moment of a garbage collection.
+// Other threads' operations at a chosen moment of a garbage collection.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -7,27 +7,26 @@
 #include <utility>
 
 #include "store/env/sim_env.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
 
-// A simulated device that calls back at some moments of a collection, in its thread and once each.
+// A simulated device that calls back at some moments of a collection, in GC's thread and once each.
 class WatchedEnv : public FaultEnv {
  public:
   WatchedEnv() : WatchedEnv(std::make_unique<SimEnv>()) {}
 
   SimEnv& device() { return device_; }
-  // The thread that calls this is the one that collects.
+  // The calling thread is the one that collects.
   void Watch() { collector_ = std::this_thread::get_id(); }
-  // While all segments are counted, as of a commit that was: the sorter draws its seed.
+  // While all segments are counted, as of an earlier commit: the sorter draws its seed.
   std::function<void()> while_counting;
-  // Segments are condemned, and marked as of a commit that was: the disk's room for copies is asked
-  // for.
+  // Victims are chosen, and marked as of an earlier commit: GC asks for the disk's room for copies.
   std::function<void()> before_copying;
-  // A segment's file goes.
+  // A segment's file is removed.
   std::function<void()> before_removal;
   // In any thread, again and again: a segment's file is read.
   std::function<void()> reading_segment;
@@ -66,7 +65,7 @@ class WatchedEnv : public FaultEnv {
 
   SimEnv& device_;
   std::atomic<std::thread::id> collector_;
-  mutable std::atomic<bool> segments_synced_ = false;  // since it was armed
+  mutable std::atomic<bool> segments_synced_ = false;  // since arming
 };
 
 constexpr uint32_t kSegmentBytes = 4u << 20;
@@ -75,9 +74,9 @@ constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // of "kept", at most
 
 }  // namespace
 
-TEST_CASE("a chunk that is not copied as it was written again lies durably where it was written") {
+TEST_CASE("a chunk that GC does not copy because it was written again is durable there") {
   WatchedEnv env;
-  SettleStore store(env, "/store", kSegmentBytes);
+  RecompressionStore store(env, "/store", kSegmentBytes);
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
@@ -86,7 +85,7 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
     WriteLargeFile(**fs, "garbage", RandomBytes(2, 200'000));
     REQUIRE_OK((*fs)->SyncAll());
   }
-  auto fs = store.Open(env);  // which seals the segment that was left open
+  auto fs = store.Open(env);  // seals the segment that was left open
   REQUIRE_OK(fs);
   REQUIRE_OK((*fs)->Unlink(kRootInode, "garbage"));
   const auto bytes_put = [&fs] {
@@ -99,11 +98,11 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
   env.before_copying = [&] {
     written = true;
     const uint64_t before = bytes_put();
-    // The chunks are condemned, so they are stored again; what follows fills their blocks.
+    // The chunks are in victims, so they are stored again; the data after them fills their blocks.
     const Bytes more = RandomBytes(3, 600'000);
     WriteLargeFile(**fs, "again", store.files["kept"]);
     WriteLargeFile(**fs, "more", more);
-    // Blocks are appended, and the index told, in the order in which they were filled.
+    // Blocks are appended, and entered in the index, in the order in which they were filled.
     while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
   };
   const auto report = (*fs)->CollectGarbage(false);
@@ -122,7 +121,7 @@ TEST_CASE("a chunk that is not copied as it was written again lies durably where
   store.RequireSound(*left);
 }
 
-// In one segment that is sealed: "kept", and what was in "garbage".
+// One sealed segment has the chunks of "kept" and of the deleted "garbage".
 struct HalfDeadStore {
   HalfDeadStore() : store(env, "/store", kSegmentBytes) {
     {
@@ -133,7 +132,7 @@ struct HalfDeadStore {
       WriteLargeFile(**first, "garbage", garbage);
       REQUIRE_OK((*first)->SyncAll());
     }
-    auto opened = store.Open(env);  // which seals the segment that was left open
+    auto opened = store.Open(env);  // seals the segment that was left open
     REQUIRE_OK(opened);
     fs = std::move(opened).value();
     REQUIRE_OK(fs->Unlink(kRootInode, "garbage"));
@@ -153,7 +152,7 @@ struct HalfDeadStore {
     REQUIRE_OK(fs->Close());
     fs.reset();
     store.RequireSound(env);
-    store.RequireFigures(env);
+    store.RequireStatistics(env);
     auto next = store.Open(env);
     REQUIRE_OK(next);
     store.RequireFiles(**next);
@@ -162,11 +161,11 @@ struct HalfDeadStore {
 
   const Bytes garbage = RandomBytes(2, 200'000);
   WatchedEnv env;
-  SettleStore store;
+  RecompressionStore store;
   std::unique_ptr<FileSystem> fs;
 };
 
-TEST_CASE("what is written again after its garbage was marked is stored again") {
+TEST_CASE("data written again after GC has marked its victims is stored again") {
   HalfDeadStore half;
   half.env.before_copying = [&] { half.WriteGarbageAgain(); };
   CHECK(half.Collect().segments_removed >= 1);
@@ -174,7 +173,7 @@ TEST_CASE("what is written again after its garbage was marked is stored again") 
   half.RequireAll();
 }
 
-TEST_CASE("what is written again, and committed by nobody, before it is condemned lives") {
+TEST_CASE("data written again, not yet committed, before its segment is a victim stays alive") {
   HalfDeadStore half;
   half.env.while_counting = [&] { half.WriteGarbageAgain(); };
   half.Collect();
@@ -182,9 +181,9 @@ TEST_CASE("what is written again, and committed by nobody, before it is condemne
   half.RequireAll();
 }
 
-TEST_CASE("chunks that were put a moment ago are condemned, too") {
+TEST_CASE("segments with chunks put a moment ago become victims, too") {
   WatchedEnv env;
-  SettleStore store(env, "/store");  // small segments: all but the last are sealed
+  RecompressionStore store(env, "/store");  // small segments: all but the last are sealed
   auto fs = store.Open(env);
   REQUIRE_OK(fs);
   const Bytes garbage = RandomBytes(1, 200'000);
@@ -207,9 +206,9 @@ TEST_CASE("chunks that were put a moment ago are condemned, too") {
   store.RequireSound(env);
 }
 
-TEST_CASE("what an open file has in its overlay lives, in this mount and after a crash") {
+TEST_CASE("chunks in an open file's overlay stay alive, in this mount and after a crash") {
   WatchedEnv env;
-  SettleStore store(env, "/store");
+  RecompressionStore store(env, "/store");
   auto fs = store.Open(env);
   REQUIRE_OK(fs);
   WriteLargeFile(**fs, "garbage", RandomBytes(1, 100'000));
@@ -230,8 +229,8 @@ TEST_CASE("what an open file has in its overlay lives, in this mount and after a
   store.RequireFiles(**next);
 }
 
-// The collector must not come so far while somebody reads who began before. Whoever reads is held
-// up until it has, or has had every chance to.
+// GC must not pass a point while an earlier reader is still reading. The reader is held up until GC
+// passes it, or has had every chance to.
 class HeldReader {
  public:
   explicit HeldReader(HalfDeadStore& half) : half_(half) {
@@ -246,7 +245,7 @@ class HeldReader {
     if (thread_.joinable()) thread_.join();
     half_.env.reading_segment = nullptr;
   }
-  // Returns when the reader is inside.
+  // Returns once the reader is reading.
   void Begin() {
     thread_ = std::thread([this] {
       thread_id_ = std::this_thread::get_id();
@@ -255,10 +254,10 @@ class HeldReader {
     });
     while (!inside_) std::this_thread::yield();
   }
-  // Called by who must have waited for it.
+  // Called at the point that must wait for the reader.
   void Overtake() { overtaken_ = !leaves_; }
   bool overtaken() const { return overtaken_; }
-  // Waits for it.
+  // Waits for the reader's end.
   bool HasRead() {
     thread_.join();
     return read_;
@@ -273,7 +272,7 @@ class HeldReader {
   std::atomic<bool> inside_ = false, leaves_ = false, read_ = false, overtaken_ = false;
 };
 
-TEST_CASE("what is condemned is marked when all who came before have left") {
+TEST_CASE("victims are marked after all earlier users have left") {
   HalfDeadStore half;
   HeldReader reader(half);
   bool reached = false;
@@ -288,7 +287,7 @@ TEST_CASE("what is condemned is marked when all who came before have left") {
   CHECK_FALSE(reader.overtaken());
 }
 
-TEST_CASE("a segment's file goes when all who read have left") {
+TEST_CASE("a segment's file is removed after all readers have left") {
   HalfDeadStore half;
   HeldReader reader(half);
   bool reached = false;
@@ -303,28 +302,28 @@ TEST_CASE("a segment's file goes when all who read have left") {
   CHECK_FALSE(reader.overtaken());
 }
 
-TEST_CASE("a segment that settles after it was counted is settled once") {
+TEST_CASE("a segment recompressed after it was counted is not recompressed again") {
   HalfDeadStore half;
   half.env.while_counting = [&] {
-    // The index is durable as far as the last block but one.
+    // The index is durable up to the last block but one.
     half.store.files["more"] = RandomBytes(3, 100'000);
     WriteLargeFile(*half.fs, "more", half.store.files["more"]);
-    const auto settled = half.fs->Settle();
-    REQUIRE_OK(settled);
-    REQUIRE(settled->segments_kept + settled->segments_rewritten >= 1);
+    const auto recompressed = half.fs->Recompress();
+    REQUIRE_OK(recompressed);
+    REQUIRE(recompressed->segments_kept + recompressed->segments_rewritten >= 1);
     half.env.SetAvailable(1u << 20);
   };
   half.env.Watch();
   REQUIRE_CODE(half.fs->CollectGarbage(false), kNoSpace);
   half.env.SetAvailable(std::nullopt);
-  const auto again = half.fs->Settle();
+  const auto again = half.fs->Recompress();
   REQUIRE_OK(again);
   CHECK(again->segments_left == 0);
   CHECK(again->awaiting_recompression_bytes < 10'000'000);
   half.RequireAll();
 }
 
-TEST_CASE("the index leads durably to no copy that a power cut takes away") {
+TEST_CASE("the index never durably points to a copy that a power cut can lose") {
   HalfDeadStore half;
   const Bytes more = RandomBytes(3, 600'000);
   bool done = false;
@@ -334,8 +333,8 @@ TEST_CASE("the index leads durably to no copy that a power cut takes away") {
     return stats->index.entry_bytes_put;
   };
   half.env.syncing_metadata = [&] {
-    // By a thread of its own, as a user would: this one is in the middle of a commit, and holds
-    // locks of RocksDB's.
+    // By a separate thread, as a user would: this one is in the middle of a commit, and holds locks
+    // of RocksDB.
     std::thread writer([&] {
       const uint64_t before = bytes_put();
       WriteLargeFile(*half.fs, "again", half.store.files["kept"]);

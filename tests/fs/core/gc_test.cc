@@ -1,4 +1,4 @@
-// Garbage collection, as a user of the file system meets it.
+// Garbage collection as seen by a user of the file system.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -18,15 +18,15 @@
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
 
-// Has something done before a file is read for the first time. Draws the same random bytes in each
-// run, so that files are cut at the same places.
+// Calls a hook before a file is first read. Draws the same random bytes in each run, so that files
+// are cut at the same places.
 class HookedEnv final : public FaultEnv {
  public:
   using FaultEnv::FaultEnv;
@@ -54,8 +54,8 @@ class HookedEnv final : public FaultEnv {
   mutable std::function<void()> hook_;
 };
 
-struct GarbageStore : TemporaryDirectory, SettleStore {
-  using SettleStore::path;
+struct GarbageStore : TemporaryDirectory, RecompressionStore {
+  using RecompressionStore::path;
 
   explicit GarbageStore(uint32_t segment_bytes = 64u << 10)
       : GarbageStore(std::make_unique<HookedEnv>(NewPosixEnv()), segment_bytes) {}
@@ -84,22 +84,22 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(stats);
     return *stats;
   }
-  // Of random bytes: nothing is a duplicate of anything.
+  // Writes random bytes: there are no duplicates.
   void WriteRandom(uint64_t seed, size_t size) {
     const std::string name = fmt::format("random {}", seed);
     files[name] = RandomBytes(seed, size);
     WriteLargeFile(*fs, name, files[name]);
   }
-  // All is there, in this mount, to fsck, and in the next.
+  // Requires that all files are intact, in this mount, for fsck, and in the next mount.
   void RequireAll() {
     RequireFiles(*fs);
     End();
     RequireSound(env);
-    RequireFigures(env);
+    RequireStatistics(env);
     Begin();
     RequireFiles(*fs);
   }
-  // Of a store that is closed.
+  // The garbage record of a closed store.
   GarbageRecord Known() const {
     RocksDbOptions options;
     options.path = MetadataPath(path);
@@ -114,7 +114,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(record);
     return *record;
   }
-  // Notes a segment of a store that is closed.
+  // Notes a segment of a closed store.
   void NoteSegment(SegmentId segment) const {
     RocksDbOptions options;
     options.path = MetadataPath(path);
@@ -124,7 +124,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK((*kv)->Write({{SecondaryKey(segment), std::string(kPlainNote)}}));
     REQUIRE_OK((*kv)->CloseCleanly());
   }
-  // The segments that are noted for secondary copies, of a store that is closed.
+  // The segments that a closed store has noted for secondary copies.
   std::vector<SegmentId> Noted() const {
     RocksDbOptions options;
     options.path = MetadataPath(path);
@@ -143,7 +143,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(index);
     return std::move(index).value();
   }
-  // The names in the index, of a store that is closed.
+  // The names in the index of a closed store.
   std::set<ChunkName> Indexed() const {
     std::set<ChunkName> names;
     const auto index = OpenItsIndex();
@@ -154,7 +154,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(index->Close());
     return names;
   }
-  // Takes the entries from it whose names `chosen` is true for; returns how many.
+  // Deletes the entries for which `chosen` is true from the index; returns their number.
   uint64_t Forget(const std::function<bool(const ChunkName&)>& chosen) const {
     std::set<ChunkName> names = Indexed();
     std::erase_if(names, [&](const ChunkName& name) { return !chosen(name); });
@@ -163,7 +163,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     REQUIRE_OK(index->Close());
     return names.size();
   }
-  // What fsck finds, but for damaged payloads.
+  // The findings of fsck, without damaged payloads.
   std::set<std::string> Findings(bool copies = true) const {
     std::set<std::string> codes;
     CheckOptions options;
@@ -179,15 +179,15 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     Bytes spoilt;
     Bytes others;
   };
-  // With kLargeSegment. Writes files "kept" and "spoilt" and has a collection copy the chunks of "kept" and then meet
-  // the damage of "spoilt", so that both copies stay, each in a sealed segment.
+  // For kLargeSegment. Writes files "kept" and "spoilt". A collection copies the chunks of "kept"
+  // and then meets the damage of "spoilt", so both copies stay, each in a sealed segment.
   LeftBehind LeaveCopyBehind() {
     Begin();
     // More than a block, so that the collection appends some of "kept" before it meets the damage.
     LeftBehind content{RandomBytes(1, 40'000), RandomBytes(3, 40'000),
                        RandomBytes(4, 2 * kLargeSegment)};
     WriteLargeFile(*fs, "kept", content.kept);
-    // More than the largest block, so that no block has parts of both others.
+    // More than the largest block, so that no block has parts of both other files.
     WriteLargeFile(*fs, "dead", RandomBytes(2, 100'000));
     WriteLargeFile(*fs, "spoilt", content.spoilt);
     WriteLargeFile(*fs, "others", content.others);
@@ -201,7 +201,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
     Begin();
     return content;
   }
-  // Changes a byte of `content`, of which this segment holds a part as it is.
+  // Changes a byte of `content`, which the segment stores uncompressed.
   void Spoil(SegmentId segment, ByteView content) {
     auto file = env.OpenFile(SegmentPath(path, segment), {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
@@ -225,7 +225,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
 
  private:
   GarbageStore(std::unique_ptr<HookedEnv> made, uint32_t segment_bytes)
-      : SettleStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes),
+      : RecompressionStore(*made, *static_cast<TemporaryDirectory*>(this) / "store", segment_bytes),
         fault_env(std::move(made)) {}
 
  public:
@@ -235,7 +235,7 @@ struct GarbageStore : TemporaryDirectory, SettleStore {
 
 }  // namespace
 
-TEST_CASE("what no file refers to is given back, and nothing else") {
+TEST_CASE("the space of chunks that no file refers to is freed, and no other") {
   GarbageStore store;
   store.Begin();
   for (uint64_t i = 0; i < 40; ++i) store.WriteRandom(i, 50'000);
@@ -253,14 +253,14 @@ TEST_CASE("what no file refers to is given back, and nothing else") {
   CHECK(after.stored_bytes < full.stored_bytes * 2 / 5);
   CHECK(after.dead_bytes == report.dead_bytes);
   store.RequireAll();
-  // There is nothing more to be had but of what was open.
+  // Only segments that were still open may have more garbage.
   CHECK(store.Collect().segments_removed <= 2);
   CHECK(store.Collect().segments_removed == 0);
   store.RequireAll();
   CHECK(store.Stats().stored_bytes < store.StoredWhenNew() * 11 / 10);
 }
 
-TEST_CASE("a dry run says what a collection frees, and changes nothing") {
+TEST_CASE("a dry run estimates what a collection frees, and changes nothing") {
   GarbageStore store;
   store.Begin();
   for (uint64_t i = 0; i < 20; ++i) store.WriteRandom(i, 50'000);
@@ -272,17 +272,17 @@ TEST_CASE("a dry run says what a collection frees, and changes nothing") {
   CHECK(store.Stats().dead_bytes > 300'000);
   const GarbageReport done = store.Collect();
   CHECK_FALSE(done.dry_run);
-  // One more may have been sealed.
+  // One more segment may have been sealed.
   CHECK(done.segments_removed >= estimate.segments_removed);
   CHECK(done.segments_removed <= estimate.segments_removed + 1);
   CHECK(done.bytes_removed >= estimate.bytes_removed);
-  // Not counted are the headers of new segments.
+  // The headers of new segments are not counted.
   CHECK(store.Stats().stored_bytes >= stored - done.bytes_freed);
   CHECK(store.Stats().stored_bytes < stored - done.bytes_freed + 2000);
   store.RequireAll();
 }
 
-TEST_CASE("what several files share lives as long as one of them does") {
+TEST_CASE("chunks shared by several files live as long as one of the files") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 10; ++i) store.WriteRandom(i, 300'000);
@@ -303,7 +303,7 @@ TEST_CASE("what several files share lives as long as one of them does") {
   CHECK(store.Stats().stored_bytes < 800'000);
 }
 
-TEST_CASE("a file that is open lives on without a name until it is closed") {
+TEST_CASE("an open file without a name lives until it is closed") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   store.WriteRandom(1, 400'000);
@@ -323,28 +323,28 @@ TEST_CASE("a file that is open lives on without a name until it is closed") {
   store.RequireAll();
 }
 
-TEST_CASE("settled segments are collected as others are, and what is moved is settled") {
+TEST_CASE("recompressed segments are collected like others, and their copies stay recompressed") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   store.WriteFiles(fs, 1, 40);
-  REQUIRE_OK(fs.Settle());
+  REQUIRE_OK(fs.Recompress());
   for (uint64_t i = 1; i <= 40; i += 2) store.Delete(fmt::format("file {}", i));
   const GarbageReport report = store.Collect();
   CHECK(report.bytes_freed > 100'000);
   store.RequireAll();
-  const auto settled = store.fs->Settle();
-  REQUIRE_OK(settled);
+  const auto recompressed = store.fs->Recompress();
+  REQUIRE_OK(recompressed);
   store.RequireAll();
 }
 
-TEST_CASE("what is written again while its garbage is collected is there afterwards") {
+TEST_CASE("data written again while its old chunks are collected is there afterwards") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 24; ++i) store.WriteRandom(i, 40'000);
   const std::map<std::string, Bytes> contents = store.files;
   std::atomic<bool> over = false;
   std::atomic<int> failures = 0;
-  // Each goes over its files: gone, and written again, over and over.
+  // Each thread deletes its files and writes them again, over and over.
   std::vector<std::thread> writers;
   for (uint64_t t = 0; t < 2; ++t) {
     writers.emplace_back([&, t] {
@@ -375,7 +375,7 @@ TEST_CASE("what is written again while its garbage is collected is there afterwa
   store.RequireAll();
 }
 
-TEST_CASE("on a full disk what is wholly dead is given back, and the rest once there is room") {
+TEST_CASE("on a full disk wholly dead segments are removed, the others once there is room") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 12; ++i) store.WriteRandom(i, 40'000);
@@ -394,13 +394,13 @@ TEST_CASE("on a full disk what is wholly dead is given back, and the rest once t
   store.RequireAll();
 }
 
-TEST_CASE("a damaged segment keeps its dead chunks, and the others go") {
+TEST_CASE("a damaged segment keeps its dead chunks, other segments are collected") {
   GarbageStore store;
   store.Begin();
   for (uint64_t i = 0; i < 20; ++i) store.WriteRandom(i, 40'000);
   for (uint64_t i = 0; i < 20; i += 2) store.Delete(fmt::format("random {}", i));
   store.End();
-  // The first chunk tables of some segments; in not all of them something lives.
+  // Damages the first chunk tables of some segments; not all of them have live chunks.
   for (SegmentId id = 2; id < 7; ++id) {
     auto file = store.env.OpenFile(SegmentPath(store.path, id), {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
@@ -427,7 +427,7 @@ TEST_CASE("a damaged segment keeps its dead chunks, and the others go") {
     const bool same = *read == content;
     CHECK(same);
   }
-  // What is damaged is lost with or without a collection, and nothing else.
+  // Damaged chunks are lost with or without a collection, and no others.
   CHECK(unreadable >= 1);
   CHECK(unreadable <= 5);
   CHECK(store.Collect().segments_left == report.segments_left);
@@ -451,7 +451,7 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
     REQUIRE((*file)->Read(0, header).ok());
     const auto size = (*file)->Size();
     REQUIRE_OK(size);
-    // Only nodes are stored plainly under a magic of their own.
+    // Only nodes are stored uncompressed with their own magic number.
     Bytes all(*size);
     REQUIRE((*file)->Read(0, all).ok());
     const std::string_view text = AsText(all);
@@ -462,7 +462,7 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
     REQUIRE_OK((*file)->Sync());
   }
   FileSystem& fs = store.Begin();
-  // Files are counted, not their bytes: one that was left unsealed may get its footer at any time.
+  // Files are counted, not their bytes: an unsealed segment may get its footer at any time.
   const auto before = ListSegments(store.env, store.path);
   REQUIRE_OK(before);
   REQUIRE_CODE(fs.CollectGarbage(false), kCorruption);
@@ -472,14 +472,14 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   store.End();
 }
 
-// The index leads to the copy that a collection has made. When that one goes, with nothing that
-// refers to it, the first copy is known to a footer window only.
-TEST_CASE("a copy that a collection left behind is no duplicate of what the index has forgotten") {
+// The index points to the copy that a collection has made. When that unused copy is removed, only a
+// cached footer part still knows the first copy.
+TEST_CASE("a copy that a collection left behind is no duplicate of a chunk missing in the index") {
   GarbageStore store(GarbageStore::kLargeSegment);
   const auto [kept, spoilt, others] = store.LeaveCopyBehind();
   REQUIRE_OK(store.fs->Unlink(kRootInode, "kept"));
   store.Collect();
-  // Has a window of the first segment read.
+  // Brings a footer part of the first segment into the cache.
   WriteLargeFile(*store.fs, "again", ByteView(others).first(60'000));
   WriteLargeFile(*store.fs, "kept again", kept);
   store.End();
@@ -497,9 +497,9 @@ TEST_CASE("a copy that a collection left behind is no duplicate of what the inde
   CHECK(store.Findings() == std::set<std::string>{});
 }
 
-// Two things that the index may lack without harm: chunks that nothing refers to, and entries that
-// the next mount makes for the blocks written last.
-TEST_CASE("after a crash fsck takes dead chunks and entries to be replayed for no finding") {
+// The index may lack entries of two kinds without harm: of unreferenced chunks, and of the last
+// written blocks, which the next mount replays.
+TEST_CASE("after a crash fsck does not report dead chunks and entries to be replayed") {
   GarbageStore store;
   store.Begin();
   store.WriteRandom(1, 50'000);
@@ -570,7 +570,7 @@ TEST_CASE("a note stays while a second copy of one of its chunks is on the way")
   CHECK(store.Findings() == std::set<std::string>{});
 }
 
-TEST_CASE("the notes of a collection go when the index leads to every copy") {
+TEST_CASE("the notes of a collection are removed once the index points to every copy") {
   GarbageStore store;
   store.Begin();
   for (uint64_t i = 0; i < 40; ++i) store.WriteRandom(i, 50'000);
@@ -579,13 +579,13 @@ TEST_CASE("the notes of a collection go when the index leads to every copy") {
   }
   CHECK(store.Collect().segments_removed > 10);
   store.End();
-  // Of the segments with copies at most those are noted that are not sealed yet, one of each kind.
+  // Of the segments with copies, at most the unsealed ones are noted, one of each kind.
   CHECK(store.Noted().size() <= 2);
   store.Begin();
   store.RequireAll();
 }
 
-TEST_CASE("a segment that is recorded as there is not removed, whatever else metadata says") {
+TEST_CASE("a segment that is recorded as present is not removed, whatever else metadata says") {
   GarbageStore store;
   store.Begin();
   store.WriteRandom(1, 200'000);
@@ -603,7 +603,7 @@ TEST_CASE("a segment that is recorded as there is not removed, whatever else met
   REQUIRE_CODE(store.Open(store.env), kCorruption);
   CHECK(store.env.GetFileInfo(SegmentPath(store.path, 1)).ok());
   edit({RemovedSegmentKey(1), std::nullopt});
-  // A note about a segment that is not there at all is forgotten.
+  // A note about a segment that does not exist is forgotten.
   edit({RemovedSegmentKey(4'000'000), std::string()});
   store.Begin();
   store.RequireAll();
@@ -619,7 +619,7 @@ TEST_CASE("a collection ends soon when the store is to be closed, and loses noth
   store.RequireAll();
 }
 
-TEST_CASE("what a collection had written to sort when it died is gone with the next mount") {
+TEST_CASE("the next mount removes the sort files of a killed collection") {
   GarbageStore store;
   store.Begin();
   store.End();
@@ -636,7 +636,7 @@ TEST_CASE("what a collection had written to sort when it died is gone with the n
   store.End();
 }
 
-TEST_CASE("what there is to be collected is known to the next mount") {
+TEST_CASE("the next mount knows the amount of garbage") {
   GarbageStore store;
   store.Begin();
   for (uint64_t seed = 1; seed <= 4; ++seed) store.WriteRandom(seed, 900'000);
@@ -644,7 +644,7 @@ TEST_CASE("what there is to be collected is known to the next mount") {
   store.Delete("random 3");
   store.End();
   CHECK(store.Known().released_bytes >= 1'800'000);
-  CHECK(store.Known().dead_bytes == 0);  // nobody has counted
+  CHECK(store.Known().dead_bytes == 0);  // not counted yet
 
   store.Begin();
   store.Collect(/*dry_run=*/true);
@@ -661,7 +661,7 @@ TEST_CASE("what there is to be collected is known to the next mount") {
   CHECK(store.Stats().unique_bytes == counted.unique_bytes);
   CHECK(store.Stats().chunks_unique == counted.chunks_unique);
 
-  // What was released is that no more once it was collected, by whomever.
+  // After any collection, released bytes are counted from zero.
   store.Collect();
   store.End();
   CHECK(store.Known().released_bytes == 0);

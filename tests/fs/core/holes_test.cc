@@ -1,4 +1,4 @@
-// Where a file has data and where holes.
+// Where a file has data and where it has holes.
 #include <algorithm>
 
 #include "store/base/random.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
 
-// Byte by byte, by another way than the search takes.
+// Byte by byte, by another method than the search.
 std::vector<bool> HolesOf(const TestFile& file) {
   std::vector<bool> hole(file.record().size, true);
   uint64_t at = 0;
@@ -38,7 +38,7 @@ uint64_t Next(const std::vector<bool>& hole, uint64_t offset, bool wanted) {
 
 }  // namespace
 
-TEST_CASE("data and holes are found where they are") {
+TEST_CASE("the search finds data and holes in the right places") {
   const uint64_t seed = GENERATE(range(1, 13));
   INFO("seed " << seed);
   Random random(seed);
@@ -81,7 +81,7 @@ TEST_CASE("data and holes are found where they are") {
   }
 }
 
-TEST_CASE("a search passes over what holds no holes without reading it") {
+TEST_CASE("a search skips parts without holes and does not read them") {
   ChunkStoreFixture store(0);
   TestFile file(store);
   file.Write(0, RandomBytes(1, 30 * kMiB));
@@ -95,7 +95,7 @@ TEST_CASE("a search passes over what holds no holes without reading it") {
   CHECK(store.Reads() - reads < 15);
 }
 
-TEST_CASE("a hole takes its chunks out of the file, and nothing behind the end comes in") {
+TEST_CASE("a hole removes its chunks from the file, and never extends the file") {
   ChunkStoreFixture store;
   TestFile file(store);
   file.Write(0, RandomBytes(3, 2 * kMiB));

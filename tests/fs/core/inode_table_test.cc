@@ -1,4 +1,4 @@
-// One object an inode, kept while it is used; locks taken in one order.
+// One object per inode, kept while it is used; locks are taken in one order.
 #include "fs/core/inode_table.h"
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("an inode is one object as long as anybody holds it") {
+TEST_CASE("an inode is one object as long as a reference to it exists") {
   InodeTable table(4);
   InodePtr held = table.Get(1);
   for (InodeNumber number = 2; number < 100; ++number) table.Get(number);
   REQUIRE(table.Get(1) == held);
 }
 
-TEST_CASE("an open inode is not let go of, held or not") {
+TEST_CASE("an open inode is not released, referenced or not") {
   InodeTable table(4);
   std::weak_ptr<Inode> open = table.Get(1);
   open.lock()->open_count = 1;
@@ -30,7 +30,7 @@ TEST_CASE("an open inode is not let go of, held or not") {
   REQUIRE(open.expired());
 }
 
-TEST_CASE("the table keeps the most recently used inodes, and no more than it may") {
+TEST_CASE("the table keeps the most recently used inodes, at most its capacity") {
   InodeTable table(10);
   std::vector<std::weak_ptr<Inode>> inodes;
   for (InodeNumber number = 0; number < 10; ++number) inodes.push_back(table.Get(number));
@@ -55,7 +55,7 @@ TEST_CASE("a table over its bounds with open inodes shrinks when they are closed
   REQUIRE(table.Snapshot().size() == 8);
 }
 
-TEST_CASE("an erased inode is a new object the next time") {
+TEST_CASE("an erased inode becomes a new object on the next Get") {
   InodeTable table(4);
   InodePtr old = table.Get(1);
   table.Erase(1);
@@ -63,7 +63,7 @@ TEST_CASE("an erased inode is a new object the next time") {
   REQUIRE(table.Get(1) != old);
 }
 
-TEST_CASE("an inode given twice is locked once") {
+TEST_CASE("an inode passed twice is locked once") {
   InodeTable table(4);
   InodePtr inode = table.Get(1);
   { InodeLock lock({inode, table.Get(2), inode}, InodeLock::Mode::kExclusive); }
@@ -82,7 +82,7 @@ TEST_CASE("readers share an inode") {
   REQUIRE(both);
 }
 
-TEST_CASE("threads that lock sets of inodes in any order exclude, and never wait in a circle") {
+TEST_CASE("threads that lock sets of inodes in any order exclude each other without deadlock") {
   constexpr InodeNumber kInodes = 5;
   InodeTable table(2);                         // so that objects come and go meanwhile
   std::vector<uint64_t> counters(kInodes, 0);  // each guarded by its inode's lock

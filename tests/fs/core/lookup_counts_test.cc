@@ -1,4 +1,4 @@
-// Lookup counts do what a map would, in the memory they promise.
+// Lookup counts behave like a map, within the documented memory.
 #include "fs/core/lookup_counts.h"
 
 #include <limits>
@@ -10,13 +10,13 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("lookup counts are those of a map, however inodes come and go") {
+TEST_CASE("lookup counts equal those of a map, however inodes come and go") {
   const uint64_t seed = GENERATE(range(1, 5));
   INFO("seed " << seed);
   Random random(seed);
   LookupCounts counts;
   std::unordered_map<uint64_t, uint64_t> model;
-  // The number of inodes in use swells and shrinks, so that the table is rebuilt both ways.
+  // The number of inodes in use grows and shrinks, so that the table is resized both ways.
   for (int step = 0; step < 60'000; ++step) {
     const uint64_t span = step / 10'000 % 2 == 0 ? 4000 : 50;
     const uint64_t inode = 1 + random.Below(span) * (seed % 2 == 0 ? 1 : 4096);
@@ -46,7 +46,7 @@ TEST_CASE("an inode that was never looked up has no count") {
   REQUIRE(counts.Of(5) == 0);
   REQUIRE(counts.Remove(5, 1) == 0);
   counts.Add(5);
-  REQUIRE(counts.Remove(5, 1000) == 0);  // more than there was
+  REQUIRE(counts.Remove(5, 1000) == 0);  // more than the count
   REQUIRE(counts.Of(5) == 0);
   REQUIRE(counts.inodes() == 0);
 }
@@ -58,7 +58,7 @@ TEST_CASE("the largest inode numbers are counted like any other") {
     REQUIRE(counts.Of(std::numeric_limits<uint64_t>::max() - i) == 1);
 }
 
-TEST_CASE("an inode looked up takes at most 16 bytes, and what is forgotten is given back") {
+TEST_CASE("an inode looked up takes at most 16 bytes, which are freed when it is forgotten") {
   LookupCounts counts;
   const uint64_t empty = counts.memory_bytes();
   uint64_t worst = 0;
@@ -77,7 +77,7 @@ TEST_CASE("lookup counts of several threads add up") {
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&counts, t] {
       for (uint64_t i = 1; i <= 2000; ++i) {
-        counts.Add(i);                     // everybody's
+        counts.Add(i);                     // shared
         counts.Add(10'000 * (t + 1) + i);  // its own
       }
       for (uint64_t i = 1; i <= 2000; ++i) counts.Remove(10'000 * (t + 1) + i, 1);

@@ -1,4 +1,4 @@
-// What a mkfs leaves that did not get to its end, and that the next one goes on from there.
+// The remains of an interrupted mkfs, and how the next mkfs continues.
 #include "fs/core/make_store.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Result<CheckReport> Check(SimEnv& env) {
   return CheckStore(env, options);
 }
 
-// The store is whole and can be used.
+// Requires that the store is complete and usable.
 void RequireUsable(SimEnv& env) {
   const auto checked = Check(env);
   REQUIRE_OK(checked);
@@ -47,7 +47,7 @@ void RequireUsable(SimEnv& env) {
   REQUIRE_OK((*opened)->Close());
 }
 
-// What fsck, and a repair, say of a directory in which there is no store.
+// Requires the messages of fsck and of a repair for a directory without a store.
 void RequireNoStore(SimEnv& env) {
   const auto mark = env.GetFileInfo(UnfinishedStorePath(kStore));
   const bool marked = mark.ok() && mark->type == FileType::kDirectory;
@@ -59,7 +59,7 @@ void RequireNoStore(SimEnv& env) {
   CHECK(ReadSuperblock(env, kStore).status().ToString() == sentence);
 }
 
-// How many calls of mkfs change the device.
+// The number of mkfs's calls that change the device.
 uint64_t CallsOfMkfs(bool made_before) {
   SimEnv env;
   if (made_before) REQUIRE_OK(env.CreateDirectory(kStore));
@@ -68,7 +68,7 @@ uint64_t CallsOfMkfs(bool made_before) {
   return env.Calls(SimCall::kMutating) - before;
 }
 
-// After the cut: mkfs works, unless it had ended before and the store is complete.
+// Requires that mkfs works after the cut, unless the store was complete already.
 void RequireMkfsWorks(SimEnv& env) {
   if (ReadSuperblock(env, kStore).ok()) {
     const auto checked = Check(env);
@@ -86,13 +86,13 @@ void RequireMkfsWorks(SimEnv& env) {
   RequireUsable(env);
 }
 
-// A device on which the directory is there, and empty.
+// Makes an empty directory on the device.
 void MakeDirectory(SimEnv& env) {
   REQUIRE_OK(env.CreateDirectory(kStore));
   REQUIRE_OK(env.SyncDirectory("/"));
 }
 
-TEST_CASE("the power may go at every step of mkfs, and mkfs works again") {
+TEST_CASE("after a power cut at any step of mkfs, mkfs works again") {
   using Unsynced = CrashPolicy::Unsynced;
   constexpr std::array kPolicies = {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset,
                                     Unsynced::kGarble};
@@ -115,7 +115,7 @@ TEST_CASE("the power may go at every step of mkfs, and mkfs works again") {
   CHECK(unfinished > calls / CallStep() / 3);
 }
 
-TEST_CASE("the power may go again while mkfs removes what the one before has left") {
+TEST_CASE("mkfs survives another power cut while it removes the remains of the last one") {
   const uint64_t calls = CallsOfMkfs(true);
   for (uint64_t first = FirstCall(0) + 9; first <= calls; first += 24) {
     for (uint64_t second = 1; second <= 24; second += 3) {
@@ -159,7 +159,7 @@ TEST_CASE("a mkfs that finds the disk full leaves nothing behind") {
   }
 }
 
-TEST_CASE("what a full disk keeps mkfs from removing is the next one's to remove") {
+TEST_CASE("the next mkfs removes the files that a full disk kept mkfs from removing") {
   const uint64_t calls = CallsOfMkfs(true);
   for (uint64_t call = FirstCall(0); call <= calls; call += 3) {
     CAPTURE(call);
@@ -173,7 +173,7 @@ TEST_CASE("what a full disk keeps mkfs from removing is the next one's to remove
   }
 }
 
-// A mkfs that was cut when all but the superblock was there.
+// A mkfs that a power cut interrupted when all but the superblock was there.
 void MakeRemains(SimEnv& env) {
   // The last calls make two copies of the superblock, six each, and remove the mark.
   env.CutAtCall(CallsOfMkfs(false) - 13);
@@ -183,7 +183,7 @@ void MakeRemains(SimEnv& env) {
   RequireNoStore(env);
 }
 
-TEST_CASE("mkfs removes nothing from what it left if a foreign file is among it") {
+TEST_CASE("mkfs removes none of its remains if a foreign file is among them") {
   for (const std::string name : {"photo", "meta/photo", "index/photo", "segments/photo", "LOG",
                                  "mkfs.unfinished/photo", "meta/000001.jpg", "superblock.2"}) {
     CAPTURE(name);
@@ -205,7 +205,7 @@ TEST_CASE("mkfs removes nothing from what it left if a foreign file is among it"
   }
 }
 
-TEST_CASE("mkfs touches no complete store, whatever mark is beside it") {
+TEST_CASE("mkfs does not touch a complete store, even with a mark beside it") {
   SimEnv env;
   REQUIRE_OK(MakeStore(env, Options()));
   RequireUsable(env);
@@ -219,7 +219,7 @@ TEST_CASE("mkfs touches no complete store, whatever mark is beside it") {
   CHECK(checked->findings == 0);
 }
 
-TEST_CASE("mkfs takes a file of the mark's name for a file") {
+TEST_CASE("mkfs does not take a regular file with the mark's name for a mark") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory(kStore));
   REQUIRE_OK(env.OpenFile(UnfinishedStorePath(kStore), {.mode = OpenMode::kCreate}));

@@ -1,4 +1,4 @@
-// The core does what a file system in plain maps does, under seeded random operations, over
+// The core behaves like a file system made of plain maps, under seeded random operations, across
 // remounts and crashes.
 #include <fmt/format.h>
 
@@ -17,9 +17,9 @@ namespace {
 
 constexpr size_t kDirectories = 4;
 constexpr size_t kNames = 12;
-constexpr uint64_t kSetAcl = 1000;  // a kind of operation beside the numbered ones
+constexpr uint64_t kSetAcl = 1000;  // a kind of operation besides the numbered ones
 
-// One random operation, decided beforehand so that both file systems get the same.
+// One random operation, drawn beforehand so that both file systems get the same.
 struct Operation {
   uint64_t kind;
   std::string directory, name, other_directory, other_name;
@@ -50,7 +50,7 @@ class Generator {
   }
 
  private:
-  // Small and large, new, seen before, and zero.
+  // Small and large, new, repeated, and zero.
   Bytes Data() {
     static constexpr size_t kSizes[] = {1, 100, 4096, 5000, 70'000, 300'000, 1u << 20};
     const size_t size = 1 + random_.Below(kSizes[random_.Below(7)]);
@@ -92,11 +92,11 @@ std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, In
   const uint64_t length = op.number % 3 == 0 ? uint64_t{3} << 20 : op.length;
   REQUIRE_OK(fs.OpenFile(target->inode, false));
   auto copied = fs.CopyRange(file, begin, target->inode, to, length);
-  if (op.number % 7 > 0) fs.ReleaseFile(target->inode);  // else it stays open for good
+  if (op.number % 7 > 0) fs.ReleaseFile(target->inode);  // else it stays open
   return copied.ok() ? std::to_string(*copied) : NameOf(copied.status());
 }
 
-// Applies the operation; what it answers in words.
+// Applies the operation; returns its result in words.
 std::string Run(FileSystem& fs, const Operation& op) {
   auto name_of = [](const Status& status) { return std::string(StatusCodeName(status.code())); };
   auto directory = Resolve(fs, op.directory);
@@ -122,7 +122,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
     return name_of(fs.SetXattr(
         inode, name, AclFromText(kLists.at((op.number >> 8) % kLists.size())), XattrMode::kSet));
   }
-  if (op.kind < 15) {  // create and write, or write to what is there
+  if (op.kind < 15) {  // create and write, or write to an existing file
     InodeNumber inode = is_file ? target->inode : 0;
     if (is_file) {
       REQUIRE_OK(fs.OpenFile(inode, false));
@@ -133,7 +133,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
       fs.Forget(inode, 1);
     }
     Status written = fs.Write(inode, 0, op.data);
-    if (op.number % 3 != 0) fs.ReleaseFile(inode);  // else it stays open for good
+    if (op.number % 3 != 0) fs.ReleaseFile(inode);  // else it stays open
     return name_of(written);
   }
   if (op.kind < 50) {
@@ -170,7 +170,7 @@ std::string Run(FileSystem& fs, const Operation& op) {
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kExchange));
   if (op.kind < 74)
     return name_of(fs.Rename(*directory, op.name, *other, op.other_name, RenameMode::kNoReplace));
-  if (op.kind < 75) {  // write a file first, and give it a name then
+  if (op.kind < 75) {  // write a file first, and then give it a name
     auto temporary = fs.MakeTemporaryFile(*directory, 0600, kCaller);
     REQUIRE_OK(temporary);
     REQUIRE_OK(fs.Write(temporary->inode, 0, RandomBytes(op.number, op.number % 100'000)));
@@ -216,7 +216,7 @@ std::string Describe(FileSystem& fs, InodeNumber inode, const std::string& path)
   return text;
 }
 
-// The trees below two directories are the same.
+// Requires that the trees below two directories are the same.
 void RequireSame(FileSystem& fs, InodeNumber inode, FileSystem& model, InodeNumber model_inode,
                  const std::string& path) {
   REQUIRE(Describe(fs, inode, path) == Describe(model, model_inode, path));
@@ -254,12 +254,12 @@ void MakeDirectories(FileSystem& fs) {
 
 }  // namespace
 
-TEST_CASE("random operations leave what the model has, over remounts") {
+TEST_CASE("random operations have the same result as in the model, across remounts") {
   const uint64_t seed = GENERATE(range(1, 9));
   INFO("seed " << seed);
   MemoryFileSystem model;
   MakeStoreOptions options;
-  options.index_memory = seed % 2 == 0 ? 4u << 20 : 0;  // the same, only slower
+  options.index_memory = seed % 2 == 0 ? 4u << 20 : 0;  // the same results, only slower
   StoreFixture store(options);
   store.Open();
   Generator generator(seed);
@@ -285,7 +285,7 @@ TEST_CASE("random operations leave what the model has, over remounts") {
   REQUIRE(store.findings().empty());
   store.Close();
   RecountStore(store.path());
-  // Those that were open without a name are gone after a remount, and all that was theirs.
+  // Files that were open without a name are gone after a remount, with all their data.
   store.Open();
   store.Close();
   const StoreCount count = RecountStore(store.path());
@@ -293,7 +293,7 @@ TEST_CASE("random operations leave what the model has, over remounts") {
   REQUIRE(count.overlay_extents == 0);
 }
 
-TEST_CASE("a crash goes back to the last commit, whole") {
+TEST_CASE("a crash goes back to the complete last commit") {
   const uint64_t seed = GENERATE(range(100, 104));
   INFO("seed " << seed);
   MemoryFileSystem model;

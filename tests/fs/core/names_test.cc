@@ -22,7 +22,7 @@ Attributes Stat(FileSystem& fs, InodeNumber inode) {
 
 }  // namespace
 
-TEST_CASE("names are what POSIX lets names be") {
+TEST_CASE("names are valid as in POSIX") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const std::string longest(kMaxNameBytes, 'n');
@@ -38,7 +38,7 @@ TEST_CASE("names are what POSIX lets names be") {
   const InodeNumber file = MakeFile(fs, kRootInode, longest);
   REQUIRE(*Resolve(fs, longest) == file);
   REQUIRE_CODE(fs.Link(file, kRootInode, too_long), kNameTooLong);
-  // Any other bytes will do.
+  // Any other bytes are valid.
   for (std::string_view name : {" ", "\xff\xfe", "a\nb", "...", "-"})
     MakeFile(fs, kRootInode, name);
   REQUIRE(ListNames(fs, kRootInode) ==
@@ -65,8 +65,7 @@ TEST_CASE("a name is taken until it is removed") {
   REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // numbers are never used again
 }
 
-TEST_CASE(
-    "who kept a number finds its inode and the directory above it, or learns that it is gone") {
+TEST_CASE("a kept number finds its inode and the parent directory, or reports that it is gone") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber outer = MakeDir(fs, kRootInode, "outer");
@@ -91,11 +90,11 @@ TEST_CASE(
   REQUIRE(found(inner, "..") == kRootInode);
   fs.Forget(kRootInode, 1);
 
-  // Each counts as a lookup: what was found so lives on.
+  // Each counts as a lookup, so the inode stays.
   REQUIRE_OK(fs.Lookup(file, "."));
   REQUIRE_OK(fs.Unlink(inner, "file"));
   REQUIRE(Stat(fs, file).links == 0);
-  REQUIRE_CODE(fs.Lookup(file, "."), kStale);  // though it is still there for who holds it
+  REQUIRE_CODE(fs.Lookup(file, "."), kStale);  // though it still exists while it is in use
   fs.Forget(file, 1);
   REQUIRE_CODE(fs.Lookup(file, "."), kStale);
   auto removed = fs.Lookup(inner, ".");
@@ -115,7 +114,7 @@ TEST_CASE(
   REQUIRE(RecountStore(store.path()).orphans == 0);
 }
 
-TEST_CASE("a directory goes only when it is empty, and nothing can be made in it afterwards") {
+TEST_CASE("only an empty directory can be removed, and nothing can be made in it afterwards") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto made = fs.MakeDirectory(kRootInode, "d", 0755, kCaller);
@@ -192,7 +191,7 @@ TEST_CASE("nodes keep their kind and device") {
   REQUIRE_CODE(store.fs().Write(*Resolve(store.fs(), "fifo"), 0, byte), kInvalidArgument);
 }
 
-TEST_CASE("what is made in a set-group-id directory gets its group, and directories the bit") {
+TEST_CASE("new entries of a set-group-id directory get its group, and directories the bit") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto made = fs.MakeDirectory(kRootInode, "d", 0755 | kSetGid, {1000, 77});
@@ -209,7 +208,7 @@ TEST_CASE("what is made in a set-group-id directory gets its group, and director
   REQUIRE(deeper->gid == 77);
 }
 
-TEST_CASE("a file without a name lives while it is open or looked up, and then is gone for good") {
+TEST_CASE("a file without a name lives while it is open or looked up, and is then deleted") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
@@ -256,7 +255,7 @@ TEST_CASE("a file without a name lives while it is open or looked up, and then i
   REQUIRE(count.xattrs == 0);
 }
 
-TEST_CASE("a file that nobody uses is gone with its last name") {
+TEST_CASE("an unused file is deleted with its last name") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = WriteFile(fs, "a", RandomBytes(1, 100'000));
@@ -266,7 +265,7 @@ TEST_CASE("a file that nobody uses is gone with its last name") {
   REQUIRE(RecountStore(store.path()).files == 0);
 }
 
-TEST_CASE("what was open without a name at a crash is removed by the next mount") {
+TEST_CASE("the next mount removes files that were open without a name at a crash") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
@@ -313,7 +312,7 @@ TEST_CASE("a walk starts with the directory and its parent and follows the order
   REQUIRE(inodes[0] == dir);
   REQUIRE(inodes[1] == kRootInode);
   REQUIRE(std::is_sorted(cookies.begin(), cookies.end()));
-  // From each place it goes on with the next, also after a remount.
+  // From each place the walk continues with the next entry, also after a remount.
   store.Reopen();
   for (size_t i = 0; i < names.size(); ++i) {
     std::vector<std::string> rest;
@@ -325,7 +324,7 @@ TEST_CASE("a walk starts with the directory and its parent and follows the order
             std::vector<std::string>(names.begin() + static_cast<ptrdiff_t>(i) + 1, names.end()));
   }
   REQUIRE_OK(store.fs().ReadDirectory(dir, ~uint64_t{0}, [](const DirectoryRecord&) {
-    FAIL("there is nothing behind the last place of all");
+    FAIL("there is no entry after the last place");
     return true;
   }));
   REQUIRE_CODE(store.fs().ReadDirectory(*Resolve(store.fs(), "d/a"), 0,
@@ -333,7 +332,7 @@ TEST_CASE("a walk starts with the directory and its parent and follows the order
                kNotADirectory);
 }
 
-TEST_CASE("a walk sees what was there all along exactly once, whatever comes and goes meanwhile") {
+TEST_CASE("a walk sees lasting entries exactly once, whatever other entries come and go") {
   const uint64_t seed = GENERATE(range(1, 5));
   INFO("seed " << seed);
   Random random(seed);
@@ -369,7 +368,7 @@ TEST_CASE("a walk sees what was there all along exactly once, whatever comes and
               .Rename(dir, name, dir, fmt::format("go{}", random.Below(300)), RenameMode::kReplace)
               .ok();
           break;
-        default:  // what a name means changes, the name stays
+        default:  // the name's inode changes, the name stays
           (void)fs
               .Rename(dir, name, dir, fmt::format("stay{}", random.Below(100) * 3),
                       RenameMode::kExchange)
@@ -425,7 +424,7 @@ TEST_CASE("a directory of 20,000 names is listed whole, walked from any place, a
   REQUIRE(RecountStore(store.path()).names == 0);
 }
 
-TEST_CASE("thousands of inodes pass through the table, and those in use keep what they have") {
+TEST_CASE("thousands of inodes pass through the table, and inodes in use keep their state") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto open = fs.CreateFile(kRootInode, "open", 0644, kCaller);
@@ -442,7 +441,7 @@ TEST_CASE("thousands of inodes pass through the table, and those in use keep wha
   REQUIRE((*ReadFile(fs, open->inode) == data));
   fs.ReleaseFile(open->inode);
   REQUIRE_CODE(fs.GetAttributes(open->inode), kStale);
-  // A file that was written, closed and dropped from the table has its data synced all the same.
+  // fsync of a file that was written, closed and dropped from the table still syncs its data.
   const InodeNumber early = *Resolve(fs, "f0");
   REQUIRE_OK(fs.Fsync(early));
   store.Crash();
@@ -450,7 +449,7 @@ TEST_CASE("thousands of inodes pass through the table, and those in use keep wha
   REQUIRE(ListNames(store.fs(), kRootInode).size() == 5000);
 }
 
-TEST_CASE("a rename that fails does not keep a file from being folded when it is let go of") {
+TEST_CASE("a failed rename does not keep a file from being folded when it is released") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "file");

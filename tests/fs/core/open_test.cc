@@ -20,7 +20,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Metadata and superblocks as they are at one time, to be put back at another.
+// A copy of metadata and superblocks, to be restored later.
 class OldCopy {
  public:
   explicit OldCopy(const StoreFixture& store)
@@ -67,8 +67,9 @@ bool MetadataLog(const std::string& name) {
          (name.ends_with(".log") || name.find("MANIFEST-") != std::string::npos);
 }
 
-// That opening the store either way is refused with this code. A read-only try changes nothing at
-// all, the other nothing but metadata's own files, whose log is replayed before they can be read.
+// Requires that opening the store either way is refused with this code. A read-only attempt changes
+// nothing. A writable one changes only metadata's own files: their log is replayed before they can
+// be read.
 void RequireRefused(StoreFixture& store, StatusCode code) {
   const DirectoryTree before = Contents(store);
   const Status read_only = store.TryOpen(true);
@@ -91,7 +92,7 @@ void RequireRefused(StoreFixture& store, StatusCode code) {
 
 }  // namespace
 
-TEST_CASE("metadata older than the superblocks know is refused and left alone") {
+TEST_CASE("metadata older than the superblocks is refused and left unchanged") {
   StoreFixture store;
   store.Open();
   WriteAndSync(store, "a", 1);
@@ -105,7 +106,7 @@ TEST_CASE("metadata older than the superblocks know is refused and left alone") 
   REQUIRE(store.TryOpen().ToString().find("metadata was lost") != std::string::npos);
 }
 
-TEST_CASE("one superblock copy is enough to know that metadata is older") {
+TEST_CASE("one superblock copy is enough to detect older metadata") {
   StoreFixture store;
   store.Open();
   WriteAndSync(store, "a", 1);
@@ -132,14 +133,14 @@ TEST_CASE("metadata older than the segments is refused, though the superblocks a
   const OldCopy old(store);
   store.Open();
   WriteAndSync(store, "b", 2);
-  WriteAndSync(store, "c", 3);  // its blocks tell of b's commit
+  WriteAndSync(store, "c", 3);  // its blocks name b's commit
   crashed_now ? store.Crash() : store.Close();
   old.RestoreMetadata();
   old.RestoreSuperblocks();
   RequireRefused(store, StatusCode::kCorruption);
 }
 
-TEST_CASE("a byte that rotted in the metadata's logs refuses the mount, and nothing is changed") {
+TEST_CASE("a damaged byte in the metadata's logs prevents the mount, and nothing is changed") {
   StoreFixture store;
   store.Open();
   for (uint64_t i = 0; i < 20; ++i) WriteAndSync(store, "file " + std::to_string(i), i, 3000);
@@ -173,7 +174,7 @@ TEST_CASE("a byte that rotted in the metadata's logs refuses the mount, and noth
   RecountStore(store.path());
 }
 
-TEST_CASE("what a crash may leave behind the synced part of the metadata's log refuses nothing") {
+TEST_CASE("a crash's remains after the synced part of the metadata's log do not prevent a mount") {
   StoreFixture store;
   store.Open();
   for (uint64_t i = 0; i < 5; ++i) WriteAndSync(store, "file " + std::to_string(i), i, 3000);
@@ -221,7 +222,7 @@ TEST_CASE("a directory without superblocks is no store") {
   REQUIRE_CODE(FileSystem::Open(store.env(), options), kNotFound);
 }
 
-TEST_CASE("a store with a feature that this version does not know is refused as such") {
+TEST_CASE("a store with an unknown feature is refused for that reason") {
   StoreFixture store;
   for (int copy = 0; copy < 2; ++copy) {
     const std::string path = SuperblockPath(store.path(), copy);
@@ -235,12 +236,12 @@ TEST_CASE("a store with a feature that this version does not know is refused as 
   REQUIRE_CODE(ReadStoreStats(store.env(), store.path()), kNeedsNewer);
 }
 
-TEST_CASE("a store of another format is refused as such, not as a damaged one") {
+TEST_CASE("a store of another format is refused for that reason, not as damaged") {
   StoreFixture store;
   for (int copy = 0; copy < 2; ++copy) {
     const std::string path = SuperblockPath(store.path(), copy);
     std::string bytes = ReadText(path);
-    bytes[8] = 2;  // the version, behind the magic number; the checksum covers it
+    bytes[8] = 2;  // the version, after the magic number; the checksum covers it
     const size_t covered = kSuperblockSize - 8;
     const uint64_t checksum = Checksum(AsBytes(bytes).first(covered));
     bytes.replace(covered, 8, Encoder().U64(checksum).Take());
@@ -249,7 +250,7 @@ TEST_CASE("a store of another format is refused as such, not as a damaged one") 
   RequireRefused(store, StatusCode::kNeedsNewer);
 }
 
-TEST_CASE("a store that may only be read by this version is opened read-only alone") {
+TEST_CASE("a store that this version may only read is opened read-only, and not for writing") {
   StoreFixture store;
   store.Open();
   WriteAndSync(store, "a", 1);
@@ -273,7 +274,7 @@ TEST_CASE("a store is open once at a time") {
   REQUIRE_CODE(store.TryOpen(), kInUse);
   REQUIRE_CODE(store.TryOpen(true), kInUse);
   REQUIRE_CODE(ReadStoreStats(store.env(), store.path()), kInUse);
-  WriteAndSync(store, "b", 2);  // and goes on undisturbed
+  WriteAndSync(store, "b", 2);  // and the first continues undisturbed
   store.Close();
   store.Open(true);
   REQUIRE_CODE(store.TryOpen(), kInUse);
@@ -294,13 +295,13 @@ TEST_CASE("two stores are open in one process") {
   other.Close();
 }
 
-TEST_CASE("a read-only mount after a crash reads all that was committed and writes nothing") {
+TEST_CASE("a read-only mount after a crash reads all committed data and writes nothing") {
   StoreFixture store;
   store.Open();
   WriteAndSync(store, "a", 1, 600'000);
   store.Reopen();
   WriteAndSync(store, "b", 2, 600'000);
-  // An overlay that nobody folded, and a file without a name.
+  // An unfolded overlay, and a file without a name.
   auto open = store.fs().CreateFile(kRootInode, "open", 0644, kCaller);
   REQUIRE_OK(open);
   REQUIRE_OK(store.fs().Write(open->inode, 5000, RandomBytes(3, 300'000)));
@@ -350,14 +351,14 @@ TEST_CASE("a read-only mount after a crash reads all that was committed and writ
   REQUIRE(ReadStoreStats(store.env(), store.path())->files == 4);
   REQUIRE((Contents(store) == before));
 
-  // And the store recovers afterwards as if nobody had looked.
+  // And the store recovers afterwards as without the read-only mount.
   store.Open();
   RequireFile(store, "a", 1, 600'000);
   store.Close();
   REQUIRE(RecountStore(store.path()).orphans == 0);
 }
 
-TEST_CASE("a lost index costs nothing that is stored") {
+TEST_CASE("a lost index loses no stored data") {
   const bool crash = GENERATE(false, true);
   INFO("after a crash: " << crash);
   StoreFixture store;
@@ -390,7 +391,7 @@ TEST_CASE("a lost index costs nothing that is stored") {
   store.Open();
   RequireFile(store, "a", 1, 400'000);
   RequireFile(store, "b", 2, 400'000);
-  // What is stored is found again: copies bring no new chunks.
+  // Stored chunks are found again: copies add no new chunks.
   WriteAndSync(store, "copy of a", 1, 400'000);
   WriteAndSync(store, "copy of b", 2, 400'000);
   REQUIRE(store.Stats().chunks_unique == chunks);
@@ -409,7 +410,7 @@ TEST_CASE("a store is opened, used and closed many times over") {
   RecountStore(store.path());
 }
 
-TEST_CASE("a damaged chunk spoils the bytes it holds and no others") {
+TEST_CASE("a damaged chunk makes its own bytes unreadable and no others") {
   StoreFixture store;
   store.Open();
   WriteAndSync(store, "a", 1, 400'000);
@@ -441,7 +442,7 @@ TEST_CASE("a damaged chunk spoils the bytes it holds and no others") {
   }
   REQUIRE(damaged > 0);
   REQUIRE(damaged < 300);
-  // What is intact can be used, what is damaged overwritten and removed.
+  // Intact files can be used, damaged ones overwritten and removed.
   REQUIRE_OK(store.fs().Unlink(kRootInode, "a"));
   WriteAndSync(store, "b", 2);
   RequireFile(store, "b", 2);

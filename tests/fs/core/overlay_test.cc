@@ -1,5 +1,5 @@
-// An overlay against one cell per byte: what each byte of it is after any sequence of changes, what
-// it counts, and what metadata would hold of it.
+// An overlay compared with one cell per byte: its bytes after any sequence of changes, its counts,
+// and its extents in metadata.
 #include "fs/core/overlay.h"
 
 #include <fmt/format.h>
@@ -16,12 +16,12 @@ namespace {
 constexpr uint64_t kInode = 7;
 constexpr uint64_t kSpace = 600'000;
 
-// What one byte of the overlay is.
+// One byte of the overlay.
 struct Cell {
   OverlayPiece::Kind kind = OverlayPiece::Kind::kAbsent;
   uint8_t byte = 0;       // kPlain
-  uint32_t chunk = 0;     // kChunk: which one,
-  uint32_t in_chunk = 0;  // which of its bytes
+  uint32_t chunk = 0;     // kChunk: the chunk,
+  uint32_t in_chunk = 0;  // and the byte in it
   bool operator==(const Cell&) const = default;
 };
 
@@ -80,14 +80,14 @@ class Subject {
         PutSlices(begin, length);
         break;
       default:
-        PutPlain(begin, length);
+        PutRaw(begin, length);
     }
   }
 
-  void PutPlain(uint64_t begin, uint64_t length) {
+  void PutRaw(uint64_t begin, uint64_t length) {
     Bytes bytes(length);
     random_.Fill(bytes);
-    overlay.PutPlain(begin, bytes);
+    overlay.PutRaw(begin, bytes);
     for (uint64_t i = 0; i < length; ++i)
       cells_[begin + i] = {.kind = OverlayPiece::Kind::kPlain, .byte = bytes[i]};
   }
@@ -132,7 +132,7 @@ class Subject {
     return table_;
   }
 
-  // A whole chunk's last byte, with all of the chunk before it, or a hole's.
+  // Whether a whole chunk, with all of its bytes, or a hole ends here.
   bool EndsAt(uint64_t offset) const {
     if (offset == 0) return false;
     const Cell& last = cells_[offset - 1];
@@ -181,7 +181,7 @@ Overlay LoadFrom(const std::map<std::string, std::string>& table) {
 
 }  // namespace
 
-TEST_CASE("an overlay holds what was put last, byte by byte") {
+TEST_CASE("an overlay has the bytes put last, byte by byte") {
   const uint64_t seed = GENERATE(range(1, 9));
   INFO("seed " << seed);
   Subject subject(seed);
@@ -224,7 +224,7 @@ TEST_CASE("an overlay counts its bytes and ends where its last byte does") {
   }
 }
 
-TEST_CASE("a visit of part of an overlay sees that part and stops when told") {
+TEST_CASE("a visit of a part of an overlay sees that part and stops on request") {
   Subject subject(3);
   for (int change = 0; change < 60; ++change) subject.Change();
   const std::vector<Cell>& cells = subject.cells();
@@ -250,12 +250,12 @@ TEST_CASE("a visit of part of an overlay sees that part and stops when told") {
   }
 }
 
-TEST_CASE("the run of plain bytes around an offset reaches as far as plain bytes do") {
+TEST_CASE("the run of raw bytes around an offset ends where raw bytes end") {
   const uint64_t seed = GENERATE(range(4, 10));
   Subject subject(seed);
   for (int change = 0; change < 80; ++change) subject.Change();
-  subject.PutPlain(1000, 100'000);
-  subject.PutPlain(90'000, 50'000);
+  subject.PutRaw(1000, 100'000);
+  subject.PutRaw(90'000, 50'000);
   const std::vector<Cell>& cells = subject.cells();
   auto plain = [&cells](uint64_t at) { return cells[at].kind == OverlayPiece::Kind::kPlain; };
   int found = 0;
@@ -267,7 +267,7 @@ TEST_CASE("the run of plain bytes around an offset reaches as far as plain bytes
       while (expected.begin > 0 && plain(expected.begin - 1)) --expected.begin;
       while (expected.end < kSpace && plain(expected.end)) ++expected.end;
     }
-    REQUIRE((subject.overlay.PlainRunAt(offset) == expected));
+    REQUIRE((subject.overlay.RawRunAt(offset) == expected));
   }
   REQUIRE(found > 30);
 }
@@ -278,7 +278,7 @@ TEST_CASE("a boundary is where a whole chunk or a hole ends") {
   Subject subject(seed);
   for (int change = 0; change < 40; ++change) subject.Change();
   subject.PutSlices(100'000, 100'000);
-  subject.PutPlain(150'000, 100);
+  subject.PutRaw(150'000, 100);
   int boundaries = 0;
   for (uint64_t offset = 0; offset < kSpace; ++offset) {
     const bool expected = subject.EndsAt(offset);
@@ -293,7 +293,7 @@ TEST_CASE("a boundary is where a whole chunk or a hole ends") {
   REQUIRE(boundaries > 20);
 }
 
-TEST_CASE("what an overlay hands to metadata loads as the same overlay") {
+TEST_CASE("an overlay's mutations load as the same overlay") {
   const uint64_t seed = GENERATE(range(60, 68));
   INFO("seed " << seed);
   Subject subject(seed);
@@ -307,13 +307,13 @@ TEST_CASE("what an overlay hands to metadata loads as the same overlay") {
     REQUIRE(loaded.slices() == subject.overlay.slices());
     REQUIRE((loaded.CoveredRanges({0, ~uint64_t{0}}) ==
              subject.overlay.CoveredRanges({0, ~uint64_t{0}})));
-    if (round % 5 == 0) {  // and goes on as well as the one it was loaded from
+    if (round % 5 == 0) {  // continue with the loaded overlay
       subject.overlay = LoadFrom(subject.Table());
     }
   }
 }
 
-TEST_CASE("no extent grows beyond its bounds, however it came about") {
+TEST_CASE("no extent grows beyond its bounds, however it was made") {
   Subject subject(80);
   auto check = [&subject] {
     for (const auto& [key, value] : subject.Table()) {
@@ -324,9 +324,9 @@ TEST_CASE("no extent grows beyond its bounds, however it came about") {
       REQUIRE(extent->slices.size() <= OverlayExtent::kMaxSlices);
     }
   };
-  SECTION("one large write") { subject.PutPlain(0, 500'000); }
+  SECTION("one large write") { subject.PutRaw(0, 500'000); }
   SECTION("many small ones in a row") {
-    for (uint64_t at = 0; at + 4096 <= kSpace; at += 4096) subject.PutPlain(at, 4096);
+    for (uint64_t at = 0; at + 4096 <= kSpace; at += 4096) subject.PutRaw(at, 4096);
   }
   SECTION("many chunks at once") { subject.PutSlices(0, kSpace); }
   SECTION("many chunks one after another") {
@@ -352,7 +352,7 @@ TEST_CASE("a hole may be as long as the longest file") {
   Overlay overlay;
   const uint64_t max = kMaxRecipeBytes;
   overlay.PutHole(0, max);
-  overlay.PutPlain(max / 2, Bytes(10, 'x'));
+  overlay.PutRaw(max / 2, Bytes(10, 'x'));
   REQUIRE(overlay.end() == max);
   std::vector<Mutation> mutations;
   overlay.TakeMutations(kInode, mutations);
@@ -362,9 +362,9 @@ TEST_CASE("a hole may be as long as the longest file") {
 
 TEST_CASE("covered ranges are cut to the window") {
   Overlay overlay;
-  overlay.PutPlain(100, Bytes(50, 1));
+  overlay.PutRaw(100, Bytes(50, 1));
   overlay.PutHole(150, 50);
-  overlay.PutPlain(300, Bytes(100, 2));
+  overlay.PutRaw(300, Bytes(100, 2));
   using Ranges = std::vector<Overlay::Range>;
   CHECK((overlay.CoveredRanges({0, 1000}) == Ranges{{100, 200}, {300, 400}}));
   CHECK((overlay.CoveredRanges({120, 350}) == Ranges{{120, 200}, {300, 350}}));
@@ -376,7 +376,7 @@ TEST_CASE("covered ranges are cut to the window") {
 
 TEST_CASE("a stretch ends where there would be too much to fold") {
   Overlay overlay;
-  for (uint64_t i = 0; i < 10; ++i) overlay.PutPlain(i * 1000, Bytes(100, 1));
+  for (uint64_t i = 0; i < 10; ++i) overlay.PutRaw(i * 1000, Bytes(100, 1));
   CHECK((overlay.StretchFrom(0, 3, 1u << 20) == Overlay::Range{0, 2100}));
   CHECK((overlay.StretchFrom(1, 3, 1u << 20) == Overlay::Range{1000, 3100}));
   CHECK((overlay.StretchFrom(0, 100, 250) == Overlay::Range{0, 1100}));
@@ -384,7 +384,7 @@ TEST_CASE("a stretch ends where there would be too much to fold") {
   CHECK((overlay.StretchFrom(8000, 100, 1u << 20) == Overlay::Range{8000, 9100}));
   CHECK(overlay.StretchFrom(9001, 100, 1u << 20).size() == 0);
 
-  // Whole chunks are only named; parts of them are cut.
+  // Whole chunks are only referred to; parts of them are cut.
   Overlay chunks;
   const ChunkSlice whole{.name = {}, .chunk_length = 8000, .skip = 0, .length = 8000};
   const ChunkSlice part{.name = {}, .chunk_length = 8000, .skip = 1, .length = 7000};

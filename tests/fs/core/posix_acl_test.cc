@@ -1,4 +1,4 @@
-// Access control lists by themselves: against tables, and over random lists against what they mean.
+// Access control lists alone: compared with tables, and random lists compared with their meaning.
 #include "fs/core/posix_acl.h"
 
 #include <regex>
@@ -29,7 +29,7 @@ std::string Raw(const std::vector<Entry>& entries) {
   return out.Take();
 }
 
-// What the kernel accepts (posix_acl_valid), said as a pattern.
+// The lists that the kernel accepts (posix_acl_valid), as a pattern.
 bool IsAcceptable(const std::vector<Entry>& entries) {
   std::string kinds;
   for (const Entry& entry : entries) {
@@ -62,7 +62,7 @@ bool IsAcceptable(const std::vector<Entry>& entries) {
   return std::regex_match(kinds, kPattern);
 }
 
-// Lists that are nearly always valid, and then perhaps spoilt in one place.
+// Lists that are nearly always valid, then perhaps damaged in one place.
 std::vector<Entry> RandomEntries(Random& random) {
   const auto permissions = [&] { return static_cast<uint32_t>(random.Below(8)); };
   std::vector<Entry> entries{{Tag::kUserObj, permissions()}};
@@ -104,7 +104,7 @@ void Spoil(std::vector<Entry>& entries, Random& random) {
   }
 }
 
-// What each entry but the mask grants those it is about, mask applied.
+// The permissions that each entry but the mask grants, with the mask applied.
 std::vector<uint32_t> Effective(const PosixAcl& acl) {
   uint32_t mask = 7;
   for (const Entry& entry : acl.entries())
@@ -118,7 +118,7 @@ std::vector<uint32_t> Effective(const PosixAcl& acl) {
   return granted;
 }
 
-// The permission bits of a mode that bound this kind of entry.
+// The permission bits of a mode that limit this kind of entry.
 uint32_t ClassBits(Tag tag, uint32_t mode) {
   if (tag == Tag::kUserObj) return mode >> 6 & 7;
   return tag == Tag::kOther ? mode & 7 : mode >> 3 & 7;
@@ -139,7 +139,7 @@ TEST_CASE("the form of an access control list is acl(5)'s, byte by byte") {
   REQUIRE(acl->Encode() == bytes);
 }
 
-TEST_CASE("lists are valid as the kernel has it") {
+TEST_CASE("lists are valid as in the kernel") {
   for (const char* text : {
            "u::rwx,g::r-x,o::r--",
            "u::---,g::---,o::---",
@@ -167,14 +167,14 @@ TEST_CASE("lists are valid as the kernel has it") {
            "u::rwx,g::r-x,u:1:r--,m::rwx,o::r--",           //
            "u::rwx,g:1:r--,g::r-x,m::rwx,o::r--",           //
            "u:1:r--,u::rwx,g::r-x,m::rwx,o::r--",           //
-           "u::rwx,u:4294967295:r--,g::r-x,m::rwx,o::r--",  // nobody
+           "u::rwx,u:4294967295:r--,g::r-x,m::rwx,o::r--",  // no id
        }) {
     INFO(text);
     REQUIRE_CODE(PosixAcl::Decode(AclFromText(text)), kInvalidArgument);
   }
 }
 
-TEST_CASE("what is no access control list at all is refused") {
+TEST_CASE("values that are no access control lists are refused") {
   const std::string good = AclFromText("u::rwx,u:1:r--,g::r-x,m::rwx,o::r--");
   for (size_t size = 0; size < good.size(); ++size) {
     INFO(size);
@@ -191,7 +191,7 @@ TEST_CASE("what is no access control list at all is refused") {
   REQUIRE_CODE(PosixAcl::Decode(high_permission), kInvalidArgument);
 }
 
-TEST_CASE("a list is as long as the kernel reads at once, and no longer") {
+TEST_CASE("a list is at most as long as the kernel reads at once") {
   const auto list_of = [](size_t named) {
     std::vector<Entry> entries{{Tag::kUserObj, 7}};
     for (size_t i = 0; i < named; ++i) entries.push_back({Tag::kUser, 4, static_cast<uint32_t>(i)});
@@ -203,7 +203,7 @@ TEST_CASE("a list is as long as the kernel reads at once, and no longer") {
   REQUIRE_CODE(PosixAcl::Decode(list_of(most + 1)), kInvalidArgument);
 }
 
-TEST_CASE("ids of those who have none are written as acl(5) wants them") {
+TEST_CASE("entries without an id are written as acl(5) requires") {
   std::vector<Entry> entries = Parse("u::rwx,g::r-x,m::r--,o::---").entries();
   for (Entry& entry : entries) entry.id = 17;
   auto acl = PosixAcl::Decode(Raw(entries));
@@ -211,7 +211,7 @@ TEST_CASE("ids of those who have none are written as acl(5) wants them") {
   REQUIRE(AclToText(acl->Encode()) == "u::rwx,g::r-x,m::r--,o::---");
 }
 
-TEST_CASE("permission bits come from a list, and go into it") {
+TEST_CASE("permission bits are read from a list, and written into it") {
   struct Case {
     const char* list;
     uint32_t bits;
@@ -236,7 +236,7 @@ TEST_CASE("permission bits come from a list, and go into it") {
   }
 }
 
-TEST_CASE("what is made gets what both its directory and its maker grant") {
+TEST_CASE("a new entry gets the permissions that both its directory and its maker grant") {
   struct Case {
     const char* list;
     uint32_t mode;
@@ -256,7 +256,7 @@ TEST_CASE("what is made gets what both its directory and its maker grant") {
   }
 }
 
-TEST_CASE("random lists are taken and refused as the kernel would") {
+TEST_CASE("random lists are accepted and refused as by the kernel") {
   Random random(1);
   int taken = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -272,7 +272,7 @@ TEST_CASE("random lists are taken and refused as the kernel would") {
   REQUIRE(taken < 15'000);
 }
 
-TEST_CASE("random lists grant after a change of mode what they should") {
+TEST_CASE("random lists grant the right permissions after a change of mode") {
   Random random(2);
   for (int i = 0; i < 20'000; ++i) {
     auto acl = PosixAcl::Decode(Raw(RandomEntries(random)));
@@ -300,7 +300,7 @@ TEST_CASE("random lists grant after a change of mode what they should") {
     REQUIRE(changed.IsEquivalentToMode() == acl->IsEquivalentToMode());
     for (const Entry& entry : changed.entries()) {
       if (entry.tag != Tag::kUser && entry.tag != Tag::kGroup) continue;
-      // Whoever is named stays named with the same permissions; only the mask takes some away.
+      // Named entries keep their permissions; only the mask removes some.
       REQUIRE(std::find(acl->entries().begin(), acl->entries().end(), entry) !=
               acl->entries().end());
     }

@@ -1,4 +1,4 @@
-// What a write, a new size or a new owner takes from a file: set-id bits and its capability.
+// The privileges that a write, a new size or a new owner removes: set-id bits and the capability.
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -39,7 +39,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a write takes what it says it takes") {
+TEST_CASE_METHOD(Fixture, "a write removes the privileges that it names") {
   SetMode(file, 06755);
   Give(kCapability);
   Write(Privileges::kKeep);
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Fixture, "a write takes what it says it takes") {
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "a new size, owner or group takes the capability, set-id bits if it says so") {
+                 "a new size, owner or group removes the capability, set-id bits on request") {
   AttributeChange change;
   SECTION("size") { change.size = 5; }
   SECTION("owner") { change.uid = 7; }
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE(Mode() == 0755);
 }
 
-TEST_CASE_METHOD(Fixture, "a new mode or time takes no capability") {
+TEST_CASE_METHOD(Fixture, "a new mode or time does not remove the capability") {
   Give(kCapability);
   SetMode(file, 0700);
   AttributeChange change;
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "a directory keeps its set-group-id") {
   REQUIRE((changed->mode & 07777) == 02775);
 }
 
-TEST_CASE_METHOD(Fixture, "a capability is taken whenever it was given, beside other attributes") {
+TEST_CASE_METHOD(Fixture, "a capability is removed whenever it was set, beside other attributes") {
   const bool reopened = GENERATE(false, true);
   Give("user.other");
   Write(Privileges::kDropCapability);  // it has none, which is remembered
@@ -121,7 +121,7 @@ TEST_CASE_METHOD(Fixture, "a capability is taken whenever it was given, beside o
   REQUIRE(Has("user.other"));
 }
 
-TEST_CASE_METHOD(Fixture, "a write that is refused takes nothing") {
+TEST_CASE_METHOD(Fixture, "a refused write removes nothing") {
   SetMode(file, 06755);
   Give(kCapability);
   WriteFile(*fs, "filler", RandomBytes(2, 5u << 20));
@@ -139,7 +139,7 @@ TEST_CASE_METHOD(Fixture, "a write that is refused takes nothing") {
   REQUIRE_FALSE(Has(kCapability));
 }
 
-TEST_CASE_METHOD(Fixture, "what was written and what it took are one after a crash") {
+TEST_CASE_METHOD(Fixture, "written data and removed privileges stay together across a crash") {
   SetMode(file, 04755);
   Give(kCapability);
   REQUIRE_OK(fs->SyncAll());

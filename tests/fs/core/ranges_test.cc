@@ -1,4 +1,4 @@
-// fallocate, lseek and copy_file_range, as callers of the core see them.
+// fallocate, lseek and copy_file_range as seen by callers of the core.
 #include <optional>
 
 #include "tests/fs/core/recount_store.h"
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(Fixture, "a zeroed range reads as zeros and takes no space") {
   CHECK((*ReadFile(fs(), inode) == expected));
 }
 
-TEST_CASE_METHOD(Fixture, "what cannot be allocated is refused") {
+TEST_CASE_METHOD(Fixture, "an impossible allocation is refused") {
   const InodeNumber inode = File("a", RandomBytes(3, 10));
   const InodeNumber directory = MakeDir(fs(), kRootInode, "d");
   const auto reserve = AllocateMode::kReserve;
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be allocated is refused") {
   CHECK(SizeOf(inode) == kMaxFileBytes);
 }
 
-TEST_CASE_METHOD(Fixture, "data and holes are found as lseek finds them") {
+TEST_CASE_METHOD(Fixture, "data and holes are found as by lseek") {
   const InodeNumber inode = File("a", RandomBytes(4, kMiB));
   REQUIRE_OK(fs().Write(inode, 3 * kMiB, RandomBytes(5, kMiB)));
   AttributeChange longer;
@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Fixture, "data and holes are found as lseek finds them") {
   REQUIRE_CODE(fs().Seek(directory, 0, SeekTarget::kData), kIsADirectory);
 }
 
-TEST_CASE_METHOD(Fixture, "a copy is the same bytes, stored once") {
+TEST_CASE_METHOD(Fixture, "a copy has the same bytes, stored once") {
   const Bytes content = RandomBytes(7, 8 * kMiB);
   const InodeNumber source = File("a", content);
   fs().ReleaseFile(source);
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(Fixture, "a copy is the same bytes, stored once") {
   CHECK(SizeOf(target) == content.size());
 }
 
-TEST_CASE_METHOD(Fixture, "a copy takes what was written last, folded or not") {
+TEST_CASE_METHOD(Fixture, "a copy has the last written bytes, folded or not") {
   const InodeNumber source = File("a", RandomBytes(9, kMiB));
   REQUIRE_OK(fs().Write(source, 1234, RandomBytes(10, 5'000)));
   const InodeNumber target = File("b", RandomBytes(11, 3 * kMiB));
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Fixture, "copies of a source full of holes leave no overlay ful
   Bytes expected = *ReadFile(fs(), target);
   const Bytes copied = *ReadFile(fs(), source);
   for (uint64_t k = 0; k < 4; ++k) {
-    REQUIRE_OK(fs().Write(target, 4 * kMiB - 1, Bytes{uint8_t{5}}));  // it is never settled
+    REQUIRE_OK(fs().Write(target, 4 * kMiB - 1, Bytes{uint8_t{5}}));  // it is never folded
     REQUIRE_OK(fs().CopyRange(source, 0, target, k * 300'000, kSize));
     std::copy(copied.begin(), copied.end(), expected.begin() + static_cast<ptrdiff_t>(k * 300'000));
   }

@@ -1,5 +1,5 @@
-// Large files read in order through the file system: what is read ahead changes nothing that is
-// read, whatever becomes of the file meanwhile, and blocks are found without reading tables anew.
+// Large files read in order through the file system: readahead does not change the bytes read,
+// whatever happens to the file meanwhile, and blocks are found without reading tables again.
 #include <algorithm>
 
 #include "tests/fs/core/store_fixture.h"
@@ -13,14 +13,14 @@ constexpr size_t kPiece = 128u << 10;
 struct Fixture {
   StoreFixture store;
 
-  // Written, and nothing of it in memory.
+  // Writes a file of which nothing is in memory.
   InodeNumber Cold(std::string_view name, const Bytes& data) {
     store.Open();
     const InodeNumber inode = WriteLargeFile(store.fs(), name, data);
     store.Reopen();
     return inode;
   }
-  // The file's bytes from `offset`; REQUIREs that they are `expected`'s.
+  // Requires that the file's bytes from `offset` are those of `expected`.
   void RequireSame(InodeNumber inode, uint64_t offset, size_t size, const Bytes& expected) {
     Bytes out(size);
     auto count = store.fs().Read(inode, offset, out);
@@ -31,26 +31,25 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "a large file is read from flash once, and its tables once a segment") {
+TEST_CASE_METHOD(Fixture, "a large file is read from flash once, and its tables once per segment") {
   const Bytes data = RandomBytes(1, 40u << 20);
   const InodeNumber inode = Cold("a", data);
   const uint64_t before = store.env().Count(FaultEnv::Call::kRead, ".seg");
   for (size_t at = 0; at < data.size(); at += kPiece) RequireSame(inode, at, kPiece, data);
-  // A block is 128 KiB, one read of a sealed segment (32 MiB) and two of the open one behind it;
-  // windows, tables, trailers and nodes are read for many at once.
+  // A block is 128 KiB: one read in a sealed segment (32 MiB), two in the open one after it. Footer
+  // parts, tables, trailers and nodes are read for many blocks at once.
   const uint64_t reads = store.env().Count(FaultEnv::Call::kRead, ".seg") - before;
   UNSCOPED_INFO(reads << " reads");
   CHECK(reads < data.size() / kPiece * 3 / 2);
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "a file that is cut, changed or removed while it is read reads as it is") {
+TEST_CASE_METHOD(Fixture, "a file truncated, changed or removed while it is read reads as it is") {
   Bytes data = RandomBytes(2, 8u << 20);
   const InodeNumber inode = Cold("a", data);
   REQUIRE_OK(store.fs().OpenFile(inode, false));
   size_t at = 0;
   for (; at < 1u << 20; at += kPiece) RequireSame(inode, at, kPiece, data);
-  SECTION("cut") {
+  SECTION("truncated") {
     AttributeChange change;
     change.size = 4u << 20;
     REQUIRE_OK(store.fs().SetAttributes(inode, change));
@@ -66,7 +65,7 @@ TEST_CASE_METHOD(Fixture,
   store.fs().ReleaseFile(inode);
 }
 
-TEST_CASE_METHOD(Fixture, "a store can be closed while a file of it is read ahead") {
+TEST_CASE_METHOD(Fixture, "a store can be closed during the readahead of a file") {
   const Bytes data = RandomBytes(4, 4u << 20);
   const InodeNumber inode = Cold("a", data);
   for (int round = 0; round < 6; ++round) {

@@ -20,17 +20,17 @@
 namespace siltfs::testing {
 namespace {
 
-// What belongs to one inode, gathered from all tables.
+// All records of one inode, gathered from all tables.
 struct Found {
   std::optional<InodeRecord> record;
-  // Of a directory.
+  // For a directory.
   std::map<std::string, NameEntry> by_name;
   std::map<uint64_t, CookieEntry> by_cookie;
   uint64_t subdirectories = 0;
-  // Names that lead to it, and the directories they stand in.
+  // Names of this inode, and the directories that they are in.
   uint64_t names = 0;
   std::set<uint64_t> parents;
-  // Of a file.
+  // For a file.
   uint64_t overlay_end = 0;
   uint64_t overlay_extents = 0;
   uint64_t overlay_slices = 0;
@@ -54,7 +54,7 @@ class Recount {
   StoreCount count_;
 };
 
-// The inode that a key of (inode, rest) is of, and the rest.
+// Splits a key of (inode, rest).
 std::pair<uint64_t, std::string> SplitKey(const std::string& key) {
   Decoder in(AsBytes(key));
   in.U8();
@@ -173,7 +173,7 @@ void Recount::CheckFile(const Found& found) {
 StoreCount Recount::Finish() {
   for (const auto& [number, found] : inodes_) {
     INFO("inode " << number);
-    REQUIRE(found.record);  // nothing is left of an inode that is gone
+    REQUIRE(found.record);  // a deleted inode leaves no records
     if (found.record->IsDirectory()) {
       CheckDirectory(number, found);
     } else {

@@ -1,6 +1,6 @@
-// Counts anew what a store's metadata says, and requires that it agrees with itself: names with
-// cookies, entry and link counts with names, overlays, attributes and orphans with inodes, and the
-// store's counters with the sum of all files.
+// Recounts a store's metadata, and requires that it is consistent: names with cookies, entry and
+// link counts with names, overlays, attributes and orphans with inodes, and the store's counters
+// with the sum of all files.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct StoreCount {
   uint64_t last_commit = 0;
 };
 
-// Of a store that nobody has open, closed or left by a crash; reads it through a key-value store of
+// The store must not be open; it may be closed or crashed. Reads it through a key-value store of
 // its own, and writes nothing.
 StoreCount RecountStore(const std::string& store);
 

@@ -1,5 +1,5 @@
-// Rename by the book: what replaces what, what is refused, and what it leaves behind. Each test
-// ends with a recount of the whole store.
+// Rename as in POSIX: which entries replace which, which renames are refused, and their results.
+// Each test ends with a recount of the whole store.
 #include <fmt/format.h>
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store that is recounted when the test is over.
+// A store that is recounted at the end of the test.
 class Tree : public StoreFixture {
  public:
   Tree() { Open(); }
@@ -38,7 +38,7 @@ class Tree : public StoreFixture {
     REQUIRE_OK(attributes);
     return *attributes;
   }
-  // What ".." of a directory leads to.
+  // The inode of ".." in a directory.
   InodeNumber ParentOf(InodeNumber directory) {
     InodeNumber parent = 0;
     REQUIRE_OK(fs().ReadDirectory(directory, 0, [&parent](const DirectoryRecord& record) {
@@ -119,7 +119,7 @@ TEST_CASE("a directory replaces an empty directory, nothing else") {
   tree.Finish();
 }
 
-TEST_CASE("a directory moves with all that is in it, and its parent changes") {
+TEST_CASE("a directory moves with all its entries, and its parent changes") {
   Tree tree;
   const InodeNumber a = tree.Dir("a");
   const InodeNumber b = tree.Dir("b");
@@ -200,7 +200,7 @@ TEST_CASE("without replacement a taken name is refused and a free one is not") {
   tree.Finish();
 }
 
-TEST_CASE("an exchange swaps whatever two names mean") {
+TEST_CASE("an exchange swaps the inodes of two names") {
   Tree tree;
   const InodeNumber left = tree.Dir("left");
   const InodeNumber right = tree.Dir("right");
@@ -209,7 +209,7 @@ TEST_CASE("an exchange swaps whatever two names mean") {
   tree.File("right/dir/inside");
 
   REQUIRE_CODE(tree.Move("left/file", "right/none", RenameMode::kExchange), kNotFound);
-  SECTION("a file and a directory with something in it, across directories") {
+  SECTION("a file and a directory that is not empty, across directories") {
     REQUIRE_OK(tree.Move("left/file", "right/dir", RenameMode::kExchange));
     REQUIRE(tree.At("left/file") == dir);
     REQUIRE(tree.At("right/dir") == file);
@@ -237,7 +237,7 @@ TEST_CASE("an exchange swaps whatever two names mean") {
   tree.Finish();
 }
 
-TEST_CASE("names keep their cookies when what they mean is replaced or exchanged") {
+TEST_CASE("names keep their cookies when their inodes are replaced or exchanged") {
   Tree tree;
   tree.File("a");
   tree.File("b");
@@ -251,13 +251,13 @@ TEST_CASE("names keep their cookies when what they mean is replaced or exchanged
   REQUIRE(after.at("c") == before.at("c"));
   REQUIRE_OK(tree.Move("c", "a"));
   REQUIRE(tree.Cookies(kRootInode).at("a") == before.at("c"));
-  // An entry that is new comes behind all others, and no cookie comes twice.
+  // A new entry comes after all others, and no cookie comes twice.
   tree.File("d");
   REQUIRE(tree.Cookies(kRootInode).at("d") > before.at("c"));
   tree.Finish();
 }
 
-TEST_CASE("a file that is open is replaced and goes on living") {
+TEST_CASE("an open file that is replaced stays until it is closed") {
   Tree tree;
   const InodeNumber old = tree.File("old");
   tree.File("new");
@@ -272,7 +272,7 @@ TEST_CASE("a file that is open is replaced and goes on living") {
   tree.Finish();
 }
 
-TEST_CASE("a rename is refused where the new name cannot be one") {
+TEST_CASE("a rename to an invalid name is refused") {
   Tree tree;
   tree.File("a");
   tree.Dir("d");
@@ -294,7 +294,7 @@ TEST_CASE("a rename is refused where the new name cannot be one") {
   tree.Finish();
 }
 
-TEST_CASE("nothing moves into or out of what is no directory or was removed") {
+TEST_CASE("nothing moves into or out of a non-directory or a removed directory") {
   Tree tree;
   const InodeNumber file = tree.File("file");
   tree.File("a");
@@ -310,7 +310,7 @@ TEST_CASE("nothing moves into or out of what is no directory or was removed") {
   tree.Finish();
 }
 
-TEST_CASE("a rename changes the times of the directories and of what moved") {
+TEST_CASE("a rename changes the times of the directories and of the moved inode") {
   Tree tree;
   const InodeNumber from = tree.Dir("from");
   const InodeNumber to = tree.Dir("to");
@@ -335,7 +335,7 @@ TEST_CASE("a name that changes within its directory keeps its place, so that a l
   const auto after = tree.Cookies(dir);
   CHECK(after.size() == before.size());
   CHECK(after.at("another") == before.at("1"));
-  // Each entry that is met is renamed, as by a program that lists and renames in one loop.
+  // Each listed entry is renamed, as by a program that lists and renames in one loop.
   uint64_t cookie = 0;
   int met = 0;
   while (met < 100) {

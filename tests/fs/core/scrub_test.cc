@@ -1,4 +1,4 @@
-// Scrubbing, as a user of the file system meets it.
+// Scrubbing as seen by a user of the file system.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ bool HasFinding(DamagedStore& store, std::string_view part) {
   });
 }
 
-// Puts a block in the place of one, whole by all checksums, of whose chunks one has another byte.
+// Replaces a block by one with correct checksums, but with a different byte in one chunk.
 void Falsify(DamagedStore& store, const StoredBlock& block) {
   const auto state = ReadSuperblock(store.env(), store.path());
   REQUIRE_OK(state);
@@ -66,12 +66,12 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   CHECK_FALSE(report.resumed);
   CHECK(report.segments >= 4);
   CHECK(report.blocks >= report.segments);
-  // Nothing was written twice, and all is verified, segments that still grow included.
+  // Nothing was written twice, and all chunks are verified, also in open segments.
   CHECK(report.chunks >= store.Stats().chunks_unique);
   CHECK(report.bytes >= store.Stats().stored_bytes * 9 / 10);
   CHECK_FALSE(report.found_damage());
   CHECK(store.TakeFindings().empty());
-  // It is not resumed: it was complete.
+  // The next scrub is not a resumed one: the first was complete.
   const ScrubReport again = Scrub(store);
   CHECK_FALSE(again.resumed);
   CHECK(again.segments == report.segments);
@@ -79,7 +79,7 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   store.RequireFiles();
 }
 
-TEST_CASE("a scrub finds a damaged block, names its files, and knows when they are healed") {
+TEST_CASE("a scrub finds a damaged block, names its files, and detects that they are healed") {
   const Rot rot = GENERATE(Rot::kPayload, Rot::kHead);
   DamagedStore store;
   store.Open();
@@ -106,7 +106,7 @@ TEST_CASE("a scrub finds a damaged block, names its files, and knows when they a
   CHECK(told(fmt::format("offset {}", block.offset)));
   CHECK(told(fmt::format("/random 2 (inode {}): ", *Resolve(store.fs(), "random 2"))));
 
-  // Nobody had to read the damage for it to be healed.
+  // Damage is healed even if no read met it.
   for (const auto& [name, content] : std::map(store.files()))
     WriteLargeFile(store.fs(), "backup of " + name, content);
   store.RequireFiles();
@@ -118,7 +118,7 @@ TEST_CASE("a scrub finds a damaged block, names its files, and knows when they a
   CHECK(store.Stats().damaged_blocks == 1);
 }
 
-TEST_CASE("bytes under a false name are found, and no longer given to anybody") {
+TEST_CASE("a scrub finds bytes under a false name, and reads no longer return them") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -142,7 +142,7 @@ TEST_CASE("bytes under a false name are found, and no longer given to anybody") 
     }
   }
   CHECK(unreadable == 1);
-  // Nor is it copied for somebody to be given.
+  // GC does not copy the false chunk either.
   for (uint64_t i = 0; i < 5; ++i) {
     const std::string name = fmt::format("random {}", i);
     if (name != spoilt) store.Delete(name);
@@ -154,14 +154,14 @@ TEST_CASE("bytes under a false name are found, and no longer given to anybody") 
   for (const auto& [name, content] : std::map(store.files()))
     WriteLargeFile(store.fs(), "backup of " + name, content);
   store.RequireFiles();
-  REQUIRE_OK(store.fs().Settle());
+  REQUIRE_OK(store.fs().Recompress());
   REQUIRE_OK(store.fs().CollectGarbage(false));
   CHECK(store.Stats().damaged_blocks == 0);
   store.Reopen();
   store.RequireFiles();
 }
 
-TEST_CASE("a footer that has rotted is found, and costs no chunk") {
+TEST_CASE("a scrub finds a damaged footer, which costs no chunk") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -180,7 +180,7 @@ TEST_CASE("a footer that has rotted is found, and costs no chunk") {
   store.RequireFiles();
 }
 
-TEST_CASE("a segment that is gone is found") {
+TEST_CASE("a scrub finds that a segment is missing") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -194,7 +194,7 @@ TEST_CASE("a segment that is gone is found") {
   CHECK(HasFinding(store, fmt::format("segment {} ", block.segment)));
 }
 
-TEST_CASE("what is found whole again leaves the list") {
+TEST_CASE("a block found intact again is removed from the damage list") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -215,7 +215,7 @@ TEST_CASE("what is found whole again leaves the list") {
   store.RequireFiles();
 }
 
-TEST_CASE("a place that the device cannot read is damage, a device that has gone is a failure") {
+TEST_CASE("a place that the device cannot read is damage, a missing device is a failure") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -223,17 +223,17 @@ TEST_CASE("a place that the device cannot read is damage, a device that has gone
   const StoredBlock block = store.BlockOf("random 2");
   store.Open();
   SECTION("twice, and never again") {
-    // Of the segment the trailer, the tables and the block table are read before it.
+    // The segment's trailer, tables and block table are read before the block.
     store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
     const auto report = store.fs().Scrub(ScrubMode::kFull);
     store.env().ClearFaults();
     CHECK((!report.ok() || report->damaged_chunks + report->damaged_footers > 0));
-    // Nothing is lost by having been doubted.
+    // A suspected chunk is not lost.
     store.RequireFiles();
     CHECK(Scrub(store).complete);
     CHECK_FALSE(Scrub(store).found_damage());
   }
-  SECTION("for good") {
+  SECTION("permanently") {
     store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});
     REQUIRE_CODE(store.fs().Scrub(ScrubMode::kFull), kIoError);
     store.env().ClearFaults();
@@ -241,13 +241,13 @@ TEST_CASE("a place that the device cannot read is damage, a device that has gone
   }
 }
 
-TEST_CASE("a scrub that is interrupted goes on where it was, in this mount and the next") {
+TEST_CASE("an interrupted scrub continues where it stopped, in this mount and the next") {
   DamagedStore store;
   store.Open();
   Fill(store);
   store.Close();
   const auto blocks = store.SealedBlocks();
-  // One in the first segment, one in the last: each is found by another part of it.
+  // One in the first segment, one in the last: different parts of the scrub find them.
   store.Damage(blocks.front(), Rot::kPayload);
   store.Damage(blocks.back(), Rot::kPayload);
   REQUIRE(blocks.front().segment != blocks.back().segment);
@@ -273,7 +273,7 @@ TEST_CASE("a scrub that is interrupted goes on where it was, in this mount and t
     CHECK(store.Stats().damaged_blocks == 1);
   }
   REQUIRE(HasFinding(store, blocks.front().path));
-  store.fs().InterruptScrub();  // there is none, and the next is not meant
+  store.fs().InterruptScrub();  // no scrub is under way; the next is not affected
   const ScrubReport rest = Scrub(store);
   CHECK(rest.complete);
   CHECK(rest.resumed);
@@ -311,7 +311,7 @@ TEST_CASE("a scrub may be interrupted before it has begun to read") {
   CHECK(Scrub(store).complete);
 }
 
-TEST_CASE("a scrub ends when a segment that it reads can't be replaced, and nobody knows by what") {
+TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with unknown result") {
   DamagedStore store;
   store.Open();
   for (uint64_t seed = 1; seed <= 4; ++seed)
@@ -320,18 +320,18 @@ TEST_CASE("a scrub ends when a segment that it reads can't be replaced, and nobo
   constexpr int kMostReads = 10'000;
   const auto here = std::this_thread::get_id();
   int reads = 0;
-  Status settled;
+  Status recompressed;
   store.watched().Watch([&](const std::string& path) {
     if (std::this_thread::get_id() != here || !path.ends_with(".seg")) return;
     if (++reads == kMostReads) store.fs().InterruptScrub();
     if (reads > 1) return;
     store.env().FailCall(
         {.calls = SimCall::kRename, .code = StatusCode::kIoError, .path_part = ".seg.new"});
-    std::thread([&] { settled = store.fs().Settle().status(); }).join();
+    std::thread([&] { recompressed = store.fs().Recompress().status(); }).join();
   });
   const auto report = store.fs().Scrub(ScrubMode::kFull);
   store.watched().Watch({});
-  REQUIRE_CODE(settled, kReadOnly);
+  REQUIRE_CODE(recompressed, kReadOnly);
   REQUIRE_CODE(report, kReadOnly);
   CHECK(reads < kMostReads);
 }
@@ -348,7 +348,7 @@ TEST_CASE("a scrub ends soon when the store is to be closed") {
   store.RequireFiles();
 }
 
-TEST_CASE("a scrub beside all else that goes on finds the damage, and nothing else") {
+TEST_CASE("a scrub during all other operations finds the damage, and nothing else") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -367,7 +367,7 @@ TEST_CASE("a scrub beside all else that goes on finds the damage, and nothing el
   });
   threads.emplace_back([&] {
     while (!done) {
-      if (!store.fs().CollectGarbage(false).ok() || !store.fs().Settle().ok()) break;
+      if (!store.fs().CollectGarbage(false).ok() || !store.fs().Recompress().ok()) break;
     }
   });
   threads.emplace_back([&] {
@@ -377,7 +377,7 @@ TEST_CASE("a scrub beside all else that goes on finds the damage, and nothing el
       if (read.ok() && *read != store.files().at("random 2")) std::abort();
     }
   });
-  int found = 0;  // checked when the threads have ended: one thread at a time may check
+  int found = 0;  // checked after the threads' end: only one thread at a time may check
   constexpr int kScrubs = 5;
   for (int i = 0; i < kScrubs; ++i) {
     const auto report = store.fs().Scrub(i % 2 == 0 ? ScrubMode::kFull : ScrubMode::kGentle);

@@ -7,8 +7,8 @@
 #include "tests/support/catch.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The distribution's RocksDB is not built with ThreadSanitizer, which so cannot see how its readers
-// and writers are ordered.
+// The distribution's RocksDB is built without ThreadSanitizer, so the sanitizer cannot see how
+// RocksDB's readers and writers are ordered.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "race:rocksdb::\n"; }
 #endif

@@ -19,13 +19,13 @@ class StoreFixture {
   StoreFixture();
   explicit StoreFixture(const MakeStoreOptions& options);
 
-  // Opens the store; commits happen only when asked for or when a group is full.
+  // Opens the store; commits happen only on request or when a group is full.
   FileSystem& Open(bool read_only = false);
-  // What opening the store in this way answers; it is not kept open.
+  // The status of opening the store in this way; it is not kept open.
   Status TryOpen(bool read_only = false);
   FileSystem& fs() { return *fs_; }
   void Close();
-  // As if the power had gone: what was not committed is lost, nothing is closed.
+  // As a power cut: uncommitted changes are lost, nothing is closed.
   void Crash() { fs_.reset(); }
   void Reopen() {
     Close();
@@ -48,7 +48,7 @@ class StoreFixture {
   std::unique_ptr<FileSystem> fs_;
 };
 
-// --- what tests say often
+// --- helpers of many tests
 inline constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 // The inode of a path from the root ("a/b"), its lookups forgotten again.
 Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path);

@@ -1,4 +1,4 @@
-// Files that begin without a name: used, named, forgotten, and left by a crash.
+// Files made without a name: used, named, forgotten, and left by a crash.
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -29,7 +29,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a temporary file is open, has no name, and goes with its last use") {
+TEST_CASE_METHOD(Fixture, "a temporary file is open, has no name, and ends with its last use") {
   const Attributes before = Stat(fs, kRootInode);
   auto made = fs.MakeTemporaryFile(kRootInode, 0640, kCaller);
   REQUIRE_OK(made);
@@ -65,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "a temporary file is open, has no name, and goes with 
   REQUIRE(count.xattrs == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "a temporary file that is linked is a file like others") {
+TEST_CASE_METHOD(Fixture, "a linked temporary file is a file like others") {
   const InodeNumber dir = MakeDir(fs, kRootInode, "d");
   const InodeNumber file = Make();
   const Bytes data = RandomBytes(1, 300'000);
@@ -89,8 +89,7 @@ TEST_CASE_METHOD(Fixture, "a temporary file that is linked is a file like others
   REQUIRE_CODE(store.fs().GetAttributes(file), kStale);
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "only a file that never had a name is given its first, while it is open") {
+TEST_CASE_METHOD(Fixture, "only a file that never had a name can get its first, while it is open") {
   const InodeNumber used = Make();
   fs.ReleaseFile(used);
   REQUIRE_CODE(fs.Link(used, kRootInode, "closed"), kNotFound);
@@ -112,7 +111,7 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE(RecountStore(store.path()).orphans == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "a temporary file is made where there is a directory, with its group") {
+TEST_CASE_METHOD(Fixture, "a temporary file is made in a directory, with the directory's group") {
   REQUIRE_CODE(fs.MakeTemporaryFile(MakeFile(fs, kRootInode, "f"), 0644, kCaller), kNotADirectory);
   auto removed = fs.MakeDirectory(kRootInode, "removed", 0755, kCaller);
   REQUIRE_OK(removed);
@@ -148,8 +147,7 @@ TEST_CASE_METHOD(Fixture, "a temporary file does not survive a crash, one linked
   REQUIRE(count.files == 1);
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "on a store that has failed temporary files are neither made nor linked") {
+TEST_CASE_METHOD(Fixture, "on a failed store temporary files are neither made nor linked") {
   const InodeNumber file = Make();
   REQUIRE_OK(fs.Write(file, 0, RandomBytes(1, 300'000)));
   store.env().Fail(FaultEnv::Call::kSync, "segments", StatusCode::kIoError);
@@ -162,7 +160,7 @@ TEST_CASE_METHOD(Fixture,
   LetGo(file);
 }
 
-TEST_CASE_METHOD(Fixture, "a link that is refused leaves a temporary file as it was") {
+TEST_CASE_METHOD(Fixture, "a refused link leaves a temporary file unchanged") {
   const InodeNumber file = Make();
   MakeFile(fs, kRootInode, "taken");
   REQUIRE_CODE(fs.Link(file, kRootInode, "taken"), kAlreadyExists);

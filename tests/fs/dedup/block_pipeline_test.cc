@@ -1,4 +1,4 @@
-// The order in which the index learns of blocks, on a disk that is full.
+// The order in which the index gets blocks, on a full disk.
 #include "fs/dedup/block_pipeline.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("the index is told of nothing later while a block's entries wait for room") {
+TEST_CASE("the index gets nothing later while a block's entries wait for room") {
   PipelineUnderTest at;
   at.Add(1);
   REQUIRE_OK(at.pipeline->Flush());
   const ChunkName waiting = at.Add(2);
   at.index->FailPutsOfEntries(Status(StatusCode::kNoSpace, "the index has no room"));
   REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);
-  // Neither of these says that the index has everything up to a sequence behind the block's.
+  // Neither of these tells the index that it is complete up to a sequence behind the block's.
   REQUIRE_CODE(at.pipeline->EndSequence(), kNoSpace);
   const BlockPipeline::Move move{waiting, {9, 9, 9}, {10, 10, 10}};
   REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
@@ -29,7 +29,7 @@ TEST_CASE("the index is told of nothing later while a block's entries wait for r
   CHECK(found->has_value());
 }
 
-TEST_CASE("an index that had no room becomes durable once it has what it was given then") {
+TEST_CASE("an index that had no room becomes durable once it has the entries") {
   PipelineUnderTest at;
   const ChunkName first = at.Add(1);
   REQUIRE_OK(at.pipeline->Flush());
@@ -43,7 +43,7 @@ TEST_CASE("an index that had no room becomes durable once it has what it was giv
     at.index->FailPuts(Status::Ok());
     REQUIRE_OK(at.pipeline->Flush());
   }
-  SECTION("entries that are moved, which stay where they are instead") {
+  SECTION("moved entries, which keep their old places instead") {
     const BlockPipeline::Move move{first, place, {99, 0, 0}};
     REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
     at.index->FailPuts(Status::Ok());
@@ -56,7 +56,7 @@ TEST_CASE("an index that had no room becomes durable once it has what it was giv
   REQUIRE(at.index->durable_sequence() >= *sequence);
 }
 
-TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place goes") {
+TEST_CASE("an entry that leads elsewhere is not moved, unless that place is wrong or gone") {
   PipelineUnderTest at;
   const auto known = at.Add(1), lost = at.Add(2);
   REQUIRE_OK(at.pipeline->Flush());
@@ -79,7 +79,7 @@ TEST_CASE("an entry that leads elsewhere by now is not moved, unless that place 
   CHECK(move(lost, kNoSegment) == to);
 }
 
-TEST_CASE("a segment that never got a block is removed in the end") {
+TEST_CASE("a segment that never got a block is removed at the end") {
   PipelineUnderTest at;
   auto space = at.env.GetDiskSpace("/");
   REQUIRE_OK(space);

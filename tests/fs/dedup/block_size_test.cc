@@ -1,4 +1,4 @@
-// How large blocks become: as the store says, and larger while compressing has little to do.
+// How large blocks become: as the store says, and larger while the workers have little to compress.
 #include <algorithm>
 #include <vector>
 
@@ -22,7 +22,7 @@ StoreSettings Growing() {
   return settings;
 }
 
-// The plain bytes of each block of the kind.
+// The uncompressed bytes of each block of the kind.
 std::vector<uint64_t> Sizes(StoreUnderTest& store, SegmentKind kind = SegmentKind::kData) {
   std::vector<uint64_t> sizes;
   for (const FoundBlock& block : AllBlocks(store)) {
@@ -31,7 +31,7 @@ std::vector<uint64_t> Sizes(StoreUnderTest& store, SegmentKind kind = SegmentKin
   return sizes;
 }
 
-TEST_CASE("a block grows while little is on its way, and is closed by a commit") {
+TEST_CASE("a block grows while little is queued, and is closed by a commit") {
   StoreUnderTest store(Growing());
   store.Open();
   PutChunks all = PutMany(store.chunks(), 1, 3, kChunk);
@@ -40,7 +40,7 @@ TEST_CASE("a block grows while little is on its way, and is closed by a commit")
   all.Append(PutMany(store.chunks(), 100, 45, kChunk));
   store.Commit();
   CHECK(Sizes(store) == std::vector<uint64_t>{kIdleBlock, kIdleBlock / 2});
-  // Its bytes were where the block was before it grew.
+  // The bytes got early lie where the block was before it grew.
   CHECK(std::equal(early->bytes.begin(), early->bytes.end(), all.chunks[1].begin(),
                    all.chunks[1].end()));
   RequireAll(store.chunks(), all);
@@ -60,7 +60,7 @@ TEST_CASE("a block does not grow while each worker has a large one, so that none
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("no block grows unless it is wanted") {
+TEST_CASE("no block grows if growth is off") {
   StoreSettings settings = Growing();
   settings.idle_block_plain_bytes = 0;
   StoreUnderTest store(settings);

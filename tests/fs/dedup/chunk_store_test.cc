@@ -1,5 +1,5 @@
-// What a chunk store promises while all goes well: what was put comes back, once stored, whatever
-// happened in between.
+// The promises of a chunk store when nothing fails: every chunk that was put comes back, and is
+// stored once, whatever happened in between.
 #include "fs/dedup/chunk_store.h"
 
 #include <array>
@@ -40,12 +40,12 @@ uint64_t SegmentFileBytes(StoreUnderTest& store) {
 
 }  // namespace
 
-TEST_CASE("what is put comes back at once, after a commit, after a remount and after a crash") {
+TEST_CASE("chunks come back at once, after a commit, after a remount and after a crash") {
   StoreUnderTest store(WithIndex(GENERATE(TestIndex::kMap, TestIndex::kSilt)));
   store.Open();
   PutChunks all;
   for (uint64_t round = 0; round < 5; ++round) {
-    // Some in the open block, some on their way, some in open and some in sealed segments.
+    // Some are in the open block, some pending, some in open and some in sealed segments.
     all.Append(PutMany(store.chunks(), 1000 * round, 90));
     RequireAll(store.chunks(), all);
   }
@@ -142,7 +142,7 @@ TEST_CASE("a chunk is stored once, however often and whenever it is put") {
   }
 }
 
-TEST_CASE("a chunk that is on its way is a duplicate already") {
+TEST_CASE("a pending chunk is a duplicate already") {
   StoreUnderTest store;
   store.Open();
   const Bytes chunk = RandomChunk(1);
@@ -218,7 +218,7 @@ TEST_CASE("recipe nodes lie in segments of their own, uncompressed") {
   REQUIRE(CountCopies(store, nodes[4].first) == 1);
 }
 
-TEST_CASE("what does not shrink is stored plainly, and costs little more than itself") {
+TEST_CASE("incompressible chunks are stored uncompressed, and cost little more than themselves") {
   StoreUnderTest store;
   store.Open();
   PutMany(store.chunks(), 0, 30, 8000);
@@ -279,7 +279,7 @@ TEST_CASE("totals are exact: over remounts, crashes and lost indexes") {
     const ChunkStoreTotals after = store.chunks().totals();
     REQUIRE(after.chunks == chunks);
     REQUIRE(after.plain_bytes == chunks * 2000);
-    // Both change when a segment that was full is sealed behind everybody's back.
+    // Both change when a full segment is sealed in the background.
     for (int looks = 0; looks < 1'000'000; ++looks) {
       if (store.chunks().totals().stored_bytes == SegmentFileBytes(store)) break;
       std::this_thread::yield();
@@ -315,7 +315,7 @@ TEST_CASE("a store that is open read-only gives everything and takes nothing") {
   REQUIRE(store.env().Calls(SimCall::kMutating) == changes);
 }
 
-TEST_CASE("a chunk that nobody put is not made up") {
+TEST_CASE("a chunk that was never put is not found") {
   StoreUnderTest store;
   store.Open();
   PutMany(store.chunks(), 0, 100);

@@ -49,7 +49,7 @@ void RequireBoth(StoreUnderTest& store, const Collision& collision, const Names&
   REQUIRE(ComesBack(store.chunks(), names.other, collision.other));
 }
 
-// Both again: duplicates under the same names, and no news.
+// Puts both again: they are duplicates under the same names, and nothing is stored.
 void RequireKnown(StoreUnderTest& store, const Collision& collision, const Names& names) {
   store.Commit();
   const uint64_t chunks = store.chunks().totals().chunks;
@@ -78,7 +78,7 @@ TEST_CASE("the constants are collisions") {
   REQUIRE(namer->NameOf(collision.one) == namer->NameOf(collision.other));
 }
 
-TEST_CASE("both members of a collision come back, and are counted once for good") {
+TEST_CASE("both members of a collision come back, and are counted exactly once") {
   const Collision collision = CollisionNumber(GENERATE(range(0, 4)));
   StoreSettings settings;
   settings.index = GENERATE(TestIndex::kMap, TestIndex::kSilt);
@@ -86,7 +86,7 @@ TEST_CASE("both members of a collision come back, and are counted once for good"
   store.Open();
   Names names;
 
-  SECTION("the second while the first is on its way") {
+  SECTION("the second while the first is pending") {
     names.one = PutOne(store.chunks(), collision.one);
     names.other = PutOne(store.chunks(), collision.other);
   }
@@ -132,7 +132,7 @@ TEST_CASE("both members of a collision come back, and are counted once for good"
   RequireBoth(store, collision, names);
   RequireKnown(store, collision, names);
 
-  // The salted one is found again by the segments alone.
+  // The salted chunk is found again from the segments alone.
   store.Crash();
   store.RemoveIndex();
   store.Open();
@@ -148,7 +148,7 @@ TEST_CASE("both members of a collision come back, and are counted once for good"
   REQUIRE(salts == std::vector<uint8_t>{0, 1});
 }
 
-TEST_CASE("both members come back though the footer that tells them apart cannot be read") {
+TEST_CASE("both members come back though the footer that distinguishes them cannot be read") {
   const Collision collision = CollisionNumber(GENERATE(0, 2));
   StoreUnderTest store;
   store.Open();
@@ -166,10 +166,10 @@ TEST_CASE("both members come back though the footer that tells them apart cannot
   SECTION("its trailer is damaged") { FlipByte(store, path, info->size - 20); }
   SECTION("its tag of the chunk is damaged") { FlipByte(store, path, footer + 8); }
   SECTION("its name of the chunk is damaged") { FlipByte(store, path, footer); }
-  SECTION("and neither can the block") {
+  SECTION("its trailer and the block are damaged") {
     FlipByte(store, path, info->size - 20);
     FlipByte(store, path, place->block_offset + 20);
-    counted = 0;  // nobody knows whether it was one
+    counted = 0;  // whether it was one is unknown
   }
   const ChunkName other = PutOne(store.chunks(), collision.other);
   REQUIRE(other != one);

@@ -1,7 +1,6 @@
-// Power cuts. At whatever call the power goes: every chunk that was put before the last commit that
-// completed is readable afterwards, no id or sequence is used twice, and recovery may itself be cut
-// at any call and begun again. Metadata stands outside: it holds what the last completed commit
-// wrote (store_under_test.h).
+// Power cuts at any call: every chunk put before the last completed commit is readable afterwards,
+// and no id or sequence is used twice. Recovery itself may be cut at any call and begun again.
+// Metadata stands outside: it holds the writes of the last completed commit (store_under_test.h).
 #include <algorithm>
 #include <set>
 
@@ -27,7 +26,7 @@ struct Script {
   std::vector<std::pair<ChunkName, Bytes>> committed_nodes;
 };
 
-// A life with commits, an unmount and a mount in the middle; ends early when the power goes.
+// Commits, with an unmount and a mount in the middle; ends early when the power goes.
 void Run(StoreUnderTest& store, Script& script) {
   PutChunks pending;
   std::vector<std::pair<ChunkName, Bytes>> pending_nodes;
@@ -42,7 +41,7 @@ void Run(StoreUnderTest& store, Script& script) {
     for (uint64_t part = 0; part < 2; ++part) {
       PutChunks batch;
       for (uint64_t i = 0; i < 9; ++i) {
-        // Some of the chunks of earlier rounds again.
+        // Some chunks of earlier rounds are put again.
         batch.chunks.push_back(
             RandomChunk(i < 3 ? 1000 * (round / 2) + i : 1000 * round + 50 * part + i));
       }
@@ -79,7 +78,7 @@ void RequireCommitted(StoreUnderTest& store, const Script& script) {
   }
 }
 
-// Nothing that may still be used has been used.
+// No id or sequence that may still be given out is in use.
 void RequireNothingReused(StoreUnderTest& store) {
   std::set<uint64_t> sequences;
   for (const FoundBlock& block : AllBlocks(store)) {
@@ -95,7 +94,7 @@ CrashPolicy PolicyOf(uint64_t number) {
   return {.unsynced = static_cast<CrashPolicy::Unsynced>(number % 4), .seed = number};
 }
 
-// After the crash: all that must be there is, and life goes on.
+// After the crash all committed chunks are there, and the store keeps working.
 void RequireAlive(StoreUnderTest& store, const Script& script) {
   store.Open();
   RequireNothingReused(store);
@@ -115,7 +114,7 @@ void RequireAlive(StoreUnderTest& store, const Script& script) {
 
 }  // namespace
 
-// Nothing is made, moved, removed or cut; a footer that is there is written once more, as it is.
+// Nothing is created, moved, removed or cut; an existing footer is written once more, unchanged.
 constexpr SimCall kReshaping =
     SimCall::kCreate | SimCall::kRename | SimCall::kRemove | SimCall::kTruncate;
 
@@ -187,7 +186,7 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   REQUIRE_OK(RecoverSegments(store.env(), store.identity(), records, changes, report));
   REQUIRE_FALSE(changes.empty());
   const uint64_t calls = store.env().Calls(kReshaping);
-  // With the records it made, and with those from before it, as if they had not reached metadata.
+  // With the new records, and with the old ones, as if the new ones had not reached metadata.
   for (SegmentRecords again : {records, SegmentRecords(store.committed().segments.begin(),
                                                        store.committed().segments.end())}) {
     std::vector<Mutation> more;
@@ -197,7 +196,7 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   REQUIRE(store.env().Calls(kReshaping) == calls);
 }
 
-TEST_CASE("a segment that recovery removed is gone, though making that durable failed at first") {
+TEST_CASE("a segment that recovery removed stays gone, even if a directory sync failed at first") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
   const SegmentId unborn = store.first_segment();
@@ -225,7 +224,7 @@ TEST_CASE("a segment that recovery removed is gone, though making that durable f
   REQUIRE_CODE(store.env().GetFileInfo(path), kNotFound);
 }
 
-TEST_CASE("metadata that is older than what segments say is refused, and nothing is changed") {
+TEST_CASE("metadata that is older than the segments is refused, and nothing is changed") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
   std::vector<CommittedState> states;
@@ -234,7 +233,7 @@ TEST_CASE("metadata that is older than what segments say is refused, and nothing
     store.Commit();
     states.push_back(store.committed());
   }
-  // The last commit is in no block yet.
+  // No block has the last commit's number yet.
   const CommittedState newest = store.committed();
   PutMany(store.chunks(), 8000, 20);
   std::vector<Mutation> extra;
@@ -249,7 +248,7 @@ TEST_CASE("metadata that is older than what segments say is refused, and nothing
     REQUIRE(opened.cause().find("metadata was lost") != std::string_view::npos);
     REQUIRE(store.env().Calls(kReshaping) == calls);
   }
-  // What is newer than all blocks is not lost: so it is after any commit.
+  // Metadata that is newer than all blocks is not refused: every commit makes it so.
   store.committed() = newest;
   store.Open();
   store.Crash();
@@ -279,7 +278,7 @@ TEST_CASE("a damaged block below the committed length is reported, one above is 
   REQUIRE(CountCopies(store, blocks[1].head.records[0].name) == (committed ? 1 : 0));
 }
 
-TEST_CASE("a node segment stays one though its header has to be written anew") {
+TEST_CASE("a node segment keeps its kind when its header has to be written again") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
   const Bytes node = DullChunk(1, 3000);
@@ -296,7 +295,7 @@ TEST_CASE("a node segment stays one though its header has to be written anew") {
   REQUIRE(ComesBack(store.chunks(), *name, node));
 }
 
-TEST_CASE("a segment of which nothing is left is reported, and does not keep the store closed") {
+TEST_CASE("a segment with nothing left is reported, and does not keep the store from opening") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
   const PutChunks first = PutMany(store.chunks(), 0, 5);

@@ -9,7 +9,7 @@ namespace {
 
 using Match = DamageList::Match;
 
-// Chunks whose prefixes are seed, seed + 1, ... and whose tags ten times that.
+// Chunks with the prefixes seed, seed + 1, ... and ten times these as tags.
 DamagedBlock Block(SegmentId segment, uint32_t first, uint32_t count, uint64_t seed) {
   DamagedBlock block{segment, first, {}};
   for (uint32_t i = 0; i < count; ++i) block.chunks.push_back({seed + i, (seed + i) * 10});
@@ -18,7 +18,7 @@ DamagedBlock Block(SegmentId segment, uint32_t first, uint32_t count, uint64_t s
 
 }  // namespace
 
-TEST_CASE("a list of damage knows where chunks lie and what they were") {
+TEST_CASE("a list of damage knows the places, name prefixes and tags of chunks") {
   DamageList list({});
   CHECK(list.empty());
   CHECK_FALSE(list.Contains(1, 0));
@@ -43,7 +43,7 @@ TEST_CASE("a list of damage knows where chunks lie and what they were") {
   CHECK(list.totals().chunks == 5);
 }
 
-TEST_CASE("of two chunks of one name the one with the tag is the same") {
+TEST_CASE("of two chunks with one name, the one with the tag is the same") {
   DamageList list({});
   REQUIRE(list.Add({3, 0, {{5, 50}}}));
   REQUIRE(list.Add({4, 0, {{5, 51}}}));
@@ -55,7 +55,7 @@ TEST_CASE("of two chunks of one name the one with the tag is the same") {
   CHECK(list.Find(5, 51) == Match::kSame);
 }
 
-TEST_CASE("a chunk of which nothing is known but its place is no other's") {
+TEST_CASE("a chunk of which only the place is known matches no other") {
   DamageList list({});
   REQUIRE(list.Add({3, 8, std::vector<DamagedChunk>(2)}));
   CHECK(list.Contains(3, 9));
@@ -64,7 +64,7 @@ TEST_CASE("a chunk of which nothing is known but its place is no other's") {
   CHECK(list.Find(0, 0) == Match::kNone);
 }
 
-TEST_CASE("what is listed in part is listed once") {
+TEST_CASE("a block that is listed in part is listed once") {
   DamageList list({});
   REQUIRE(list.Add(Block(1, 5, 1, 5)));
   REQUIRE(list.Add(Block(1, 3, 6, 3)));
@@ -83,7 +83,7 @@ TEST_CASE("a segment that is verified has the damage that was found in it, and n
   REQUIRE(list.Add(Block(2, 0, 2, 10)));
   REQUIRE(list.Add(Block(2, 20, 2, 20)));
   const std::vector<DamagedBlock> found = {Block(2, 20, 2, 20), Block(2, 30, 1, 30)};
-  REQUIRE(list.Add(Block(2, 40, 1, 40)));  // behind what was verified
+  REQUIRE(list.Add(Block(2, 40, 1, 40)));  // behind the verified part
   CHECK(list.Replace(2, found, 40));
   CHECK_FALSE(list.Replace(2, found, 40));
   const std::vector<DamagedBlock> all = {Block(1, 0, 2, 1), found[0], found[1],
@@ -91,7 +91,7 @@ TEST_CASE("a segment that is verified has the damage that was found in it, and n
   CHECK((list.All() == all));
 }
 
-TEST_CASE("metadata is told of every change until a commit with it is done") {
+TEST_CASE("metadata gets every change again until a commit with it is done") {
   DamageList list(std::vector{Block(1, 0, 2, 1)});
   CHECK(list.Changes().empty());
   REQUIRE(list.Add(Block(2, 0, 2, 10)));
@@ -101,7 +101,7 @@ TEST_CASE("metadata is told of every change until a commit with it is done") {
   CHECK(told[0].key == DamageKey(2, 0));
   REQUIRE(told[0].value);
   CHECK((*DamagedBlock::DecodeChunks(*told[0].value) == Block(2, 0, 2, 10).chunks));
-  // The commit found the disk full, and comes again; meanwhile more has happened.
+  // The commit found the disk full, and is tried again; meanwhile there are more changes.
   list.Forget(1);
   told.clear();
   list.TellChanges(told);
@@ -121,8 +121,8 @@ TEST_CASE("a list of damage has its bounds") {
   CHECK_FALSE(list.Contains(DamageList::kMostBlocks + 1, 0));
 }
 
-// Compared one by one they would take days.
-TEST_CASE("a list of chunks whose names all begin alike is as good as any other") {
+// Comparing them one by one would take days.
+TEST_CASE("a list of chunks with one name prefix is as fast as any other") {
   DamageList list({});
   constexpr uint32_t kInSegment = 4096;
   const auto count = static_cast<uint32_t>(DamageList::kMostChunks / kInSegment);
@@ -139,7 +139,7 @@ TEST_CASE("a list of chunks whose names all begin alike is as good as any other"
   CHECK(list.Find(7, kInSegment) == Match::kNone);
 }
 
-TEST_CASE("records of damage and of scrubs are read back, and nothing else is one") {
+TEST_CASE("records of damage and of scrubs are read back, and malformed ones are refused") {
   const DamagedBlock block{9, 3, {{0x0102030405060708, 0x1112131415161718}, {}}};
   const std::string chunks = block.EncodeChunks();
   CHECK(chunks ==

@@ -10,9 +10,9 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("who waits waits for all who were inside, and for nobody who comes later") {
+TEST_CASE("a wait is for all threads that were inside, and for none that enter later") {
   EpochGate gate;
-  gate.WaitForOthers();  // for nobody
+  gate.WaitForOthers();  // none is inside
   std::optional<EpochGate::Pin> first(gate);
   std::optional<EpochGate::Pin> second(gate);
   std::atomic<bool> waiting = false;
@@ -31,7 +31,7 @@ TEST_CASE("who waits waits for all who were inside, and for nobody who comes lat
   CHECK(over);
 }
 
-TEST_CASE("nobody is inside from before a wait when it is over") {
+TEST_CASE("after a wait no thread is inside that entered before it") {
   EpochGate gate;
   constexpr uint64_t kWaits = 300;
   std::atomic<uint64_t> waits = 0;
@@ -43,7 +43,8 @@ TEST_CASE("nobody is inside from before a wait when it is over") {
         const EpochGate::Pin pin(gate);
         const uint64_t over = waits;
         for (int i = 0; i < 20; ++i) std::this_thread::yield();
-        // One wait may be over and not counted yet, and the next have begun before it entered.
+        // One wait may be over but not counted yet, and the next may have begun before this thread
+        // entered.
         if (waits > over + 2) wrong = true;
       }
     });

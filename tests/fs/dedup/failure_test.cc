@@ -1,5 +1,5 @@
-// The device fails: in any call, once or from then on. Whoever puts or commits is told, nothing
-// that was committed is lost, and nobody waits for ever.
+// The device fails in any call, once or from then on. Callers that put or commit get the error,
+// nothing that was committed is lost, and no thread waits for ever.
 #include "tests/fs/dedup/store_under_test.h"
 #include "tests/support/catch.h"
 
@@ -17,10 +17,10 @@ StoreSettings SmallSegments(TestIndex index) {
 struct Script {
   PutChunks committed;
   PutChunks pending;  // put and not committed
-  Status failure;     // what the first call that failed said
+  Status failure;     // status of the first call that failed
 };
 
-// Puts, nodes and commits until something fails. True if nothing did.
+// Puts chunks and nodes, and commits, until a call fails. True if none did.
 bool Run(StoreUnderTest& store, Script& script) {
   auto fails = [&](Status status) {
     if (status.ok()) return false;
@@ -63,7 +63,7 @@ void RequireRefused(StoreUnderTest& store, const Status& first) {
 
 }  // namespace
 
-TEST_CASE("whichever write, sync or create fails, whoever waits is told, and reads go on") {
+TEST_CASE("if any write, sync or create fails, waiting callers get the error, and reads go on") {
   const auto index = GENERATE(TestIndex::kMap, TestIndex::kSilt);
   const auto call =
       GENERATE(SimCall::kWrite, SimCall::kSync, SimCall::kCreate, SimCall::kSyncDirectory);
@@ -81,8 +81,8 @@ TEST_CASE("whichever write, sync or create fails, whoever waits is told, and rea
     Script script;
     const bool whole = Run(store, script);
     const bool struck = store.env().Calls(call) - before >= nth;
-    // After a failed sync nothing can be made good again, whatever it said; but what the index
-    // writes anew is a new file each time.
+    // A failed sync cannot be repeated, whatever its error; but the index writes a new file each
+    // time.
     const bool new_file = index == TestIndex::kSilt && call == SimCall::kSync &&
                           script.failure.path().find("index") != std::string_view::npos;
     const bool may_be_repeated = code == StatusCode::kNoSpace &&
@@ -107,7 +107,7 @@ TEST_CASE("whichever write, sync or create fails, whoever waits is told, and rea
     if (nth % 3 == 0) {
       store.Crash({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = nth});
     } else {
-      store.Kill();  // and the device lives on, with what it has in its cache
+      store.Kill();  // the device stays on, with its cache
     }
     store.env().ClearFaults();
     store.Open();
@@ -115,12 +115,12 @@ TEST_CASE("whichever write, sync or create fails, whoever waits is told, and rea
     REQUIRE(store.findings().empty());
     if (!struck) break;
   }
-  // Of directories only the first segments' are synced on the way.
+  // A run syncs only the directories of the first segments.
   REQUIRE(reported >= (call == SimCall::kSyncDirectory ? 2 : 5));
   if (call == SimCall::kWrite || call == SimCall::kCreate) REQUIRE(repeated >= 2);
 }
 
-TEST_CASE("an index that fails to take an entry turns the store read-only, whatever it says") {
+TEST_CASE("an index that fails to take an entry turns the store read-only, whatever the error") {
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kCorruption);
   StoreUnderTest store(SmallSegments(TestIndex::kSilt));
   store.Open();
@@ -138,7 +138,7 @@ TEST_CASE("an index that fails to take an entry turns the store read-only, whate
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("an index that has no room for an entry is asked again, and nothing is appended twice") {
+TEST_CASE("an index that has no room for an entry is retried, and nothing is appended twice") {
   StoreUnderTest store(SmallSegments(TestIndex::kSilt));
   store.Open();
   PutChunks all = PutMany(store.chunks(), 0, 30);
@@ -157,7 +157,7 @@ TEST_CASE("an index that has no room for an entry is asked again, and nothing is
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("what is accepted while the disk is full is bounded, and waits for room") {
+TEST_CASE("chunks accepted while the disk is full are bounded, and wait for room") {
   StoreSettings settings = SmallSegments(TestIndex::kMap);
   StoreUnderTest store(settings);
   store.Open();
@@ -184,7 +184,7 @@ TEST_CASE("what is accepted while the disk is full is bounded, and waits for roo
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("after a sync failed, nothing more is taken, not even what is there already") {
+TEST_CASE("after a failed sync no chunk is accepted, not even a duplicate") {
   StoreUnderTest store(SmallSegments(TestIndex::kMap));
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 3);
@@ -198,7 +198,7 @@ TEST_CASE("after a sync failed, nothing more is taken, not even what is there al
   REQUIRE_CODE(store.chunks().Finish(last), kReadOnly);
 }
 
-TEST_CASE("a disk that is nearly full is told before anything is accepted") {
+TEST_CASE("a disk that is nearly full is reported before anything is accepted") {
   StoreSettings settings;
   settings.minimum_free_bytes = 1u << 20;
   StoreUnderTest store(settings);
@@ -218,14 +218,14 @@ TEST_CASE("a disk that is nearly full is told before anything is accepted") {
   REQUIRE(store.chunks().totals().stored_bytes == before.stored_bytes);
   RequireAll(store.chunks(), all);
 
-  // As soon as there is room, all is as before.
+  // As soon as there is room, everything works as before.
   store.env().SetCapacity(SimEnv::kUnlimited);
   REQUIRE_OK(TryPut(store.chunks(), batch));
   store.Commit();
   RequireAll(store.chunks(), batch);
 }
 
-TEST_CASE("a disk that fills while a lot is put is noticed in between") {
+TEST_CASE("a disk that fills during many puts is noticed in between") {
   StoreSettings settings;
   settings.minimum_free_bytes = 8u << 20;
   settings.segment_bytes = 4u << 20;

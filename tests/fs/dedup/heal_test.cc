@@ -1,4 +1,4 @@
-// Damaged chunks, put again: whoever has the bytes heals the chunk, and nobody else.
+// Damaged chunks that are put again: their own bytes heal them, and no others.
 #include "chunker/chunk_namer.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/dedup/store_under_test.h"
@@ -15,7 +15,7 @@ Bytes FromHex(std::string_view hex) {
   return bytes;
 }
 
-// Nothing decoded is kept, so that what happens on the device is met.
+// Keeps no decoded blocks, so that reads see the device.
 StoreSettings WithoutCache(TestIndex index = TestIndex::kMap) {
   StoreSettings settings;
   settings.index = index;
@@ -36,7 +36,7 @@ FoundBlock BlockAt(StoreUnderTest& store, const ChunkName& name) {
   return {};
 }
 
-// The block that holds the chunk; all its chunks are lost.
+// Damages the block that holds the chunk; all its chunks are lost.
 FoundBlock Damage(StoreUnderTest& store, const ChunkName& name, Rot rot = Rot::kPayload) {
   FoundBlock block = BlockAt(store, name);
   FlipByte(store, SegmentPath(store.path(), block.segment),
@@ -73,7 +73,7 @@ TEST_CASE("exactly the chunks of the damaged block are lost, and putting them ag
   REQUIRE(lost == block.head.records.size());
   REQUIRE(store.chunks().totals().damaged_chunks == lost);
 
-  // The windows that the search has brought in know them all, and must not be believed.
+  // The search has loaded all of them into the footer cache, which must not be trusted.
   const uint64_t chunks = store.chunks().totals().chunks;
   PutChunks again;
   again.chunks = all.chunks;
@@ -96,13 +96,13 @@ TEST_CASE("exactly the chunks of the damaged block are lost, and putting them ag
     store.Open();
   }
   RequireAll(store.chunks(), all);
-  // Once is enough.
+  // Healing them once is enough.
   REQUIRE_OK(TryPut(store.chunks(), again));
   REQUIRE(again.names == all.names);
   REQUIRE(CountCopies(store, all.names[20]) <= 2);
 }
 
-TEST_CASE("what is lost is looked for once, in all segments, and not again by whoever asks") {
+TEST_CASE("lost chunks are searched for once, in all segments, and not again by later reads") {
   StoreUnderTest store(WithoutCache());
   store.Open();
   PutChunks all = PutMany(store.chunks(), 1, 600);
@@ -122,20 +122,20 @@ TEST_CASE("what is lost is looked for once, in all segments, and not again by wh
     REQUIRE_CODE(GetOf(store, all.names[i], all.chunks[i]), kCorruption);
   }
   REQUIRE(asked > 1);
-  // Each looks at the damaged place, no more.
+  // Each read looks only at the damaged place.
   REQUIRE(read() - before - first < asked * store.committed().segments.size());
   const uint64_t lists = store.env().Calls(SimCall::kList);
   REQUIRE_CODE(GetOf(store, all.names[20], all.chunks[20]), kCorruption);
   REQUIRE(store.env().Calls(SimCall::kList) == lists);
 
-  // And is found once it is there again.
+  // A chunk that is put again is found.
   PutChunks again;
   again.chunks = all.chunks;
   REQUIRE_OK(TryPut(store.chunks(), again));
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("damage that is known heals in any mount after it became known") {
+TEST_CASE("known damage heals in the same mount and in later ones") {
   StoreUnderTest store(WithoutCache());
   store.Open();
   PutChunks all = PutMany(store.chunks(), 1, 100);
@@ -153,14 +153,14 @@ TEST_CASE("damage that is known heals in any mount after it became known") {
   REQUIRE(store.chunks().totals().damaged_blocks == 1);
   REQUIRE(PutOne(store.chunks(), all.chunks[3]) == all.names[3]);
   REQUIRE(ComesBack(store.chunks(), all.names[3], all.chunks[3]));
-  // Others of the block were not put again.
+  // Other chunks of the block were not put again.
   for (size_t i = 0; i < all.names.size(); ++i) {
     if (i != 3 && IsIn(block, all.names[i]))
       REQUIRE_CODE(GetOf(store, all.names[i], all.chunks[i]), kCorruption);
   }
 }
 
-TEST_CASE("what was put a moment ago, and is damaged already, is no duplicate") {
+TEST_CASE("a chunk that was put a moment ago, and is damaged already, is no duplicate") {
   StoreUnderTest store(WithoutCache());
   store.Open();
   PutChunks all = PutMany(store.chunks(), 1, 40);
@@ -179,7 +179,7 @@ TEST_CASE("a put that meets damage by itself heals it") {
   store.Crash();
   store.Open();  // sealed now
   const FoundBlock block = Damage(store, all.names[3]);
-  // Without a window of the footer the chunk table is asked.
+  // Without footer entries the chunk table is asked.
   const std::string path = SegmentPath(store.path(), block.segment);
   const auto info = store.env().GetFileInfo(path);
   REQUIRE_OK(info);
@@ -208,7 +208,7 @@ TEST_CASE("a damaged recipe node is healed by the same node") {
   REQUIRE_OK(store.chunks().GetNode(names[4], 2000));
 }
 
-TEST_CASE("only its own bytes heal a damaged chunk, whatever else has its name") {
+TEST_CASE("only its own bytes heal a damaged chunk, not other bytes with its name") {
   const bool swapped = GENERATE(false, true);
   const Bytes one = FromHex(swapped ? kShattered2 : kShattered1);
   const Bytes other = FromHex(swapped ? kShattered1 : kShattered2);
@@ -228,12 +228,12 @@ TEST_CASE("only its own bytes heal a damaged chunk, whatever else has its name")
   store.Commit();
 
   SECTION("in this mount") {}
-  SECTION("in the next, whose index knows nothing of a block without a head") {
+  SECTION("in the next, with an index that lacks the block without a head") {
     store.Crash();
     store.RemoveIndex();
     store.Open();
   }
-  SECTION("in the next, whose segment has lost its footer, too") {
+  SECTION("in the next, with a segment that has lost its footer, too") {
     const std::string path = SegmentPath(store.path(), block.segment);
     const auto info = store.env().GetFileInfo(path);
     REQUIRE_OK(info);

@@ -15,13 +15,13 @@ void HintIndex::TellTruth(const ChunkName& name) {
 void HintIndex::FailPuts(Status failure) {
   MutexLock lock(mutex_);
   put_failure_ = std::move(failure);
-  put_failure_.IgnoreError("it is for those who put");
+  put_failure_.IgnoreError("Put returns it");
 }
 
 void HintIndex::FailGets(Status failure) {
   MutexLock lock(mutex_);
   get_failure_ = std::move(failure);
-  get_failure_.IgnoreError("it is for those who get");
+  get_failure_.IgnoreError("Get returns it");
 }
 
 Status HintIndex::GetImpl(std::span<const ChunkName> names,
@@ -53,7 +53,7 @@ Status HintIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete
 void HintIndex::FailPutsOfEntries(Status failure) {
   MutexLock lock(mutex_);
   entries_failure_ = std::move(failure);
-  entries_failure_.IgnoreError("it is for those who put");
+  entries_failure_.IgnoreError("Put returns it");
 }
 
 std::vector<uint64_t> HintIndex::complete() const {
@@ -75,7 +75,7 @@ void HintIndex::LetPutsGo() {
 void HintIndex::FailFlushes(Status failure) {
   MutexLock lock(mutex_);
   flush_failure_ = std::move(failure);
-  flush_failure_.IgnoreError("it is for those who flush");
+  flush_failure_.IgnoreError("Flush returns it");
 }
 
 Status HintIndex::FlushImpl(uint64_t complete) {

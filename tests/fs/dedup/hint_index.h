@@ -1,5 +1,5 @@
-// A chunk index that a test can make lie, lose entries or fail: it passes everything on to another
-// one except where told otherwise. What the store must do with the answers: an entry is a hint.
+// A chunk index that a test can make lie, lose entries or fail; otherwise it passes every call on
+// to another index. For tests of an index entry as a hint.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,19 @@ class HintIndex : public ChunkIndex {
  public:
   explicit HintIndex(std::unique_ptr<ChunkIndex> inner) : inner_(std::move(inner)) {}
 
-  // From now on the index says this of the name: empty if it has lost the entry.
+  // From now on the index answers this for the name; empty: it has lost the entry.
   void Say(const ChunkName& name, std::optional<Location> location);
-  // The name is answered truly again.
+  // The name gets its true answer again.
   void TellTruth(const ChunkName& name);
-  // All further Puts and Gets, respectively, fail like this; OK ends it.
+  // All further Puts or Gets fail with this; OK ends it.
   void FailPuts(Status failure);
-  void FailPutsOfEntries(Status failure);  // those of none go on
+  void FailPutsOfEntries(Status failure);  // Puts without entries succeed
   void FailGets(Status failure);
   void FailFlushes(Status failure);
-  // Puts wait from now on, until they are let go.
+  // Puts wait from now on, until LetPutsGo.
   void HoldPuts();
   void LetPutsGo();
-  // Up to which sequence the index was said to have everything, by each Put so far.
+  // Up to which sequence each Put so far said that the index is complete.
   std::vector<uint64_t> complete() const;
 
  private:

@@ -1,4 +1,4 @@
-// At which level of zstd chunks are compressed when they are put, and when they are settled.
+// The zstd levels at which chunks are compressed when they are put, and when they are recompressed.
 #include <array>
 #include <map>
 #include <string>
@@ -11,7 +11,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Words of a made-up language, some far more frequent than others: no two levels are equally good.
+// Words of an artificial language, some far more frequent than others: no two levels are equally
+// good.
 PutChunks PutText(ChunkStore& store, size_t count) {
   Random random(11);
   std::array<std::string, 3000> words;
@@ -42,14 +43,14 @@ struct StoreOfLevel : StoreUnderTest {
     Commit();
   }
 
-  // The blocks of data segments that are settled, or of those that are not: none is otherwise than
-  // zstd makes it at this level.
-  bool AllAreOf(int level, bool settled) {
+  // True if all blocks of recompressed data segments, or of the others, are exactly as zstd makes
+  // them at this level.
+  bool AllAreOf(int level, bool recompressed) {
     const BlockCodec codec;
     size_t blocks = 0;
     for (const FoundBlock& found : AllBlocks(*this)) {
       if (found.kind != SegmentKind::kData) continue;
-      if (committed().segments.at(found.segment).settled != settled) continue;
+      if (committed().segments.at(found.segment).recompressed != recompressed) continue;
       auto reader = SegmentReader::Open(env(), path(), {identity().uuid, found.segment}, codec);
       REQUIRE_OK(reader);
       const auto block = (*reader)->ReadBlock(found.offset);
@@ -72,35 +73,35 @@ struct StoreOfLevel : StoreUnderTest {
 
 }  // namespace
 
-TEST_CASE("what is put is compressed at level 3 at most, and what is settled at the store's") {
+TEST_CASE("chunks are put at level 3 at most, and recompressed at the store's level") {
   std::map<int, uint64_t> put_bytes;
-  std::map<int, uint64_t> settled_bytes;
+  std::map<int, uint64_t> recompressed_bytes;
   for (const int level : {1, 2, 3, 4, 15}) {
     INFO("level " << level);
     StoreOfLevel store(level);
     const int at_first = std::min(level, 3);
-    CHECK(store.AllAreOf(at_first, /*settled=*/false));
+    CHECK(store.AllAreOf(at_first, /*recompressed=*/false));
     for (const int other : {1, 2, 3, 4, 15}) {
       if (other != at_first) CHECK_FALSE(store.AllAreOf(other, false));
     }
     put_bytes[level] = store.stored_bytes();
 
-    const auto outcome = store.chunks().Settle();
+    const auto outcome = store.chunks().Recompress();
     REQUIRE_OK(outcome);
     REQUIRE(outcome->segments > 2);
     REQUIRE(outcome->left == 0);
-    CHECK(store.AllAreOf(level, /*settled=*/true));
+    CHECK(store.AllAreOf(level, /*recompressed=*/true));
     for (const int other : {1, 2, 3, 4, 15}) {
       if (other != level) CHECK_FALSE(store.AllAreOf(other, true));
     }
-    settled_bytes[level] = store.stored_bytes();
+    recompressed_bytes[level] = store.stored_bytes();
     RequireAll(store.chunks(), store.put);
   }
   CHECK(put_bytes[3] < put_bytes[1]);
   CHECK(put_bytes[4] == put_bytes[3]);
   CHECK(put_bytes[15] == put_bytes[3]);
-  CHECK(settled_bytes[3] < put_bytes[3]);
-  CHECK(settled_bytes[15] < settled_bytes[3]);
+  CHECK(recompressed_bytes[3] < put_bytes[3]);
+  CHECK(recompressed_bytes[15] < recompressed_bytes[3]);
 }
 
 }  // namespace siltfs::testing

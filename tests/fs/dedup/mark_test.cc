@@ -1,5 +1,4 @@
-// The mark of garbage collection: all that is referred to is found, and what cannot be told is not
-// called dead.
+// The mark of garbage collection finds all references, and calls nothing dead on guesses.
 #include "fs/dedup/mark.h"
 
 #include <algorithm>
@@ -50,7 +49,7 @@ Entries NumberedChunks(uint64_t first, uint64_t count) {
   return entries;
 }
 
-// Metadata and nodes in memory, and what they refer to.
+// Metadata and nodes in memory, and the names that they refer to.
 struct Metadata {
   Metadata() : kv(OpenMemoryKvStore(disk)) {}
 
@@ -99,7 +98,7 @@ Status Walk(Metadata& metadata, const MarkPace& pace = {}) {
                           [](const ChunkName&) { return Status::Ok(); });
 }
 
-// A node under a name of the test's choice.
+// A node under a name that the test chooses.
 RecipeChild Plant(MemoryNodeStore& nodes, const ChunkName& name, const RecipeNode& node) {
   const Bytes bytes = node.level == 0 ? EncodeNode(node.entries, node.totals)
                                       : EncodeNode(node.level, node.children, node.totals);
@@ -130,7 +129,7 @@ Recipe RootOf(uint8_t height, const std::vector<RecipeChild>& children) {
   return recipe;
 }
 
-// An index of numbered chunks of which those that `is_live` says are in files, some of them often.
+// An index of numbered chunks; files refer to all that are not dead, to some of them often.
 struct Store {
   static constexpr uint64_t kChunks = 9000;
   static constexpr uint64_t kSegmentChunks = 100;
@@ -158,7 +157,7 @@ struct Store {
                           .ordinal = static_cast<uint32_t>(i % kSegmentChunks)}});
     }
     REQUIRE_OK(index->Put(entries, 1));
-    // Of some chunks there is a reference but no entry; every tenth has none but an entry.
+    // Some chunks have a reference but no entry; every tenth has an entry but no reference.
     Entries live;
     for (uint64_t i = 0; i < kChunks + 500; ++i) {
       if (IsDead(i)) continue;
@@ -170,7 +169,7 @@ struct Store {
     metadata.AddFile(NumberedChunks(51, 9));  // live ones once more
     for (uint64_t i = 0; i < 20; ++i) metadata.AddFile(NumberedChunks(51, 8));
   }
-  // Wholly dead: a segment.
+  // Includes a wholly dead segment.
   static bool IsDead(uint64_t number) {
     return number % 10 == 0 || (number >= 700 && number < 700 + kSegmentChunks);
   }
@@ -209,7 +208,7 @@ class Snatched final : public KvSnapshot {
   }
 
  private:
-  // Fails behind the first few.
+  // Fails after the first few.
   class Iterator final : public KvIterator {
    public:
     explicit Iterator(std::unique_ptr<KvIterator> inner) : inner_(std::move(inner)) {}
@@ -257,9 +256,9 @@ TEST_CASE("all names of files, trees, overlays and open files without a name are
   }
   metadata.AddFile(RandomEntries(random, 3000, {.names = Names::kFew, .holes_of_16 = 0}));
   metadata.ExpectAllNodes();
-  // A tree that nobody refers to any more.
+  // A tree that is no longer referred to.
   Build(metadata.nodes, RandomEntries(random, 400, {}));
-  // Under a file that is there, and one that is not.
+  // Under a file that exists, and under one that does not.
   metadata.AddOverlay(3, 0, {RandomName(random), RandomName(random)});
   metadata.AddOverlay(3, 1 << 20, {RandomName(random)});
   metadata.AddOverlay(1'000'000, 5, {RandomName(random)});
@@ -273,7 +272,7 @@ TEST_CASE("all names of files, trees, overlays and open files without a name are
   CHECK((Visited(metadata) == metadata.expected));
 }
 
-TEST_CASE("what a recipe holds beyond its limit is referred to all the same") {
+TEST_CASE("chunks of a recipe beyond its limit are still referred to") {
   Metadata metadata;
   const Entries entries = NumberedChunks(0, 10);
   InodeRecord record = FileOf(Build(metadata.nodes, entries));
@@ -296,7 +295,7 @@ TEST_CASE("nodes that recipes share are walked once") {
   CHECK(metadata.nodes.gets == metadata.nodes.nodes.size());
 }
 
-TEST_CASE("two nodes are two, however alike their names are") {
+TEST_CASE("nodes are distinguished, however alike their names are") {
   const size_t differs_at = GENERATE(8U, 12U, 19U);
   Metadata metadata;
   ChunkName first = NumberedName(1);
@@ -333,7 +332,7 @@ TEST_CASE("a node that refers to itself is walked once") {
   CHECK(metadata.nodes.gets == 1);
 }
 
-TEST_CASE("what cannot be read or decoded ends every mark, and nothing is called dead") {
+TEST_CASE("unreadable or malformed metadata ends every mark, and nothing is called dead") {
   Store store(IndexEngine::kMap);
   Metadata& metadata = store.metadata;
   StatusCode expected = StatusCode::kCorruption;
@@ -383,14 +382,14 @@ TEST_CASE("what cannot be read or decoded ends every mark, and nothing is called
   CHECK(mark.LiveCount(1) == 2);
 }
 
-TEST_CASE("damage is told with the inode it was met in") {
+TEST_CASE("damage is reported with the inode that it is in") {
   Metadata metadata;
   metadata.AddFile(NumberedChunks(0, 10));
   metadata.Set(InodeKey(77), "nonsense");
   CHECK(Walk(metadata).path() == "inode 77");
 }
 
-TEST_CASE("marks ask for their pace all the while, and end when it says so") {
+TEST_CASE("marks call their pace at intervals, and end when it fails") {
   Store store(IndexEngine::kSilt);
   uint64_t calls = 0;
   uint64_t stop_at = UINT64_MAX;
@@ -431,7 +430,7 @@ TEST_CASE("marks ask for their pace all the while, and end when it says so") {
   REQUIRE_OK(count());
 }
 
-TEST_CASE("live chunks are counted by segment, whatever memory there is") {
+TEST_CASE("live chunks are counted by segment, with any amount of memory") {
   Store store(GENERATE(IndexEngine::kMap, IndexEngine::kSilt));
   const size_t memory = GENERATE(0U, 4096U, 20'000U, 8U << 20);
   const auto counts = store.Count({.spill_directory = kSpill, .memory_bytes = memory, .pace = {}});
@@ -442,7 +441,7 @@ TEST_CASE("live chunks are counted by segment, whatever memory there is") {
   CHECK(store.SpillIsGone());
 }
 
-TEST_CASE("chunks whose names the index's order does not tell apart live and die together") {
+TEST_CASE("chunks with names of one order in the index are live or dead together") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/index"));
   auto index = OpenIndex(env, {.engine = IndexEngine::kMap, .directory = "/index"});
@@ -467,7 +466,7 @@ TEST_CASE("chunks whose names the index's order does not tell apart live and die
   CHECK(counts->live_chunks.at(1) == 3);
 }
 
-TEST_CASE("recipe nodes count as the chunks they are") {
+TEST_CASE("recipe nodes are counted like chunks") {
   Store store(IndexEngine::kSilt);
   std::vector<IndexEntry> entries;
   for (const auto& [name, bytes] : store.metadata.nodes.nodes) {
@@ -504,7 +503,7 @@ TEST_CASE("on a full disk live chunks are counted in several passes, and nothing
   CHECK(store.SpillIsGone());
 }
 
-TEST_CASE("a disk that is full with the last run, or when runs are merged, is full all the same") {
+TEST_CASE("a disk that fills with the last run, or while runs are merged, counts as full") {
   const size_t memory = GENERATE(4096U, 20'000U);
   Store store(IndexEngine::kMap);
   const MarkOptions options{
@@ -526,18 +525,18 @@ TEST_CASE("a disk that is full with the last run, or when runs are merged, is fu
   CHECK(last_passes > 1);  // with a page less
 }
 
-TEST_CASE("a pace that meets a full disk is not the sorter's") {
+TEST_CASE("kNoSpace of the pace ends the count, unlike the sorter's") {
   Store store(IndexEngine::kMap);
   bool met = false;
   const MarkPace pace = [&] {
     if (std::exchange(met, true)) return Status::Ok();
-    return Status(StatusCode::kNoSpace, "somebody else's");
+    return Status(StatusCode::kNoSpace, "from the pace");
   };
   REQUIRE_CODE(store.Count({.spill_directory = kSpill, .memory_bytes = 4096, .pace = pace}),
                kNoSpace);
 }
 
-TEST_CASE("a spilled run that rots ends the count") {
+TEST_CASE("a spilled run with damage ends the count") {
   Store store(IndexEngine::kMap);
   bool flipped = false;
   const MarkPace pace = [&] {
@@ -572,11 +571,11 @@ TEST_CASE("a store with nothing in it has nothing live") {
   CHECK(counts->live_chunks.empty());
 }
 
-TEST_CASE("the chunks of segments that are referred to are told from those that are not") {
+TEST_CASE("chunks of segments that are referred to are distinguished from dead ones") {
   Store store(IndexEngine::kMap);
   SegmentMark mark;
   Random random(3);
-  // Of segments in no order: which of their chunks should be live.
+  // Which chunks of the segments, added in no order, should be live.
   std::map<SegmentId, std::vector<bool>> expected;
   for (const SegmentId segment : {90U, 8U, 1U, 31U}) {
     std::vector<ChunkName> names;
@@ -584,7 +583,7 @@ TEST_CASE("the chunks of segments that are referred to are told from those that 
       const uint64_t number = (segment - 1) * Store::kSegmentChunks + i;
       names.push_back(NumberedName(number));
       expected[segment].push_back(!Store::IsDead(number));
-      // Of some there are two, in different segments or in one.
+      // Some chunks are there twice, in different segments or in one.
       if (!random.OneIn(5)) continue;
       const uint64_t other = random.Below(2 * Store::kSegmentChunks) * 45;  // often the same
       names.push_back(NumberedName(other));
@@ -609,7 +608,7 @@ TEST_CASE("the chunks of segments that are referred to are told from those that 
   CHECK(mark.LiveCount(91) == UINT32_MAX);
 }
 
-TEST_CASE("a chunk whose name was lost is live, one whose name begins with zeros need not be") {
+TEST_CASE("a chunk with a lost name is live, one with leading zeros in its name need not be") {
   Metadata metadata;
   metadata.AddFile(NumberedChunks(0, 10));
   SegmentMark mark;
@@ -622,7 +621,7 @@ TEST_CASE("a chunk whose name was lost is live, one whose name begins with zeros
   CHECK(mark.LiveCount(1) == 1);
 }
 
-TEST_CASE("a mark says what its own snapshot says, and can be made again from another") {
+TEST_CASE("a mark goes by its own snapshot, and can be made again from another") {
   Metadata metadata;
   const auto before = metadata.Snapshot();
   metadata.AddFile(NumberedChunks(0, 10));
@@ -642,7 +641,7 @@ TEST_CASE("a mark says what its own snapshot says, and can be made again from an
   CHECK(mark.LiveCount(2) == 1);
 }
 
-TEST_CASE("chunks are told apart where all names begin alike") {
+TEST_CASE("chunks are distinguished if all names begin alike") {
   const uint8_t first = GENERATE(as<uint8_t>{}, 0x00, 0x80, 0xff);
   Metadata metadata;
   Entries live;
@@ -659,7 +658,7 @@ TEST_CASE("chunks are told apart where all names begin alike") {
   for (uint32_t i = 0; i < 300; ++i) REQUIRE(mark.IsLive(1, i) == (i % 3 != 0));
 }
 
-TEST_CASE("a mark of no segments, or of empty ones, is none") {
+TEST_CASE("a mark of no segments, or of empty ones, succeeds") {
   Metadata metadata;
   metadata.AddFile(NumberedChunks(0, 10));
   SegmentMark mark;

@@ -9,7 +9,7 @@ namespace siltfs::testing {
 
 TEST_CASE("a set of nodes holds each name once, however many there are") {
   const size_t name_bytes = GENERATE(size_t{20}, size_t{12}, size_t{8});
-  // Of all names, or of such as share parts of the table.
+  // Any names, or names that share parts of the table.
   const uint8_t mask = GENERATE(uint8_t{0xff}, uint8_t{0x01}, uint8_t{0x00});
   INFO(name_bytes << " bytes, mask " << int{mask});
   Random random(1);
@@ -28,7 +28,7 @@ TEST_CASE("a set of nodes holds each name once, however many there are") {
   CHECK(set.size() == model.size());
 }
 
-TEST_CASE("names of zeros, and such as lie in one place, are names like others") {
+TEST_CASE("names of zeros, and names with one home slot, are kept like others") {
   NodeSet set(NodeSet::kWholeNames);
   for (int first = 0; first < 256; ++first) {
     ChunkName name{};
@@ -36,7 +36,7 @@ TEST_CASE("names of zeros, and such as lie in one place, are names like others")
     REQUIRE(set.Insert(name));
     REQUIRE_FALSE(set.Insert(name));
   }
-  // Alike but for their last bytes.
+  // Equal except for their last bytes.
   for (int last = 1; last < 1000; ++last) {
     ChunkName name{};
     name.bytes[18] = static_cast<uint8_t>(last >> 8);
@@ -46,7 +46,7 @@ TEST_CASE("names of zeros, and such as lie in one place, are names like others")
   CHECK(set.size() == 256 + 999);
 }
 
-TEST_CASE("whole names are told apart by any byte, short ones by the first twelve") {
+TEST_CASE("whole names are distinguished by any byte, short ones by the first twelve") {
   for (size_t byte = 0; byte < ChunkName::kSize; ++byte) {
     ChunkName name;
     name.bytes.fill(7);

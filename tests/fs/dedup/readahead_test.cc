@@ -1,5 +1,5 @@
-// Reading in order: what is read ahead is there when its reader comes, within bounds, once, and
-// whatever becomes of it changes no answer.
+// Sequential reads: a block that is read ahead is there when its reader comes, within bounds, and
+// is decoded once. Failures of readahead change no answer.
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -15,10 +15,10 @@ namespace siltfs::testing {
 namespace {
 
 constexpr size_t kChunkBytes = 2000;
-// Of 9 chunks: as many as fill 16 KiB.
+// As many chunks as fill 16 KiB.
 constexpr size_t kChunksPerBlock = 9;
 
-// A store of which 12 blocks may be ahead of all readers, 8 of them of one.
+// At most 12 blocks may be ahead of all readers, 8 of them ahead of one.
 StoreSettings Settings() {
   StoreSettings settings;
   settings.block_cache_bytes = size_t{24 * 20} << 10;
@@ -45,25 +45,25 @@ class Reader {
   size_t next() const { return next_; }
   void JumpTo(size_t chunk) { next_ = chunk; }
 
-  // One read of `count` chunks; which of them could not be read.
+  // One read of `count` chunks; returns the chunks that could not be read.
   std::vector<size_t> Read(size_t count) {
     std::vector<size_t> failed;
-    ChunkStore::Trail trail;
+    ChunkStore::ReadCursor read_cursor;
     const size_t begin = next_;
     for (; next_ < std::min(begin + count, put_.chunks.size()); ++next_) {
-      auto got = store_.Get(put_.names[next_], kChunkBytes, trail);
+      auto got = store_.Get(put_.names[next_], kChunkBytes, read_cursor);
       if (!got.ok()) {
         CHECK(got.status().code() == StatusCode::kCorruption);
         failed.push_back(next_);
       } else if (!std::ranges::equal(got->bytes, put_.chunks[next_])) {
-        FAIL("chunk " << next_ << " is not what was put");
+        FAIL("chunk " << next_ << " differs from the chunk put");
       }
     }
     store_.NoteRead(file_, recipe_, recipe_.size(), begin * kChunkBytes,
                     (next_ - begin) * kChunkBytes);
     return failed;
   }
-  // The same, and what is to be read ahead by then was.
+  // Reads, and returns when all readahead that is due is done.
   void ReadAndWait(size_t count) {
     CHECK(Read(count).empty());
     store_.WaitForReadahead();
@@ -81,18 +81,18 @@ uint64_t Decoded(StoreUnderTest& store) { return store.chunks().read_stats().blo
 size_t Ahead(StoreUnderTest& store) { return store.chunks().read_stats().blocks_ahead; }
 size_t CountBlocks(StoreUnderTest& store) { return AllBlocks(store).size(); }
 
-// How many of the chunks from `begin` to `end` are not got as they were put, one after another.
+// How many of the chunks from `begin` to `end`, got one after another, are missing or wrong.
 int CountWrong(ChunkStore& store, const PutChunks& put, size_t begin, size_t end) {
-  ChunkStore::Trail trail;
+  ChunkStore::ReadCursor read_cursor;
   int wrong = 0;
   for (size_t i = begin; i < end; ++i) {
-    auto got = store.Get(put.names[i], kChunkBytes, trail);
+    auto got = store.Get(put.names[i], kChunkBytes, read_cursor);
     if (!got.ok() || !std::ranges::equal(got->bytes, put.chunks[i])) ++wrong;
   }
   return wrong;
 }
 
-// Put, and nothing of it in memory.
+// Puts chunks, and reopens the store so that none of them is in memory.
 PutChunks PutCold(StoreUnderTest& store, uint64_t seed, size_t count) {
   store.Open();
   PutChunks put = PutMany(store.chunks(), seed, count, kChunkBytes);
@@ -102,7 +102,7 @@ PutChunks PutCold(StoreUnderTest& store, uint64_t seed, size_t count) {
 
 }  // namespace
 
-TEST_CASE("who reads in order finds the next blocks in memory, each decoded once") {
+TEST_CASE("a sequential reader finds the next blocks in memory, each decoded once") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 900);
   const size_t blocks = CountBlocks(store);
@@ -118,7 +118,7 @@ TEST_CASE("who reads in order finds the next blocks in memory, each decoded once
     const size_t last_block = (reader.next() - 1) / kChunksPerBlock;
     store.chunks().WaitForReadahead();
     CHECK(Ahead(store) <= kMaxAheadOfOne);
-    // Nothing but what was asked for and what is ahead.
+    // Only blocks that were asked for or are ahead.
     CHECK(Decoded(store) <= last_block + 1 + kMaxAheadOfOne);
     if (reads < 3) continue;
     if (last_block + 1 < blocks) CHECK(Ahead(store) > 0);
@@ -128,7 +128,7 @@ TEST_CASE("who reads in order finds the next blocks in memory, each decoded once
   CHECK(Decoded(store) == blocks);
 }
 
-TEST_CASE("readers of several files, and of one file in several places, share what is ahead") {
+TEST_CASE("readers of several files, and of one file in several places, share the readahead") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 1800);
   const size_t blocks = CountBlocks(store);
@@ -156,7 +156,7 @@ TEST_CASE("readers of several files, and of one file in several places, share wh
   CHECK(Decoded(store) == blocks);
 }
 
-TEST_CASE("many readers together have no more ahead than one may") {
+TEST_CASE("many readers together stay within the bound on blocks ahead") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 1800);
   std::vector<Reader> readers;
@@ -170,7 +170,7 @@ TEST_CASE("many readers together have no more ahead than one may") {
   CHECK(Ahead(store) == kMaxAhead);
 }
 
-TEST_CASE("a cache too small for it is not filled ahead, and each block is decoded once") {
+TEST_CASE("a cache that is too small gets no readahead, and each block is decoded once") {
   StoreSettings settings = Settings();
   settings.block_cache_bytes = 20u << 10;
   StoreUnderTest store(settings);
@@ -183,7 +183,7 @@ TEST_CASE("a cache too small for it is not filled ahead, and each block is decod
   CHECK(Decoded(store) == CountBlocks(store));
 }
 
-TEST_CASE("who jumps about has nothing read ahead") {
+TEST_CASE("a reader that jumps about gets no readahead") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 900);
   Reader reader(store.chunks(), 1, put);
@@ -198,21 +198,21 @@ TEST_CASE("who jumps about has nothing read ahead") {
   CHECK(Ahead(store) == 0);
 }
 
-TEST_CASE("a reader that has gone holds nothing of what others may have ahead") {
+TEST_CASE("a reader that has ended frees its share of the readahead") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 900);
   Reader gone(store.chunks(), 1, put);
   for (int i = 0; i < 10; ++i) gone.ReadAndWait(5);
   CHECK(Ahead(store) == kMaxAheadOfOne);
-  SECTION("as it was closed") { store.chunks().ForgetReads(1); }
-  SECTION("as the others know after a while") {
+  SECTION("after its file is closed") { store.chunks().ForgetReads(1); }
+  SECTION("after many reads by others") {
     const Recipe recipe = RecipeOf(put);
     for (int i = 0; i < 600; ++i) store.chunks().NoteRead(99, recipe, recipe.size(), 0, 1);
   }
   CHECK(Ahead(store) == 0);
 }
 
-TEST_CASE("reads that overtake each other are a stream all the same") {
+TEST_CASE("reads that overtake each other still form a stream") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 900);
   Reader reader(store.chunks(), 1, put);
@@ -225,24 +225,24 @@ TEST_CASE("reads that overtake each other are a stream all the same") {
   }
 }
 
-TEST_CASE("a trail leads nobody astray, in whatever order chunks are got") {
+TEST_CASE("a read cursor returns the right chunks, in any order of reads") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 450);
-  ChunkStore::Trail trail;
+  ChunkStore::ReadCursor read_cursor;
   Random random(11);
   size_t at = 0;
   for (int i = 0; i < 2000; ++i) {
-    // Runs forward, the same again, and jumps.
+    // Runs forward, repetitions and jumps.
     const uint64_t how = random.Below(8);
     if (how == 0) at = random.Below(put.chunks.size());
     if (how > 1) at = (at + 1) % put.chunks.size();
-    auto got = store.chunks().Get(put.names[at], kChunkBytes, trail);
+    auto got = store.chunks().Get(put.names[at], kChunkBytes, read_cursor);
     REQUIRE_OK(got);
     REQUIRE(std::ranges::equal(got->bytes, put.chunks[at]));
   }
-  // The name alone is not enough.
-  REQUIRE_OK(store.chunks().Get(put.names[10], kChunkBytes, trail));
-  CHECK(!store.chunks().Get(put.names[11], kChunkBytes - 1, trail).ok());
+  // The length must match, too.
+  REQUIRE_OK(store.chunks().Get(put.names[10], kChunkBytes, read_cursor));
+  CHECK(!store.chunks().Get(put.names[11], kChunkBytes - 1, read_cursor).ok());
 }
 
 TEST_CASE("a damaged block is an error for its chunks and no others, though it was read ahead") {
@@ -264,7 +264,7 @@ TEST_CASE("a damaged block is an error for its chunks and no others, though it w
   }
 }
 
-TEST_CASE("an index that fails leaves out what is ahead, and changes no answer") {
+TEST_CASE("an index that fails prevents readahead, and changes no answer") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 450);
   Reader reader(store.chunks(), 1, put);
@@ -274,7 +274,7 @@ TEST_CASE("an index that fails leaves out what is ahead, and changes no answer")
   store.index().FailGets(Status::Ok());
 }
 
-TEST_CASE("chunks that are not in any segment yet are passed over") {
+TEST_CASE("readahead skips chunks that are not in any segment yet") {
   StoreUnderTest store(Settings());
   PutChunks put = PutCold(store, 1, 450);
   PutChunks fresh = PutMany(store.chunks(), 5000, 4, kChunkBytes);
@@ -312,7 +312,7 @@ TEST_CASE("a store can be closed, or dropped, while it reads ahead") {
   }
 }
 
-TEST_CASE("a block that many ask for at once is decoded once") {
+TEST_CASE("a block that many threads ask for at once is decoded once") {
   constexpr int kThreads = 8;
   BlockCache cache(1u << 20);
   std::atomic<int> asking{0};
@@ -336,7 +336,7 @@ TEST_CASE("a block that many ask for at once is decoded once") {
   CHECK(right == kThreads);
 }
 
-TEST_CASE("who waited for a block that could not be decoded tries himself") {
+TEST_CASE("a thread that waited for a failed decoding tries itself") {
   constexpr int kThreads = 4;
   BlockCache cache(1u << 20);
   std::atomic<int> asking{0};
@@ -360,7 +360,7 @@ TEST_CASE("who waited for a block that could not be decoded tries himself") {
   CHECK(failed == kThreads);
 }
 
-TEST_CASE("threads that read in order, here and there, get what was put") {
+TEST_CASE("threads that read in order, in several places, get the right chunks") {
   StoreUnderTest store(Settings());
   const PutChunks put = PutCold(store, 1, 900);
   const Recipe recipe = RecipeOf(put);
@@ -389,7 +389,7 @@ TEST_CASE("threads that read in order, here and there, get what was put") {
   CHECK(Ahead(store) <= kMaxAhead);
 }
 
-TEST_CASE("a large block counts for several of those that are ahead") {
+TEST_CASE("a large block counts for several blocks ahead") {
   StoreSettings settings = Settings();
   settings.block_cache_bytes = size_t{6} << 20;
   settings.segment_bytes = kMaxSegmentTargetSize / 16;
@@ -398,10 +398,10 @@ TEST_CASE("a large block counts for several of those that are ahead") {
   const PutChunks put = PutRepetitive(store.chunks(), 4000, kChunkBytes);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  REQUIRE(store.chunks().Settle()->segments > 0);
+  REQUIRE(store.chunks().Recompress()->segments > 0);
   store.Reopen();
   Reader reader(store.chunks(), 7, put);
-  // Blocks of 512 KiB, where 2 MiB may be ahead of one reader. A decoded one has 270 chunks.
+  // Blocks hold 512 KiB, and 2 MiB may be ahead of one reader. A decoded block has 270 chunks.
   for (int reads = 0; reads < 20; ++reads) {
     reader.ReadAndWait(10);
     const size_t met = reader.next() / 260 + 1;
@@ -410,7 +410,7 @@ TEST_CASE("a large block counts for several of those that are ahead") {
   CHECK(Decoded(store) > 2);
 }
 
-TEST_CASE("threads that read while segments are settled get what was put") {
+TEST_CASE("threads that read during recompression get the right chunks") {
   StoreSettings settings = Settings();
   settings.block_cache_bytes = size_t{1200} << 10;
   StoreUnderTest store(settings);
@@ -420,13 +420,13 @@ TEST_CASE("threads that read while segments are settled get what was put") {
   store.chunks().WaitUntilSealed();
   store.Commit();
   std::atomic<int> wrong{0};
-  std::atomic<bool> settled{false};
+  std::atomic<bool> recompressed{false};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       Random random(t);
       for (bool last = false; !last;) {
-        last = settled;
+        last = recompressed;
         size_t at = random.Below(put.chunks.size());
         for (int reads = 0; reads < 12; ++reads) {
           const size_t begin = at;
@@ -440,8 +440,8 @@ TEST_CASE("threads that read while segments are settled get what was put") {
       }
     });
   }
-  const auto outcome = store.chunks().Settle();
-  settled = true;
+  const auto outcome = store.chunks().Recompress();
+  recompressed = true;
   for (std::thread& thread : threads) thread.join();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments > 5);

@@ -1,5 +1,5 @@
-// When the background settles, how fast, and for whom it makes way. Time passes only when a test
-// says so: the device's clock stands still, and the thread waits until it is woken.
+// When the background recompresses, how fast, and to which callers it yields. Time passes only when
+// a test says so: the device's clock stands still, and the thread waits until it is woken.
 #include "fs/dedup/recompressor.h"
 
 #include <sched.h>
@@ -38,12 +38,12 @@ constexpr nanoseconds kQuiet = std::chrono::seconds(5);
 constexpr nanoseconds kInstant{1};
 constexpr SegmentId kSegments = 3;
 constexpr uint64_t kBytesPerSecond = 1u << 20;
-// The blocks of each segment, and what becomes of them, in KiB.
-constexpr uint32_t kSettledKiB = 128;
+// The blocks of each segment before and after recompression, in KiB.
+constexpr uint32_t kRecompressedKiB = 128;
 const std::vector<uint32_t> kBlocksKiB = {16, 64, 48, 128, 32};
-const std::vector<uint32_t> kSettledBlocksKiB = {128, 128, 32};
+const std::vector<uint32_t> kRecompressedBlocksKiB = {128, 128, 32};
 
-// What the machine gives a thread.
+// The priorities of a thread.
 struct Priority {
   int policy = 0;
   int io_class = 0;
@@ -59,7 +59,7 @@ Priority PriorityHere() {
   return {sched_getscheduler(kThisThread), static_cast<int>(io >> kClassShift)};
 }
 
-// What the machine gives a thread that asks for no more than what is left.
+// The priorities of a thread after RunWhenIdle.
 Priority IdlePriority() {
   Priority idle;
   std::thread([&idle] {
@@ -69,7 +69,7 @@ Priority IdlePriority() {
   return idle;
 }
 
-// Knows at which priority segments were read.
+// Records the priorities at which segments were read.
 class PriorityEnv : public FaultEnv {
  public:
   using FaultEnv::FaultEnv;
@@ -91,14 +91,14 @@ class PriorityEnv : public FaultEnv {
   mutable std::set<Priority> readers_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The recompressor's thread, in the hand of the test.
+// Controls the recompressor's thread for a test.
 class Hand {
  public:
   Hand(SimEnv& device, size_t segments) : device_(device), segments_(segments) {}
 
-  // --- what the recompressor calls
+  // --- Called by the recompressor
 
-  // It holds `mutex`, as Recompressor::Options::wait says.
+  // Called with `mutex` held, as Recompressor::Options::wait says.
   void Wait(CondVar& wakes, Mutex& mutex, nanoseconds at_most) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
     bool flies = false;
     {
@@ -118,28 +118,29 @@ class Hand {
     writers_.insert(PriorityHere());
     for (const Mutation& mutation : mutations) {
       const auto id = ParseSegmentKey(mutation.key);
-      if (id) settled_.emplace_back(*id, std::this_thread::get_id());
+      if (id) recompressed_.emplace_back(*id, std::this_thread::get_id());
     }
     changed_.NotifyAll();
     return Status::Ok();
   }
-  // A segment is damaged, which none should be.
+  // A segment is damaged, which must not happen.
   void NoteLeft() {
     MutexLock lock(mutex_);
     ++left_;
     changed_.NotifyAll();
   }
 
-  // --- what the test does
+  // --- Called by the test
 
   // Returns when the thread waits once more than before the last Elapse or Expect. False: it is
-  // done with all there is.
+  // done with all segments.
   bool Await() {
     MutexLock lock(mutex_);
-    while (waits_.size() == seen_ && settled_.size() + left_ < segments_) changed_.Wait(mutex_);
+    while (waits_.size() == seen_ && recompressed_.size() + left_ < segments_)
+      changed_.Wait(mutex_);
     return waits_.size() > seen_;
   }
-  // So long passes while the thread waits, which it learns then.
+  // Lets so much time pass while the thread waits, and wakes it.
   void Elapse(nanoseconds time) {
     const auto [wakes, waits_on] = Expect();
     MutexLock waiting(*waits_on);
@@ -150,13 +151,13 @@ class Hand {
     device_.AdvanceClock(time.count());
     wakes->NotifyAll();
   }
-  // Await waits for what is to come.
+  // The next Await then waits for a new wait.
   std::pair<CondVar*, Mutex*> Expect() {
     MutexLock lock(mutex_);
     seen_ = waits_.size();
     return {wakes_, waits_on_};
   }
-  // From now on no wait takes any time, but the clock moves on by it.
+  // From now on waits take no real time, but advance the clock.
   void LetTimeFly() {
     MutexLock lock(mutex_);
     time_flies_ = true;
@@ -166,15 +167,15 @@ class Hand {
     MutexLock lock(mutex_);
     return waits_.size();
   }
-  // For how long the thread was to wait the last time.
+  // How long the thread was to wait the last time.
   nanoseconds last_wait() {
     MutexLock lock(mutex_);
     return waits_.back();
   }
-  // In order, with who has settled it.
-  std::vector<std::pair<SegmentId, std::thread::id>> settled() {
+  // In order, each with the thread that recompressed it.
+  std::vector<std::pair<SegmentId, std::thread::id>> recompressed() {
     MutexLock lock(mutex_);
-    return settled_;
+    return recompressed_;
   }
   std::set<Priority> TakeWriters() {
     MutexLock lock(mutex_);
@@ -184,21 +185,21 @@ class Hand {
  private:
   SimEnv& device_;
   const size_t segments_;
-  Mutex mutex_;  // comes behind the recompressor's
+  Mutex mutex_;  // taken after the recompressor's
   CondVar changed_;
   bool time_flies_ SILTFS_GUARDED_BY(mutex_) = false;
   std::vector<nanoseconds> waits_ SILTFS_GUARDED_BY(mutex_);
   size_t seen_ SILTFS_GUARDED_BY(mutex_) = 0;
   CondVar* wakes_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   Mutex* waits_on_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  std::vector<std::pair<SegmentId, std::thread::id>> settled_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<std::pair<SegmentId, std::thread::id>> recompressed_ SILTFS_GUARDED_BY(mutex_);
   size_t left_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::set<Priority> writers_ SILTFS_GUARDED_BY(mutex_);
 };
 
 // Three sealed segments that await recompression, which makes them much smaller.
-struct Settling {
-  explicit Settling(uint64_t bytes_per_second = kBytesPerSecond) {
+struct Recompressing {
+  explicit Recompressing(uint64_t bytes_per_second = kBytesPerSecond) {
     REQUIRE_OK(env.CreateDirectory(kStore));
     REQUIRE_OK(env.CreateDirectory(kStore + "/index"));
     REQUIRE_OK(CreateSegmentsDirectory(env, kStore));
@@ -215,7 +216,7 @@ struct Settling {
     Recompressor::Options options;
     options.store = kStore;
     options.uuid = kUuid;
-    options.block_plain_bytes = kSettledKiB << 10;
+    options.block_plain_bytes = kRecompressedKiB << 10;
     options.quiet = kQuiet;
     options.bytes_per_second = bytes_per_second;
     options.write_through = [this](const std::vector<Mutation>& m) {
@@ -229,8 +230,8 @@ struct Settling {
     recompressor = std::make_unique<Recompressor>(env, *index, *log, cache, std::move(options));
     for (const SegmentId id : {3, 1, 2}) recompressor->Add(id, records[id]);
   }
-  // A test that has failed leaves the thread waiting for it.
-  ~Settling() { hand.LetTimeFly(); }
+  // After a failed test the thread would wait for ever.
+  ~Recompressing() { hand.LetTimeFly(); }
 
   void MakeSegment(SegmentId id) {
     auto writer = SegmentWriter::Create(env, kStore, {kUuid, id}, SegmentKind::kData, 0);
@@ -251,14 +252,14 @@ struct Settling {
     records[id] = SealedRecord((*writer)->totals());
   }
 
-  // Another one that awaits recompression.
+  // Adds another one that awaits recompression.
   void AddSegment() {
     const SegmentId id = records.rbegin()->first + 1;
     MakeSegment(id);
     REQUIRE_OK(index->Put({}, sequence + 1));
     recompressor->Add(id, records[id]);
   }
-  // In the background, until it rests for the first time, from the first block.
+  // Starts the background, and returns when it rests for the first time, after the first block.
   void BeginSegment() {
     recompressor->StartInBackground();
     REQUIRE(hand.Await());
@@ -266,7 +267,7 @@ struct Settling {
     REQUIRE(hand.Await());
     REQUIRE(Reads() > 0);
   }
-  // Nothing is read or settled while that long passes.
+  // Nothing is read or recompressed while so much time passes.
   void RequireNothingDoneIn(nanoseconds time) {
     const uint64_t reads = Reads();
     hand.Elapse(time);
@@ -279,15 +280,16 @@ struct Settling {
     REQUIRE_OK(listing);
     return !listing->temporaries.empty();
   }
-  void RequireAllSettledInOrder() {
+  void RequireAllRecompressedInOrder() {
     std::vector<SegmentId> order;
-    for (const auto& [id, thread] : hand.settled()) order.push_back(id);
+    for (const auto& [id, thread] : hand.recompressed()) order.push_back(id);
     REQUIRE(order == std::vector<SegmentId>{1, 2, 3});
   }
-  // All were, by this thread and no other.
-  void RequireAllSettledHere() {
-    RequireAllSettledInOrder();
-    for (const auto& [id, thread] : hand.settled()) REQUIRE(thread == std::this_thread::get_id());
+  // All were recompressed, by this thread alone.
+  void RequireAllRecompressedHere() {
+    RequireAllRecompressedInOrder();
+    for (const auto& [id, thread] : hand.recompressed())
+      REQUIRE(thread == std::this_thread::get_id());
   }
 
   const BlockCodec codec;
@@ -309,8 +311,8 @@ nanoseconds RestAfter(uint32_t kib) {
 
 }  // namespace
 
-TEST_CASE("the background begins when nothing was put or read for as long as is asked") {
-  Settling store;
+TEST_CASE("the background begins when nothing was put or read for the quiet time") {
+  Recompressing store;
   store.recompressor->StartInBackground();
   REQUIRE(store.hand.Await());
   // The mount counts as a use.
@@ -325,28 +327,29 @@ TEST_CASE("the background begins when nothing was put or read for as long as is 
   CHECK(store.Reads() > 0);
 }
 
-TEST_CASE("a use in the middle of a segment puts the background off until it is quiet again") {
-  Settling store;
+TEST_CASE("a use in the middle of a segment delays the background until it is quiet again") {
+  Recompressing store;
   store.BeginSegment();
   for (int use = 0; use < 5; ++use) {
     store.recompressor->NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // It goes on where it was, with one more block.
+  // It continues where it was, with one more block.
   const uint64_t reads = store.Reads();
   store.hand.Elapse(kInstant);
   REQUIRE(store.hand.Await());
   CHECK(store.Reads() == reads + 1);
   CHECK(store.hand.last_wait() == RestAfter(kBlocksKiB[1]));
-  CHECK(store.hand.settled().empty());
+  CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE("the background rests after each block, of the old file and the new, by what it holds") {
-  Settling store;
+TEST_CASE(
+    "the background rests after each block, of the old and the new file, by the block's size") {
+  Recompressing store;
   store.BeginSegment();
-  size_t rests = kSegments * (kBlocksKiB.size() + kSettledBlocksKiB.size());
+  size_t rests = kSegments * (kBlocksKiB.size() + kRecompressedBlocksKiB.size());
   for (SegmentId id = 1; id <= kSegments; ++id) {
-    for (const std::vector<uint32_t>& blocks : {kBlocksKiB, kSettledBlocksKiB}) {
+    for (const std::vector<uint32_t>& blocks : {kBlocksKiB, kRecompressedBlocksKiB}) {
       for (size_t i = 0; i < blocks.size(); ++i) {
         INFO("segment " << id << ", block " << i << " of " << blocks.size());
         REQUIRE(store.hand.last_wait() == RestAfter(blocks[i]));
@@ -357,11 +360,11 @@ TEST_CASE("the background rests after each block, of the old file and the new, b
       }
     }
   }
-  store.RequireAllSettledInOrder();
+  store.RequireAllRecompressedInOrder();
 }
 
-TEST_CASE("what wakes the background does not shorten its rest") {
-  Settling store;
+TEST_CASE("a wake-up of the background does not shorten its rest") {
+  Recompressing store;
   store.BeginSegment();
   const nanoseconds rest = store.hand.last_wait();
   const uint64_t reads = store.Reads();
@@ -379,45 +382,45 @@ TEST_CASE("what wakes the background does not shorten its rest") {
   CHECK(store.Reads() == reads + 1);
 }
 
-TEST_CASE("a background that may read as much as it can does not rest") {
-  Settling store(/*bytes_per_second=*/0);
+TEST_CASE("a background without a rate limit does not rest") {
+  Recompressing store(/*bytes_per_second=*/0);
   store.recompressor->StartInBackground();
   REQUIRE(store.hand.Await());
   store.hand.Elapse(kQuiet);
   REQUIRE_FALSE(store.hand.Await());
-  store.RequireAllSettledInOrder();
+  store.RequireAllRecompressedInOrder();
 }
 
-TEST_CASE("who settles on demand waits for no quiet, and does not rest") {
-  Settling store;
+TEST_CASE("recompression on demand does not wait for quiet, and does not rest") {
+  Recompressing store;
   store.hand.LetTimeFly();
   store.recompressor->NoteUse();
-  const auto outcome = store.recompressor->Settle();
+  const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments == kSegments);
   CHECK(store.hand.waits() == 0);
-  store.RequireAllSettledHere();
+  store.RequireAllRecompressedHere();
 }
 
-TEST_CASE("who settles on demand is done with what there was, whatever comes meanwhile") {
+TEST_CASE("recompression on demand ends with the segments there were when it began") {
   constexpr size_t kMostSegments = 20;
-  Settling store;
+  Recompressing store;
   store.hand.LetTimeFly();
   store.on_write = [&store] {
     if (store.records.size() < kMostSegments) store.AddSegment();
   };
-  const auto outcome = store.recompressor->Settle();
+  const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments == kSegments);
   store.on_write = nullptr;
-  const auto rest = store.recompressor->Settle();
+  const auto rest = store.recompressor->Recompress();
   REQUIRE_OK(rest);
   CHECK(rest->segments == store.records.size() - kSegments);
 }
 
-TEST_CASE("who sets segments aside waits for one that is being settled, not for all") {
+TEST_CASE("SetAside waits for the segment being recompressed, not for all") {
   constexpr size_t kManySegments = 40;
-  Settling store;
+  Recompressing store;
   store.hand.LetTimeFly();
   while (store.records.size() < kManySegments) store.AddSegment();
   std::vector<SegmentId> all;
@@ -434,7 +437,7 @@ TEST_CASE("who sets segments aside waits for one that is being settled, not for 
     while (!waits) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits for this segment
   };
-  const auto outcome = store.recompressor->Settle();
+  const auto outcome = store.recompressor->Recompress();
   collector.join();
   REQUIRE_OK(outcome);
   REQUIRE_OK(*aside);
@@ -442,52 +445,52 @@ TEST_CASE("who sets segments aside waits for one that is being settled, not for 
   CHECK((*aside)->size() > kManySegments / 2);
 }
 
-TEST_CASE("the background makes way for who settles on demand, in the middle of a segment") {
+TEST_CASE("the background yields to recompression on demand in the middle of a segment") {
   const bool in_use = GENERATE(false, true);
   INFO((in_use ? "while it waits for quiet" : "while it rests"));
-  Settling store;
+  Recompressing store;
   store.BeginSegment();
   if (in_use) {
     store.recompressor->NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // The clock stands still until the background is woken; should it go on then, it goes on at once.
+  // The clock stands still until the background is woken; if it continued, it would do so at once.
   store.hand.LetTimeFly();
-  const auto outcome = store.recompressor->Settle();
+  const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments == kSegments);
-  store.RequireAllSettledHere();
+  store.RequireAllRecompressedHere();
   CHECK_FALSE(store.HasTemporary());
 }
 
-TEST_CASE("the background makes way for who sets segments aside, the one it is about included") {
-  Settling store;
+TEST_CASE("the background yields to SetAside, also for its current segment") {
+  Recompressing store;
   store.BeginSegment();
   store.hand.LetTimeFly();
   const auto aside = store.recompressor->SetAside(std::vector<SegmentId>{1, 2, 3});
   REQUIRE_OK(aside);
   CHECK(*aside == SegmentRecords(store.records.begin(), store.records.end()));
   CHECK_FALSE(store.HasTemporary());
-  CHECK(store.hand.settled().empty());
+  CHECK(store.hand.recompressed().empty());
 }
 
 TEST_CASE("the background ends in the middle of a segment when it is stopped") {
-  Settling store;
+  Recompressing store;
   store.BeginSegment();
   store.hand.LetTimeFly();
   store.recompressor->Stop();
   CHECK_FALSE(store.HasTemporary());
-  CHECK(store.hand.settled().empty());
+  CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE("the background rewrites at idle priority, and holds locks at that of everyone") {
+TEST_CASE("the background rewrites at idle priority, and holds locks at normal priority") {
   const Priority everyone = PriorityHere();
   const Priority idle = IdlePriority();
   if (idle == everyone) {
-    WARN("no thread can be given only what is left here");
+    WARN("threads have no idle priority here");
     return;
   }
-  Settling store;
+  Recompressing store;
   SECTION("in the background") {
     store.BeginSegment();
     while (store.hand.Await()) store.hand.Elapse(store.hand.last_wait());
@@ -496,7 +499,7 @@ TEST_CASE("the background rewrites at idle priority, and holds locks at that of 
     CHECK(store.hand.TakeWriters() == std::set<Priority>{everyone});
   }
   SECTION("on demand") {
-    REQUIRE_OK(store.recompressor->Settle());
+    REQUIRE_OK(store.recompressor->Recompress());
     CHECK(store.env.TakeReaders() == std::set<Priority>{everyone});
     CHECK(store.hand.TakeWriters() == std::set<Priority>{everyone});
   }

@@ -1,5 +1,5 @@
-// Sorting outside of memory: the right numbers, within bounds, and nothing but them whatever
-// becomes of the files.
+// Sorting outside of memory: the right numbers come out, within bounds, and no others, whatever
+// happens to the files.
 #include "fs/dedup/reference_sorter.h"
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr const char* kDirectory = "/spill";
-// What fits into the least memory: seven blocks of 512 bytes.
+// Numbers that fit into the least memory: seven blocks of 512 bytes.
 constexpr uint64_t kFits = 7 * 64;
 
 std::unique_ptr<ReferenceSorter> Make(Env& env, size_t memory = ReferenceSorter::kLeastMemory,
@@ -40,7 +40,7 @@ std::vector<uint64_t> RandomNumbers(uint64_t seed, size_t count, uint64_t bound 
   return numbers;
 }
 
-// What comes out, up to the end or a failure.
+// The numbers that come out, up to the end or a failure.
 Status Drain(ReferenceSorter& sorter, std::vector<uint64_t>& out) {
   SILTFS_RETURN_IF_ERROR(sorter.Sort());
   while (!sorter.AtEnd()) {
@@ -82,7 +82,7 @@ struct Spilled {
     REQUIRE_OK(file);
     REQUIRE_OK((*file)->Write(offset, bytes));
   }
-  // kCorruption, and nothing wrong before it.
+  // kCorruption, and no wrong number before it.
   void RequireCorruption() {
     std::vector<uint64_t> out;
     REQUIRE_CODE(Drain(*sorter, out), kCorruption);
@@ -116,7 +116,7 @@ TEST_CASE("numbers come out in order, each once, whatever memory there is") {
   CHECK(Files(env).empty());
 }
 
-TEST_CASE("numbers that come in order, or against it, are sorted as well") {
+TEST_CASE("numbers that come in rising or falling order are sorted, too") {
   SimEnv env;
   const bool rising = GENERATE(true, false);
   auto sorter = Make(env);
@@ -127,7 +127,7 @@ TEST_CASE("numbers that come in order, or against it, are sorted as well") {
   for (uint64_t i = 0; i < out.size(); ++i) REQUIRE(out[i] == i);
 }
 
-TEST_CASE("nothing is written where all of them fit into memory, however often they come") {
+TEST_CASE("nothing is written if all numbers fit into memory, however often they repeat") {
   SimEnv env;
   const uint64_t before = env.Calls(SimCall::kMutating);
   {
@@ -142,7 +142,7 @@ TEST_CASE("nothing is written where all of them fit into memory, however often t
   CHECK(env.Calls(SimCall::kMutating) == before);
 }
 
-TEST_CASE("files stay as few as levels, and numbers are written once a level, whatever comes") {
+TEST_CASE("there is one file a level, and each number is written once a level") {
   SimEnv env;
   auto sorter = Make(env);
   // Seven runs are merged at once: more than 7 * 7 * 7 of them make a fourth level.
@@ -160,7 +160,7 @@ TEST_CASE("files stay as few as levels, and numbers are written once a level, wh
   CHECK(most_files <= 4);
   CHECK(Files(env).size() <= 4);
   CHECK(sorter->spilled_bytes() > 3 * numbers.size() * sizeof(uint64_t));
-  // A checksum to 63 numbers.
+  // One checksum for 63 numbers.
   CHECK(sorter->spilled_bytes() < 4 * numbers.size() * sizeof(uint64_t) * 64 / 63 + 4096);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a run with a flipped byte is damage, not an answer") {
   }
 }
 
-TEST_CASE("a block in another's place is damage, and so is one of an earlier sort") {
+TEST_CASE("a misplaced block is damage, and so is a block of an earlier sort") {
   Spilled spilled;
   const std::string contents = spilled.Contents();
   if (GENERATE(true, false)) {
@@ -200,7 +200,7 @@ TEST_CASE("a run that is cut short is damage") {
   spilled.RequireCorruption();
 }
 
-TEST_CASE("a full disk is said to be full, and nothing stays on it") {
+TEST_CASE("a full disk is reported, and no file stays on it") {
   const auto numbers = RandomNumbers(12, 100 * kFits);
   for (uint64_t pages = 0; pages < 60; ++pages) {
     INFO(pages << " pages free");
@@ -215,7 +215,7 @@ TEST_CASE("a full disk is said to be full, and nothing stays on it") {
   }
 }
 
-TEST_CASE("what is to stay free of a disk stays free") {
+TEST_CASE("the minimum free space of a disk stays free") {
   SimEnv env;
   env.SetCapacity(1U << 20);
   const uint64_t minimum = GENERATE(900U << 10, 1U << 20, 2U << 20);
@@ -233,7 +233,7 @@ TEST_CASE("what is to stay free of a disk stays free") {
   CHECK((least == 1U << 20 || least >= minimum));
 }
 
-TEST_CASE("leftovers of a crash go when the next sorter is made, other files do not") {
+TEST_CASE("the next sorter removes leftovers of a crash, and no other files") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory(kDirectory));
   for (const char* name : {"references-1", "references-77", "mine"}) {
@@ -247,7 +247,7 @@ TEST_CASE("leftovers of a crash go when the next sorter is made, other files do 
   CHECK(Files(env) == std::vector<std::string>{"mine"});
 }
 
-TEST_CASE("a directory that is not there is made when it is needed, and goes again") {
+TEST_CASE("a missing directory is created when it is needed, and removed again") {
   SimEnv env;
   auto sorter = Make(env);
   REQUIRE_CODE(env.ListDirectory(kDirectory), kNotFound);
@@ -257,7 +257,7 @@ TEST_CASE("a directory that is not there is made when it is needed, and goes aga
   REQUIRE_CODE(env.ListDirectory(kDirectory), kNotFound);
 }
 
-TEST_CASE("every call to the device that fails is told") {
+TEST_CASE("every failed call to the device is reported") {
   const auto numbers = RandomNumbers(16, 30 * kFits);
   const auto all = SortedOnce(numbers);
   for (const SimCall calls :

@@ -1,9 +1,9 @@
-// What a collection copies, and when the index is told.
+// Which chunks a collection copies, and when the index is updated.
 #include "fs/dedup/relocator.h"
 
 #include <set>
 
-#include "fs/dedup/footer_windows.h"
+#include "fs/dedup/footer_cache.h"
 #include "tests/fs/dedup/pipeline_under_test.h"
 #include "tests/support/catch.h"
 
@@ -40,7 +40,7 @@ struct Relocation : PipelineUnderTest {
     REQUIRE(place->has_value());
     return **place;
   }
-  // Where the index leads: to the chunk, or to nothing.
+  // Whether the index leads to the chunk.
   bool LeadsToIt(const ChunkName& name) {
     const auto record = reader.RecordAt(PlaceOf(name));
     REQUIRE_OK(record);
@@ -48,7 +48,7 @@ struct Relocation : PipelineUnderTest {
   }
 
   SegmentCache segments{env, kStore, StoreUuid{}, codec, log.get(), 8};
-  FooterWindows windows{1u << 20};
+  FooterCache windows{1u << 20};
   DamageList damage{{}};
   ChunkReader reader{env,    segments,
                      *index, windows,
@@ -62,7 +62,7 @@ struct Relocation : PipelineUnderTest {
 
 }  // namespace
 
-TEST_CASE("what lives is copied, and the index leads to it when it is told to") {
+TEST_CASE("live chunks are copied, and the index leads to the copies after MoveEntries") {
   Relocation at;
   at.live = {0, 1, 4, 9, 10, 11};
   REQUIRE_OK(at.relocator->CopyLive(at.source));
@@ -80,17 +80,18 @@ TEST_CASE("what lives is copied, and the index leads to it when it is told to") 
     REQUIRE((place.segment != at.source.segment) == at.live.contains(i));
     REQUIRE(at.LeadsToIt(at.names[i]));
     if (!at.live.contains(i)) continue;
-    if (i > 0) CHECK(place.ordinal > last.ordinal);  // in the order in which they lay
+    if (i > 0) CHECK(place.ordinal > last.ordinal);  // in their old order
     last = place;
-    ChunkReader::Trail trail;
+    ChunkReader::ReadCursor read_cursor;
     const Bytes expected = RandomChunk(i);
-    const auto found = at.reader.Get(at.names[i], static_cast<uint32_t>(expected.size()), trail);
+    const auto found =
+        at.reader.Get(at.names[i], static_cast<uint32_t>(expected.size()), read_cursor);
     REQUIRE_OK(found);
     REQUIRE(Bytes(found->bytes.begin(), found->bytes.end()) == expected);
   }
 }
 
-TEST_CASE("a footer that says something else than the blocks has nothing copied") {
+TEST_CASE("nothing is copied if the footer does not match the blocks") {
   Relocation at;
   at.live = {5};
   SECTION("another first chunk") { at.source.footer.blocks[1].first_ordinal = 5; }
@@ -105,7 +106,7 @@ TEST_CASE("a footer that says something else than the blocks has nothing copied"
   CHECK(at.relocator->bytes_copied() == 0);
 }
 
-TEST_CASE("what lies elsewhere already is not copied, but wants a commit before the old one goes") {
+TEST_CASE("a chunk with another copy is not copied, but needs a commit before the old one goes") {
   Relocation at;
   at.live = {3};
   REQUIRE_OK(at.pipeline->Flush());
@@ -133,7 +134,7 @@ TEST_CASE("what lies elsewhere already is not copied, but wants a commit before 
   CHECK(at.PlaceOf(at.names[3]) == entry.location);
 }
 
-TEST_CASE("what is known to be damaged is not copied as if it were whole") {
+TEST_CASE("a chunk that is known to be damaged is not copied as if it were whole") {
   Relocation at;
   at.live = {0, 1, 4, 9};
   REQUIRE(at.damage.Add({at.source.segment, 4, {{at.names[4].Prefix64(), 7}}}));
@@ -145,13 +146,13 @@ TEST_CASE("what is known to be damaged is not copied as if it were whole") {
   CHECK(without.moves() == at.live.size());
 }
 
-TEST_CASE("after a copy that found no room nothing is said to have been copied") {
+TEST_CASE("after a copy that found no room nothing counts as copied") {
   Relocation at;
   at.live = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   at.env.SetCapacity(0);
   REQUIRE_CODE(at.relocator->CopyLive(at.source), kNoSpace);
   at.env.SetCapacity(SimEnv::kUnlimited);
-  // There is room now, but not for what was lost.
+  // There is room now, but not for the lost chunks.
   CHECK(at.relocator->is_full());
   REQUIRE_CODE(at.relocator->Flush(), kNoSpace);
   REQUIRE_CODE(at.relocator->MoveEntries(), kNoSpace);

@@ -1,4 +1,4 @@
-// Copies of chunks to which the index does not lead, and what may be decided by them.
+// Copies of chunks to which the index does not lead, and what they may decide.
 #include "fs/dedup/secondary_copies.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Sealed {
     store.Open();
     segment = Find(store, all.names[0])->segment;
   }
-  // A duplicate has its window read.
+  // Puts a duplicate, which loads the segment's footer entries.
   void LoadWindow() {
     REQUIRE(PutOne(store.chunks(), all.chunks[0]) == all.names[0]);
     store.Commit();
@@ -56,7 +56,7 @@ SegmentRecord RecordOf(uint32_t chunks) {
 
 }  // namespace
 
-TEST_CASE("a note is written before it counts, and one that cannot be written does not") {
+TEST_CASE("a note is written before it counts, and does not count if it cannot be written") {
   std::vector<std::vector<Mutation>> written;
   Status answer;
   const SecondaryCopies* in_use = nullptr;
@@ -84,7 +84,7 @@ TEST_CASE("a note is written before it counts, and one that cannot be written do
   CHECK(written.size() == 2);
 }
 
-TEST_CASE("a note that was taken again since the check is not dropped") {
+TEST_CASE("a note that was made again since the check is not dropped") {
   std::vector<Mutation> written;
   Status answer;
   SecondaryCopies copies({1, 2, 3}, [&](const std::vector<Mutation>& mutations) {
@@ -109,14 +109,14 @@ TEST_CASE("a note that was taken again since the check is not dropped") {
   CHECK(copies.All() == std::vector<SegmentId>{3});
 }
 
-TEST_CASE("a window of a noted segment decides nothing: the index does") {
+TEST_CASE("the footer cache does not decide for a noted segment: the index does") {
   Sealed at;
   const bool noted = GENERATE(true, false);
   at.store.Close();
   if (noted) at.store.committed().secondary = {at.segment};
   at.store.Open();
   at.LoadWindow();
-  // As when the chunk's entry went with a segment that held the other copy.
+  // As if the chunk's entry had gone with a segment that held the other copy.
   at.store.index().Say(at.all.names[3], std::nullopt);
   REQUIRE(PutOne(at.store.chunks(), at.all.chunks[3]) == at.all.names[3]);
   at.store.Commit();
@@ -149,20 +149,20 @@ TEST_CASE("a segment is noted before one of its damaged chunks is stored again")
   REQUIRE(ComesBack(at.store.chunks(), at.all.names[9], at.all.chunks[9]));
 }
 
-// The block of a second copy goes with the power, but the index leads there already, and the replay
-// passes over the first copy as one that the index has had for long.
-TEST_CASE("after a crash the index leads to chunks of condemned segments again") {
+// The power cut takes the block of the second copy, but the index leads there already. The replay
+// skips the first copy, which the index has had for long.
+TEST_CASE("after a crash the index leads to chunks of victims again") {
   Sealed at;
   at.store.Close();
   at.store.committed().secondary = {at.segment};
   at.store.Open();
-  at.store.committed().condemned = {at.segment};
+  at.store.committed().victims = {at.segment};
   const bool same_segment = GENERATE(true, false);
-  if (same_segment) {  // of the second copy's segment something stays
+  if (same_segment) {  // a part of the second copy's segment stays
     PutMany(at.store.chunks(), 100, 3);
     at.store.Commit();
   }
-  at.store.index().Say(at.all.names[3], std::nullopt);  // as for a condemned segment
+  at.store.index().Say(at.all.names[3], std::nullopt);  // as for a victim
   REQUIRE(PutOne(at.store.chunks(), at.all.chunks[3]) == at.all.names[3]);
   at.store.chunks().WaitUntilSealed();  // appended, not synced
   PutMany(at.store.chunks(), 200, 3);   // ends the sequence of the block before
@@ -176,24 +176,24 @@ TEST_CASE("after a crash the index leads to chunks of condemned segments again")
   REQUIRE(place->has_value());
   CHECK((*place)->segment == at.segment);
   CHECK(at.store.committed().secondary == std::set<SegmentId>{at.segment});
-  CHECK(at.store.committed().condemned.empty());
+  CHECK(at.store.committed().victims.empty());
   REQUIRE(ComesBack(at.store.chunks(), at.all.names[3], at.all.chunks[3]));
 }
 
-TEST_CASE("a note says that its segment was condemned, also where it was noted before") {
+TEST_CASE("a note says that its segment was a victim, even if it was noted before") {
   std::vector<Mutation> written;
   SecondaryCopies copies({1}, [&](const std::vector<Mutation>& mutations) {
     written = mutations;
     return Status::Ok();
   });
   const std::vector<SegmentId> both{1, 2};
-  REQUIRE_OK(copies.Condemn(both));
+  REQUIRE_OK(copies.NoteVictims(both));
   REQUIRE(written.size() == 2);
-  CHECK(written[0].value == kCondemnedNote);
-  CHECK(written[1].value == kCondemnedNote);
+  CHECK(written[0].value == kVictimNote);
+  CHECK(written[1].value == kVictimNote);
   written.clear();
-  REQUIRE_OK(copies.Note(both));  // says less
-  REQUIRE_OK(copies.Condemn(both));
+  REQUIRE_OK(copies.Note(both));  // changes nothing
+  REQUIRE_OK(copies.NoteVictims(both));
   CHECK(written.empty());
   REQUIRE_OK(copies.Compared(both));
   REQUIRE(written.size() == 2);
@@ -244,7 +244,7 @@ TEST_CASE("a replay leads to copies outside noted segments, whichever came last"
   put({EntryAt(1, 2, 0), EntryAt(2, 2, 1), EntryAt(3, 2, 2), EntryAt(4, 2, 3), EntryAt(5, 3, 0)},
       2);
   CHECK(segment_of(1) == 1);  // outside
-  CHECK(segment_of(2) == 2);  // segment 9 is no more
+  CHECK(segment_of(2) == 2);  // segment 9 is gone
   CHECK(segment_of(3) == 2);  // the crash took the end of segment 1
   CHECK(segment_of(4) == 2);  // there is no other
   CHECK(segment_of(5) == 3);

@@ -18,7 +18,7 @@ constexpr SegmentId kId = 3;
 constexpr StoreUuid kUuid{{1, 2, 3}};
 const std::string kStore = "/store";
 
-// Does something just before or just behind the opening of a file.
+// Calls a hook just before or just after a file is opened.
 class HookedEnv : public FaultEnv {
  public:
   HookedEnv() : FaultEnv(std::make_unique<SimEnv>()) {}
@@ -32,7 +32,7 @@ class HookedEnv : public FaultEnv {
   std::function<void()> after_open;
 };
 
-// A sealed segment of eight blocks of a chunk each, and the one block that is to take their place.
+// A sealed segment of eight blocks of a chunk each, and the one block that is to replace them.
 struct Replaced {
   Replaced() {
     REQUIRE_OK(env.CreateDirectory(kStore));
@@ -61,7 +61,7 @@ struct Replaced {
     REQUIRE_OK(cache.Replace(kId, [this] { return Install(); }));
   }
 
-  // What was opened is one file, and what is said of it is true of it.
+  // The opened file is one of the two, and `file` says which.
   void RequireConsistent(const OpenSegment& segment) {
     for (uint32_t ordinal = 0; ordinal < 8; ++ordinal) {
       const auto found = cache.FindBlock(segment, ordinal);
@@ -75,7 +75,7 @@ struct Replaced {
     REQUIRE_OK(trailer);
     const uint32_t blocks = trailer->block_count;
     if (segment.file == SegmentFile::kOriginal) REQUIRE(blocks == 8);
-    if (segment.file == SegmentFile::kSettled) REQUIRE(blocks == 1);
+    if (segment.file == SegmentFile::kRecompressed) REQUIRE(blocks == 1);
   }
   OpenSegmentPtr Open() {
     auto opened = cache.Open(kId);
@@ -91,21 +91,21 @@ struct Replaced {
 
 }  // namespace
 
-TEST_CASE("a segment that is opened while its file is replaced is one file or the other") {
+TEST_CASE("a segment opened while its file is replaced is one file or the other") {
   Replaced segment;
   const auto all = [&] { segment.Replace(); };
   OpenSegmentPtr opened;
-  SECTION("all of it just before the file is opened") {
+  SECTION("replaced just before the file is opened") {
     segment.env.before_open = all;
     opened = segment.Open();
     CHECK(opened->file == SegmentFile::kUnknown);
   }
-  SECTION("all of it just behind that") {
+  SECTION("replaced just after the file is opened") {
     segment.env.after_open = all;
     opened = segment.Open();
     CHECK(opened->file == SegmentFile::kUnknown);
   }
-  SECTION("just before the rename, and just behind it") {
+  SECTION("opened just before the rename, and just after it") {
     const Status replaced = segment.cache.Replace(kId, [&] {
       CHECK(segment.Open()->file == SegmentFile::kUnknown);
       const Status installed = segment.Install();
@@ -115,7 +115,7 @@ TEST_CASE("a segment that is opened while its file is replaced is one file or th
     REQUIRE_OK(replaced);
     CHECK(opened->file == SegmentFile::kUnknown);
   }
-  SECTION("with the rename in between") {
+  SECTION("renamed while the file is opened") {
     Status installed;
     const Status replaced = segment.cache.Replace(kId, [&] {
       segment.env.before_open = [&] { installed = segment.Install(); };
@@ -126,25 +126,25 @@ TEST_CASE("a segment that is opened while its file is replaced is one file or th
     REQUIRE_OK(replaced);
     CHECK(opened->file == SegmentFile::kUnknown);
   }
-  SECTION("all of it while the file is open") {
+  SECTION("replaced while the file is open") {
     opened = segment.Open();
     CHECK(opened->file == SegmentFile::kOriginal);
     CHECK(segment.Open() == opened);
     all();
   }
-  // Whatever was opened stays good, and the next one gets the new file.
+  // The opened file stays valid, and the next Open gets the new file.
   segment.RequireConsistent(*opened);
   const OpenSegmentPtr next = segment.Open();
   CHECK(next != opened);
-  CHECK(next->file == SegmentFile::kSettled);
+  CHECK(next->file == SegmentFile::kRecompressed);
   CHECK(segment.Open() == next);
 }
 
-TEST_CASE("of a segment whose replacement failed nothing is taken for known") {
+TEST_CASE("nothing is cached of a segment after its replacement failed") {
   Replaced segment;
   const bool renamed = GENERATE(false, true);
   const Status replaced = segment.cache.Replace(kId, [&] {
-    if (renamed) segment.Install().IgnoreError("it fails, for all that anybody knows");
+    if (renamed) segment.Install().IgnoreError("the replacement reports a failure");
     return Status(StatusCode::kIoError, "the device");
   });
   REQUIRE_CODE(replaced, kIoError);
@@ -153,14 +153,14 @@ TEST_CASE("of a segment whose replacement failed nothing is taken for known") {
   CHECK(segment.Open() != opened);
 }
 
-TEST_CASE("a segment that keeps its file is settled all the same") {
+TEST_CASE("a segment that keeps its file counts as recompressed") {
   Replaced segment;
   REQUIRE_OK(DiscardRewrite(segment.env, kStore, kId));
   CHECK(segment.Open()->file == SegmentFile::kOriginal);
-  segment.cache.SetSettled(kId);
+  segment.cache.SetRecompressed(kId);
   auto opened = segment.cache.Open(kId);
   REQUIRE_OK(opened);
-  CHECK((*opened)->file == SegmentFile::kSettled);
+  CHECK((*opened)->file == SegmentFile::kRecompressed);
   CHECK((*opened)->reader->ReadTrailer()->block_count == 8);
 }
 

@@ -1,5 +1,5 @@
-// What the growing end of the log finds when a store is opened again: segments to go on with, more
-// of them than one, and such as can't be gone on with.
+// The growing end of the log after a store is opened again: one or several segments to continue,
+// and segments that cannot be continued.
 #include "fs/dedup/segment_log.h"
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A segment of one block, closed but not sealed, as an unmount leaves those that waited for it.
+// A segment of one block, closed but not sealed, as an unmount leaves segments that await sealing.
 SegmentRecord WriteUnsealed(StoreUnderTest& store, SegmentId id, uint64_t sequence) {
   auto writer = SegmentWriter::Create(store.env(), store.path(), {store.identity().uuid, id},
                                       SegmentKind::kData, 0, {.target_size = 4096});
@@ -57,8 +57,7 @@ TEST_CASE("many segments that a clean unmount left unsealed are sealed, and writ
   }
 }
 
-TEST_CASE(
-    "an open segment whose end or beginning is damaged does not keep the store from opening") {
+TEST_CASE("an open segment with a damaged end or beginning does not keep the store from opening") {
   StoreUnderTest store;
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 25);
@@ -106,7 +105,7 @@ TEST_CASE(
       const PutChunks more = PutMany(store.chunks(), 700 + mount, 20);
       RequireAll(store.chunks(), more);
       store.Close();
-      // Metadata has learned what became of it.
+      // Metadata has the new record of the segment.
       REQUIRE(store.committed().segments.at(last.segment).sealed);
     }
   }
@@ -121,8 +120,8 @@ TEST_CASE(
   REQUIRE(readable == all.chunks.size() - lost);
 }
 
-TEST_CASE("who waits for segments to be sealed waits for no more than there were") {
-  // Enough that whoever waits for the last of them waits long, each of one block.
+TEST_CASE("WaitUntilSealed waits only for segments that were full before the call") {
+  // Segments of one block each; so many that waiting for the last of them takes long.
   constexpr SegmentId kMostSegments = 10'000;
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/store"));
@@ -141,8 +140,8 @@ TEST_CASE("who waits for segments to be sealed waits for no more than there were
   options.store = "/store";
   options.segment_bytes = kMinSegmentTargetSize;  // full with one block
   options.segment_limit = kMostSegments + 10;
-  // The next to be sealed is there before the one before it is done with, as where a device is
-  // slow and somebody writes all the time.
+  // The next segment to be sealed is there before the last one is finished, as on a slow device
+  // with a constant writer.
   SegmentLog log(env, options, [&](SegmentId sealed) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     while (!done && running->next_segment() <= sealed + 3) std::this_thread::yield();

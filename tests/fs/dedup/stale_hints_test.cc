@@ -1,5 +1,5 @@
-// An index entry is a hint: whatever it says, the right bytes come back or an honest failure does;
-// and damage costs exactly the chunks that lie in it.
+// An index entry is a hint: for any entry, the right bytes come back, or an error; and damage costs
+// exactly the chunks that lie in it.
 #include <algorithm>
 
 #include "store/segment/segment_files.h"
@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Windows would answer in the index's place: small stores with cold caches.
+// Small stores with cold caches: otherwise the footer cache would answer in place of the index.
 StoreSettings SmallSettings() {
   StoreSettings settings;
   settings.index = TestIndex::kSilt;
@@ -22,7 +22,7 @@ struct Hint {
   std::optional<Location> location;
 };
 
-// Everything an entry can be wrong in, for a chunk that lies at `right`.
+// Every way in which an entry can be wrong, for a chunk that lies at `right`.
 std::vector<Hint> WrongHints(const Location& right, const Location& other) {
   auto with = [&right](auto change) {
     Location location = right;
@@ -47,7 +47,7 @@ std::vector<Hint> WrongHints(const Location& right, const Location& other) {
 
 }  // namespace
 
-TEST_CASE("whatever the index says, the chunk comes back, and a second put loses nothing") {
+TEST_CASE("for any index entry the chunk comes back, and a second put loses nothing") {
   const bool sealed = GENERATE(true, false);
   const size_t number = GENERATE(range(0, 12));
   StoreUnderTest store(SmallSettings());
@@ -66,7 +66,7 @@ TEST_CASE("whatever the index says, the chunk comes back, and a second put loses
   SECTION("get") {
     store.index().Say(all.names[9], hint.location);
     REQUIRE(ComesBack(store.chunks(), all.names[9], all.chunks[9]));
-    REQUIRE(ComesBack(store.chunks(), all.names[9], all.chunks[9]));  // by its window
+    REQUIRE(ComesBack(store.chunks(), all.names[9], all.chunks[9]));  // from the footer cache
     RequireAll(store.chunks(), all);
   }
   SECTION("put") {
@@ -85,7 +85,7 @@ TEST_CASE("whatever the index says, the chunk comes back, and a second put loses
   }
 }
 
-TEST_CASE("a chunk whose entry is lost is stored again, and then found again") {
+TEST_CASE("a chunk with a lost entry is stored again, and then found again") {
   StoreUnderTest store(SmallSettings());
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 25);
@@ -100,7 +100,7 @@ TEST_CASE("a chunk whose entry is lost is stored again, and then found again") {
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("an index that cannot be read keeps nobody from reading chunks") {
+TEST_CASE("an index that cannot be read does not prevent reads of chunks") {
   StoreUnderTest store(SmallSettings());
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 25);
@@ -110,9 +110,7 @@ TEST_CASE("an index that cannot be read keeps nobody from reading chunks") {
   store.index().FailGets(Status::Ok());
 }
 
-TEST_CASE(
-    "what the index has lost is found in segments that were left unsealed, where nothing may be "
-    "written") {
+TEST_CASE("chunks that the index has lost are found in unsealed segments of a read-only store") {
   StoreUnderTest store;
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 1, 10);
@@ -124,7 +122,7 @@ TEST_CASE(
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("damage in a block costs exactly its chunks, and is said with its place") {
+TEST_CASE("damage in a block costs exactly its chunks, and is reported with its place") {
   StoreUnderTest store(SmallSettings());
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 60);
@@ -136,19 +134,19 @@ TEST_CASE("damage in a block costs exactly its chunks, and is said with its plac
     store.Close();
   }
   const std::vector<FoundBlock> blocks = AllBlocks(store);
-  // One with chunks behind it, and one whose loss shortens its segment.
+  // A block with chunks behind it, and the last block, without which the segment is shorter.
   const bool last = GENERATE(false, true);
   const FoundBlock block = last ? blocks.back() : blocks.front();
   const uint32_t head_bytes = block.head.head_bytes();
   const uint32_t where = GENERATE_COPY(values<uint32_t>({0, 20, 60, 1u << 20, 1u << 21}));
-  // Of the header, of the chunk table, of the payload's beginning and end.
+  // In the header, the chunk table, the payload's beginning and its end.
   const uint64_t offset = block.offset + (where == 1u << 20   ? head_bytes
                                           : where == 1u << 21 ? block.head.total_bytes() - 1
                                                               : where);
   INFO("byte " << offset - block.offset << " of the " << (last ? "last" : "first") << " block, "
                << (sealed ? "sealed" : "open"));
   const std::string path = SegmentPath(store.path(), block.segment);
-  // After the recovery that seals the segment, which would notice and report it.
+  // After recovery, which seals the segment and would notice and report the damage.
   if (sealed) store.Open();
   FlipByte(store, path, offset);
   if (!sealed) store.Open();
@@ -174,7 +172,7 @@ TEST_CASE("damage in a block costs exactly its chunks, and is said with its plac
   };
   check();
   check();
-  // Life goes on: for the others, for new ones, over a remount.
+  // The store keeps working: for other chunks, for new ones, over a remount.
   const PutChunks more = PutMany(store.chunks(), 5000, 30);
   store.Reopen();
   check();
@@ -196,9 +194,9 @@ TEST_CASE("a second, whole copy is found when the first one is damaged") {
   REQUIRE(*second != *first);
   const Location damaged = GENERATE_COPY(values<Location>({*first, *second}));
   FlipByte(store, SegmentPath(store.path(), damaged.segment), damaged.block_offset + 25);
-  SECTION("the index tells of the first") { store.index().Say(all.names[3], *first); }
-  SECTION("the index tells of the second") { store.index().Say(all.names[3], *second); }
-  SECTION("the index tells of neither") { store.index().Say(all.names[3], std::nullopt); }
+  SECTION("the index leads to the first") { store.index().Say(all.names[3], *first); }
+  SECTION("the index leads to the second") { store.index().Say(all.names[3], *second); }
+  SECTION("the index leads to neither") { store.index().Say(all.names[3], std::nullopt); }
   REQUIRE(ComesBack(store.chunks(), all.names[3], all.chunks[3]));
 }
 
@@ -241,7 +239,7 @@ TEST_CASE("a segment that is missing costs its chunks and nothing else") {
   for (size_t i = 0; i < first.chunks.size(); ++i) {
     REQUIRE_CODE(store.chunks().Get(first.names[i], 2000), kCorruption);
   }
-  // Who brings them again, heals them.
+  // Putting them again heals them.
   PutChunks again = first;
   REQUIRE_OK(TryPut(store.chunks(), again));
   REQUIRE(again.names == first.names);
@@ -249,13 +247,13 @@ TEST_CASE("a segment that is missing costs its chunks and nothing else") {
   RequireAll(store.chunks(), first);
 }
 
-TEST_CASE("a hint into a settled segment is known to be wrong, and costs no read") {
+TEST_CASE("a hint into a recompressed segment is known to be wrong, and costs no read") {
   StoreUnderTest store;
   store.Open();
   const PutChunks put = PutRepetitive(store.chunks(), 4000, 800);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  const auto outcome = store.chunks().Settle();
+  const auto outcome = store.chunks().Recompress();
   REQUIRE_OK(outcome);
   REQUIRE(outcome->segments > 5);
   store.Reopen();
@@ -266,35 +264,35 @@ TEST_CASE("a hint into a settled segment is known to be wrong, and costs no read
     REQUIRE_OK(location);
     REQUIRE(*location);
     const bool met = (*location)->segment <= last;
-    if (met || !store.committed().segments[(*location)->segment].settled) continue;
+    if (met || !store.committed().segments[(*location)->segment].recompressed) continue;
     last = (*location)->segment;
     ++segments;
     const uint64_t before = store.env().Calls(SimCall::kRead);
     REQUIRE(ComesBack(store.chunks(), put.names[i], put.chunks[i]));
-    // Trailer, block table, block, and the footer window around the chunk.
+    // Trailer, block table, block, and the footer entries around the chunk.
     CHECK(store.env().Calls(SimCall::kRead) - before == 4);
   }
   CHECK(segments == outcome->segments + outcome->kept);
 }
 
-TEST_CASE("segments are not settled before the index has their blocks durably") {
+TEST_CASE("segments are not recompressed before the index has their blocks durably") {
   StoreUnderTest store;
   store.Open();
   store.index().FailFlushes(Status(StatusCode::kIoError, "not now"));
   const PutChunks put = PutRepetitive(store.chunks(), 4000, 800);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  auto outcome = store.chunks().Settle();
+  auto outcome = store.chunks().Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments + outcome->kept == 0);
   CHECK(outcome->left > 5);
-  // What the index lost is put again, and then it has them.
+  // The replay puts the lost entries again, and then the index has the blocks.
   store.Crash();
   store.Open();
-  outcome = store.chunks().Settle();
+  outcome = store.chunks().Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments > 5);
-  CHECK(outcome->left <= 1);  // more may come under the sequence put last
+  CHECK(outcome->left <= 1);  // the last sequence put may still get more entries
   store.Crash();
   store.Open();
   RequireAll(store.chunks(), put);

@@ -1,4 +1,4 @@
-// What the store keeps beside the bytes of a chunk: the block's head, the footer, the index.
+// The store's overhead beside the bytes of a chunk: the block's head, the footer, the index.
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +10,8 @@
 namespace siltfs::testing {
 
 TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 for the filter") {
-  // As mkfs makes it, but for plain blocks, so that payloads can be told from what surrounds them,
-  // and small segments.
+  // As mkfs makes it, but with uncompressed blocks, to tell payloads from overhead, and with small
+  // segments.
   StoreSettings settings;
   settings.index = TestIndex::kLargeSilt;
   settings.compression = {BlockCodecId::kNone, 0};
@@ -25,7 +25,7 @@ TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 fo
   Bytes pool(1u << 20);
   random.Fill(pool);
   for (int i = 0; i < 8000; ++i) {
-    // As content-defined chunks are: 2 KiB and an exponential rest with a mean of 6 KiB, up to
+    // Sizes of content-defined chunks: 2 KiB and an exponential rest with a mean of 6 KiB, at most
     // 64 KiB.
     const double uniform = static_cast<double>(1 + random.Below(1u << 20)) / (1u << 20);
     const auto size =
@@ -36,7 +36,7 @@ TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 fo
     if (batch.chunks.size() < 64) continue;
     REQUIRE_OK(TryPut(store.chunks(), batch));
     batch = {};
-    // Every few segments the index is flushed: always with the same chunks in it.
+    // The index is flushed every few segments, always with the same chunks in it.
     if (i % 1024 == 1023) store.chunks().WaitUntilSealed();
   }
   store.Close();
@@ -50,7 +50,7 @@ TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 fo
     plain_bytes += record.plain_bytes;
   }
   uint64_t index_bytes = 0;
-  uint64_t filter_bytes = 0;  // which the index does without, too
+  uint64_t filter_bytes = 0;  // the index works without them, too
   auto files = store.env().ListDirectory("/store/index");
   REQUIRE_OK(files);
   for (const DirectoryEntry& file : *files) {

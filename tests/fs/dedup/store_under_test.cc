@@ -54,9 +54,9 @@ void CommittedState::Apply(const std::vector<Mutation>& mutations) {
       damage[*damaged] = {damaged->first, damaged->second, *chunks};
     } else if (auto noted = ParseSecondaryKey(mutation.key)) {
       secondary.erase(*noted);
-      condemned.erase(*noted);
+      victims.erase(*noted);
       if (mutation.value) secondary.insert(*noted);
-      if (mutation.value == kCondemnedNote) condemned.insert(*noted);
+      if (mutation.value == kVictimNote) victims.insert(*noted);
     } else if (mutation.key == kCollisionsKey) {
       collisions = Decoder(AsBytes(*mutation.value)).U64();
     } else if (mutation.key == kGarbageKey) {
@@ -109,7 +109,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     silt.max_log_pages = 4;
     silt.write_batch_pages = 1;
   }
-  // So that a store of this size has converted and merged as much of its index as a large one.
+  // A store of this size then has converted and merged as much of its index as a large one.
   if (settings_.index == TestIndex::kLargeSilt) {
     silt.partition_bits = 0;
     silt.bucket_bits = 9;
@@ -149,7 +149,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.pipeline_bytes = settings_.pipeline_bytes;
   options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;
   options.block_cache_bytes = settings_.block_cache_bytes;
-  options.window_cache_bytes = settings_.window_cache_bytes;
+  options.footer_cache_bytes = settings_.footer_cache_bytes;
   if (settings_.minimum_free_bytes > 0) {
     SILTFS_ASSIGN_OR_RETURN(
         reserve_,
@@ -177,8 +177,8 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   if (!chunks.ok()) return std::move(chunks).status();
   index_ = std::move(index);
   chunks_ = std::move(chunks).value();
-  const std::vector<SegmentId> condemned(committed_.condemned.begin(), committed_.condemned.end());
-  if (!read_only) SILTFS_RETURN_IF_ERROR(chunks_->CompareCondemned(condemned, crashed));
+  const std::vector<SegmentId> victims(committed_.victims.begin(), committed_.victims.end());
+  if (!read_only) SILTFS_RETURN_IF_ERROR(chunks_->CompareVictims(victims, crashed));
   return Status::Ok();
 }
 

@@ -1,6 +1,6 @@
-// A chunk store on a simulated device, with all that stands around it in a mounted file system but
-// the file system: index, recovery, id ranges, and in place of the metadata a few values in memory
-// that a commit changes as one and that no power cut touches.
+// A chunk store on a simulated device, with everything around it in a mounted file system except
+// the file system: index, recovery and id ranges. A few values in memory stand for the metadata; a
+// commit changes them atomically, and no power cut touches them.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ namespace siltfs::testing {
 enum class TestIndex : uint8_t {
   kMap,
   kSilt,       // with tables so small that they are frozen often
-  kLargeSilt,  // as a store has it
+  kLargeSilt,  // as in a real store
 };
 
 struct StoreSettings {
@@ -36,11 +36,11 @@ struct StoreSettings {
   size_t pipeline_bytes = 256u << 10;
   size_t idle_block_plain_bytes = 0;
   size_t block_cache_bytes = 256u << 10;
-  size_t window_cache_bytes = 256u << 10;
+  size_t footer_cache_bytes = 256u << 10;
   uint64_t minimum_free_bytes = 0;
 };
 
-// What metadata would hold of the store.
+// The metadata of the store.
 struct CommittedState {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
@@ -49,7 +49,7 @@ struct CommittedState {
   std::map<SegmentId, SegmentRecord> replacements;
   std::map<std::pair<SegmentId, uint32_t>, DamagedBlock> damage;
   std::set<SegmentId> secondary;
-  std::set<SegmentId> condemned;  // of these
+  std::set<SegmentId> victims;  // of `secondary`
 
   void Apply(const std::vector<Mutation>& mutations);
 };
@@ -70,22 +70,22 @@ class StoreUnderTest {
   SegmentId first_segment() const { return ids_->first_segment(); }
   uint64_t first_sequence() const { return ids_->first_sequence(); }
 
-  // As a mount does it: recovery after an unclean end, index, replay, id ranges, chunk store.
+  // Like a mount: recovery after an unclean end, index, replay, id ranges, chunk store.
   Status TryOpen(bool read_only = false);
   void Open(bool read_only = false);
-  // One commit, as metadata makes it. After a failure nothing is committed.
+  // One commit, like metadata's. After a failure nothing is committed.
   Status TryCommit();
   void Commit();
-  // As an unmount does it.
+  // Like an unmount.
   Status TryClose();
   void Close();
   void Reopen() {
     Close();
     Open();
   }
-  // The process is gone; the device stays as it is.
+  // Ends the process; the device stays as it is.
   void Kill();
-  // The power is gone, too.
+  // Ends the process, and cuts the power.
   void Crash(CrashPolicy policy = {});
   void RemoveIndex();
 
@@ -102,14 +102,14 @@ class StoreUnderTest {
   std::unique_ptr<ChunkStore> chunks_;
 };
 
-// --- what tests say often
+// --- Helpers of tests
 
-// Bytes that zstd can do nothing with, different for each seed.
+// Incompressible bytes, different for each seed.
 Bytes RandomChunk(uint64_t seed, size_t size = 2000);
-// Bytes that shrink to a few.
+// Bytes that compress to a few.
 Bytes DullChunk(uint64_t seed, size_t size = 2000);
 
-// Chunks that were put, and under which names.
+// Chunks that were put, and their names.
 struct PutChunks {
   std::vector<Bytes> chunks;
   std::vector<ChunkName> names;
@@ -121,7 +121,7 @@ ChunkName PutOne(ChunkStore& store, ByteView chunk);
 // In one call. Seeds are `first_seed`, first_seed + 1, ...
 PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t size = 2000);
 
-// Chunks that compress the better the more of them are compressed together.
+// Chunks that compress better the more of them are compressed together.
 PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size);
 
 // The chunk comes back byte for byte.

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kChunks = 600;
 constexpr int kPutters = 4;
 
-// What threads found; Catch's macros are not for them.
+// Findings of threads, in which Catch's macros must not be used.
 struct Findings {
   std::atomic<int> wrong{0};
   std::atomic<bool> done{false};
@@ -28,7 +28,7 @@ void PutAll(ChunkStore& store, uint64_t seed, std::vector<ChunkName>& names, Fin
   Random random(seed);
   std::vector<uint64_t> order(kChunks);
   for (uint64_t i = 0; i < kChunks; ++i) order[i] = i;
-  // Half of them begin alike, so that they meet; then each goes its way.
+  // The first half has one order for all threads, so that they meet; the rest is shuffled.
   for (size_t i = kChunks / 2; i + 1 < kChunks; ++i) {
     std::swap(order[i], order[i + random.Below(kChunks - i)]);
   }
@@ -49,11 +49,11 @@ void PutAll(ChunkStore& store, uint64_t seed, std::vector<ChunkName>& names, Fin
 
 }  // namespace
 
-TEST_CASE("threads that put, get and commit all at once lose nothing and store hardly twice") {
+TEST_CASE("threads that put, get and commit at once lose nothing, and store each chunk once") {
   StoreSettings settings;
   settings.index = GENERATE(TestIndex::kMap, TestIndex::kSilt);
   settings.pipeline_bytes = 64u << 10;
-  settings.window_cache_bytes = 32u << 10;
+  settings.footer_cache_bytes = 32u << 10;
   settings.block_cache_bytes = 64u << 10;
   StoreUnderTest store(settings);
   store.Open();
@@ -89,7 +89,7 @@ TEST_CASE("threads that put, get and commit all at once lose nothing and store h
   REQUIRE(findings.wrong == 0);
 
   for (int i = 1; i < kPutters; ++i) REQUIRE(names[static_cast<size_t>(i)] == names[0]);
-  // An answer from the index and the entry of a new chunk may cross, but then the pipeline knows.
+  // An index look-up and the entry of a new chunk may cross, but then the pipeline knows the chunk.
   store.Commit();
   REQUIRE(store.chunks().totals().chunks == kChunks);
   store.Close();
@@ -136,10 +136,10 @@ TEST_CASE("a device that fails under many threads leaves none of them waiting") 
   }
 }
 
-TEST_CASE("who waits until what was put is sealed waits for what is on its way, too") {
+TEST_CASE("WaitUntilSealed waits for chunks in the pipeline, too") {
   StoreUnderTest store;
   store.Open();
-  // Nothing gets beyond the first block until it is let go.
+  // Nothing gets beyond the first block until LetPutsGo.
   store.index().HoldPuts();
   PutMany(store.chunks(), 1, 100);
   std::atomic<bool> begun{false};

@@ -1,4 +1,4 @@
-// Access control lists through the kernel, which enforces them, over the core, which keeps them.
+// Access control lists: the kernel enforces them, and the core stores them.
 #include <grp.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kAccess = "system.posix_acl_access";
 constexpr const char* kDefault = "system.posix_acl_default";
 
-// Users and groups of the same numbers, of which nobody has heard.
+// Users and groups with the same numbers, which do not exist on the system.
 constexpr uid_t kOwner = 4001;
 constexpr uid_t kFriend = 4002;
 constexpr uid_t kStranger = 4003;
@@ -31,8 +31,8 @@ MountOptions ForAll(bool no_xattrs = false) {
   return options;
 }
 
-// Runs `act` as a user of one group, and of `extra` if that is not 0; the errno it returned. Only
-// system calls may happen in it.
+// Runs `act` as a user with one group, and also `extra` if that is not 0; returns its errno. `act`
+// may only make system calls.
 template <typename Action>
 int As(uid_t user, gid_t extra, Action act) {
   const pid_t child = fork();
@@ -70,7 +70,7 @@ int SetAcl(const std::string& path, const char* name, std::string_view text) {
   return Outcome(setxattr(path.c_str(), name, value.data(), value.size(), 0));
 }
 
-// "none" if there is none.
+// The list as text; "none" if there is none.
 std::string GetAcl(const std::string& path, const char* name) {
   char value[4096];
   const ssize_t size = getxattr(path.c_str(), name, value, sizeof value);
@@ -102,30 +102,31 @@ struct Fixture : Mounted {
   int OpenAs(uid_t user, int flags) const { return OpenAs(user, 0, flags); }
 };
 
-TEST_CASE_METHOD(Fixture, "A named user gets what the list grants, and nobody else does") {
+TEST_CASE_METHOD(Fixture, "A named user gets the rights of the list, and no other user does") {
   REQUIRE(OpenAs(kFriend, O_RDONLY) == EACCES);
   REQUIRE(SetAcl(file, kAccess, "u::rw-,u:4002:r--,g::---,m::r--,o::---") == 0);
   CHECK(OpenAs(kFriend, O_RDONLY) == 0);
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
   CHECK(OpenAs(kOwner, O_RDWR) == 0);
   CHECK(OpenAs(kStranger, O_RDONLY) == EACCES);
-  CHECK(ModeOf(file) == 0640);  // the mask, in the group's place
+  CHECK(ModeOf(file) == 0640);  // the group bits show the mask
   mount().DropCaches();
   CHECK(OpenAs(kFriend, O_RDONLY) == 0);
   CHECK(OpenAs(kStranger, O_RDONLY) == EACCES);
   CHECK(GetAcl(file, kAccess) == "u::rw-,u:4002:r--,g::---,m::r--,o::---");
 }
 
-TEST_CASE_METHOD(Fixture, "A named group gets what the list grants") {
+TEST_CASE_METHOD(Fixture, "A named group gets the rights of the list") {
   REQUIRE(SetAcl(file, kAccess, "u::rw-,g::---,g:4100:rw-,m::rw-,o::---") == 0);
   CHECK(OpenAs(kStranger, kTeam, O_RDWR) == 0);
   CHECK(OpenAs(kStranger, O_RDONLY) == EACCES);
-  // The owning group is not let in though the mode's bits for the group say so.
+  // The owning group has no access although the mode's group bits say so.
   CHECK(ModeOf(file) == 0660);
   CHECK(OpenAs(kStranger, kOwner, O_RDONLY) == EACCES);
 }
 
-TEST_CASE_METHOD(Fixture, "The mask limits whom the list names, and changing the mode changes it") {
+TEST_CASE_METHOD(Fixture,
+                 "The mask limits named users and groups, and changing the mode changes it") {
   REQUIRE(SetAcl(file, kAccess, "u::rw-,u:4002:rw-,g::---,m::r--,o::---") == 0);
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
   CHECK(OpenAs(kFriend, O_RDONLY) == 0);
@@ -133,15 +134,15 @@ TEST_CASE_METHOD(Fixture, "The mask limits whom the list names, and changing the
   CHECK(OpenAs(kFriend, O_RDWR) == 0);
   CHECK(GetAcl(file, kAccess) == "u::rw-,u:4002:rw-,g::---,m::rw-,o::---");
   REQUIRE(Outcome(chmod(file.c_str(), 0614)) == 0);
-  // Though others may. (With 0604 Linux would not look at the list at all.)
+  // Although others have access. (With 0604 Linux would not read the list at all.)
   CHECK(OpenAs(kFriend, O_RDONLY) == EACCES);
   CHECK(OpenAs(kStranger, O_RDONLY) == 0);
   CHECK(GetAcl(file, kAccess) == "u::rw-,u:4002:rw-,g::---,m::--x,o::r--");
 }
 
-TEST_CASE_METHOD(Fixture, "A list can be taken away again") {
+TEST_CASE_METHOD(Fixture, "A list can be removed") {
   REQUIRE(SetAcl(file, kAccess, "u::rw-,u:4002:rw-,g::r--,m::rw-,o::---") == 0);
-  SECTION("by what a mode can say, as setfacl -b does") {
+  SECTION("by a list that is equivalent to a mode, as setfacl -b does") {
     REQUIRE(SetAcl(file, kAccess, "u::rw-,g::r--,o::---") == 0);
     CHECK(ModeOf(file) == 0640);
   }
@@ -149,7 +150,8 @@ TEST_CASE_METHOD(Fixture, "A list can be taken away again") {
   SECTION("by a list without entries") { REQUIRE(SetAcl(file, kAccess, "") == 0); }
   CHECK(GetAcl(file, kAccess) == "none");
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
-  CHECK(Outcome(removexattr(file.c_str(), kAccess)) == 0);  // none there, as on ext4
+  CHECK(Outcome(removexattr(file.c_str(), kAccess)) == 0);  // not an error without a list, as on
+                                                            // ext4
   char list[256];
   CHECK(listxattr(file.c_str(), list, sizeof list) == 0);
 }
@@ -169,7 +171,7 @@ TEST_CASE_METHOD(Fixture,
         EOPNOTSUPP);
 }
 
-TEST_CASE_METHOD(Fixture, "A list of as many entries as the kernel takes is kept and enforced") {
+TEST_CASE_METHOD(Fixture, "A list with the kernel's maximum of entries is kept and enforced") {
   const auto list_of = [](int named) {
     std::string text = "u::rw-";
     for (int i = 0; i < named; ++i) text += fmt::format(",u:{}:r--", kFriend + 1 + named - i);
@@ -183,8 +185,7 @@ TEST_CASE_METHOD(Fixture, "A list of as many entries as the kernel takes is kept
   CHECK(OpenAs(kFriend - 2, O_RDONLY) == EACCES);
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "What lists say is listed among the attributes, for copies to take along") {
+TEST_CASE_METHOD(Fixture, "Lists are listed among the attributes, so that copies include them") {
   const std::string directory = *this / "d";
   REQUIRE(Outcome(mkdir(directory.c_str(), 0755)) == 0);
   REQUIRE(SetAcl(directory, kAccess, "u::rwx,u:4002:rwx,g::r-x,m::rwx,o::---") == 0);
@@ -193,7 +194,7 @@ TEST_CASE_METHOD(Fixture,
   char list[256];
   const ssize_t size = listxattr(directory.c_str(), list, sizeof list);
   CHECK(Names(list, size) == std::set<std::string>{kAccess, kDefault, "user.other"});
-  // Every value goes to another directory, as cp -a does it, which then is the same.
+  // Copies every value to another directory, as cp -a does; the result is equal.
   const std::string copy = *this / "copy";
   REQUIRE(Outcome(mkdir(copy.c_str(), 0700)) == 0);
   for (const std::string& name : Names(list, size)) {
@@ -209,7 +210,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(GetAcl(copy, kDefault) == GetAcl(directory, kDefault));
 }
 
-TEST_CASE_METHOD(Fixture, "A default list is inherited, and the umask then ignored") {
+TEST_CASE_METHOD(Fixture, "A default list is inherited, and the umask is then ignored") {
   const std::string shared = *this / "shared";
   REQUIRE(Outcome(mkdir(shared.c_str(), 0777)) == 0);
   REQUIRE(SetAcl(shared, kDefault, "u::rwx,u:4002:rwx,g::r-x,m::rwx,o::---") == 0);
@@ -242,7 +243,7 @@ TEST_CASE_METHOD(Fixture, "A default list is inherited, and the umask then ignor
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
 }
 
-// What a user with umask 027 makes in `directory`, each with all permissions.
+// Objects made by a user with umask 027 in `directory`, each with all permissions.
 void CheckUmask(const std::string& directory) {
   const std::string made = directory + "/made";
   const std::string node = directory + "/node";
@@ -274,7 +275,7 @@ TEST_CASE("Without extended attributes there are no lists, and the umask counts"
   CHECK(GetAcl(mounted / "made", kAccess) == "none");
 }
 
-TEST_CASE("A mount without extended attributes heeds no default list that is there all the same") {
+TEST_CASE("A mount without extended attributes ignores a stored default list") {
   StoreFixture store;
   store.Open();
   REQUIRE_OK(store.fs().SetXattr(kRootInode, kDefault,
@@ -287,7 +288,7 @@ TEST_CASE("A mount without extended attributes heeds no default list that is the
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Setting a list takes set-group-ID away from who is not of the group") {
+TEST_CASE_METHOD(Fixture, "Setting a list removes set-group-ID if the caller is not in the group") {
   const std::string list = AclFromText("u::rwx,u:4002:r-x,g::r-x,m::r-x,o::---");
   const auto set = [&] {
     return setxattr(file.c_str(), kAccess, list.data(), list.size(), 0) < 0 ? errno : 0;

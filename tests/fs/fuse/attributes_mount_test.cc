@@ -25,8 +25,8 @@ struct AttributesFixture {
   std::string Path(const std::string& name) const { return mount / name; }
 };
 
-// Runs `act` as a user without rights; what it returned (0 to 255). Only system calls may happen in
-// it.
+// Runs `act` as a user without rights; returns its result (0 to 255). `act` may only make system
+// calls.
 template <typename Action>
 int AsNobody(Action act) {
   const pid_t child = fork();
@@ -75,7 +75,8 @@ TEST_CASE_METHOD(AttributesFixture, "A time can be now") {
   CHECK(StatOf(Path("a")).st_mtim.tv_sec == 1);
 }
 
-TEST_CASE_METHOD(AttributesFixture, "A write moves the modification time, and a rename does not") {
+TEST_CASE_METHOD(AttributesFixture,
+                 "A write changes the modification time, and a rename does not") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
   REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
@@ -102,9 +103,8 @@ TEST_CASE_METHOD(AttributesFixture, "Permissions are enforced") {
   CHECK(AsNobody([&] { return unlink(open_to_all.c_str()) < 0 ? errno : 0; }) == EACCES);
 }
 
-TEST_CASE_METHOD(
-    AttributesFixture,
-    "A stranger's write, truncation or opening for truncation takes set-user-id away") {
+TEST_CASE_METHOD(AttributesFixture,
+                 "Another user's write, truncation or opening for truncation removes set-user-id") {
   const std::string path = Path("suid");
   const auto make = [&] {
     REQUIRE(WriteFile(path, "program") == 0);
@@ -124,22 +124,21 @@ TEST_CASE_METHOD(
   CHECK(StatOf(path).st_mode == (S_IFREG | 0777));
 }
 
-TEST_CASE_METHOD(AttributesFixture, "A new owner takes set-user-id away") {
+TEST_CASE_METHOD(AttributesFixture, "A change of owner removes set-user-id") {
   REQUIRE(WriteFile(Path("suid"), "program") == 0);
   REQUIRE(Outcome(chmod(Path("suid").c_str(), 06755)) == 0);
   REQUIRE(Outcome(chown(Path("suid").c_str(), 1, 1)) == 0);
   CHECK(StatOf(Path("suid")).st_mode == (S_IFREG | 0755));
 }
 
-// The birth time, too.
+// Asks for the birth time, too.
 struct statx StatxOf(const std::string& path, unsigned mask = STATX_BASIC_STATS | STATX_BTIME) {
   struct statx statx = {};
   REQUIRE(::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, mask, &statx) == 0);
   return statx;
 }
 
-TEST_CASE_METHOD(AttributesFixture,
-                 "The birth time is told, and stays whatever becomes of the file") {
+TEST_CASE_METHOD(AttributesFixture, "The birth time is reported, and never changes") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
   const int64_t born = fs.GetAttributes(StatOf(Path("a")).st_ino)->btime;
   REQUIRE(born > 0);
@@ -155,7 +154,7 @@ TEST_CASE_METHOD(AttributesFixture,
   CHECK(told.stx_mtime.tv_nsec == 8);
 }
 
-TEST_CASE_METHOD(AttributesFixture, "What is told beside the birth time is what is told without") {
+TEST_CASE_METHOD(AttributesFixture, "Attributes are the same with and without the birth time") {
   REQUIRE(WriteFile(Path("file"), std::string(5000, 'x')) == 0);
   REQUIRE(Outcome(chown(Path("file").c_str(), 12, 34)) == 0);
   REQUIRE(Outcome(mknod(Path("device").c_str(), S_IFCHR | 0640, makedev(300, 70000))) == 0);
@@ -181,7 +180,7 @@ TEST_CASE_METHOD(AttributesFixture, "What is told beside the birth time is what 
   }
 }
 
-TEST_CASE_METHOD(AttributesFixture, "Free space is what the file system says") {
+TEST_CASE_METHOD(AttributesFixture, "Free space is the value of the file system") {
   struct statvfs space = {};
   REQUIRE(statvfs(mount.path().c_str(), &space) == 0);
   CHECK(space.f_frsize == 4096);

@@ -1,4 +1,4 @@
-// What is asked of kernels that can less than others.
+// Negotiation with kernels that lack some capabilities.
 #include "fs/fuse/capabilities.h"
 
 #include <spdlog/sinks/null_sink.h>
@@ -46,7 +46,7 @@ Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 
 constexpr uint64_t kAll = 0xffffffff;
 constexpr uint64_t kAcl = FUSE_CAP_POSIX_ACL;
 
-TEST_CASE("Access control lists are asked for where kernel and mount have them") {
+TEST_CASE("Access control lists are requested if kernel and mount have them") {
   const Negotiation both = NegotiateWith(kAll, /*no_xattrs=*/false);
   CHECK(both.acls);
   CHECK((both.wanted & kAcl) != 0);
@@ -59,7 +59,7 @@ TEST_CASE("Access control lists are asked for where kernel and mount have them")
   CHECK((no_xattrs.wanted & kAcl) == 0);
 }
 
-TEST_CASE("The kernel's cache is waited for where the kernel can tell when it was answered") {
+TEST_CASE("Writeback is awaited if the kernel reports when it was answered") {
   CHECK(NegotiateWith(kAll, false, 45).writeback_can_be_awaited);
   CHECK(NegotiateWith(kAll, false, 44).writeback_can_be_awaited);
   CHECK_FALSE(NegotiateWith(kAll, false, 43).writeback_can_be_awaited);

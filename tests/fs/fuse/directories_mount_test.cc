@@ -40,7 +40,7 @@ std::vector<std::string> Names(const std::string& path) {
 struct DirectoriesFixture {
   MemoryFileSystem fs;
 
-  // Behind the kernel's back, before the mount: nothing is cached.
+  // Made directly in the file system before the mount, so nothing is cached.
   void Fill(int count) {
     for (int i = 0; i < count; ++i) {
       const auto made =
@@ -51,9 +51,8 @@ struct DirectoriesFixture {
   }
 };
 
-TEST_CASE_METHOD(
-    DirectoriesFixture,
-    "A directory of 10,000 entries is listed whole, once each, in the order of creation") {
+TEST_CASE_METHOD(DirectoriesFixture,
+                 "A directory lists each of 10,000 entries once, in the order of creation") {
   Fill(kMany);
   MountedFileSystem mount(fs);
   const std::vector<std::string> names = Names(mount.path());
@@ -68,7 +67,7 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(
     DirectoriesFixture,
-    "A listing with attributes gives all of them, and counts no lookup that the kernel does not") {
+    "A listing with attributes has all of them, and counts lookups exactly as the kernel does") {
   Fill(kMany);
   {
     MountedFileSystem mount(fs);
@@ -86,8 +85,7 @@ TEST_CASE_METHOD(
     }
     CHECK(regular == kMany);
     CHECK(fs.TotalLookups() >= kMany);
-    // The kernel gives back exactly what it was told: else the counts do not come down to nothing,
-    // or not all.
+    // The kernel returns exactly the lookups it got: otherwise the counts do not drop to zero.
     for (int round = 0; round < 100 && fs.TotalLookups() > 0; ++round) {
       mount.DropCaches();
       static_cast<void>(StatOf(mount.path()));
@@ -98,7 +96,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(DirectoriesFixture, "Long and short names share replies, and none is left out") {
-  // Where a long one does not fit any more, a short one after it still would.
+  // If a long name no longer fits, a short one after it still would.
   std::set<std::string> made = {".", ".."};
   for (int i = 0; i < 2000; ++i) {
     const std::string name = i % 2 == 0 ? fmt::format("{:0255}", i) : fmt::format("{}", i);
@@ -113,7 +111,7 @@ TEST_CASE_METHOD(DirectoriesFixture, "Long and short names share replies, and no
   CHECK(std::set<std::string>(names.begin(), names.end()) == made);
 }
 
-TEST_CASE_METHOD(DirectoriesFixture, "A place in a listing can be found again") {
+TEST_CASE_METHOD(DirectoriesFixture, "A position in a listing can be found again") {
   Fill(500);
   MountedFileSystem mount(fs);
   const Directory directory(mount.path());
@@ -126,7 +124,7 @@ TEST_CASE_METHOD(DirectoriesFixture, "A place in a listing can be found again") 
   CHECK(std::string(readdir(directory.get())->d_name) == next);
 }
 
-TEST_CASE_METHOD(DirectoriesFixture, "Removing what is listed, while listing, misses nothing") {
+TEST_CASE_METHOD(DirectoriesFixture, "Removing entries while listing misses none") {
   Fill(3000);
   MountedFileSystem mount(fs);
   int removed = 0;
@@ -143,7 +141,7 @@ TEST_CASE_METHOD(DirectoriesFixture, "Removing what is listed, while listing, mi
 }
 
 TEST_CASE_METHOD(DirectoriesFixture,
-                 "A cached listing shows what was made, renamed and removed since") {
+                 "A cached listing shows entries made, renamed and removed since") {
   Fill(3);
   MountedFileSystem mount(fs);
   CHECK(Names(mount.path()).size() == 5);
@@ -155,7 +153,7 @@ TEST_CASE_METHOD(DirectoriesFixture,
         std::set<std::string>{".", "..", "file-00002", "new", "renamed"});
 }
 
-TEST_CASE_METHOD(DirectoriesFixture, "Entries say their type and number") {
+TEST_CASE_METHOD(DirectoriesFixture, "Entries have their type and number") {
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "file", "") == 0);
   REQUIRE(mkdir((mount / "directory").c_str(), 0755) == 0);

@@ -16,7 +16,7 @@ TEST_CASE("Every failure has an errno, and success has none") {
   }
 }
 
-TEST_CASE("A caller sees what POSIX promises") {
+TEST_CASE("A caller gets the errno that POSIX specifies") {
   CHECK(ErrnoOf(StatusCode::kNotFound) == ENOENT);
   CHECK(ErrnoOf(StatusCode::kAlreadyExists) == EEXIST);
   CHECK(ErrnoOf(StatusCode::kNotADirectory) == ENOTDIR);

@@ -32,7 +32,7 @@ TEST_CASE_METHOD(Fixture, "Damage is logged with its place and cause") {
   CHECK(text.str() == "/store/segment: bad checksum at offset 42\n");
 }
 
-TEST_CASE_METHOD(Fixture, "What callers bring about is not logged") {
+TEST_CASE_METHOD(Fixture, "Errors caused by callers are not logged") {
   for (const StatusCode code :
        {StatusCode::kNotFound, StatusCode::kNoSpace, StatusCode::kReadOnly}) {
     log.Add(Status(code, "x"));
@@ -40,7 +40,7 @@ TEST_CASE_METHOD(Fixture, "What callers bring about is not logged") {
   CHECK(Lines() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "A flood is cut off, and its size told when the next period begins") {
+TEST_CASE_METHOD(Fixture, "A flood of failures is cut off, and the next period logs their number") {
   for (int i = 0; i < 1000; ++i) log.Add(Status(StatusCode::kIoError, "x"));
   CHECK(Lines() == FailureLog::kMostPerPeriod);
   now += FailureLog::kPeriodNanoseconds;

@@ -1,4 +1,4 @@
-// How failures below reach the caller, and mounts that cannot be.
+// Failures of the core as seen by the caller, and mounts that fail.
 #include <atomic>
 
 #include "store/env/posix_env.h"
@@ -37,12 +37,12 @@ class FailingFileSystem : public MemoryFileSystem {
   }
 };
 
-TEST_CASE("Damage below is an I/O error for the reader, and nothing else suffers") {
+TEST_CASE("Damage below is an I/O error for the reader, and has no other effect") {
   FailingFileSystem fs;
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "a", "x") == 0);
   const Descriptor file(mount / "a");
-  // The kernel's own page of it must go; dropping inodes is only a request.
+  // The kernel's cached page must be dropped; dropping inodes is only a request.
   REQUIRE(fsync(file.get()) == 0);
   REQUIRE(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
   fs.failure = StatusCode::kCorruption;
@@ -53,7 +53,7 @@ TEST_CASE("Damage below is an I/O error for the reader, and nothing else suffers
   CHECK(byte == 'x');
 }
 
-TEST_CASE("Attributes that cannot be read are an I/O error, the birth time among them") {
+TEST_CASE("Unreadable attributes are an I/O error, including the birth time") {
   FailingFileSystem fs;
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "a", "x") == 0);
@@ -68,7 +68,7 @@ TEST_CASE("Attributes that cannot be read are an I/O error, the birth time among
   CHECK(ask() == 0);
 }
 
-TEST_CASE("A full disk is reported by fsync though the kernel had accepted the data") {
+TEST_CASE("A full disk is reported by fsync although the kernel accepted the data") {
   FailingFileSystem fs;
   MountedFileSystem mount(fs);
   Descriptor file(mount / "a", O_RDWR | O_CREAT);
@@ -86,7 +86,7 @@ TEST_CASE("A failed sync reaches the caller") {
   CHECK(Outcome(fsync(file.get())) == EIO);
 }
 
-TEST_CASE("A mountpoint that cannot be is refused with its path") {
+TEST_CASE("An invalid mountpoint is refused with its path") {
   EnterPrivateMountNamespace();
   MemoryFileSystem fs;
   const TemporaryDirectory directory;

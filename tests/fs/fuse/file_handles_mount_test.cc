@@ -1,4 +1,5 @@
-// File handles (open_by_handle_at, NFS): valid as long as the inode is, whatever the kernel forgot.
+// File handles (open_by_handle_at, NFS) are valid as long as the inode exists, even if the kernel
+// has dropped it.
 #include <memory>
 
 #include "tests/fs/fuse/mounted_file_system.h"
@@ -9,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A file_handle with room for its bytes behind it.
+// A file_handle followed by room for its bytes.
 struct Handle {
   alignas(file_handle) unsigned char bytes[sizeof(file_handle) + MAX_HANDLE_SZ];
   file_handle* get() { return reinterpret_cast<file_handle*>(bytes); }
@@ -27,11 +28,11 @@ struct FileHandlesFixture {
     REQUIRE(Outcome(name_to_handle_at(root.get(), name.c_str(), handle->get(), &mount_id, 0)) == 0);
     return handle;
   }
-  // A descriptor; -1 with errno.
+  // Returns a descriptor; -1 with errno.
   int Open(Handle& handle, int flags = O_RDONLY) const {
     return open_by_handle_at(root.get(), handle.get(), flags);
   }
-  // The kernel knows nothing but the root, and has said so.
+  // The kernel has dropped everything except the root, and has sent the FORGETs.
   void ForgetAll() const {
     for (int turn = 0; turn < 5000 && fs.TotalLookups() > 0; ++turn) {
       mount.DropCaches();
@@ -57,7 +58,7 @@ TEST_CASE_METHOD(FileHandlesFixture, "A handle opens its file after the kernel h
     CHECK(AsText(bytes) == "content");
     close(fd);
   }
-  SECTION("a directory, which is found from the root again by its parents") {
+  SECTION("a directory, which is reconnected to the root through its parents") {
     const int fd = Open(*directory, O_RDONLY | O_DIRECTORY);
     REQUIRE(fd >= 0);
     struct stat stat = {};
@@ -82,7 +83,7 @@ TEST_CASE_METHOD(FileHandlesFixture, "A handle follows its file to another name"
 }
 
 TEST_CASE_METHOD(FileHandlesFixture,
-                 "The handle of a removed file is stale, also when others were made since") {
+                 "The handle of a removed file is stale, also after other files were made") {
   REQUIRE(WriteFile(mount / "a", "content") == 0);
   REQUIRE(Outcome(mkdir((mount / "d").c_str(), 0755)) == 0);
   const auto file = HandleOf("a");
@@ -96,8 +97,7 @@ TEST_CASE_METHOD(FileHandlesFixture,
   CHECK(Outcome(Open(*directory, O_RDONLY | O_DIRECTORY)) == ESTALE);
 }
 
-TEST_CASE_METHOD(FileHandlesFixture,
-                 "A file that is open without a name can be opened by its handle") {
+TEST_CASE_METHOD(FileHandlesFixture, "An open file without a name can be opened by its handle") {
   const Descriptor open_file(mount / "a", O_RDWR | O_CREAT);
   REQUIRE(WriteAt(open_file.get(), 0, AsBytes("content")) == 0);
   const auto handle = HandleOf("a");

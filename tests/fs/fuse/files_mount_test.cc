@@ -25,7 +25,7 @@ struct FilesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // What arrived behind the kernel's caches.
+  // The content that arrived in the file system, behind the kernel's caches.
   Bytes Stored(const std::string& name) {
     const InodeNumber inode = StatOf(Path(name)).st_ino;
     Bytes bytes(fs.GetAttributes(inode)->size);
@@ -59,7 +59,7 @@ TEST_CASE_METHOD(FilesFixture, "The kernel reads a megabyte ahead once a file wa
   };
   {
     std::ofstream writable(path, std::ios::in);
-    if (!writable) {  // there is no /sys, or it is read-only: the kernel's own value stays
+    if (!writable) {  // without a writable /sys the kernel's own value stays
       CHECK(WriteFile(Path("a"), "one") == 0);
       return;
     }
@@ -67,21 +67,21 @@ TEST_CASE_METHOD(FilesFixture, "The kernel reads a megabyte ahead once a file wa
   REQUIRE(kilobytes() > 0);
   REQUIRE(WriteFile(Path("a"), "one") == 0);
   CHECK(kilobytes() == 1024);
-  // What someone has set since is left alone.
+  // A value set since by an administrator is kept.
   std::ofstream(path) << 256 << std::flush;
   REQUIRE(WriteFile(Path("b"), "two") == 0);
   CHECK(kilobytes() == 256);
 }
 
-TEST_CASE_METHOD(FilesFixture,
-                 "A close brings what was written to the file system though nobody synced") {
+TEST_CASE_METHOD(FilesFixture, "A close writes data to the file system without a sync") {
   REQUIRE(WriteFile(Path("a"), "closed") == 0);
   const Bytes stored = Stored("a");
   CHECK(AsText(stored) == "closed");
   CHECK(StatOf(Path("a")).st_blocks > 0);
 }
 
-TEST_CASE_METHOD(FilesFixture, "Part of a page can be changed in a file opened only for writing") {
+TEST_CASE_METHOD(FilesFixture,
+                 "A part of a page can be changed in a file opened only for writing") {
   const Bytes data = RandomBytes(2, 20'000);
   {
     Descriptor file(Path("a"), O_WRONLY | O_CREAT);
@@ -121,7 +121,7 @@ TEST_CASE_METHOD(FilesFixture, "Opening with truncation empties the file") {
   CHECK(Stored("a").empty());
 }
 
-TEST_CASE_METHOD(FilesFixture, "Truncation cuts, and growth shows zeros") {
+TEST_CASE_METHOD(FilesFixture, "Truncation cuts the file, and growth adds zeros") {
   REQUIRE(WriteFile(Path("a"), "0123456789") == 0);
   REQUIRE(Outcome(truncate(Path("a").c_str(), 4)) == 0);
   CHECK(ReadFile(Path("a")) == "0123");
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(FilesFixture, "A hole reads as zeros and takes no blocks") {
   CHECK(AsText(end) == "end");
 }
 
-TEST_CASE_METHOD(FilesFixture, "A mapped file is the file") {
+TEST_CASE_METHOD(FilesFixture, "A mapping and the file have the same content") {
   const Bytes data = RandomBytes(3, 3 * 4096);
   Descriptor file(Path("mapped"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, data) == 0);
@@ -157,7 +157,7 @@ TEST_CASE_METHOD(FilesFixture, "A mapped file is the file") {
   munmap(map, data.size());
 }
 
-TEST_CASE_METHOD(FilesFixture, "Direct I/O goes past the kernel's cache") {
+TEST_CASE_METHOD(FilesFixture, "Direct I/O bypasses the kernel's cache") {
   Descriptor file(Path("direct"), O_RDWR | O_CREAT | O_DIRECT);
   REQUIRE(file.error() == 0);
   alignas(4096) uint8_t page[4096];
@@ -194,7 +194,7 @@ TEST_CASE_METHOD(FilesFixture, "Many small writes from several threads all arriv
   }
 }
 
-TEST_CASE_METHOD(FilesFixture, "Unmounting brings what is still cached to the file system") {
+TEST_CASE_METHOD(FilesFixture, "Unmounting writes cached data to the file system") {
   InodeNumber inode = 0;
   {
     Descriptor file(Path("a"), O_WRONLY | O_CREAT);

@@ -1,4 +1,4 @@
-// Callers that are signalled or killed while their request is being answered.
+// Callers that get a signal or are killed while their request is being answered.
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -17,7 +17,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Holds requests of one kind back, once closed, until it is opened.
+// Blocks requests of one kind while it is closed.
 class Gate {
  public:
   void Close(std::string_view kind) {
@@ -89,7 +89,7 @@ struct InterruptsFixture {
   std::string file = mount / "file";
   std::string slow = mount / "slow";
 
-  // Forgetting and closing are not synchronous; each turn is a few round trips.
+  // FORGET and RELEASE are asynchronous; each turn makes a few round trips.
   bool NothingIsInUse() const {
     for (int turn = 0; turn < 5000; ++turn) {
       if (fs.TotalLookups() == 0 && fs.TotalOpens() == 0) return true;
@@ -100,7 +100,7 @@ struct InterruptsFixture {
   }
 };
 
-// Only system calls may happen in it.
+// It may only make system calls.
 pid_t StartChild(const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) _exit(act());
@@ -114,7 +114,7 @@ int StatusOf(pid_t child) {
   return status;
 }
 
-// Until a request stands before the gate; false if the child ended without one.
+// Waits until a request is blocked at the gate; false if the child ended without one.
 bool AwaitRequest(Gate& gate, pid_t child) {
   while (!gate.HasRequest()) {
     siginfo_t ended = {};
@@ -130,7 +130,7 @@ void OnSignal(int /*number*/) {}
 }  // namespace
 
 TEST_CASE_METHOD(InterruptsFixture,
-                 "Who is killed within a request leaves nothing behind and blocks nobody") {
+                 "A caller killed within a request leaves nothing behind and blocks no other") {
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
   const char* const file_name = file.c_str();
@@ -166,7 +166,7 @@ TEST_CASE_METHOD(InterruptsFixture,
   const pid_t child = StartChild(act);
   REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGKILL)) == 0);
-  // Others are served meanwhile.
+  // Other callers are served meanwhile.
   struct statvfs space = {};
   CHECK(statvfs(directory, &space) == 0);
   fs.gate.Open();
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(InterruptsFixture,
   REQUIRE_OK(mount.Unmount());
 }
 
-TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a sync or a read in progress fail") {
+TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a running sync or read fail") {
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
   const char* const name = file.c_str();
@@ -190,7 +190,7 @@ TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a sync or a read in 
   SECTION("a read") {
     kind = "reading";
     act = [name] {
-      // An inode whose release is still on its way keeps its pages when caches are dropped.
+      // An inode with a pending RELEASE keeps its pages when caches are dropped.
       const int fd = open(name, O_RDONLY);
       posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
       char byte = 0;
@@ -198,14 +198,14 @@ TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a sync or a read in 
     };
   }
   struct sigaction action = {};
-  action.sa_handler = OnSignal;  // and no SA_RESTART: what can be interrupted is
+  action.sa_handler = OnSignal;  // without SA_RESTART, so that calls are interrupted
   struct sigaction before = {};
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
   fs.gate.Close(kind);
   const pid_t child = StartChild(act);
   REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGUSR1)) == 0);
-  // The kernel tells of the signal meanwhile; each turn is a round trip.
+  // The kernel reports the signal meanwhile; each turn is a round trip.
   struct statvfs space = {};
   for (int turn = 0; turn < 100; ++turn) CHECK(statvfs(mount.path().c_str(), &space) == 0);
   fs.gate.Open();

@@ -1,4 +1,4 @@
-// Requests as the kernel sends them, whole, cut short and strange.
+// Raw kernel requests: whole, truncated and malformed.
 #include "fs/fuse/kernel_messages.h"
 
 #include <linux/fuse.h>
@@ -65,7 +65,7 @@ uint32_t Offers(uint32_t flags) {
 
 }  // namespace
 
-TEST_CASE("STATX becomes GETATTR, and is remembered as what it was") {
+TEST_CASE("STATX becomes GETATTR, with a note of the original request") {
   Bytes message = Message(kStatx, std::string(kStatxArgumentBytes, '\0'));
   Bytes cut(message.begin(), message.end() - 1);
   CHECK(TranslateRequest(message).wants_statx);
@@ -74,7 +74,7 @@ TEST_CASE("STATX becomes GETATTR, and is remembered as what it was") {
   CHECK(OpcodeOf(cut) == kStatx);
 }
 
-TEST_CASE("TMPFILE becomes CREATE if a name follows that ends") {
+TEST_CASE("TMPFILE becomes CREATE if a terminated name follows") {
   Bytes message = Request(FUSE_TMPFILE, fuse_create_in{}, std::string("/\0", 2));
   CHECK(TranslateRequest(message).temporary_file);
   CHECK(OpcodeOf(message) == FUSE_CREATE);
@@ -86,7 +86,7 @@ TEST_CASE("TMPFILE becomes CREATE if a name follows that ends") {
   CHECK(OpcodeOf(endless) == FUSE_TMPFILE);
 }
 
-TEST_CASE("What a write takes away depends on who wrote, and when") {
+TEST_CASE("The privileges that a write removes depend on its flags") {
   CHECK(WritePrivileges(0) == Privileges::kDropCapability);
   CHECK(WritePrivileges(FUSE_WRITE_KILL_SUIDGID) == Privileges::kDropAll);
   CHECK(WritePrivileges(FUSE_WRITE_CACHE) == Privileges::kKeep);
@@ -97,7 +97,7 @@ TEST_CASE("What a write takes away depends on who wrote, and when") {
   CHECK(TimesOfWrite(FUSE_WRITE_CACHE) == WriteTimes::kMayKeep);
 }
 
-TEST_CASE("Offers that libfuse leaves out are accepted where they were made") {
+TEST_CASE("Offers that libfuse ignores are accepted if the kernel made them") {
   CHECK(Offers(FUSE_HANDLE_KILLPRIV_V2 | FUSE_WRITEBACK_CACHE) == FUSE_HANDLE_KILLPRIV_V2);
   CHECK(Offers(FUSE_PARALLEL_DIROPS) == FUSE_PARALLEL_DIROPS);
   CHECK(Offers(~(FUSE_HANDLE_KILLPRIV_V2 | FUSE_PARALLEL_DIROPS)) == 0);
@@ -113,7 +113,7 @@ TEST_CASE("Offers that libfuse leaves out are accepted where they were made") {
   CHECK(cut.flags == 0);
 }
 
-TEST_CASE("Offers beyond the first 32 are seen and accepted where there is a second word") {
+TEST_CASE("Offers beyond the first 32 are read and accepted if there is a second word") {
   fuse_init_in offered = {};
   offered.flags = FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
   offered.flags2 = (1U << 4) | (1U << 5);
@@ -123,7 +123,7 @@ TEST_CASE("Offers beyond the first 32 are seen and accepted where there is a sec
   Bytes old(message.begin(),
             message.begin() + sizeof(fuse_in_header) + offsetof(fuse_init_in, flags2));
   CHECK(TranslateRequest(old).offers == FUSE_PARALLEL_DIROPS);
-  offered.flags = FUSE_PARALLEL_DIROPS;  // what is behind means nothing then
+  offered.flags = FUSE_PARALLEL_DIROPS;  // later fields are then meaningless
   message = Request(FUSE_INIT, offered);
   CHECK(TranslateRequest(message).offers == FUSE_PARALLEL_DIROPS);
 
@@ -140,7 +140,7 @@ TEST_CASE("Offers beyond the first 32 are seen and accepted where there is a sec
   CHECK(cut.flags2 == 0);
 }
 
-TEST_CASE("Other requests are left alone") {
+TEST_CASE("Other requests stay unchanged") {
   Bytes message = Request(FUSE_LOOKUP, uint64_t{0}, std::string("name\0", 5));
   const Bytes before = message;
   const RequestNotes notes = TranslateRequest(message);
@@ -149,14 +149,14 @@ TEST_CASE("Other requests are left alone") {
   CHECK(notes.privileges == Privileges::kKeep);
 }
 
-TEST_CASE("Requests cut short anywhere, and any bytes at all, are read within their bounds") {
+TEST_CASE("Truncated requests and arbitrary bytes are read within their bounds") {
   for (const uint32_t opcode : {uint32_t{FUSE_INIT}, uint32_t{FUSE_WRITE}, uint32_t{FUSE_TMPFILE},
                                 kStatx, uint32_t{0xffffffff}}) {
     Bytes whole(200, 0xff);
     std::memcpy(whole.data() + offsetof(fuse_in_header, opcode), &opcode, sizeof opcode);
     for (size_t size = 0; size <= whole.size(); ++size) {
       Bytes message(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
-      message.shrink_to_fit();  // so that a sanitizer sees a byte too far
+      message.shrink_to_fit();  // so that a sanitizer detects a read past the end
       TranslateRequest(message);
       CHECK(message.size() == size);
     }

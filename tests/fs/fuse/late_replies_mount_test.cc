@@ -1,4 +1,5 @@
-// Replies that tell what a directory was before somebody else's change, and arrive after it.
+// Late replies: they carry a directory's attributes from before another thread's change, and arrive
+// after it.
 #include <dirent.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -15,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "fs/fuse/told_directories.h"
+#include "fs/fuse/attribute_reply_tracker.h"
 #include "store/base/thread_annotations.h"
 #include "tests/fs/fuse/mounted_file_system.h"
 #include "tests/fs/fuse/posix_calls.h"
@@ -28,10 +29,10 @@ namespace {
 
 constexpr const char* kAccess = "system.posix_acl_access";
 
-// Holds back one reading of a directory's attributes, once it is done, until the gate is opened.
+// Delays one read of a directory's attributes, after it is done, until the gate is opened.
 class Gate {
  public:
-  // The `turn`th from now on, 1 being the next.
+  // Delays the `turn`th read from now on; 1 is the next.
   void Hold(InodeNumber directory, int turn) {
     const MutexLock lock(mutex_);
     directory_ = directory;
@@ -45,7 +46,7 @@ class Gate {
     changed_.NotifyAll();
     while (state_ == State::kHolds) changed_.Wait(mutex_);
   }
-  // False if the gate was opened without having held anything.
+  // False if the gate was opened without having delayed a read.
   bool AwaitHeld() {
     const MutexLock lock(mutex_);
     while (state_ == State::kWaiting) changed_.Wait(mutex_);
@@ -67,7 +68,7 @@ class Gate {
   int turns_left_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
-// The clock is a second on with each look, so that every change shows.
+// The clock advances a second with each reading, so every change is visible.
 class GatedFileSystem final : public MemoryFileSystem {
  public:
   GatedFileSystem()
@@ -86,7 +87,7 @@ class GatedFileSystem final : public MemoryFileSystem {
   Gate gate;
 };
 
-// Past the cache, whatever the kernel believes.
+// The directory's attributes, read past the kernel's cache.
 void AskFor(const std::string& path, unsigned mask) {
   struct statx attributes = {};
   static_cast<void>(statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, mask, &attributes));
@@ -100,8 +101,8 @@ void List(const std::string& path) {
   closedir(directory);
 }
 
-// What makes the kernel ask for the attributes of the directory "d" of the mount, whose name and
-// attributes it knows. No lock of "d" is held meanwhile, but one of the root may be.
+// Calls that make the kernel ask for the attributes of the mount's directory "d"; it has cached the
+// name and the attributes. They hold no lock of "d" meanwhile, but may hold one of the root.
 struct Question {
   const char* name;
   void (*ask)(const MountedFileSystem& mount);
@@ -110,13 +111,13 @@ constexpr Question kQuestions[] = {
     {"GETATTR", [](const MountedFileSystem& mount) { AskFor(mount / "d", STATX_BASIC_STATS); }},
     {"STATX",
      [](const MountedFileSystem& mount) { AskFor(mount / "d", STATX_BASIC_STATS | STATX_BTIME); }},
-    // What is to be made must not be there, of which the kernel makes sure.
+    // The new object must not exist; the kernel checks that with a lookup.
     {"LOOKUP",
      [](const MountedFileSystem& mount) { static_cast<void>(mkdir((mount / "d").c_str(), 0755)); }},
     {"READDIRPLUS", [](const MountedFileSystem& mount) { List(mount.path()); }},
 };
 
-// Changes of `d`, some of `e` as well. The outcome of the system call.
+// Changes of `d`, and some also of `e`. Each returns the outcome of the system call.
 struct Change {
   const char* name;
   long (*make)(int d, int e);
@@ -145,7 +146,7 @@ struct LateRepliesFixture {
     REQUIRE(Outcome(mkdir(Path(name + "/directory").c_str(), 0755)) == 0);
     REQUIRE(WriteFile(Path(name + "/file"), "content") == 0);
   }
-  // That the kernel shows a directory as it is.
+  // Checks that the kernel shows a directory's current attributes.
   void CheckShown(const std::string& name) {
     const struct stat shown = StatOf(Path(name));
     const auto is = fs.GetAttributes(shown.st_ino);
@@ -154,8 +155,8 @@ struct LateRepliesFixture {
     CHECK(shown.st_mtim.tv_sec * 1'000'000'000 == is->mtime);
     CHECK(shown.st_ctim.tv_sec * 1'000'000'000 == is->ctime);
   }
-  // Another thread asks, and gets its reply, held back in the given reading of the attributes of
-  // "d", after this thread's change was answered.
+  // Another thread asks. Its reply is delayed in the given read of the attributes of "d", until
+  // this thread's change was answered.
   void ChangeWhileAsked(int turn, const Question& question, const std::function<long()>& change) {
     fs.gate.Hold(StatOf(Path("d")).st_ino, turn);
     std::thread reader([&] {
@@ -171,9 +172,9 @@ struct LateRepliesFixture {
   }
 };
 
-// What is read first tells that it is a directory, what is read then is told.
+// The first read shows that it is a directory, the second one is sent as the reply.
 TEST_CASE_METHOD(LateRepliesFixture,
-                 "A late reply does not bring back what a directory was before a change") {
+                 "A late reply does not bring back a directory's old attributes") {
   const Question question = GENERATE(from_range(std::begin(kQuestions), std::end(kQuestions)));
   const Change change = GENERATE(from_range(std::begin(kChanges), std::end(kChanges)));
   const int turn = GENERATE(1, 2);
@@ -202,7 +203,7 @@ TEST_CASE_METHOD(LateRepliesFixture,
 }
 
 TEST_CASE_METHOD(LateRepliesFixture,
-                 "A late reply of long ago does not either, nor after many changes") {
+                 "A very late reply does not either, nor one after many changes") {
   MakeDirectoryWithContent("d");
   const Descriptor d(Path("d"), O_RDONLY | O_DIRECTORY);
   ChangeWhileAsked(2, kQuestions[0], [&]() -> long {
@@ -215,7 +216,7 @@ TEST_CASE_METHOD(LateRepliesFixture,
   CheckShown("d");
 }
 
-// Notifications, as libfuse logs them in its debug mode. To live longer than the mount.
+// Collects notifications from libfuse's debug log. Must outlive the mount.
 class NotificationLog {
  public:
   NotificationLog() : before_(spdlog::default_logger()) {
@@ -228,7 +229,7 @@ class NotificationLog {
   NotificationLog(const NotificationLog&) = delete;
   NotificationLog& operator=(const NotificationLog&) = delete;
 
-  // Of the mount's whole life. Unmounts.
+  // Unmounts, and returns the notifications of the mount's whole lifetime.
   int CountUntilUnmounted(MountedFileSystem& mount) const {
     REQUIRE_OK(mount.Unmount());
     std::istringstream lines(text_.str());
@@ -253,11 +254,11 @@ MountOptions Debugging() {
   return options;
 }
 
-// The next inode number that has the slot of this one.
+// The next inode number with the same slot.
 InodeNumber RivalOf(InodeNumber directory) {
-  constexpr fuse::ToldDirectories::Thread kMaker = 1;
+  constexpr fuse::AttributeReplyTracker::Thread kMaker = 1;
   for (InodeNumber number = directory + 1;; ++number) {
-    const auto told = std::make_unique<fuse::ToldDirectories>();
+    const auto told = std::make_unique<fuse::AttributeReplyTracker>();
     told->NoteMade(directory, kMaker);
     told->NoteMade(number, kMaker);
     if (told->TakeOthers(directory, kMaker)) return number;
@@ -272,7 +273,7 @@ struct LoggedFixture {
   std::string Path(const std::string& name) const { return mount / name; }
 };
 
-TEST_CASE_METHOD(LoggedFixture, "Who changes directories alone has nothing notified") {
+TEST_CASE_METHOD(LoggedFixture, "A single thread that changes directories causes no notification") {
   for (int i = 0; i < 20; ++i) {
     const std::string name = Path(std::to_string(i));
     REQUIRE(Outcome(mkdir(name.c_str(), 0755)) == 0);
@@ -286,9 +287,10 @@ TEST_CASE_METHOD(LoggedFixture, "Who changes directories alone has nothing notif
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
 
-// The table forgets another directory for the new one, which is no reason to take that for told to
+// The table forgets another directory for the new one, but the new one does not count as replied to
 // several.
-TEST_CASE_METHOD(LoggedFixture, "What is new was told to its maker alone, whatever is forgotten") {
+TEST_CASE_METHOD(LoggedFixture,
+                 "A new directory counts as replied to its maker only, even after an eviction") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   AskFor(Path("d"), STATX_BASIC_STATS);
   const InodeNumber rival = RivalOf(StatOf(Path("d")).st_ino);
@@ -308,7 +310,8 @@ TEST_CASE_METHOD(LoggedFixture, "What is new was told to its maker alone, whatev
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
 
-TEST_CASE_METHOD(LoggedFixture, "That another was told costs one notification, not one a change") {
+TEST_CASE_METHOD(LoggedFixture,
+                 "A reply to another thread costs one notification, not one per change") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   std::thread([this] { AskFor(Path("d"), STATX_BASIC_STATS); }).join();
   for (int i = 0; i < 20; ++i) {
@@ -317,7 +320,7 @@ TEST_CASE_METHOD(LoggedFixture, "That another was told costs one notification, n
   CHECK(log.CountUntilUnmounted(mount) == 1);
 }
 
-TEST_CASE_METHOD(LoggedFixture, "A change that is refused, and a file without a name, cost none") {
+TEST_CASE_METHOD(LoggedFixture, "A refused change and a file without a name cost no notification") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   for (const char* name : {"d/a", "d/a/content", "d/b"}) {
     REQUIRE(Outcome(mkdir(Path(name).c_str(), 0755)) == 0);

@@ -1,4 +1,4 @@
-// What lives how long: open files without names, lookup counts, the mount itself.
+// Lifetimes: open files without names, lookup counts, the mount itself.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct LifetimesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // Forgetting is not synchronous; each turn is a few round trips to the file system.
+  // FORGET is asynchronous; each turn makes a few round trips to the file system.
   template <typename Condition>
   bool ComesTrue(Condition condition) const {
     for (int turn = 0; turn < 5000; ++turn) {
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(LifetimesFixture,
   CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
 }
 
-TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename lives on while it is open") {
+TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename exists while it is open") {
   REQUIRE(WriteFile(Path("old"), "old") == 0);
   REQUIRE(WriteFile(Path("new"), "new") == 0);
   const Descriptor file(Path("old"));
@@ -58,9 +58,7 @@ TEST_CASE_METHOD(LifetimesFixture, "A file replaced by a rename lives on while i
   CHECK(ReadFile(Path("old")) == "new");
 }
 
-TEST_CASE_METHOD(
-    LifetimesFixture,
-    "A removed directory that is someone's working place is empty and takes nothing in") {
+TEST_CASE_METHOD(LifetimesFixture, "A removed working directory is empty and accepts no entries") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   const Descriptor directory(Path("d"), O_RDONLY | O_DIRECTORY);
   REQUIRE(Outcome(rmdir(Path("d").c_str())) == 0);
@@ -68,7 +66,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(LifetimesFixture,
-                 "Every lookup is taken back once nobody uses the names, whatever made it") {
+                 "Every lookup is forgotten once the names are unused, for every kind of lookup") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("d/file"), "x") == 0);
   REQUIRE(Outcome(link(Path("d/file").c_str(), Path("d/hard").c_str())) == 0);
@@ -91,7 +89,7 @@ TEST_CASE_METHOD(LifetimesFixture,
   CHECK(ComesTrue([&] { return fs.TotalLookups() == 0; }));
 }
 
-// Counts what the kernel asks for.
+// Counts the kernel's requests.
 class CountingFileSystem final : public MemoryFileSystem {
  public:
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {
@@ -106,11 +104,11 @@ class CountingFileSystem final : public MemoryFileSystem {
   std::atomic<int> attribute_reads{0};
 };
 
-TEST_CASE("What the kernel was told it believes, and does not ask again") {
+TEST_CASE("The kernel caches replies, and does not ask again") {
   CountingFileSystem fs;
   const auto made = fs.MakeNode(kRootInode, "file", S_IFREG | 0644, 0, {});
   REQUIRE_OK(made);
-  // Not empty: what has no blocks is asked for each time.
+  // Not empty, because a file without blocks is asked for each time.
   REQUIRE_OK(fs.Write(made->inode, 0, AsBytes("content")));
   fs.Forget(made->inode, 1);
   MountedFileSystem mount(fs);
@@ -118,7 +116,7 @@ TEST_CASE("What the kernel was told it believes, and does not ask again") {
   const std::string missing = mount / "missing";
   CHECK(Outcome(access(missing.c_str(), F_OK)) == ENOENT);
   static_cast<void>(StatOf(file));
-  // Attributes that came with a name, and missing names, too.
+  // Also attributes that came with a name, and missing names.
   const int lookups = fs.lookups;
   CHECK(lookups == 2);
   int attribute_reads = fs.attribute_reads;
@@ -146,7 +144,8 @@ TEST_CASE("What the kernel was told it believes, and does not ask again") {
   CHECK(fs.attribute_reads == attribute_reads);
 }
 
-TEST_CASE_METHOD(LifetimesFixture, "Removed files are gone for good once the kernel lets go") {
+TEST_CASE_METHOD(LifetimesFixture,
+                 "Removed files are deleted permanently once the kernel releases them") {
   for (int i = 0; i < 300; ++i) REQUIRE(WriteFile(Path(std::to_string(i)), "x") == 0);
   for (int i = 0; i < 300; ++i) REQUIRE(Outcome(unlink(Path(std::to_string(i)).c_str())) == 0);
   CHECK(ComesTrue([&] { return fs.InodeCount() == 1; }));
@@ -154,8 +153,7 @@ TEST_CASE_METHOD(LifetimesFixture, "Removed files are gone for good once the ker
 
 TEST_CASE_METHOD(LifetimesFixture, "Unmounting ends the service") {
   REQUIRE(WriteFile(Path("a"), "x") == 0);
-  // The kernel tells of a close when it finds the time, and what it has not told by the unmount it
-  // never tells.
+  // The kernel sends a RELEASE at some later time; it never sends those pending at the unmount.
   CHECK(ComesTrue([&] { return fs.TotalOpens() == 0; }));
   REQUIRE_OK(mount.Unmount());
   CHECK(mount.MountLine().empty());
@@ -173,7 +171,7 @@ TEST_CASE("Two file systems can be mounted by one process") {
   CHECK(ReadFile(second / "a") == "second");
 }
 
-TEST_CASE("One file system can be mounted again, and shows what it had") {
+TEST_CASE("A file system can be mounted again, and shows its old contents") {
   MemoryFileSystem fs;
   {
     MountedFileSystem mount(fs);

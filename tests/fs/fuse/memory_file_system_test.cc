@@ -1,4 +1,5 @@
-// The stand-in must be right itself: what the mount tests cannot see through the kernel.
+// Tests of the in-memory file system itself: properties that the mount tests cannot see through the
+// kernel.
 #include "tests/support/memory_file_system.h"
 
 #include <sys/stat.h>
@@ -26,7 +27,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "An inode without names lives while it is looked up or open") {
+TEST_CASE_METHOD(Fixture, "An inode without names exists while it is looked up or open") {
   const InodeNumber inode = File("a");
   REQUIRE_OK(fs.OpenFile(inode, false));
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
@@ -38,7 +39,7 @@ TEST_CASE_METHOD(Fixture, "An inode without names lives while it is looked up or
   REQUIRE_CODE(fs.GetAttributes(inode), kStale);
 }
 
-TEST_CASE_METHOD(Fixture, "Inode numbers are not used again") {
+TEST_CASE_METHOD(Fixture, "Inode numbers are not reused") {
   const InodeNumber first = File("a");
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
   fs.Forget(first, 1);
@@ -53,7 +54,7 @@ TEST_CASE_METHOD(Fixture, "A directory cannot move into itself") {
                kInvalidArgument);
 }
 
-TEST_CASE_METHOD(Fixture, "Link counts follow directories as they move") {
+TEST_CASE_METHOD(Fixture, "Link counts follow moves of directories") {
   const InodeNumber one = Directory(kRootInode, "one");
   const InodeNumber two = Directory(kRootInode, "two");
   Directory(one, "child");
@@ -68,7 +69,8 @@ TEST_CASE_METHOD(Fixture, "Link counts follow directories as they move") {
   CHECK(fs.GetAttributes(kRootInode)->links == 4);
 }
 
-TEST_CASE_METHOD(Fixture, "A listing goes on behind a cookie though entries come and go") {
+TEST_CASE_METHOD(Fixture,
+                 "A listing continues after a cookie although entries are made and removed") {
   for (const char* name : {"a", "b", "c", "d"}) File(name);
   uint64_t cookie = 0;
   std::string seen;
@@ -89,7 +91,7 @@ TEST_CASE_METHOD(Fixture, "A listing goes on behind a cookie though entries come
   CHECK(seen == "...abde");
 }
 
-TEST_CASE_METHOD(Fixture, "What truncation cuts off does not come back") {
+TEST_CASE_METHOD(Fixture, "Truncated data does not come back") {
   const InodeNumber inode = File("a");
   REQUIRE_OK(fs.Write(inode, 0, Bytes(5000, 7)));
   AttributeChange change;
@@ -113,7 +115,7 @@ TEST_CASE_METHOD(Fixture, "Holes take no space") {
   REQUIRE_CODE(fs.Write(inode, kMaxFileBytes, Bytes(1, 1)), kFileTooLarge);
 }
 
-TEST_CASE_METHOD(Fixture, "A temporary file lives while it is open unless it is given a name") {
+TEST_CASE_METHOD(Fixture, "A temporary file exists while it is open, or permanently with a name") {
   const auto lost = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
   const auto kept = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
   REQUIRE_OK(lost);
@@ -131,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "A temporary file lives while it is open unless it is 
   REQUIRE_CODE(fs.Link(closed->inode, kRootInode, "b"), kNotFound);
 }
 
-TEST_CASE_METHOD(Fixture, "A number is looked up as \".\", and the directory above as \"..\"") {
+TEST_CASE_METHOD(Fixture, "A number can be looked up as \".\", and its parent as \"..\"") {
   const InodeNumber directory = Directory(kRootInode, "d");
   const InodeNumber inode = File("a");
   CHECK(fs.Lookup(inode, ".")->inode == inode);
@@ -142,7 +144,7 @@ TEST_CASE_METHOD(Fixture, "A number is looked up as \".\", and the directory abo
   REQUIRE_CODE(fs.Lookup(inode, "."), kStale);
 }
 
-TEST_CASE_METHOD(Fixture, "Privileges go as asked") {
+TEST_CASE_METHOD(Fixture, "Privileges are removed as requested") {
   const InodeNumber inode = File("a");
   AttributeChange change;
   change.mode = 06755;
@@ -157,7 +159,7 @@ TEST_CASE_METHOD(Fixture, "Privileges go as asked") {
   CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 0755));
 }
 
-TEST_CASE_METHOD(Fixture, "A set-group-id directory hands its group down") {
+TEST_CASE_METHOD(Fixture, "A set-group-id directory passes its group on") {
   auto directory = fs.MakeDirectory(kRootInode, "shared", 02775, {.uid = 1, .gid = 77});
   REQUIRE_OK(directory);
   CHECK(fs.MakeNode(directory->inode, "file", S_IFREG | 0644, 0, kCaller)->gid == 77);

@@ -28,8 +28,8 @@ void Demand(bool condition, const std::string& what) {
 void EnterPrivateMountNamespace() {
   static const bool entered = [] {
     Demand(unshare(CLONE_NEWNS) == 0, "a mount namespace of the test's own (are you root?)");
-    // In a chroot whose root is no mount point nothing can be made private: mounts may then be seen
-    // outside, too, until their test unmounts them.
+    // Private propagation fails if the root of a chroot is not a mount point. Mounts may then be
+    // visible outside until their test unmounts them.
     const bool is_private = mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     Demand(is_private || errno == EINVAL, "private mounts");
     umask(0);
@@ -74,7 +74,7 @@ MountedFileSystem::~MountedFileSystem() {
     server_.join();
     outcome_.IgnoreError("the test is over or has failed already");
   }
-  rmdir(mountpoint_.c_str());  // fails on a mountpoint, and so cannot destroy anything
+  rmdir(mountpoint_.c_str());  // fails on a mountpoint, so it cannot destroy anything
 }
 
 Status MountedFileSystem::Unmount() {
@@ -87,8 +87,8 @@ void MountedFileSystem::DropCaches() const {
   const int directory = open(mountpoint_.c_str(), O_RDONLY | O_DIRECTORY);
   Demand(directory >= 0 && syncfs(directory) == 0, "syncfs " + mountpoint_);
   close(directory);
-  // Inodes only, their pages with them: everyone else on the machine keeps theirs.
-  // A name used of late is spared the first time.
+  // Drops inodes with their pages, but not the page cache of other programs. The first round spares
+  // recently used names.
   for (int time = 0; time < 2; ++time) std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
 }
 

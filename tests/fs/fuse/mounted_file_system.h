@@ -1,8 +1,8 @@
-// A FileSystem, really mounted while this lives: root and /dev/fuse are needed, and a test without
-// them fails.
+// Mounts a FileSystem with the real kernel, for the lifetime of this object. Needs root and
+// /dev/fuse; without them a test fails.
 //
-// The test program moves to a mount namespace of its own before the first mount. So whatever
-// becomes of it, no mount is left behind for anyone else.
+// The test program moves to its own mount namespace before the first mount, so it never leaves a
+// mount behind.
 #pragma once
 
 #include <future>
@@ -25,29 +25,29 @@ class MountedFileSystem {
   const std::string& path() const { return mountpoint_; }
   std::string operator/(const std::string& name) const { return mountpoint_ + "/" + name; }
 
-  // As umount(8) does: everything is written back. Returns when the last request was answered; what
-  // Serve returned.
+  // Unmounts like umount(8): everything is written back. Returns the result of Serve, after the
+  // last request was answered.
   Status Unmount();
-  // Makes the kernel let go of all names and inodes that nobody uses.
+  // Makes the kernel drop all unused names and inodes.
   void DropCaches() const;
   // The line about this mount in /proc/self/mounts; empty if there is none.
   std::string MountLine() const;
 
-  // What the binding shows as source of the mount.
+  // The mount's source as shown by the binding.
   static constexpr const char* kSource = "/somewhere/a store, with comma";
 
  private:
-  // On a thread of its own: mounts, says so, and answers requests until the end.
+  // Runs on its own thread: mounts, reports that, and answers requests until the unmount.
   void Serve(FuseBindingOptions options, std::promise<Status> mounted);
 
   FileSystem& file_system_;
   std::string mountpoint_;
   std::unique_ptr<Env> env_;
-  Status outcome_;  // of Serve, once the thread has ended
+  Status outcome_;  // result of Serve; valid after the thread has ended
   std::thread server_;
 };
 
-// From now on mounts of this process are its own.
+// From now on mounts of this process are private.
 void EnterPrivateMountNamespace();
 
 }  // namespace siltfs::testing

@@ -29,7 +29,7 @@ TEST_CASE_METHOD(NamesFixture, "The mount is listed with its store, its mountpoi
   CHECK(line.find("default_permissions") != std::string::npos);
 }
 
-TEST_CASE_METHOD(NamesFixture, "A file that was made is there, with its owner and mode") {
+TEST_CASE_METHOD(NamesFixture, "A new file exists, with its owner and mode") {
   REQUIRE(WriteFile(Path("a"), "hello") == 0);
   const struct stat stat = StatOf(Path("a"));
   CHECK(stat.st_mode == (S_IFREG | 0644));
@@ -39,14 +39,14 @@ TEST_CASE_METHOD(NamesFixture, "A file that was made is there, with its owner an
   CHECK(ReadFile(Path("a")) == "hello");
 }
 
-TEST_CASE_METHOD(NamesFixture, "A name that is not there can be made after it was asked for") {
+TEST_CASE_METHOD(NamesFixture, "A missing name can be made after a failed lookup") {
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == ENOENT);
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == ENOENT);
   REQUIRE(WriteFile(Path("late"), "") == 0);
   CHECK(Outcome(access(Path("late").c_str(), F_OK)) == 0);
 }
 
-TEST_CASE_METHOD(NamesFixture, "Directories count their links and must be empty to go") {
+TEST_CASE_METHOD(NamesFixture, "Directories count their links and must be empty to be removed") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0750)) == 0);
   REQUIRE(Outcome(mkdir(Path("d/e").c_str(), 0755)) == 0);
   CHECK(StatOf(Path("d")).st_nlink == 3);
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(NamesFixture, "A name may be 255 bytes long, and no longer") {
   CHECK(WriteFile(Path(longest + "n"), "x") == ENAMETOOLONG);
 }
 
-TEST_CASE_METHOD(NamesFixture, "Nodes of all kinds are what they were made as") {
+TEST_CASE_METHOD(NamesFixture, "Nodes of all kinds keep their type") {
   REQUIRE(Outcome(mkfifo(Path("fifo").c_str(), 0600)) == 0);
   REQUIRE(Outcome(mknod(Path("char").c_str(), S_IFCHR | 0600, makedev(1, 3))) == 0);
   REQUIRE(Outcome(mknod(Path("block").c_str(), S_IFBLK | 0600, makedev(259, 70000))) == 0);
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(NamesFixture, "Nodes of all kinds are what they were made as") 
   CHECK(StatOf(Path("file")).st_mode == (S_IFREG | 0600));
 }
 
-TEST_CASE_METHOD(NamesFixture, "A symbolic link leads where it says") {
+TEST_CASE_METHOD(NamesFixture, "A symbolic link leads to its target") {
   REQUIRE(WriteFile(Path("target"), "found") == 0);
   REQUIRE(Outcome(symlink("target", Path("link").c_str())) == 0);
   CHECK(ReadFile(Path("link")).substr(0, 6) == "found");
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(NamesFixture, "Rename can exchange a file and a directory") {
   CHECK(Rename("a", "missing", RENAME_EXCHANGE) == ENOENT);
 }
 
-TEST_CASE_METHOD(NamesFixture, "Whiteouts are not for this file system") {
+TEST_CASE_METHOD(NamesFixture, "Whiteouts are not supported") {
   REQUIRE(WriteFile(Path("a"), "a") == 0);
   CHECK(Rename("a", "b", RENAME_WHITEOUT) == EINVAL);
   CHECK(ReadFile(Path("a")) == "a");

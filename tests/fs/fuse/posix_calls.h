@@ -1,4 +1,4 @@
-// System calls as tests want to read them: the outcome is an errno, 0 for success.
+// System calls in a form that is easy to read in tests: the outcome is an errno, 0 for success.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace siltfs::testing {
 
-// `Outcome(unlink(path)) == ENOENT`
+// Example: `Outcome(unlink(path)) == ENOENT`
 inline int Outcome(long result) { return result < 0 ? errno : 0; }
 
 inline struct stat StatOf(const std::string& path) {

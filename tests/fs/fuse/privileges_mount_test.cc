@@ -1,5 +1,4 @@
-// What makes a program stronger than its caller goes when its file is changed: set-id bits and
-// capabilities, through the kernel.
+// A change of a file removes its set-id bits and capabilities, through the kernel.
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
@@ -16,7 +15,7 @@ namespace {
 constexpr uid_t kNobody = 65534;
 constexpr const char* kCapability = "security.capability";
 
-// Counts what the kernel asks for.
+// Counts the kernel's requests.
 class CountingFileSystem final : public MemoryFileSystem {
  public:
   Result<std::string> GetXattr(InodeNumber inode, std::string_view name) override {
@@ -47,7 +46,7 @@ struct PrivilegesFixture {
     REQUIRE(Outcome(chmod(path.c_str(), mode)) == 0);
   }
   mode_t Mode() const { return StatOf(path).st_mode & 07777; }
-  // As setcap(8) does: cap_net_raw, permitted and effective (linux/capability.h, revision 2).
+  // Sets cap_net_raw like setcap(8), permitted and effective (linux/capability.h, revision 2).
   void GiveCapability() const {
     const std::string value("\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
     REQUIRE(Outcome(setxattr(path.c_str(), kCapability, value.data(), value.size(), 0)) == 0);
@@ -56,8 +55,8 @@ struct PrivilegesFixture {
   bool HasCapability() const { return getxattr(path.c_str(), kCapability, nullptr, 0) > 0; }
 };
 
-// Runs `act` as a user without rights; what it returned (0 to 255). Only system calls may happen in
-// it.
+// Runs `act` as a user without rights; returns its result (0 to 255). `act` may only make system
+// calls.
 template <typename Action>
 int AsNobody(Action act) {
   const pid_t child = fork();
@@ -71,7 +70,7 @@ int AsNobody(Action act) {
 }  // namespace
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "A stranger's write takes set-group-id only if the group may execute") {
+                 "Another user's write removes set-group-id only if the group may execute") {
   const char* const name = path.c_str();
   const auto write_to_it = [name] { return write(open(name, O_WRONLY), "x", 1) == 1 ? 0 : errno; };
   Make(06776);
@@ -85,8 +84,8 @@ TEST_CASE_METHOD(PrivilegesFixture,
   CHECK(Mode() == 02766);
 }
 
-// What the kernel says of the mode where it is asked for that alone, as `stat -c %a` does. For
-// stat(2) it asks anew after each write, as size and blocks may be others.
+// The mode that the kernel returns if only the mode is requested, as `stat -c %a` does. For stat(2)
+// it asks again after each write, as size and blocks may have changed.
 mode_t ModeAlone(const std::string& path) {
   struct statx about = {};
   REQUIRE(statx(AT_FDCWD, path.c_str(), 0, STATX_MODE, &about) == 0);
@@ -94,7 +93,7 @@ mode_t ModeAlone(const std::string& path) {
 }
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "A write that clears set-id bits is seen at once, also after a recent stat") {
+                 "A write that clears set-id bits is visible at once, also after a recent stat") {
   Make(06777);
   const std::string source = mount / "source";
   REQUIRE(WriteFile(source, std::string(5000, 's')) == 0);
@@ -154,7 +153,7 @@ TEST_CASE_METHOD(PrivilegesFixture,
 }
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "A stranger's write that others still have open is seen by them at once") {
+                 "Another user's write is visible at once to processes that have the file open") {
   Make(04777);
   const Descriptor file(path);
   struct stat stat = {};
@@ -167,7 +166,8 @@ TEST_CASE_METHOD(PrivilegesFixture,
   CHECK(fs.GetAttributes(stat.st_ino)->mode == (S_IFREG | 0777));
 }
 
-TEST_CASE_METHOD(PrivilegesFixture, "Who may set the bits may write without losing them") {
+TEST_CASE_METHOD(PrivilegesFixture,
+                 "A caller that may set the bits may write without losing them") {
   Make(06755);
   REQUIRE(WriteFile(path, "another program") == 0);
   CHECK(Mode() == 06755);
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(PrivilegesFixture, "Who may set the bits may write without losi
 }
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "A new owner takes set-group-id unless the group may not execute") {
+                 "A change of owner removes set-group-id unless the group may not execute") {
   Make(06755);
   REQUIRE(Outcome(chown(path.c_str(), 1, 1)) == 0);
   CHECK(Mode() == 0755);
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(PrivilegesFixture,
   CHECK((StatOf(directory).st_mode & 07777) == 02755);
 }
 
-TEST_CASE_METHOD(PrivilegesFixture, "A capability goes with a write, a new size and a new owner") {
+TEST_CASE_METHOD(PrivilegesFixture, "A write, a new size and a new owner remove a capability") {
   Make(0755);
   GiveCapability();
   SECTION("a write, before it is written back") {
@@ -215,13 +215,13 @@ TEST_CASE_METHOD(PrivilegesFixture, "A capability goes with a write, a new size 
 }
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "A capability given after the last write outlives its being written back") {
+                 "A capability given after the last write survives its writeback") {
   Make(0755);
   Descriptor file(path, O_WRONLY);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("a new program")) == 0);
   const int before = fs.writes;
   GiveCapability();
-  REQUIRE(fs.writes == before);  // else this tests nothing
+  REQUIRE(fs.writes == before);  // otherwise this tests nothing
   REQUIRE(Outcome(fsync(file.get())) == 0);
   REQUIRE(fs.writes > before);
   CHECK(HasCapability());
@@ -232,7 +232,7 @@ TEST_CASE_METHOD(PrivilegesFixture,
 }
 
 TEST_CASE_METHOD(PrivilegesFixture,
-                 "Writing asks once about a file's capability, not with every write") {
+                 "The kernel asks for a file's capability once, not with every write") {
   Descriptor file(path, O_WRONLY | O_CREAT);
   const std::string page(4096, 'x');
   for (uint64_t i = 0; i < 100; ++i) {

@@ -27,8 +27,8 @@ struct RangesFixture {
   std::string Path(const std::string& name) const { return mount / name; }
 };
 
-// What the program found, in a process of its own: this one answers the requests, and a file that
-// is open in it would be waited for.
+// Runs the program in another process: this process answers the requests, and would wait for a file
+// that is open in itself.
 struct Found {
   off_t data;
   off_t hole;
@@ -63,7 +63,7 @@ Found SeekInFreshFile(const std::string& path) {
   return found;
 }
 
-TEST_CASE_METHOD(RangesFixture, "Data is found though the kernel has not written it back") {
+TEST_CASE_METHOD(RangesFixture, "Data is found although the kernel has not written it back") {
   const Found found = SeekInFreshFile(Path("fresh"));
   CHECK(found.data == kMiB);
   CHECK(found.hole == kMiB + 8192);
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(RangesFixture, "Data is found though the kernel has not written
   CHECK(found.error_behind == ENXIO);
 }
 
-TEST_CASE_METHOD(RangesFixture, "Holes are found in a file that is not being written") {
+TEST_CASE_METHOD(RangesFixture, "Holes are found in a file that is not open for writing") {
   REQUIRE(WriteFile(Path("a"), std::string(8192, 'x')) == 0);
   REQUIRE(Outcome(truncate(Path("a").c_str(), kMiB)) == 0);
   const Descriptor file(Path("a"));
@@ -81,8 +81,7 @@ TEST_CASE_METHOD(RangesFixture, "Holes are found in a file that is not being wri
   CHECK(Outcome(lseek(file.get(), kMiB, SEEK_HOLE)) == ENXIO);
 }
 
-TEST_CASE_METHOD(RangesFixture,
-                 "Who opened a file for writing is counted, and forgotten when he closes") {
+TEST_CASE_METHOD(RangesFixture, "Opening for writing is counted, and closing undoes it") {
   for (int i = 0; i < 3; ++i) {
     const Found found = SeekInFreshFile(Path("a"));
     CHECK(found.data == kMiB);
@@ -91,7 +90,8 @@ TEST_CASE_METHOD(RangesFixture,
   CHECK(lseek(reader.get(), 0, SEEK_DATA) == kMiB);
 }
 
-TEST_CASE_METHOD(RangesFixture, "With another mount over the mountpoint nothing is called a hole") {
+TEST_CASE_METHOD(RangesFixture,
+                 "With another mount over the mountpoint no data is reported as a hole") {
   MemoryFileSystem other_fs;
   MountedFileSystem other(other_fs);
   REQUIRE(WriteFile(other / "same number", "x") == 0);
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(RangesFixture, "With another mount over the mountpoint nothing 
   CHECK(lseek(file.get(), 0, SEEK_DATA) == kMiB);
 }
 
-TEST_CASE_METHOD(RangesFixture, "A file that is written to is never said to be one hole") {
+TEST_CASE_METHOD(RangesFixture, "A file open for writing is never reported as one hole") {
   Descriptor fresh(Path("fresh"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(fresh.get(), 0, RandomBytes(3, 100'000)) == 0);
   CHECK(StatOf(Path("fresh")).st_blocks > 0);
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(RangesFixture, "A file that is written to is never said to be o
 }
 
 TEST_CASE_METHOD(RangesFixture,
-                 "Ranges are allocated, zeroed and punched; other ways are refused") {
+                 "Ranges can be allocated, zeroed and punched; other modes are refused") {
   const Bytes data = RandomBytes(1, 20'000);
   Descriptor file(Path("a"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, data) == 0);
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(RangesFixture,
   CHECK(allocate(0, INT64_MAX - 4095, 4096) == EFBIG);
 }
 
-TEST_CASE_METHOD(RangesFixture, "A range is copied as it was written last") {
+TEST_CASE_METHOD(RangesFixture, "A copied range has the last written data") {
   const Bytes data = RandomBytes(2, 300'000);
   Descriptor from(Path("a"), O_RDWR | O_CREAT);
   Descriptor to(Path("b"), O_RDWR | O_CREAT);

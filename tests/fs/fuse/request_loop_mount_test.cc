@@ -1,4 +1,4 @@
-// Who answers requests while others are being answered: on real mounts.
+// Concurrency of the request loop, on real mounts.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A look-up of a name that begins with "held" waits until it is let go.
+// A lookup of a name that begins with "held" waits until it is released.
 class HoldingFileSystem final : public MemoryFileSystem {
  public:
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {
@@ -47,7 +47,7 @@ class HoldingFileSystem final : public MemoryFileSystem {
   bool holding_ SILTFS_GUARDED_BY(mutex_) = true;
 };
 
-// Programs that each ask for one held name; the kernel changes no directory where it looks for one.
+// Programs that each look up one held name; lookups do not change the directory.
 class Askers {
  public:
   Askers(HoldingFileSystem& fs, const MountedFileSystem& mount) : fs_(fs), mount_(mount) {}
@@ -75,7 +75,7 @@ class Askers {
   std::vector<std::thread> threads_;
 };
 
-// What takes a look-up, an open, a large and a small write, and more.
+// A workload with a lookup, an open, a large and a small write, and more.
 void UseAFile(const std::string& path) {
   REQUIRE(WriteFile(path, "small") == 0);
   REQUIRE(WriteFile(path, std::string(300'000, 'x')) == 0);
@@ -85,7 +85,7 @@ void UseAFile(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("A request that is held up holds up no other, as long as a thread is left") {
+TEST_CASE("A blocked request does not block others, as long as a thread is left") {
   HoldingFileSystem fs;
   const MountedFileSystem mount(fs);
   Askers askers(fs, mount);
@@ -96,16 +96,16 @@ TEST_CASE("A request that is held up holds up no other, as long as a thread is l
   }
 }
 
-TEST_CASE("Names of one directory are looked up side by side") {
+TEST_CASE("Names of one directory are looked up in parallel") {
   HoldingFileSystem fs;
   const MountedFileSystem mount(fs);
   REQUIRE(Outcome(mkdir((mount / "0").c_str(), 0755)) == 0);
   Askers askers(fs, mount);
   askers.AddOneIn("0", "held");
-  askers.AddOneIn("0", "held too");  // returns when both are held
+  askers.AddOneIn("0", "held too");  // returns when both are blocked
 }
 
-TEST_CASE("Requests are answered again after all threads were held up") {
+TEST_CASE("Requests are answered again after all threads were blocked") {
   HoldingFileSystem fs;
   const MountedFileSystem mount(fs);
   {
@@ -115,7 +115,7 @@ TEST_CASE("Requests are answered again after all threads were held up") {
   UseAFile(mount / "file");
 }
 
-TEST_CASE("Many programs at once are all answered") {
+TEST_CASE("Many concurrent programs are all answered") {
   MemoryFileSystem fs;
   const MountedFileSystem mount(fs);
   std::vector<std::thread> programs;

@@ -15,13 +15,13 @@ struct TemporaryFilesFixture {
   MemoryFileSystem fs;
   MountedFileSystem mount{fs};
 
-  // As open(2) says it is done.
+  // Links the file as described in open(2).
   int GiveName(const Descriptor& file, const std::string& name) const {
     const std::string link = fmt::format("/proc/self/fd/{}", file.get());
     return Outcome(
         linkat(AT_FDCWD, link.c_str(), AT_FDCWD, (mount / name).c_str(), AT_SYMLINK_FOLLOW));
   }
-  // Forgetting is not synchronous; each turn is a few round trips to the file system.
+  // FORGET is asynchronous; each turn makes a few round trips to the file system.
   bool InodesComeTo(size_t count) const {
     for (int turn = 0; turn < 5000 && fs.InodeCount() != count; ++turn) {
       mount.DropCaches();
@@ -40,7 +40,7 @@ struct stat StatOf(const Descriptor& file) {
 }  // namespace
 
 TEST_CASE_METHOD(TemporaryFilesFixture,
-                 "A temporary file can be used, has no name, and is gone when closed") {
+                 "A temporary file can be used, has no name, and is deleted when closed") {
   const struct stat before = testing::StatOf(mount.path());
   Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0640);
   REQUIRE(file.error() == 0);
@@ -61,8 +61,7 @@ TEST_CASE_METHOD(TemporaryFilesFixture,
   CHECK(InodesComeTo(1));
 }
 
-TEST_CASE_METHOD(TemporaryFilesFixture,
-                 "A temporary file becomes a file like others once it is linked") {
+TEST_CASE_METHOD(TemporaryFilesFixture, "A linked temporary file becomes a regular file") {
   Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0600);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("complete")) == 0);
   REQUIRE(GiveName(file, "name") == 0);
@@ -79,7 +78,7 @@ TEST_CASE_METHOD(TemporaryFilesFixture,
   CHECK(InodesComeTo(1));
 }
 
-TEST_CASE_METHOD(TemporaryFilesFixture, "A name that is taken is not given to a temporary file") {
+TEST_CASE_METHOD(TemporaryFilesFixture, "A temporary file cannot be linked to an existing name") {
   REQUIRE(WriteFile(mount / "taken", "old") == 0);
   const Descriptor file(mount.path(), O_TMPFILE | O_RDWR, 0600);
   CHECK(GiveName(file, "taken") == EEXIST);
@@ -88,7 +87,7 @@ TEST_CASE_METHOD(TemporaryFilesFixture, "A name that is taken is not given to a 
 }
 
 TEST_CASE_METHOD(TemporaryFilesFixture,
-                 "Where O_EXCL says so, and after its last unlink, a file gets no name") {
+                 "With O_EXCL, or after its last unlink, a file cannot be linked") {
   const Descriptor exclusive(mount.path(), O_TMPFILE | O_EXCL | O_RDWR, 0600);
   REQUIRE(exclusive.error() == 0);
   CHECK(GiveName(exclusive, "a") == ENOENT);
@@ -103,7 +102,7 @@ TEST_CASE_METHOD(TemporaryFilesFixture,
 }
 
 TEST_CASE_METHOD(TemporaryFilesFixture,
-                 "A temporary file belongs to the group of a set-group-id directory") {
+                 "A temporary file gets the group of a set-group-id directory") {
   const std::string directory = mount / "shared";
   REQUIRE(Outcome(mkdir(directory.c_str(), 0775)) == 0);
   REQUIRE(Outcome(chown(directory.c_str(), 1, 77)) == 0);

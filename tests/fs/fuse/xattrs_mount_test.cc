@@ -33,7 +33,7 @@ struct XattrsFixture {
 };
 
 TEST_CASE_METHOD(XattrsFixture,
-                 "Values come back as they were, with zeros, empty, and of the largest size") {
+                 "Values are returned unchanged: with zeros, empty, and of the largest size") {
   const std::string binary("a\0b\xff", 4);
   CHECK(Set("user.binary", binary) == 0);
   CHECK(Get("user.binary") == binary);
@@ -45,14 +45,14 @@ TEST_CASE_METHOD(XattrsFixture,
   CHECK(Set("user.too-large", largest + "v") == E2BIG);
 }
 
-TEST_CASE_METHOD(XattrsFixture, "A buffer that is too small is told so") {
+TEST_CASE_METHOD(XattrsFixture, "A small buffer is an error") {
   REQUIRE(Set("user.a", "12345") == 0);
   char buffer[4];
   CHECK(Outcome(getxattr(path.c_str(), "user.a", buffer, sizeof buffer)) == ERANGE);
   CHECK(Outcome(listxattr(path.c_str(), buffer, sizeof buffer)) == ERANGE);
 }
 
-TEST_CASE_METHOD(XattrsFixture, "Making and replacing can be told apart") {
+TEST_CASE_METHOD(XattrsFixture, "Creating and replacing can be required separately") {
   CHECK(Set("user.a", "1", XATTR_REPLACE) == ENODATA);
   CHECK(Set("user.a", "1", XATTR_CREATE) == 0);
   CHECK(Set("user.a", "2", XATTR_CREATE) == EEXIST);
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(XattrsFixture, "Making and replacing can be told apart") {
   CHECK(Get("user.a") == "3");
 }
 
-TEST_CASE_METHOD(XattrsFixture, "Names are listed, and gone when removed") {
+TEST_CASE_METHOD(XattrsFixture, "Names are listed, and no longer after their removal") {
   REQUIRE(Set("user.one", "1") == 0);
   REQUIRE(Set("trusted.two", "2") == 0);
   char list[256];
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(XattrsFixture, "A name may be 255 bytes long") {
   CHECK(Set(longest + "n", "x") == ERANGE);
 }
 
-TEST_CASE_METHOD(XattrsFixture, "There are the namespaces of xattr(7) and no others") {
+TEST_CASE_METHOD(XattrsFixture, "Only the namespaces of xattr(7) exist") {
   for (const char* name : {"user.a", "trusted.a", "security.a"}) {
     INFO(name);
     CHECK(Set(name, "1") == 0);
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(XattrsFixture, "There are the namespaces of xattr(7) and no oth
   CHECK(listxattr(path.c_str(), nullptr, 0) == 0);
 }
 
-TEST_CASE("Trusted attributes are root's, and root's alone to see") {
+TEST_CASE("Only root can use and see trusted attributes") {
   MemoryFileSystem fs;
   MountOptions options;
   options.allow_other = true;

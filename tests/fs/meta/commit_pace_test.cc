@@ -1,4 +1,4 @@
-// When a store commits unasked: pauses, the interval, and the limits of early commits.
+// When a store commits without a request: pauses, the interval, and the limits of early commits.
 #include "fs/meta/commit_pace.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Time = CommitPace::Time;
 constexpr milliseconds kInterval{5000};
 constexpr milliseconds kQuiet{100};
 
-// Commits that take `cost`, whenever they are due, for changes at given times.
+// Simulates commits of duration `cost` for changes at given times.
 class Simulation {
  public:
   explicit Simulation(Time cost, Time quiet = kQuiet) : pace_(kInterval, quiet), cost_(cost) {}
@@ -68,19 +68,19 @@ TEST_CASE("Changes without a pause are committed once an interval") {
   REQUIRE(store.longest_wait() == kInterval);
 }
 
-TEST_CASE("Changes with a pause behind each are committed about once a second") {
+TEST_CASE("Changes with a pause after each are committed about once a second") {
   for (const milliseconds every : {milliseconds(101), milliseconds(150), milliseconds(400)}) {
     INFO(every.count());
     Simulation store(milliseconds(5));
     for (Time now{}; now < seconds(100); now += every) store.ChangeAt(now);
     CHECK(store.commits().size() >= 90);
     CHECK(store.commits().size() <= 105);
-    // No change waits longer than that either.
+    // No change waits longer.
     CHECK(store.longest_wait() <= seconds(1) + every + kQuiet);
   }
 }
 
-TEST_CASE("Some pauses in a row are committed each, and the allowance comes back with time") {
+TEST_CASE("A few pauses in a row cause a commit each, and the allowance is refilled with time") {
   Simulation store(milliseconds(5));
   Time now = seconds(10);
   for (int round = 0; round < 3; ++round) {
@@ -94,7 +94,7 @@ TEST_CASE("Some pauses in a row are committed each, and the allowance comes back
   }
 }
 
-TEST_CASE("Slow commits are not chained: the interval stays what decides") {
+TEST_CASE("Slow commits are not chained: the interval decides") {
   Simulation store(seconds(2));
   for (Time now{}; now < seconds(600); now += milliseconds(150)) store.ChangeAt(now);
   // The first comes early; then a tenth of the time is not enough for another before the interval.

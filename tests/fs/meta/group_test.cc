@@ -18,7 +18,7 @@ std::vector<Mutation> Copy(const Group& group, std::string_view begin, std::stri
   return out;
 }
 
-TEST_CASE("A group tells set keys, removed keys and keys it knows nothing of apart") {
+TEST_CASE("A group distinguishes set keys, removed keys and absent keys") {
   Group group;
   group.Add({Put("set", "value"), Remove("removed"), Put("empty", "")});
   std::string value = "untouched";
@@ -57,11 +57,11 @@ TEST_CASE("A range of a group comes in order, with tombstones, within its bounds
   REQUIRE(Copy(group, "b", "").size() == 4);
   REQUIRE(Copy(group, "", "", 2).size() == 2);
   REQUIRE(Copy(group, "x", "").empty());
-  // A limit below one entry still gives one, so that whoever asks again gets on.
+  // A limit below one entry still returns one, so that repeated calls make progress.
   REQUIRE(Copy(group, "", "", 1000, 1).size() == 1);
 }
 
-TEST_CASE("What a group passes on is its whole content in key order") {
+TEST_CASE("WriteTo passes a group's whole content in key order") {
   Group group;
   std::map<std::string, std::optional<std::string>> model;
   Random random(7);

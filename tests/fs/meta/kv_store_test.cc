@@ -1,4 +1,4 @@
-// What every key-value store promises, over all of them.
+// The contract of KvStore, tested on every implementation.
 #include "fs/meta/kv_store.h"
 
 #include <functional>
@@ -18,7 +18,7 @@ using testing::Put;
 using testing::Read;
 using testing::Remove;
 
-// A place where a store survives being closed.
+// A place where a closed store survives.
 class Home {
  public:
   virtual ~Home() = default;
@@ -101,7 +101,7 @@ TEST_CASE("Keys and values are any bytes, and an empty value is a value") {
   }
 }
 
-TEST_CASE("A snapshot never sees what was written after it was taken") {
+TEST_CASE("A snapshot never sees later writes") {
   FOR_EACH_ENGINE(engine) {
     const auto home = engine.make();
     const auto store = home->Open();

@@ -23,7 +23,7 @@ class VersionedMap {
     return entry == map_.end() ? std::nullopt : At(entry->second, sequence);
   }
 
-  // The first key at or (if `after`) behind `key` that has a value.
+  // The first key with a value at or, if `after`, after `key`.
   std::optional<std::pair<std::string, std::string>> Find(std::string_view key, bool after,
                                                           uint64_t sequence) const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -117,7 +117,7 @@ class MemoryKvStore final : public KvStore {
     std::unique_lock<std::mutex> lock(mutex_);
     auto snapshot = std::make_shared<MemorySnapshot>(map_, sequence_);
     lock.unlock();
-    std::this_thread::yield();  // whoever writes now must not confuse the caller
+    std::this_thread::yield();  // let concurrent writers run here
     return snapshot;
   }
 
@@ -126,7 +126,7 @@ class MemoryKvStore final : public KvStore {
     fill(collector);
     std::lock_guard<std::mutex> lock(mutex_);
     SILTFS_RETURN_IF_ERROR(disk_.Take(collector.mutations));
-    // Nobody reads at the new number before it is the store's.
+    // No reader uses the new number before it is published.
     for (const Mutation& mutation : collector.mutations) map_->Add(sequence_ + 1, mutation);
     ++sequence_;
     return Status::Ok();

@@ -1,11 +1,11 @@
-// A key-value store in memory with a disk that outlives it: the oracle of RocksDB, and the place to
-// fail writes.
+// A key-value store in memory with a disk that outlives it: the reference for RocksDB, with
+// injected write failures.
 //
-// The crash model: the disk holds exactly the writes that reached it, whole. A write fails when the
-// test says so, and then may or may not have reached the disk; readers of the open store never see
-// it. Destroying the store is a crash; opening another on the same disk shows what the disk holds.
-// Thread-safety: all calls from any thread. Several stores on one disk at a time are the test's
-// mistake.
+// The crash model: the disk holds exactly the writes that reached it, whole. A write fails on the
+// test's request, and then may or may not have reached the disk; readers of the open store never
+// see it. Destroying the store is a crash; opening another on the same disk shows what the disk
+// holds. Thread-safety: all calls from any thread. A test must not open several stores on one disk
+// at a time.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace siltfs::testing {
 
-// What a write that is made to fail answers, and whether it is on the disk all the same.
+// The Status of an injected failure, and whether the write still reaches the disk.
 struct WriteFailure {
   StatusCode code = StatusCode::kIoError;
   bool reaches_disk = false;
@@ -30,26 +30,26 @@ class MemoryDisk {
  public:
   // The write with this number (the first is 1, counted over all stores on this disk) fails.
   void FailWrite(uint64_t number, WriteFailure failure);
-  // Every write from now on fails, until Mend.
+  // Every write fails from now on, until Mend.
   void FailAllWrites(WriteFailure failure);
   void Mend();
-  // Writes wait, not yet counted, until ReleaseWrites.
+  // Writes block, uncounted, until ReleaseWrites.
   void HoldWrites();
   void ReleaseWrites();
 
-  // Tries to write, failed ones included.
+  // Number of attempted writes, failed ones included.
   uint64_t writes() const;
-  // Returns once there were that many.
+  // Returns once that many writes were attempted.
   void WaitForWrites(uint64_t count) const;
   bool closed_cleanly() const;
-  // Writes that were tried although an earlier one had failed other than by kNoSpace.
+  // Writes attempted after an earlier one had failed other than by kNoSpace.
   uint64_t writes_after_failure() const;
   std::map<std::string, std::string> contents() const;
 
  private:
   friend class MemoryKvStore;
 
-  // Counts the write and decides its fate; puts it on the disk if it gets there.
+  // Counts the write and decides its outcome; applies it to the disk if it reaches the disk.
   Status Take(const std::vector<Mutation>& mutations);
 
   mutable std::mutex mutex_;

@@ -1,10 +1,9 @@
-// The crash model of metadata: after a crash the store holds the operations up to some commit, all
-// of them and nothing else, in the order they were applied, and at least up to the last commit that
-// somebody was told of.
+// The crash model of metadata: after a crash the store holds exactly the operations up to some
+// commit, in the order they were applied, and at least up to the last acknowledged commit.
 //
-// Method: every Apply also sets a serial number, so that the disk says which prefix it claims to
-// hold; the model is the list of all Applies in order. Every write in turn is made to fail (N = 1,
-// 2, 3 ... until none fails any more), both lost and, though reported as failed, on the disk.
+// Method: every Apply also sets a serial number, so that the disk states the prefix it holds; the
+// model is the list of all Applies in order. Each write in turn fails (N = 1, 2, 3 ... until no
+// write fails), once lost and once on the disk although reported as failed.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -31,7 +30,7 @@ MetadataOptions SmallGroups() {
   return options;
 }
 
-// What surviving means: between what a commit vouched for and what was applied.
+// Bounds of the surviving prefix: the last acknowledged commit, and the last applied operation.
 struct Progress {
   uint64_t promised = 0;
   uint64_t applied = 0;
@@ -64,11 +63,11 @@ Progress RunUntilFailure(MemoryDisk& disk, const NumberedOperations& operations,
       progress.promised = std::max(progress.promised, some + 1);
     }
   }
-  return progress;  // and the store is dropped, as by a crash
+  return progress;  // destroying the store simulates a crash
 }
 
 TEST_CASE(
-    "Whichever write fails, a prefix survives that is no older than the last commit returned") {
+    "After any failed write a prefix survives that is no older than the last commit returned") {
   const bool reaches_disk = GENERATE(false, true);
   const uint64_t seed = GENERATE(1, 2, 3);
   CAPTURE(reaches_disk, seed);
@@ -85,7 +84,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A disk that is full for a while loses nothing and reorders nothing") {
+TEST_CASE("A temporarily full disk loses nothing and reorders nothing") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     CAPTURE(seed);
     MemoryDisk disk;
@@ -130,7 +129,7 @@ TEST_CASE("A crash at any operation leaves a prefix") {
   }
 }
 
-TEST_CASE("With many threads too, what survives is a prefix of the order of the Applies") {
+TEST_CASE("With many threads, too, a prefix of the Applies survives") {
   const bool reaches_disk = GENERATE(false, true);
   for (const uint64_t n : {1, 2, 5, 9, 14, 20, 30, 50}) {
     CAPTURE(n, reaches_disk);

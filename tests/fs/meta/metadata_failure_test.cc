@@ -1,4 +1,4 @@
-// Commits that fail: a full disk is waited for, anything else ends all writing.
+// Failed commits: a full disk is retried, any other failure ends all writing.
 #include <atomic>
 #include <thread>
 
@@ -23,7 +23,7 @@ MetadataOptions SmallGroups() {
 
 std::string Filler() { return std::string(3000, 'x'); }
 
-TEST_CASE("After a failed write the store is read-only for good, and says why") {
+TEST_CASE("After a failed write the store is permanently read-only, and reports the cause") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   Apply(*store, {Put("k", "committed")});
@@ -45,7 +45,7 @@ TEST_CASE("After a failed write the store is read-only for good, and says why") 
   REQUIRE_FALSE(disk.closed_cleanly());
 }
 
-TEST_CASE("A store that turned read-only goes on answering reads") {
+TEST_CASE("A store that turned read-only still answers reads") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   Apply(*store, {Put("a", "committed"), Put("b", "committed")});
@@ -75,11 +75,11 @@ TEST_CASE("Data that cannot be made durable ends all writing before metadata ref
   REQUIRE(participant.done().empty());
 }
 
-TEST_CASE("A failed commit is not tried again when the interval is over") {
+TEST_CASE("A failed commit is not retried after the interval") {
   MemoryDisk disk;
   FakeParticipant participant;
   MetadataOptions options;
-  options.commit_interval = std::chrono::milliseconds(0);  // over at once
+  options.commit_interval = std::chrono::milliseconds(0);  // expires at once
   auto store = OpenOn(disk, options, &participant);
   participant.FailWith(StatusCode::kIoError);
   participant.Hold();
@@ -91,7 +91,7 @@ TEST_CASE("A failed commit is not tried again when the interval is over") {
   REQUIRE(participant.prepared().size() == 1);
 }
 
-TEST_CASE("A failed write-through ends all writing too, a commit under way included") {
+TEST_CASE("A failed write-through ends all writing, also of a running commit") {
   MemoryDisk disk;
   FakeParticipant participant;
   auto store = OpenOn(disk, Unhurried(), &participant);
@@ -107,12 +107,12 @@ TEST_CASE("A failed write-through ends all writing too, a commit under way inclu
   REQUIRE_FALSE(committed.ok());
   REQUIRE_CODE(store->failure(), kIoError);
   REQUIRE_CODE(store->Apply({Put("k", "w")}), kReadOnly);
-  store.reset();  // who waits is told at once: only now has the commit under way ended, too
+  store.reset();  // waiters failed at once; only this call waits for the running commit
   REQUIRE(disk.writes() == 1);
   REQUIRE(disk.writes_after_failure() == 0);
 }
 
-TEST_CASE("Everybody who waits for a commit learns of its failure") {
+TEST_CASE("All waiters of a commit get its failure") {
   MemoryDisk disk;
   FakeParticipant participant;
   const auto store = OpenOn(disk, SmallGroups(), &participant);
@@ -138,7 +138,7 @@ TEST_CASE("Everybody who waits for a commit learns of its failure") {
   REQUIRE(disk.writes() == 0);
 }
 
-TEST_CASE("A full disk fails the commit that met it, and the next one carries everything") {
+TEST_CASE("A full disk fails the commit that met it, and the next one writes everything") {
   const bool in_participant = GENERATE(false, true);
   const bool reaches_disk = GENERATE(false, true);
   MemoryDisk disk;
@@ -173,7 +173,7 @@ TEST_CASE("A full disk fails the commit that met it, and the next one carries ev
   REQUIRE(OpenOn(disk)->counters()[0] == 11);
 }
 
-TEST_CASE("Who waits for a commit is not told of a full disk that it met before") {
+TEST_CASE("A waiter does not get the kNoSpace of an earlier attempt") {
   const bool for_room = GENERATE(false, true);
   MemoryDisk disk;
   FakeParticipant participant;
@@ -181,7 +181,7 @@ TEST_CASE("Who waits for a commit is not told of a full disk that it met before"
   disk.FailWrite(1, {StatusCode::kNoSpace, false});
   participant.Hold();
   Apply(*store, {Put("a", Filler())});
-  participant.WaitForPrepared(1);  // by the try that will fail
+  participant.WaitForPrepared(1);  // by the attempt that will fail
   Apply(*store, {Put("b", Filler())});
   std::atomic<bool> started{false};
   Status answer;
@@ -189,7 +189,7 @@ TEST_CASE("Who waits for a commit is not told of a full disk that it met before"
     started = true;
     answer = for_room ? store->WaitForRoom() : store->CommitAll();
   });
-  // Most likely it waits then; if not yet, there is only less to see.
+  // The thread probably waits now; otherwise the test only covers less.
   for (int i = 0; i < 1000 || !started; ++i) std::this_thread::yield();
   participant.Release();
   waiter.join();
@@ -210,13 +210,13 @@ TEST_CASE(
   REQUIRE_CODE(store->WaitForRoom(), kNoSpace);
   REQUIRE_CODE(store->WaitForRoom(), kNoSpace);
   disk.Mend();
-  REQUIRE_OK(store->WaitForRoom());  // tries again by itself
+  REQUIRE_OK(store->WaitForRoom());  // retries by itself
   REQUIRE(store->last_commit() >= 1);
   REQUIRE_OK(store->CommitAll());
   REQUIRE(disk.contents().count("b") == 1);
 }
 
-TEST_CASE("A group that met a full disk is tried again when the interval is over") {
+TEST_CASE("A group that met a full disk is retried after the interval") {
   MemoryDisk disk;
   MetadataOptions options;
   options.commit_interval = std::chrono::milliseconds(1);

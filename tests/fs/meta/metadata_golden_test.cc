@@ -1,6 +1,6 @@
-// Every key and value of the metadata, byte for byte as docs/format.md ("Metadata") has it. These
-// constants were put together from that page, not from the code; a change that turns one red makes
-// a new format.
+// Every key and value of the metadata, byte for byte by docs/format.md ("Metadata"). These
+// constants were made from that page, not from the code; a change that breaks one makes a new
+// format.
 #include <algorithm>
 #include <functional>
 
@@ -141,8 +141,7 @@ struct Format {
   std::string encoded;
   std::string golden;
   std::function<Result<std::string>(std::string_view)> reencode;
-  // Values that end in a run of bytes of any length, or a list of slices, can be cut there without
-  // anybody noticing.
+  // In values that end in bytes of any length, or in a list of slices, a cut there is not detected.
   size_t fixed_bytes = SIZE_MAX;
 };
 
@@ -180,7 +179,7 @@ std::vector<Format> Formats() {
        FromHex("0807060504030201 04 0900000000000000"), Reencode<NameEntry>()},
       {"cookie entry", CookieEntry{0x1122, 0100000, "na\xc3\xafve"}.Encode(),
        FromHex("2211000000000000 08 6e61c3af7665"), Reencode<CookieEntry>(), 9},
-      {"overlay of plain bytes", Plain().Encode(), FromHex("01 68656c6c6f"), extent, 2},
+      {"overlay of raw bytes", Plain().Encode(), FromHex("01 68656c6c6f"), extent, 2},
       {"overlay of a hole", Hole().Encode(), FromHex("02 0504030201000000"), extent},
       {"overlay of chunk slices", Chunks().Encode(),
        FromHex("03 303132333435363738393a3b3c3d3e3f40414243 002000 640000 9c1f00"
@@ -193,7 +192,7 @@ std::vector<Format> Formats() {
        FromHex("01 01 badcfe0100000000 0010000000000000 0000000200000000"
                "0100000000030000 0001000000030000"),
        Reencode<SegmentRecord>()},
-      {"record of a settled segment",
+      {"record of a recompressed segment",
        SegmentRecord{0, true, 0x01fedcba, 4096, 33554432, 7, 9, true}.Encode(),
        FromHex("00 03 badcfe0100000000 0010000000000000 0000000200000000"
                "0700000000000000 0900000000000000"),
@@ -208,7 +207,7 @@ std::vector<Format> Formats() {
 
 }  // namespace
 
-TEST_CASE("every metadata value is encoded as the format page says, and read back") {
+TEST_CASE("every metadata value is encoded by the format page, and read back") {
   for (const Format& format : Formats()) {
     INFO(format.what);
     CHECK(ToHex(format.encoded) == ToHex(format.golden));
@@ -218,7 +217,7 @@ TEST_CASE("every metadata value is encoded as the format page says, and read bac
   }
 }
 
-TEST_CASE("the fields of golden values are read as they were meant") {
+TEST_CASE("the fields of golden values are read correctly") {
   auto inode = [](const InodeRecord& record) {
     auto decoded = InodeRecord::Decode(record.Encode());
     REQUIRE_OK(decoded);
@@ -254,16 +253,16 @@ TEST_CASE("the fields of golden values are read as they were meant") {
   }
 }
 
-TEST_CASE("a segment record with flags that nobody has set is refused") {
+TEST_CASE("a segment record with unknown flags is refused") {
   SegmentRecord record{0, true, 0x01fedcba, 4096, 33554432, 7, 9, true};
   std::string value = record.Encode();
-  for (const char flags : {4, 5, 7, 64, 2 /* settled, yet not sealed */}) {
+  for (const char flags : {4, 5, 7, 64, 2 /* recompressed, but not sealed */}) {
     value[1] = flags;
     REQUIRE_CODE(SegmentRecord::Decode(value), kCorruption);
   }
 }
 
-TEST_CASE("a metadata value that is cut short or has bytes behind its end is refused") {
+TEST_CASE("a metadata value that is cut short or has bytes after its end is refused") {
   for (const Format& format : Formats()) {
     INFO(format.what);
     for (size_t size = 0; size < std::min(format.fixed_bytes, format.golden.size()); ++size) {
@@ -296,7 +295,7 @@ TEST_CASE("a metadata value with a byte changed is refused or is some other whol
           ++refused;
           continue;
         }
-        // What it says can be said, and says the same again.
+        // The decoded record can be encoded and decoded again without a difference.
         auto second = format.reencode(*first);
         if (!second.ok() || *second != *first) FAIL(format.what << ", byte " << at);
       }
@@ -305,7 +304,7 @@ TEST_CASE("a metadata value with a byte changed is refused or is some other whol
   CHECK(refused > 1000);
 }
 
-TEST_CASE("every metadata key is made as the format page says, and taken apart again") {
+TEST_CASE("every metadata key is encoded by the format page, and parsed again") {
   constexpr uint64_t kInode = 0x0102030405060708;
   CHECK(ToHex(InodeKey(kInode)) == "690102030405060708");
   CHECK(ToHex(DirectoryEntryKey(kInode, "ab")) == "6401020304050607086162");
@@ -345,7 +344,7 @@ TEST_CASE("every metadata key is made as the format page says, and taken apart a
   CHECK(cookie->number == 3);
 }
 
-TEST_CASE("a key that is cut short, too long, or of another table is taken for none") {
+TEST_CASE("a key that is cut short, too long, or of another table is not parsed") {
   for (const std::string& key : {OverlayKey(1, 2), DirectoryCookieKey(1, 2)}) {
     const auto table = static_cast<Table>(key[0]);
     for (size_t size = 0; size < key.size(); ++size) {
@@ -388,7 +387,7 @@ TEST_CASE("keys sort by number, and a range has all of its inode's keys and no o
   CHECK(XattrKey(7, std::string(255, '\xff')) < last.end);
 }
 
-TEST_CASE("a commit writes its number and the counters as the format page says") {
+TEST_CASE("a commit writes its number and the counters by the format page") {
   MemoryDisk disk;
   auto store = MetadataStore::Open(OpenMemoryKvStore(disk), {}, nullptr);
   REQUIRE_OK(store);

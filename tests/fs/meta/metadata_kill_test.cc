@@ -1,7 +1,7 @@
-// The crash model of metadata on RocksDB: a process that works on a store ends without a word, at a
-// commit's worst moments; what it leaves is a prefix of its operations, no older than the last
-// commit it was told of. (The page cache outlives the process, so this tests recovery, not whether
-// syncs are made; rocksdb_store_test.cc has those.)
+// The crash model of metadata on RocksDB: a process that works on a store is killed at a commit's
+// worst moments; it leaves a prefix of its operations, no older than the last acknowledged commit.
+// (The page cache outlives the process, so this tests recovery, not whether syncs are made;
+// rocksdb_store_test.cc has those.)
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ const NumberedOperations kOperations(5, 200, 20000);
 enum class Moment { kPreparing, kWritten, kBetween };
 constexpr int kMoments = 3;
 
-// Ends the process when commit `number` comes to `moment`.
+// Kills the process when commit `number` reaches `moment`.
 class Killer final : public CommitParticipant {
  public:
   Killer(uint64_t number, Moment moment) : number_(number), moment_(moment) {}
@@ -46,7 +46,8 @@ class Killer final : public CommitParticipant {
   const Moment moment_;
 };
 
-// Goes on where the store ends, tells of each commit on `pipe`, and dies about 20 commits later.
+// Continues after the store's last operation, reports each commit on `pipe`, and is killed about 20
+// commits later.
 [[noreturn]] void Work(const std::string& path, Moment moment, int pipe) {
   RocksDbOptions options;
   options.path = path;
@@ -76,7 +77,7 @@ class Killer final : public CommitParticipant {
   }
 }
 
-// Runs as the process that dies: not by itself.
+// Runs as the process that is killed: not by itself.
 TEST_CASE("A process at work", "[.child]") {
   const char* path = std::getenv("SILTFS_TEST_STORE");
   const char* moment = std::getenv("SILTFS_TEST_MOMENT");
@@ -87,7 +88,7 @@ TEST_CASE("A process at work", "[.child]") {
   Work(path, static_cast<Moment>(std::atoi(moment)), std::atoi(pipe));
 }
 
-// Returns the last operation the process was told to be durable.
+// Returns the last operation acknowledged to the process.
 uint64_t RunUntilItDies(const std::string& path, Moment moment) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -112,8 +113,7 @@ uint64_t RunUntilItDies(const std::string& path, Moment moment) {
   return promised;
 }
 
-TEST_CASE(
-    "A store that is killed again and again holds a prefix each time, and goes on from there") {
+TEST_CASE("A store killed again and again holds a prefix each time, and continues from there") {
   testing::TemporaryDirectory directory;
   RocksDbOptions options;
   options.path = directory / "kv";

@@ -1,4 +1,4 @@
-// What can be read of a key-value store without RocksDB, whole or damaged.
+// Reading a key-value store without RocksDB, undamaged or damaged.
 #include "fs/meta/metadata_salvage.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Salvaged {
     for (const SalvageLoss& loss : report.losses) bytes += loss.bytes;
     return bytes;
   }
-  // Changes that are known to be lost.
+  // Number of changes known to be lost.
   uint64_t LostChanges() const {
     uint64_t changes = 0;
     for (const SalvageLoss& loss : report.losses) changes += *loss.expected - loss.read;
@@ -75,7 +75,7 @@ std::string Value(Random& random) {
   return value;
 }
 
-// A store in which keys were set, set again and removed over several mounts, so that there are
+// A store in which keys were set, overwritten and removed in several mounts, so that there are
 // tables on several levels.
 struct Filled {
   explicit Filled(uint64_t mounts = 6, uint64_t changes = 3000) {
@@ -107,7 +107,7 @@ struct Filled {
   Random random{5};
 };
 
-// Both, and all that differs is missing.
+// Requires that `rest` differs from `whole` only by missing entries.
 void RequireOnlyMissing(const Entries& whole, const Entries& rest) {
   for (const auto& [key, value] : rest) {
     const auto found = whole.find(key);
@@ -116,9 +116,9 @@ void RequireOnlyMissing(const Entries& whole, const Entries& rest) {
   }
 }
 
-TEST_CASE("Of a whole store everything is read, and nothing else") {
+TEST_CASE("Everything is read of an undamaged store, and nothing else") {
   Filled filled;
-  SECTION("as the MANIFEST says") { CHECK(ReadAll(filled.env).report.manifest_known); }
+  SECTION("with the MANIFEST") { CHECK(ReadAll(filled.env).report.manifest_known); }
   SECTION("without a ledger") { REQUIRE_OK(filled.env.RemoveFile(kLedgerPath)); }
   SECTION("without CURRENT") { REQUIRE_OK(filled.env.RemoveFile(JoinPath(kStorePath, "CURRENT"))); }
   SECTION("without a MANIFEST") {
@@ -131,7 +131,7 @@ TEST_CASE("Of a whole store everything is read, and nothing else") {
   REQUIRE((salvaged.entries == filled.entries));
 }
 
-TEST_CASE("Of many tables on several levels everything is read") {
+TEST_CASE("Everything is read of many tables on several levels") {
   Filled filled(9, 40'000);
   SimEnv& env = filled.env;
   const Salvaged salvaged = ReadAll(env);
@@ -139,7 +139,7 @@ TEST_CASE("Of many tables on several levels everything is read") {
   REQUIRE((salvaged.entries == filled.entries));
 }
 
-TEST_CASE("Tables that are not in use say nothing where the MANIFEST is known") {
+TEST_CASE("Tables that are not in use are ignored if the MANIFEST is known") {
   Filled filled(3);
   SimEnv& env = filled.env;
   SimEnv other;
@@ -153,14 +153,14 @@ TEST_CASE("Tables that are not in use say nothing where the MANIFEST is known") 
   REQUIRE_OK(file);
   REQUIRE_OK((*file)->Write(0, AsBytes(Contents(other, FilesWith(other, ".sst").at(0)))));
   REQUIRE((ReadAll(env).entries == filled.entries));
-  // Where it is not known, a table too many is better than one too few.
+  // Without a known MANIFEST, using a dead table is better than missing a live one.
   REQUIRE_OK(env.RemoveFile(kLedgerPath));
   const Salvaged salvaged = ReadAll(env);
   CHECK_FALSE(salvaged.report.manifest_known);
   CHECK(salvaged.entries.size() == filled.entries.size() + 1);
 }
 
-TEST_CASE("What a crash left in the log is read") {
+TEST_CASE("Changes left in the log by a crash are read") {
   SimEnv env;
   Entries expected;
   {
@@ -174,7 +174,7 @@ TEST_CASE("What a crash left in the log is read") {
     REQUIRE_OK((*store)->Write({{Key(7), std::nullopt}}));
     expected.erase(Key(7));
     REQUIRE_OK(env.SyncDirectory("/"));
-    env.CutAtCall(1);  // for its threads, too
+    env.CutAtCall(1);  // also for RocksDB's threads
     store->reset();
     env.Reboot();
   }
@@ -183,7 +183,7 @@ TEST_CASE("What a crash left in the log is read") {
   CHECK(salvaged.entries.size() == expected.size());
   REQUIRE((salvaged.entries == expected));
 
-  // One flipped byte costs one write, and where it is a length the rest of a block of 32 KiB.
+  // One flipped byte loses one write, or the rest of a 32 KiB block if it is in a length.
   std::string log;
   size_t size = 0;
   for (const std::string& path : FilesWith(env, ".log")) {
@@ -203,7 +203,7 @@ TEST_CASE("What a crash left in the log is read") {
   }
 }
 
-TEST_CASE("A flipped byte anywhere in a table costs one block, and nobody else's") {
+TEST_CASE("A flipped byte anywhere in a table loses at most the entries of one block") {
   SimEnv env;
   Entries expected;
   {
@@ -233,14 +233,14 @@ TEST_CASE("A flipped byte anywhere in a table costs one block, and nobody else's
     if (lost > 0) {
       REQUIRE(rest.report.losses.size() == 1);
       REQUIRE(rest.LostChanges() >= lost);
-      REQUIRE(rest.LostChanges() <= lost + 1);  // the removal of a key that never was
+      REQUIRE(rest.LostChanges() <= lost + 1);  // plus the removal of a key that never existed
     }
     harmless += lost == 0 ? 1 : 0;
   }
-  CHECK(harmless > 30);  // of the index, filters and the footer
+  CHECK(harmless > 30);  // bytes of the index, filters and the footer
 }
 
-TEST_CASE("Several damaged blocks, and parts that cannot be read, cost what they held") {
+TEST_CASE("Several damaged blocks and unreadable parts lose only their own entries") {
   SimEnv env;
   Entries expected;
   {
@@ -302,7 +302,7 @@ TEST_CASE("Several damaged blocks, and parts that cannot be read, cost what they
   }
 }
 
-TEST_CASE("Damage in one of several tables leaves older values at most where it was") {
+TEST_CASE("Damage in one of several tables leaves older values only of the lost keys") {
   Filled filled;
   SimEnv& env = filled.env;
   for (const std::string& path : FilesWith(env, ".sst")) {
@@ -325,7 +325,7 @@ TEST_CASE("Damage in one of several tables leaves older values at most where it 
   }
 }
 
-TEST_CASE("Filters, indexes and properties do not pass for data") {
+TEST_CASE("Filters, indexes and properties are not taken for data") {
   Filled filled(1, 5000);
   SimEnv& env = filled.env;
   const std::string table = FilesWith(env, ".sst").at(0);
@@ -373,7 +373,7 @@ std::optional<std::vector<StoredChange>> Parse(const std::vector<Entry>& entries
   return ParseDataBlock(block.view());
 }
 
-TEST_CASE("A block of data is one in every respect") {
+TEST_CASE("A data block must follow every rule") {
   const Entry first{0, "key a" + Trailer(7, 1), "value"};
   const Entry second{4, "b" + Trailer(5, 0), ""};
   const Entry whole{0, "key b" + Trailer(5, 0), ""};
@@ -387,19 +387,19 @@ TEST_CASE("A block of data is one in every respect") {
   CHECK(changes->at(1).key == "key b");
   CHECK_FALSE(changes->at(1).value);
   CHECK(Parse({first, whole}, {0, at}));
-  CHECK_FALSE(Parse({first, second}, {0, at}));                  // shares something
-  CHECK_FALSE(Parse({first, whole}, {0, at + 1}));               // leads into an entry
-  CHECK_FALSE(Parse({first, whole}, {at}));                      // not from the beginning
+  CHECK_FALSE(Parse({first, second}, {0, at}));                  // a restart that shares a prefix
+  CHECK_FALSE(Parse({first, whole}, {0, at + 1}));               // a restart inside an entry
+  CHECK_FALSE(Parse({first, whole}, {at}));                      // the first restart is not 0
   CHECK_FALSE(Parse({first, second}, {}));                       //
   CHECK_FALSE(Parse({whole, first}, {0}));                       // out of order
   CHECK_FALSE(Parse({first, first}, {0}));                       // twice
-  CHECK_FALSE(Parse({{0, "key a" + Trailer(7, 7), ""}}, {0}));   // of another kind
+  CHECK_FALSE(Parse({{0, "key a" + Trailer(7, 7), ""}}, {0}));   // an unknown kind
   CHECK_FALSE(Parse({{0, "key a" + Trailer(7, 0), "v"}}, {0}));  // a removal with a value
   CHECK_FALSE(Parse({{0, "short", ""}}, {0}));
   CHECK_FALSE(ParseDataBlock({}));
 }
 
-TEST_CASE("A block that does not follow the one before is not believed") {
+TEST_CASE("A block whose keys do not follow those of the block before is rejected") {
   Filled filled(1, 5000);
   const std::string path = FilesWith(filled.env, ".sst").at(0);
   std::string bytes = Contents(filled.env, path);

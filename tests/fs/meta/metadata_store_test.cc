@@ -28,7 +28,7 @@ MetadataOptions SmallGroups() {
 
 std::string Filler() { return std::string(3000, 'x'); }  // fills a small group at once
 
-TEST_CASE("What was applied is read at once and is on the disk only after its commit") {
+TEST_CASE("An applied mutation is read at once and is on the disk only after its commit") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   const uint64_t number = Apply(*store, {Put("k", "v")});
@@ -47,7 +47,7 @@ TEST_CASE("What was applied is read at once and is on the disk only after its co
   REQUIRE(disk.contents().count("k") == 0);
 }
 
-TEST_CASE("With nothing applied there is nothing to commit, and no commit of the future") {
+TEST_CASE("Without an Apply, CommitAll writes nothing and Commit of a future number is refused") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   REQUIRE_OK(store->CommitAll());
@@ -63,7 +63,7 @@ TEST_CASE("With nothing applied there is nothing to commit, and no commit of the
   REQUIRE(disk.writes() == 1);
 }
 
-TEST_CASE("The numbers go on where the last mount ended") {
+TEST_CASE("The numbers continue after the last mount's") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
@@ -79,7 +79,7 @@ TEST_CASE("The numbers go on where the last mount ended") {
   REQUIRE(Apply(*store, {Put("k", "x")}) == 3);
 }
 
-TEST_CASE("Without Close what was not committed is lost, and nothing else") {
+TEST_CASE("Without Close only uncommitted operations are lost") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
@@ -91,7 +91,7 @@ TEST_CASE("Without Close what was not committed is lost, and nothing else") {
   REQUIRE(Read(*OpenOn(disk), "k") == "v");
 }
 
-TEST_CASE("Counters are the sum of all differences, and on disk those of the commit") {
+TEST_CASE("Counters are the sum of all differences; the disk has the counters of the commit") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
@@ -127,7 +127,7 @@ TEST_CASE("A commit number or counters of a wrong length, or missing ones, are c
   REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), Unhurried(), nullptr), kCorruption);
 }
 
-TEST_CASE("The store's own keys cannot be written by others") {
+TEST_CASE("Callers cannot write the store's own keys") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   REQUIRE_CODE(store->Apply({Put("k", "v"), Put(std::string(kCommitNumberKey), "9")}),
@@ -136,7 +136,7 @@ TEST_CASE("The store's own keys cannot be written by others") {
   REQUIRE(Read(*store, "k") == "(none)");
 }
 
-TEST_CASE("Options that make no sense are refused") {
+TEST_CASE("Invalid options are refused") {
   MemoryDisk disk;
   MetadataOptions no_room;
   no_room.group_bytes = 0;
@@ -151,7 +151,7 @@ TEST_CASE("Options that make no sense are refused") {
   REQUIRE_OK(store->CommitAll());
 }
 
-TEST_CASE("The participant is asked before the batch and told after it, and adds to it") {
+TEST_CASE("The participant is called before and after the batch, and adds to it") {
   MemoryDisk disk;
   FakeParticipant participant;
   participant.AddToEachBatch(Put("segment 1", "length"));
@@ -198,13 +198,13 @@ TEST_CASE("The participant may use the store while it prepares") {
   REQUIRE(Read(*store, "range") == "1");
 }
 
-TEST_CASE("While a commit is at the disk, operations apply, read and pin without waiting") {
+TEST_CASE("While a commit writes, operations apply, read and pin without waiting") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   Apply(*store, {Put("k", "first")});
   disk.HoldWrites();
   std::thread committer([&] { store->CommitAll().IgnoreError("looked at below"); });
-  // Applying until the number moves on shows that the first group was closed.
+  // Apply until the number increases: then the first group is closed.
   while (Apply(*store, {Put("k", "second")}) == 1) std::this_thread::yield();
   REQUIRE(Read(*store, "k") == "second");
   REQUIRE(testing::ScanAll(store->Pin()).size() == 1);
@@ -216,7 +216,7 @@ TEST_CASE("While a commit is at the disk, operations apply, read and pin without
   REQUIRE(disk.contents().count("k") == 1);
 }
 
-TEST_CASE("Commits asked for at the same time share one write") {
+TEST_CASE("Concurrent Commit calls share one write") {
   MemoryDisk disk;
   FakeParticipant participant;
   const auto store = OpenOn(disk, Unhurried(), &participant);
@@ -245,7 +245,7 @@ TEST_CASE("Commits asked for at the same time share one write") {
   REQUIRE(store->last_commit() == 2);
 }
 
-TEST_CASE("Operations that nobody asks to commit share one, too") {
+TEST_CASE("Operations without a Commit call share a commit, too") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   constexpr uint64_t kOperations = 100;
@@ -257,7 +257,7 @@ TEST_CASE("Operations that nobody asks to commit share one, too") {
   REQUIRE(store->last_commit() == 1);
 }
 
-TEST_CASE("A full group is committed without anybody asking") {
+TEST_CASE("A full group is committed without a request") {
   MemoryDisk disk;
   const auto store = OpenOn(disk, SmallGroups());
   Apply(*store, {Put("k", Filler())});
@@ -265,7 +265,7 @@ TEST_CASE("A full group is committed without anybody asking") {
   REQUIRE(disk.contents().count("k") == 1);
 }
 
-TEST_CASE("A group is committed when the interval is over, and an idle store writes nothing") {
+TEST_CASE("A group is committed after the interval, and an idle store writes nothing") {
   MemoryDisk disk;
   MetadataOptions options;
   options.commit_interval = std::chrono::milliseconds(1);
@@ -273,14 +273,14 @@ TEST_CASE("A group is committed when the interval is over, and an idle store wri
   for (uint64_t i = 1; i <= 3; ++i) {
     Apply(*store, {Put("k", std::to_string(i))});
     disk.WaitForWrites(i);
-    // Through the commit thread once more: had it gone on by itself, there would be more writes.
+    // Use the commit thread once more: if it had continued by itself, there would be more writes.
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
   }
 }
 
-// A clock that stands still unless it is moved. The store waits in real time, so a test moves the
-// clock and waits for what comes of it.
+// A clock that moves only on request. The store waits in real time, so a test moves the clock and
+// waits for the effect.
 class HandClock {
  public:
   explicit HandClock(MetadataOptions& options) {
@@ -301,7 +301,7 @@ TEST_CASE("Changes that pause are committed before the interval is over, once") 
   FakeParticipant participant;
   const auto store = OpenOn(disk, options, &participant);
   for (uint64_t i = 1; i <= 3; ++i) {
-    // More than a pause altogether, but none between two changes.
+    // In total longer than a pause, but without a pause between two changes.
     for (int change = 0; change < 10; ++change) {
       Apply(*store, {Put("k" + std::to_string(change), std::to_string(i))});
       clock.Advance(milliseconds(19));
@@ -309,8 +309,8 @@ TEST_CASE("Changes that pause are committed before the interval is over, once") 
     REQUIRE(store->last_commit() == i - 1);
     clock.Advance(milliseconds(1));
     disk.WaitForWrites(i);
-    REQUIRE_OK(store->CommitAll());  // the commit has ended: how long it took counts
-    // Nothing was applied since, so no time that passes makes another one.
+    REQUIRE_OK(store->CommitAll());  // the commit has ended: its duration counts
+    // Nothing was applied since, so no further commit is due at any time.
     clock.Advance(std::chrono::hours(1));
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
@@ -326,12 +326,12 @@ TEST_CASE("Without a quiet interval a pause commits nothing") {
   const auto store = OpenOn(disk, options);
   Apply(*store, {Put("k", "v")});
   clock.Advance(std::chrono::minutes(59));
-  // The commit thread looks at the clock when it is given something to do.
+  // The commit thread reads the clock when it gets work.
   REQUIRE_OK(store->Commit(Apply(*store, {Put("l", "v")})));
   REQUIRE(disk.writes() == 1);
 }
 
-TEST_CASE("Room is there at once while the other group can take the operations") {
+TEST_CASE("WaitForRoom returns at once while the other group can take operations") {
   MemoryDisk disk;
   const auto store = OpenOn(disk, SmallGroups());
   disk.HoldWrites();
@@ -362,7 +362,7 @@ TEST_CASE("With both groups full an operation waits until the older one is durab
   REQUIRE(durable_then >= 1);
 }
 
-TEST_CASE("A write-through is durable and visible at once, and the groups stay out of it") {
+TEST_CASE("A write-through is durable and visible at once, without the groups") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   Apply(*store, {Put("k", "v")});
@@ -375,7 +375,7 @@ TEST_CASE("A write-through is durable and visible at once, and the groups stay o
   REQUIRE(Read(store->Pin(), "k") == "v");
 }
 
-TEST_CASE("Write-throughs and commits at the same time never take back what a reader has seen") {
+TEST_CASE("Concurrent write-throughs and commits never undo a value that a reader has seen") {
   MemoryDisk disk;
   MetadataOptions options = Unhurried();
   options.group_bytes = 1000;
@@ -433,11 +433,11 @@ TEST_CASE("Opened read-only, a store answers reads and refuses everything else")
   REQUIRE(disk.writes() == writes);
 }
 
-// Keeps back one mutation for each commit, and does what a test says when its group has closed.
-class OneEach final : public LateChanges {
+// Defers one mutation for each commit, and runs a test's function when its group has closed.
+class OneEach final : public DeferredChanges {
  public:
   void Keep(uint64_t number, Mutation mutation) { kept_.emplace_back(number, std::move(mutation)); }
-  Status ApplyLate(uint64_t number) override {
+  Status FlushDeferred(uint64_t number) override {
     told_.push_back(number);
     if (meanwhile_) meanwhile_();
     for (auto& [commit, mutation] : kept_) {
@@ -458,12 +458,12 @@ class OneEach final : public LateChanges {
   std::vector<std::pair<uint64_t, Mutation>> kept_;
 };
 
-TEST_CASE("What joined a commit is in it, though its mutations come when it has closed") {
+TEST_CASE("An operation that joined a commit is in it, even if its mutations come later") {
   MemoryDisk disk;
   OneEach late;
   auto store = OpenOn(disk);
   late.store_ = store.get();
-  store->SetLateChanges(&late);
+  store->SetDeferredChanges(&late);
   const auto number = store->Join();
   REQUIRE_OK(number);
   late.Keep(*number, Put("late", "v"));
@@ -477,7 +477,7 @@ TEST_CASE("What joined a commit is in it, though its mutations come when it has 
   REQUIRE(OpenOn(disk)->counters()[0] == 1);
 }
 
-TEST_CASE("A closed commit that has been given its late changes takes no more") {
+TEST_CASE("A closed commit takes no changes after its deferred changes") {
   MemoryDisk disk;
   FakeParticipant participant;
   const auto store = OpenOn(disk, Unhurried(), &participant);
@@ -492,12 +492,12 @@ TEST_CASE("A closed commit that has been given its late changes takes no more") 
   REQUIRE_CODE(refused, kInvalidArgument);
 }
 
-TEST_CASE("What joins while a closed commit is completed belongs to the next") {
+TEST_CASE("An operation that joins while a closed commit is completed belongs to the next") {
   MemoryDisk disk;
   OneEach late;
   const auto store = OpenOn(disk);
   late.store_ = store.get();
-  store->SetLateChanges(&late);
+  store->SetDeferredChanges(&late);
   const auto number = store->Join();
   late.Keep(*number, Put("late", "v"));
   uint64_t next = 0;
@@ -516,7 +516,7 @@ TEST_CASE("What joins while a closed commit is completed belongs to the next") {
   REQUIRE(disk.contents().count("none") == 0);
 }
 
-TEST_CASE("What joined and was applied before its group closed is in it, and seen at once") {
+TEST_CASE("An operation that joined and was applied before its group closed is seen at once") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   const auto number = store->Join();
@@ -526,13 +526,13 @@ TEST_CASE("What joined and was applied before its group closed is in it, and see
   REQUIRE(disk.contents().at("k") == "v");
 }
 
-TEST_CASE("A commit that a full disk keeps from the disk has its late changes when it succeeds") {
+TEST_CASE("A commit that was retried after a full disk has its deferred changes") {
   MemoryDisk disk;
   FakeParticipant participant;
   OneEach late;
   const auto store = OpenOn(disk, Unhurried(), &participant);
   late.store_ = store.get();
-  store->SetLateChanges(&late);
+  store->SetDeferredChanges(&late);
   const auto number = store->Join();
   late.Keep(*number, Put("late", "v"));
   participant.FailWith(StatusCode::kNoSpace);

@@ -1,5 +1,5 @@
-// What the tests of metadata groups and commits share: a participant that can be held, and short
-// spellings.
+// Shared by the tests of metadata groups and commits: a participant that can be held, and
+// shorthands.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@
 
 namespace siltfs::testing {
 
-// Remembers its calls; holds PrepareCommit or makes it fail when told to.
+// Records its calls; holds PrepareCommit or makes it fail on request.
 class FakeParticipant final : public CommitParticipant {
  public:
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override {
@@ -74,7 +74,7 @@ class FakeParticipant final : public CommitParticipant {
   std::vector<uint64_t> done_;
 };
 
-// No commit by the clock unless a test is about that.
+// Options without timed commits.
 inline MetadataOptions Unhurried() {
   MetadataOptions options;
   options.commit_interval = std::chrono::hours(1000);
@@ -112,7 +112,7 @@ std::string Read(const Readable& from, std::string_view key) {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-// Without what commits write of themselves.
+// Without the keys that commits write.
 inline Entries ScanAll(const View& view, std::string_view begin = "", std::string_view end = "") {
   Entries entries;
   const Status status = view.Scan(begin, end, [&](std::string_view key, std::string_view value) {

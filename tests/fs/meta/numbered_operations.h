@@ -1,6 +1,5 @@
-// Operations for crash tests: number N is always the same, and sets a key to N, so that a store
-// says by itself which prefix of the operations it claims to hold, and whoever knows the seed can
-// tell whether that is so.
+// Operations for crash tests: operation N is determined by the seed and sets a key to N. So a store
+// states which prefix of the operations it holds, and a test can verify that.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,12 @@ struct Operation {
 
 class NumberedOperations {
  public:
-  // Over `keys` keys; values of up to `value_bytes`.
+  // Over `keys` keys; values of at most `value_bytes`.
   NumberedOperations(uint64_t seed, uint64_t keys, size_t value_bytes)
       : seed_(seed), keys_(keys), value_bytes_(value_bytes) {}
 
   Operation Make(uint64_t number) const;  // from 1
-  // The store holds the operations 1 to some number, all of them and nothing else; returns that
-  // number.
+  // Checks that the store holds exactly the operations 1 to some number; returns that number.
   uint64_t CheckPrefix(const MetadataStore& store) const;
 
   // The last operation that the store claims to hold.

@@ -1,4 +1,4 @@
-// Building recipes: the tree is what the format says, whatever the entries.
+// Building recipes: the tree follows the format for any entries.
 #include "fs/meta/recipe_builder.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ TEST_CASE("a recipe of no entries is empty") {
   CHECK(nodes.puts == 0);
 }
 
-TEST_CASE("up to 32 entries stand in the inode") {
+TEST_CASE("at most 32 entries are stored in the inode") {
   Random random(1);
   const Entries entries = RandomEntries(random, 33, {Names::kAlwaysEnd, 0});
   MemoryNodeStore nodes;
@@ -31,7 +31,7 @@ TEST_CASE("up to 32 entries stand in the inode") {
   CHECK(nodes.puts == 1);
 }
 
-TEST_CASE("up to 24 children stand in the inode") {
+TEST_CASE("at most 24 children are stored in the inode") {
   Random random(2);
   const Entries entries = RandomEntries(random, 24 * 64 + 1, {Names::kAlwaysEnd, 0});
   MemoryNodeStore nodes;
@@ -43,7 +43,7 @@ TEST_CASE("up to 24 children stand in the inode") {
   CHECK(outlined.children.size() == 1);
 }
 
-TEST_CASE("holes that follow each other become one") {
+TEST_CASE("adjacent holes become one") {
   MemoryNodeStore nodes;
   const RecipeEntry chunk = RecipeEntry::Chunk(NameFrom(1), 10);
   const Recipe recipe =
@@ -52,7 +52,7 @@ TEST_CASE("holes that follow each other become one") {
   CHECK(recipe.entries == Entries{RecipeEntry::Hole(3), chunk, RecipeEntry::Hole(12)});
 }
 
-TEST_CASE("a hole that goes on after EndHole still becomes one within a node") {
+TEST_CASE("a hole that continues after EndHole still becomes one within a node") {
   MemoryNodeStore nodes;
   RecipeBuilder builder(nodes);
   REQUIRE_OK(builder.Append(RecipeEntry::Hole(1)));
@@ -65,7 +65,7 @@ TEST_CASE("a hole that goes on after EndHole still becomes one within a node") {
   CHECK(recipe->size() == 3);
 }
 
-TEST_CASE("the tree is the one that the list of entries alone decides") {
+TEST_CASE("the list of entries alone determines the tree") {
   const size_t count = GENERATE(0, 1, 32, 33, 63, 64, 65, 511, 512, 513, 1535, 1537, 5000, 50000);
   const Names names = GENERATE(Names::kRandom, Names::kFew, Names::kAlwaysEnd, Names::kNeverEnd);
   const unsigned holes = GENERATE(0u, 2u, 8u, 15u);
@@ -88,7 +88,7 @@ struct NodeCounts {
   size_t nodes = 0;
 };
 
-// Of all nodes of a level but the last.
+// Counts of all nodes of a level except the last.
 std::vector<NodeCounts> CountsByLevel(MemoryNodeStore& nodes, const Recipe& recipe) {
   std::vector<NodeCounts> counts(recipe.height);
   RecipeVisitor visitor;
@@ -106,7 +106,7 @@ std::vector<NodeCounts> CountsByLevel(MemoryNodeStore& nodes, const Recipe& reci
   return counts;
 }
 
-TEST_CASE("nodes keep to their minimum and maximum where every name ends one, or none does") {
+TEST_CASE("nodes keep their minimum and maximum if every name ends one, or no name does") {
   Random random(3);
   MemoryNodeStore nodes;
   SECTION("every") {
@@ -127,7 +127,7 @@ TEST_CASE("nodes keep to their minimum and maximum where every name ends one, or
   }
 }
 
-TEST_CASE("nodes of random names hold 128 entries or 64 children about") {
+TEST_CASE("nodes of random names hold about 128 entries or 64 children") {
   Random random(4);
   MemoryNodeStore nodes;
   const Recipe recipe = Build(nodes, RandomEntries(random, 400000, {Names::kRandom, 0}));
@@ -139,7 +139,7 @@ TEST_CASE("nodes of random names hold 128 entries or 64 children about") {
   CHECK(counts[1].nodes < counts[0].nodes / 48);
 }
 
-TEST_CASE("an equal run of entries shares its nodes wherever it stands") {
+TEST_CASE("equal runs of entries share their nodes at any offset") {
   Random random(5);
   const Entries run = RandomEntries(random, 20000, {});
   const Entries before = RandomEntries(random, 777, {});
@@ -154,7 +154,7 @@ TEST_CASE("an equal run of entries shares its nodes wherever it stands") {
   CHECK(nodes.nodes.size() < alone + 30);
 }
 
-TEST_CASE("entries that may not be are refused") {
+TEST_CASE("invalid entries are refused") {
   MemoryNodeStore nodes;
   RecipeBuilder builder(nodes);
   REQUIRE_CODE(builder.Append(RecipeEntry::Chunk(NameFrom(1), 0)), kInvalidArgument);
@@ -194,7 +194,7 @@ TEST_CASE("a node that cannot be stored fails the build with its cause") {
   }
 }
 
-TEST_CASE("a subtree is taken over only where nodes are in step") {
+TEST_CASE("a subtree is reused only where nodes are in step") {
   MemoryNodeStore nodes;
   Random random(7);
   const Recipe old = Build(nodes, RandomEntries(random, 1000, {Names::kRandom, 0}));
@@ -204,7 +204,7 @@ TEST_CASE("a subtree is taken over only where nodes are in step") {
   CHECK_FALSE(builder.MayReuse(0, false));
   CHECK_FALSE(builder.MayReuse(9, false));
   CHECK(builder.MayReuse(1, false));
-  CHECK_FALSE(builder.MayReuse(1, true));  // alone it might fit into the inode
+  CHECK_FALSE(builder.MayReuse(1, true));  // alone it could fit into the inode
   REQUIRE_OK(builder.AppendSubtree(1, old.children[0], false));
   CHECK(builder.MayReuse(1, true));
   CHECK_FALSE(builder.MayReuse(2, false));

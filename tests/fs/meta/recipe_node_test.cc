@@ -1,4 +1,4 @@
-// The bytes of recipe nodes, and what is made of bytes that are none.
+// The encoding of recipe nodes, and the decoding of malformed bytes.
 #include "fs/meta/recipe_node.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ RecipeTotals SumOf(const auto& items) {
   RecipeTotals totals;
   bool added = true;
   for (const auto& item : items) added = totals.Add(item) && added;
-  if (!added) FAIL("items that no node may hold");
+  if (!added) FAIL("invalid items");
   return totals;
 }
 
@@ -46,7 +46,7 @@ std::vector<Bytes> SampleNodes() {
           LeafOf(Merged(RandomEntries(random, 130, {}))), InnerOf(1, children)};
 }
 
-TEST_CASE("a leaf node has the bytes the format says") {
+TEST_CASE("a leaf node has the bytes of the format page") {
   const char* golden =
       "5346524e01000300efedab000001000002000000000000000000000000010000000020000102030405060708090a"
       "0b0c"
@@ -59,7 +59,7 @@ TEST_CASE("a leaf node has the bytes the format says") {
   CHECK(node->totals == SumOf(GoldenEntries()));
 }
 
-TEST_CASE("an inner node has the bytes the format says") {
+TEST_CASE("an inner node has the bytes of the format page") {
   const char* golden =
       "5346524e010302005634120002000000500000000000000000100000020000000102030405060708090a0b0c0d0e"
       "0f10"
@@ -74,7 +74,7 @@ TEST_CASE("an inner node has the bytes the format says") {
   CHECK(node->totals == SumOf(GoldenChildren()));
 }
 
-TEST_CASE("the largest nodes are as large as references allow") {
+TEST_CASE("the largest nodes have the largest size that references allow") {
   const Bytes leaf = LeafOf(Entries(512, RecipeEntry::Chunk(NameFrom(1), 5)));
   CHECK(leaf.size() == RecipeChild::kMaxNodeBytes);
   REQUIRE_OK(RecipeNode::Decode(leaf));
@@ -112,7 +112,7 @@ TEST_CASE("nodes end by the last byte of a name between their minimum and maximu
   CHECK(inner.After(256, child(1)));
 }
 
-TEST_CASE("a node cut short or with bytes to spare is refused") {
+TEST_CASE("a node that is cut short or has extra bytes is refused") {
   for (Bytes node : SampleNodes()) {
     REQUIRE_OK(RecipeNode::Decode(node));
     for (size_t size = 0; size < node.size(); ++size) {
@@ -123,7 +123,7 @@ TEST_CASE("a node cut short or with bytes to spare is refused") {
   }
 }
 
-TEST_CASE("a node with a flipped byte is refused or is another node, never something between") {
+TEST_CASE("a node with a flipped byte is refused or is another valid node") {
   for (const Bytes& node : SampleNodes()) {
     size_t refused = 0;
     for (size_t i = 0; i < node.size(); ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("a node with a flipped byte is refused or is another node, never somet
   }
 }
 
-TEST_CASE("random bytes behind a good header do no harm") {
+TEST_CASE("random bytes after a valid header do no harm") {
   Random random(17);
   for (int round = 0; round < 2000; ++round) {
     Bytes bytes(RecipeChild::kNodeHeaderSize + random.Below(600));
@@ -195,7 +195,7 @@ TEST_CASE("a node that breaks a rule is refused") {
   }
 }
 
-TEST_CASE("a node that is not what its parent says is refused by name") {
+TEST_CASE("a node that differs from its parent's reference is refused by name") {
   MemoryNodeStore nodes;
   const Bytes leaf = LeafOf(GoldenEntries());
   const Result<ChunkName> name = nodes.PutNode(leaf);

@@ -1,4 +1,4 @@
-// Reading recipes: seeking, walking, and damage met on the way.
+// Reading recipes: seeking, walking, and damage.
 #include "fs/meta/recipe_reader.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-// What Seek(offset) must find.
+// Checks the result of Seek(offset).
 void CheckSeek(RecipeReader& reader, const Entries& entries, const std::vector<uint64_t>& begins,
                uint64_t offset) {
   reader.Seek(offset);
@@ -58,7 +58,7 @@ TEST_CASE("seeking finds the entry that holds the byte") {
   for (int i = 0; i < 500; ++i) CheckSeek(reader, entries, begins, random.Below(recipe.size() + 2));
 }
 
-TEST_CASE("Next goes on from wherever Seek went") {
+TEST_CASE("Next continues after any Seek") {
   Random random(11);
   const Entries entries = Merged(RandomEntries(random, 30000, {}));
   const std::vector<uint64_t> begins = BeginsOf(entries);
@@ -95,7 +95,7 @@ TEST_CASE("equal nodes next to each other are read once") {
   CHECK(nodes.gets <= 6);
 }
 
-TEST_CASE("seeking within a leaf reads nothing, and elsewhere at most a node a level") {
+TEST_CASE("seeking within a leaf reads nothing, and elsewhere at most one node per level") {
   Random random(13);
   MemoryNodeStore nodes;
   const Recipe recipe = Build(nodes, RandomEntries(random, 50000, {}));
@@ -148,7 +148,7 @@ TEST_CASE("an unreadable node makes exactly its own range unreadable") {
   CHECK(reader.entry() == entries[0]);
 }
 
-TEST_CASE("flipped bytes in a tree are found, or the entries still add up to the file's size") {
+TEST_CASE("flipped bytes in a tree are detected, or the entries still add up to the file's size") {
   Random random(15);
   MemoryNodeStore nodes;
   const Recipe recipe = Build(nodes, RandomEntries(random, 4000, {}));
@@ -174,7 +174,7 @@ TEST_CASE("flipped bytes in a tree are found, or the entries still add up to the
 }
 
 TEST_CASE("a tree that contains itself ends") {
-  // Nodes of ever lower levels only: a reference to a node of the wrong level is refused.
+  // Levels only decrease: a reference to a node of the wrong level is refused.
   MemoryNodeStore nodes;
   nodes.last_byte = 0;
   const RecipeChild self{NameFrom(1), 32 + 48, 10, 1, 0};
@@ -220,7 +220,7 @@ TEST_CASE("a walk visits every node and entry once, parents first") {
   CHECK(visited.offsets == begins);
 }
 
-TEST_CASE("ForEachNode reads no leaf and does not go below what is pruned") {
+TEST_CASE("ForEachNode reads no leaf and skips pruned subtrees") {
   Random random(17);
   MemoryNodeStore nodes;
   const Recipe recipe = Build(nodes, RandomEntries(random, 30000, {}));
@@ -245,7 +245,7 @@ TEST_CASE("ForEachNode reads no leaf and does not go below what is pruned") {
   CHECK(nodes.gets == inner - 1);
 }
 
-TEST_CASE("what two recipes share is walked once by a visitor that prunes") {
+TEST_CASE("a visitor that prunes walks shared nodes of two recipes once") {
   Random random(18);
   const Entries entries = Merged(RandomEntries(random, 50000, {}));
   MemoryNodeStore nodes;
@@ -264,7 +264,7 @@ TEST_CASE("what two recipes share is walked once by a visitor that prunes") {
   CHECK(seen.size() == nodes.nodes.size());
 }
 
-TEST_CASE("ForEachChunk passes over holes, and ends with the visitor's failure") {
+TEST_CASE("ForEachChunk skips holes, and ends with the visitor's failure") {
   const RecipeEntry first = RecipeEntry::Chunk(NameFrom(1), 10);
   const RecipeEntry second = RecipeEntry::Chunk(NameFrom(2), 20);
   MemoryNodeStore nodes;
@@ -286,7 +286,7 @@ TEST_CASE("ForEachChunk passes over holes, and ends with the visitor's failure")
   CHECK(chunks.size() == 1);
 }
 
-TEST_CASE("a walk goes on behind damage if the visitor says so") {
+TEST_CASE("a walk continues after damage if the visitor returns OK") {
   Random random(19);
   const Entries entries = Merged(RandomEntries(random, 3000, {}));
   MemoryNodeStore nodes;

@@ -1,5 +1,4 @@
-// Splicing recipes: the result is the one a build from scratch makes, and little is read and
-// written for it.
+// Splicing recipes: the result equals a build from scratch, with few reads and writes.
 #include "fs/meta/recipe_splice.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Where splices may begin and end: entries' boundaries, and anywhere in holes.
+// Valid ends of splices: entries' boundaries, and any offset in holes.
 class Boundaries {
  public:
   explicit Boundaries(const Entries& entries) : entries_(entries), begins_{0} {
@@ -35,7 +34,7 @@ Entries NewEntries(Random& random, const Entries& old, EntryStyle style) {
   const uint64_t choice = random.Below(8);
   if (choice == 0) return {};
   if (choice == 1) return {RecipeEntry::Hole(1 + random.Below(100000))};
-  if (choice == 2 && !old.empty()) {  // content that is in the file already
+  if (choice == 2 && !old.empty()) {  // content that the file has already
     const size_t from = random.Below(old.size());
     const size_t count =
         std::min<size_t>(old.size() - from, 1 + random.Below(random.OneIn(4) ? 3000 : 20));
@@ -75,7 +74,7 @@ Recipe Spliced(NodeStore& nodes, const Recipe& old, const std::vector<Splice>& s
   return *recipe;
 }
 
-TEST_CASE("any splices give the recipe that a build from scratch gives") {
+TEST_CASE("any splices give the same recipe as a build from scratch") {
   const size_t count = GENERATE(0, 1, 20, 40, 200, 2000, 10000, 50000);
   const Names names = GENERATE(Names::kRandom, Names::kFew, Names::kAlwaysEnd, Names::kNeverEnd);
   const unsigned holes = GENERATE(0u, 2u, 8u);
@@ -118,9 +117,10 @@ TEST_CASE("inner nodes that all end early or late splice canonically too") {
   }
 }
 
-TEST_CASE("a splice at every boundary of nodes, with holes to either side, is canonical") {
+TEST_CASE("a splice at every boundary of nodes, with holes on both sides, is canonical") {
   Random random(21);
-  // Half of the entries holes, no name that ends a node: nodes end, at their maximum, behind holes.
+  // Half of the entries are holes, and no name ends a node: nodes end at their maximum, after
+  // holes.
   const Entries model = [&] {
     Entries entries;
     for (int i = 0; i < 1500; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("when only the last node of a level is left, it goes into the inode if
   }
 }
 
-TEST_CASE("nothing spliced, and the same spliced again, is the old recipe") {
+TEST_CASE("no splices, or splices of equal content, give the old recipe") {
   Random random(23);
   const Entries model = Merged(RandomEntries(random, 20000, {}));
   MemoryNodeStore nodes;
@@ -252,7 +252,7 @@ TEST_CASE("a node that cannot be read or stored fails the splice with its cause"
   }
 }
 
-TEST_CASE("damaged trees are spliced into an error or something readable") {
+TEST_CASE("splicing damaged trees fails or gives a readable recipe") {
   Random random(26);
   Entries model = Merged(RandomEntries(random, 6000, {Names::kRandom, 6}));
   MemoryNodeStore nodes;
@@ -280,7 +280,7 @@ TEST_CASE("damaged trees are spliced into an error or something readable") {
   }
 }
 
-// A recipe of `count` entries made from a seed, one of them replaced by `other` if it is given.
+// A recipe of `count` entries made from a seed; entry `changed`, if set, is replaced by `other`.
 Recipe BuildLarge(NodeStore& nodes, size_t count, std::optional<size_t> changed,
                   const Entries& other) {
   Random random(99);
@@ -328,16 +328,17 @@ TEST_CASE("one change in two million entries reads and writes a few nodes") {
       CHECK(result == BuildLarge(scratch, kCount, changed, change));
     }
   }
-  // The path to the change, and one node more about: not, say, the right edge of the tree.
+  // The path to the change and about one more node, but not, for example, the right edge of the
+  // tree.
   CHECK(read <= 400);
   CHECK(written <= 400);
 }
 
-TEST_CASE("nodes that end in holes fall in step again too") {
+TEST_CASE("nodes that end in holes fall in step again, too") {
   Random random(29);
   MemoryNodeStore nodes;
   Entries model;
-  for (int i = 0; i < 30000; ++i) {  // nodes end at their maximum only, each behind a hole
+  for (int i = 0; i < 30000; ++i) {  // nodes end only at their maximum, each after a hole
     model.push_back(RecipeEntry::Chunk(RandomName(random, Names::kNeverEnd), 100));
     model.push_back(RecipeEntry::Hole(50));
   }
@@ -379,7 +380,7 @@ TEST_CASE("many small changes in one place read its nodes once") {
   CHECK(nodes.puts <= 30);
 }
 
-// [to, to + length) of the old recipe replaced by as much of `other` from `from` on.
+// Replaces [to, to + length) of the old recipe by [from, from + length) of `other`.
 struct Transplant {
   uint64_t to = 0;
   uint64_t to_end = 0;
@@ -397,7 +398,7 @@ Result<Recipe> Transplanted(NodeStore& nodes, const Recipe& old, const Recipe& o
   return splicer.Finish();
 }
 
-TEST_CASE("parts of another recipe give the recipe that a build from scratch gives") {
+TEST_CASE("parts of another recipe give the same recipe as a build from scratch") {
   const size_t count = GENERATE(0, 1, 40, 200, 2000, 20000);
   const Names names = GENERATE(Names::kRandom, Names::kFew, Names::kAlwaysEnd, Names::kNeverEnd);
   const unsigned holes = GENERATE(0u, 2u, 8u);
@@ -431,7 +432,7 @@ TEST_CASE("parts of another recipe give the recipe that a build from scratch giv
   }
 }
 
-TEST_CASE("a large part of another recipe is taken over by reading and writing a few nodes") {
+TEST_CASE("a large part of another recipe is copied by reading and writing a few nodes") {
   MemoryNodeStore nodes;
   const Recipe other = BuildLarge(nodes, 500000, std::nullopt, {});
   Random random(31);

@@ -1,4 +1,4 @@
-// The recipe as it stands in the inode.
+// The recipe as encoded in the inode.
 #include "fs/meta/recipe.h"
 
 #include "tests/fs/meta/recipe_test_support.h"
@@ -41,7 +41,7 @@ std::vector<Golden> Goldens() {
   };
 }
 
-TEST_CASE("a recipe in the inode has the bytes the format says") {
+TEST_CASE("a recipe in the inode has the bytes of the format page") {
   for (const Golden& golden : Goldens()) {
     INFO(golden.what);
     CHECK(Hex(golden.recipe.Encode()) == golden.hex);
@@ -84,7 +84,7 @@ TEST_CASE("a recipe cut short anywhere is refused") {
   }
 }
 
-TEST_CASE("a recipe with a flipped byte is refused or is another recipe, never something between") {
+TEST_CASE("a recipe with a flipped byte is refused or is another valid recipe") {
   for (const Golden& golden : Goldens()) {
     const Bytes bytes = golden.recipe.Encode();
     for (size_t i = 0; i < bytes.size(); ++i) {

@@ -1,5 +1,5 @@
-// What the tests of recipes share: a NodeStore in memory that counts, lists of entries drawn from
-// seeds, and a plain model of what a recipe's tree must be.
+// Shared by the tests of recipes: a counting NodeStore in memory, lists of entries drawn from
+// seeds, and a simple model of a recipe's tree.
 #pragma once
 
 #include <map>
@@ -41,21 +41,19 @@ enum class Names { kRandom, kFew, kAlwaysEnd, kNeverEnd };
 
 ChunkName RandomName(Random& random, Names names = Names::kRandom);
 
-// `holes_of_16`: how many in 16 entries are holes (neighbouring ones become one, so fewer are
-// left).
+// `holes_of_16`: holes among 16 entries (fewer remain, because adjacent holes are merged).
 struct EntryStyle {
   Names names = Names::kRandom;
   unsigned holes_of_16 = 1;
 };
 Entries RandomEntries(Random& random, size_t count, EntryStyle style);
 
-Entries Merged(const Entries& entries);  // no two holes side by side
+Entries Merged(const Entries& entries);  // without adjacent holes
 uint64_t BytesOf(const Entries& entries);
 Entries Slice(const Entries& entries, uint64_t begin, uint64_t end);
 Entries ModelSplice(const Entries& old, const std::vector<Splice>& splices);
 
-// The tree of `entries`, made level by level with the whole level in hand, as docs/format.md tells
-// it.
+// The tree of `entries`, made level by level from the whole level, by docs/format.md.
 Recipe ModelBuild(MemoryNodeStore& nodes, const Entries& entries);
 
 Recipe Build(NodeStore& nodes, const Entries& entries);  // with RecipeBuilder

@@ -1,5 +1,5 @@
-// RocksDB's files with one bit flipped, one after the other: the store must be refused or be what
-// it was, and RocksDB, which Debian builds with its assertions, must not end the process.
+// Flips single bits in RocksDB's files: the store must be refused or be unchanged, and RocksDB,
+// which Debian builds with assertions, must not abort the process.
 #include "fs/meta/table_check.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
@@ -21,7 +21,7 @@ using Mode = RocksDbOptions::Mode;
 
 constexpr size_t kFooterBytes = 53;
 
-// The only file whose name has this in it.
+// The only file with this part in its name.
 std::string FileNamed(Env& env, const std::string& part) {
   auto entries = env.ListDirectory(kStorePath);
   REQUIRE_OK(entries);
@@ -73,8 +73,8 @@ Result<testing::Entries> ReadAll(const KvStore& store) {
   return entries;
 }
 
-// Opens the store, reads all there is, which must be `expected` where nothing is said to be wrong,
-// and has its checksums verified.
+// Opens the store, reads everything, and verifies its checksums. Without an error the content must
+// be `expected`.
 Status LookAt(Env& env, Mode mode, const testing::Entries& expected) {
   SILTFS_ASSIGN_OR_RETURN(const auto store, OpenRocksDbStore(env, At(mode)));
   SILTFS_ASSIGN_OR_RETURN(const testing::Entries entries, ReadAll(*store));
@@ -83,8 +83,8 @@ Status LookAt(Env& env, Mode mode, const testing::Entries& expected) {
   return store->CloseCleanly();
 }
 
-// Flips each bit of the file's last `length` bytes, one after the other, and looks at the store;
-// every so many bits it is opened for writing, too. Returns how many bits of the file were noticed.
+// Flips each bit of the file's last `length` bytes in turn and checks the store; for some of the
+// bits it is also opened for writing. Returns the number of bits of the file that were noticed.
 size_t FlipEachBit(SimEnv& env, const std::string& path, size_t length) {
   const testing::Entries whole = SomeEntries();
   REQUIRE_OK(LookAt(env, Mode::kReadOnly, whole));
@@ -120,8 +120,7 @@ TEST_CASE("A flipped bit in a MANIFEST or in CURRENT is noticed") {
   }
 }
 
-// Then RocksDB itself reads it, and may take the damage for a torn end. With the ledger it does not
-// come to that.
+// Without a ledger RocksDB reads the MANIFEST unchecked, and may take the damage for a torn end.
 TEST_CASE("Without a ledger a flipped bit in a MANIFEST is noticed, or leaves an older store") {
   const auto env = SmallStore();
   REQUIRE_OK(env->RemoveFile(kLedgerPath));
@@ -142,7 +141,7 @@ TEST_CASE("Without a ledger a flipped bit in a MANIFEST is noticed, or leaves an
   }
 }
 
-// --- The look at a table before it is opened.
+// --- The check of a table before it is opened.
 
 class Table {
  public:
@@ -151,7 +150,7 @@ class Table {
   const std::string& whole() const { return whole_; }
   const std::string& path() const { return path_; }
 
-  // Of a file with these contents in the table's place.
+  // Checks a file with these contents.
   Status Check(std::string_view contents) {
     const auto file = OpenFile(*env_, path_, OpenMode::kReadWrite);
     REQUIRE_OK(file->Truncate(0));
@@ -176,7 +175,7 @@ std::string Varint(uint64_t value) {
   return text;
 }
 
-TEST_CASE("A whole table passes, and what is none of ours is left to RocksDB") {
+TEST_CASE("A whole table passes, and a file of another kind is left to RocksDB") {
   Table table;
   REQUIRE_OK(table.Check(table.whole()));
   for (size_t length = 0; length < kFooterBytes; ++length) {
@@ -204,7 +203,7 @@ TEST_CASE("A table is checked in its footer, its metaindex and its properties") 
   REQUIRE(refused(kFooterBytes + 300).find("properties") != std::string::npos);
 }
 
-TEST_CASE("Handles that lead outside a table, or do not end, are refused") {
+TEST_CASE("Handles that point outside a table, or do not end, are refused") {
   Table table;
   const uint64_t end = table.whole().size() - kFooterBytes;
   const std::string index = Varint(0) + Varint(10);
@@ -218,12 +217,12 @@ TEST_CASE("Handles that lead outside a table, or do not end, are refused") {
     REQUIRE_CODE(checked, kCorruption);
     REQUIRE(checked.cause().find("outside the table") != std::string::npos);
   }
-  // As long as the table itself, and not what was written.
+  // A block as long as the table, with a wrong checksum.
   REQUIRE_CODE(table.CheckWithHandles(Varint(0) + Varint(end - 5) + index), kCorruption);
   REQUIRE_CODE(table.CheckWithHandles(Varint(0) + Varint(0) + index), kCorruption);
 }
 
-// A file of an index of one byte, a metaindex, with the right checksum, and a footer.
+// A file of an index of one byte, a metaindex with the right checksum, and a footer.
 std::string FileWithMetaindex(const std::string& block, uint64_t index_size = 1) {
   Encoder file;
   file.Zeros(6).Raw(block).U8(0).U32(static_cast<uint32_t>(Checksum(AsBytes(block))));
@@ -233,7 +232,7 @@ std::string FileWithMetaindex(const std::string& block, uint64_t index_size = 1)
   return file.Take();
 }
 
-TEST_CASE("A metaindex that makes no sense is refused, even if it was written so") {
+TEST_CASE("A malformed metaindex with a right checksum is refused") {
   Table table;
   const std::string name = "rocksdb.properties";
   const std::string one_offset = Encoder().U32(0).U32(1).Take();
@@ -244,12 +243,12 @@ TEST_CASE("A metaindex that makes no sense is refused, even if it was written so
   REQUIRE_OK(table.Check(FileWithMetaindex(one_offset)));
   REQUIRE_CODE(table.Check(FileWithMetaindex(one_offset, 2)), kCorruption);  // the index
   for (const std::string& block :
-       {std::string("abc"),                                          // no room for the number
-        Encoder().U32(2).Take(),                                     // of offsets
+       {std::string("abc"),                                          // no room for the offset count
+        Encoder().U32(2).Take(),                                     // too many offsets
         Encoder().U32(UINT32_MAX).Take(),                            //
         "x" + one_offset,                                            // an entry cut short
         std::string(12, '\xff') + one_offset,                        // a length without an end
-        entry(1, name.size(), 2, Varint(0) + Varint(0)),             // shares what is not there
+        entry(1, name.size(), 2, Varint(0) + Varint(0)),             // shares a missing prefix
         entry(0, UINT64_MAX, 2, Varint(0) + Varint(0)),              // too long
         entry(0, name.size(), UINT64_MAX, Varint(0) + Varint(0)),    //
         entry(0, name.size(), 1, Varint(0) + Varint(0)),             // half a handle
@@ -259,7 +258,7 @@ TEST_CASE("A metaindex that makes no sense is refused, even if it was written so
   {
     REQUIRE_CODE(table.Check(FileWithMetaindex(block)), kCorruption);
   }
-  // A good entry, but its place is that of offsets.
+  // A valid entry, but in the place of the offsets.
   const std::string too_many =
       Varint(0) + Varint(name.size()) + Varint(2) + name + std::string(2, '\0');
   const Status checked =
@@ -268,7 +267,7 @@ TEST_CASE("A metaindex that makes no sense is refused, even if it was written so
   REQUIRE(checked.cause().find("make no sense") != std::string::npos);
 }
 
-TEST_CASE("Whatever stands in a footer, nothing but the table is read") {
+TEST_CASE("For any footer, only the table's bytes are read") {
   Table table;
   Random random(7);
   for (int round = 0; round < 5000; ++round) {

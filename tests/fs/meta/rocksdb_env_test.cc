@@ -1,5 +1,5 @@
-// RocksDB on Env: the calls one by one, and the store on a device that loses power, is full and
-// fails, at every call of a run.
+// RocksDB on Env: single calls, and the store on a device that loses power, is full or fails at
+// every call of a run.
 #include "fs/meta/rocksdb_env.h"
 
 #include <rocksdb/env.h>
@@ -54,7 +54,7 @@ class RocksDbFiles {
   const std::unique_ptr<rocksdb::Env> rocksdb_env_;
 };
 
-TEST_CASE("RocksDB's files are written from their beginning, or from their end on") {
+TEST_CASE("RocksDB's files are written from their beginning or from their end") {
   RocksDbFiles files;
   files.Write("/a", "long text");
   REQUIRE(files.Contents("/a") == "long text");
@@ -97,13 +97,13 @@ TEST_CASE("RocksDB reads anywhere, up to the end") {
   REQUIRE(got.empty());
 }
 
-// Of a log, without its checksum, which nobody looks at here.
+// A log record without a valid checksum, which is not verified here.
 std::string LogRecord(int type, const std::string& text) {
   return std::string(4, 'c') + static_cast<char>(text.size() % 256) +
          static_cast<char>(text.size() / 256) + static_cast<char>(type) + text;
 }
 
-TEST_CASE("RocksDB's reader does not see a record at which it would stop for ever") {
+TEST_CASE("RocksDB's reader does not see a record on which it would loop for ever") {
   const std::string block = LogRecord(1, "one") + LogRecord(2, std::string(32768 - 7 - 10, '2'));
   REQUIRE(block.size() == 32768);
   char scratch[32768];
@@ -111,7 +111,7 @@ TEST_CASE("RocksDB's reader does not see a record at which it would stop for eve
     CAPTURE(type);
     const bool kept = type < 5 || type == 9 || type == 10 || type == 12;
     RocksDbFiles files;
-    // In the third block, and what follows it.
+    // A recycled record in the third block, and data after it.
     const std::string tail = LogRecord(1, "x") + LogRecord(type, "y") + LogRecord(1, "z");
     for (const char* path : {"/000007.log", "/MANIFEST-000007", "/other"}) {
       files.Write(path, block + block + tail);
@@ -130,7 +130,7 @@ TEST_CASE("RocksDB's reader does not see a record at which it would stop for eve
   }
 }
 
-TEST_CASE("RocksDB reads a block of a log in which lengths make no sense as it is") {
+TEST_CASE("RocksDB reads a log block with senseless lengths unchanged") {
   RocksDbFiles files;
   for (const std::string& text :
        {std::string("short"), std::string(7, '\0') + LogRecord(5, "after zeros"),
@@ -177,7 +177,7 @@ TEST_CASE("RocksDB finds, lists, renames and removes names") {
   REQUIRE(files->NewDirectory("/d", &directory).IsPathNotFound());
 }
 
-TEST_CASE("What RocksDB syncs is there after a power cut, and nothing else") {
+TEST_CASE("Exactly the files that RocksDB synced survive a power cut") {
   RocksDbFiles files;
   REQUIRE(files->CreateDir("/d").ok());
   files.Write("/d/synced", "text", /*sync=*/true);
@@ -195,7 +195,7 @@ TEST_CASE("What RocksDB syncs is there after a power cut, and nothing else") {
   REQUIRE(files->FileExists("/d/no name").IsNotFound());
 }
 
-TEST_CASE("RocksDB learns what failed in its own words") {
+TEST_CASE("RocksDB gets failures as its own status codes") {
   RocksDbFiles files;
   std::unique_ptr<rocksdb::SequentialFile> reader;
   REQUIRE(files->NewSequentialFile("/a", &reader, {}).IsPathNotFound());
@@ -248,7 +248,7 @@ std::vector<Mutation> NumberedWrite(int number) {
   return mutations;
 }
 
-// The writes the store holds are 1 to the answer, each whole.
+// Checks that the store holds the writes 1 to the returned number, each whole.
 int CheckPrefix(const KvStore& store) {
   const std::string last = Read(store, "last");
   const int count = last == "(none)" ? 0 : std::stoi(last);
@@ -267,9 +267,9 @@ int CheckPrefix(const KvStore& store) {
   return count;
 }
 
-// A run through all that a store does: made, written to until buffers are flushed, closed, opened,
-// left as by a crash, opened, closed. Ends at the first failure, but after kNoSpace each step is
-// made once more, and then must work.
+// A store's whole life: created, written to until buffers are flushed, closed, opened, left as by a
+// crash, opened, closed. Ends at the first failure, except that after kNoSpace each step is
+// repeated once and then must succeed.
 class Run {
  public:
   explicit Run(Env& env) : env_(env) {}
@@ -307,7 +307,7 @@ class Run {
     }
     if (status.ok()) return;
     failure_ = std::move(status);
-    failure_->IgnoreError("kept for whoever asks");
+    failure_->IgnoreError("returned by failure()");
   }
   void Open(Mode mode) {
     Step([&] {
@@ -336,10 +336,10 @@ class Run {
   bool made_ = false;
 };
 
-// What the run left: a prefix no older than it was promised, that can be written to and survives
-// another power cut.
+// Checks that the run left a prefix with all acknowledged writes, and that the store can be written
+// to and survives another power cut.
 void CheckWhatIsLeft(SimEnv& env, const Run& run) {
-  if (!run.made()) return;  // a store that was not made to its end is nobody's
+  if (!run.made()) return;  // the creation failed: nothing to check
   int count = 0;
   {
     auto read_only = OpenRocksDbStore(env, At(Mode::kReadOnly));
@@ -360,7 +360,7 @@ void CheckWhatIsLeft(SimEnv& env, const Run& run) {
   REQUIRE(CheckPrefix(**store) == count);
 }
 
-TEST_CASE("A write that returned is there after a power cut, again and again") {
+TEST_CASE("Acknowledged writes survive repeated power cuts") {
   for (const Unsynced unsynced : kPolicies) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
       CAPTURE(static_cast<int>(unsynced), seed);
@@ -381,7 +381,7 @@ TEST_CASE("A write that returned is there after a power cut, again and again") {
   }
 }
 
-TEST_CASE("Wherever the power goes, a prefix is left that is no older than was promised") {
+TEST_CASE("A power cut at any call leaves a prefix with all acknowledged writes") {
   const Unsynced unsynced =
       GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset);
   int cuts = 0;
@@ -405,12 +405,13 @@ TEST_CASE("Wherever the power goes, a prefix is left that is no older than was p
   REQUIRE(torn > 25 / static_cast<int>(CallStep()));
 }
 
-TEST_CASE("Whichever call finds the disk full, the store is usable when there is room again") {
+TEST_CASE("After kNoSpace at any call the store is usable when there is room again") {
   int strikes = 0;
   for (uint64_t nth = 1;; nth += CallStep()) {
     CAPTURE(nth);
     SimEnv env;
-    env.SetCapacity(40u << 20);  // room for all, but not so much that it need not be watched
+    env.SetCapacity(40u << 20);  // room for everything, but little enough that free space is
+                                 // checked
     Run run(env);
     run.Make();
     REQUIRE_FALSE(run.failure());
@@ -434,7 +435,7 @@ TEST_CASE("Whichever call finds the disk full, the store is usable when there is
   REQUIRE(strikes > 50 / static_cast<int>(CallStep()));
 }
 
-TEST_CASE("Whichever call fails, nothing that was promised is lost, and nothing is made up") {
+TEST_CASE("A failure of any call loses no acknowledged write and invents none") {
   int strikes = 0;
   for (uint64_t nth = 1;; nth += CallStep()) {
     CAPTURE(nth);
@@ -447,8 +448,8 @@ TEST_CASE("Whichever call fails, nothing that was promised is lost, and nothing 
     run.GoOn();
     const bool struck = env.Calls(SimCall::kAny) - calls >= nth;
     if (run.failure()) {
-      // On opening, RocksDB takes a table it cannot look at for damage, and blames its options for
-      // a file that it could open only when it tried again.
+      // When opening, RocksDB reports a table that it cannot check as damage, and reports invalid
+      // options for a file that it could open only at the second attempt.
       CAPTURE(run.failure()->ToString());
       REQUIRE((run.failure()->Is(StatusCode::kIoError) ||
                run.failure()->Is(StatusCode::kCorruption) ||

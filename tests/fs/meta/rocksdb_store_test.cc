@@ -1,5 +1,5 @@
-// What the store on RocksDB promises beyond kv_store_test.cc: what it leaves on disk, what it does
-// with damage, and what it does on a full or failing disk.
+// The contract of the store on RocksDB beyond kv_store_test.cc: its files on disk, damage, and full
+// or failing disks.
 #include "fs/meta/rocksdb_store.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ RocksDbOptions At(const std::string& path, Mode mode) {
   return options;
 }
 
-// The machine's.
+// The machine's file system.
 Env& PlainEnv() {
   static const std::unique_ptr<Env> env = NewPosixEnv();
   return *env;
@@ -86,14 +86,14 @@ uint64_t LogBytes(const std::string& directory) {
   return bytes;
 }
 
-// What a crash leaves of an open store that nobody writes to just now.
+// Copies an open store's files as a crash would leave them; no write may be running.
 void CopyAsAfterCrash(const std::string& from, const std::string& to) {
   fs::create_directory(to);
   for (const auto& entry : fs::directory_iterator(from)) {
     if (entry.path().filename() == "LOCK") continue;
     std::error_code error;
     fs::copy(entry.path(), to, error);
-    // A table that could not be written is taken away in the background.
+    // In the background, RocksDB removes a table that it could not write.
     const bool gone = error == std::errc::no_such_file_or_directory;
     REQUIRE((!error || (gone && entry.path().extension() == ".sst")));
   }
@@ -119,7 +119,7 @@ int CountKeys(const KvStore& store) {
   return count;
 }
 
-TEST_CASE("A store is created once, and opened only where there is one") {
+TEST_CASE("A store is created only once, and opened only if it exists") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kOpen)), kNotFound);
@@ -133,7 +133,7 @@ TEST_CASE("A store is created once, and opened only where there is one") {
   OpenOk(At(path, Mode::kReadOnly));
 }
 
-TEST_CASE("Closed cleanly, a store has no log with anything in it, and never an info log") {
+TEST_CASE("A cleanly closed store has only empty logs, and never an info log") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   for (int round = 0; round < 3; ++round) {
@@ -146,12 +146,12 @@ TEST_CASE("Closed cleanly, a store has no log with anything in it, and never an 
       REQUIRE(entry.path().filename().string().find("LOG") == std::string::npos);
     }
   }
-  // Read-only open recovers nothing then: without any log file all is there.
+  // So a read-only open recovers nothing: everything is there without any log file.
   for (const fs::path& log : Logs(path)) fs::remove(log);
   REQUIRE(Read(*OpenOk(At(path, Mode::kReadOnly)), Key(49)) == "2");
 }
 
-TEST_CASE("Opening read-only after a crash shows everything and writes nothing at all") {
+TEST_CASE("Opening read-only after a crash shows everything and writes nothing") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   MakeCrashed(directory, path, 200);
@@ -167,7 +167,7 @@ TEST_CASE("Opening read-only after a crash shows everything and writes nothing a
   REQUIRE(Fingerprint(path) == before);
 }
 
-TEST_CASE("Opening read-only a log with a torn end writes nothing either") {
+TEST_CASE("Opening a log with a torn end read-only writes nothing") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   MakeCrashed(directory, path, 200);
@@ -179,7 +179,7 @@ TEST_CASE("Opening read-only a log with a torn end writes nothing either") {
   REQUIRE(Fingerprint(path) == before);
 }
 
-TEST_CASE("A torn end of the log loses the write it tore, which never returned, and no other") {
+TEST_CASE("A torn end of the log loses only the torn write, which never returned") {
   TemporaryDirectory directory;
   const std::string crashed = directory / "crashed";
   MakeCrashed(directory, crashed, 20);
@@ -193,14 +193,14 @@ TEST_CASE("A torn end of the log loses the write it tore, which never returned, 
     fs::copy(crashed, path);
     fs::resize_file(fs::path(path) / log_name, size - cut);
     REQUIRE(CountKeys(*OpenOk(At(path, Mode::kOpen))) == 19);
-    // Recovery has written the rest down for good.
+    // Recovery has made the rest durable.
     REQUIRE(CountKeys(*OpenOk(At(path, Mode::kOpen))) == 19);
   }
 }
 
 // The measurement behind I5 (docs/crash-model.md): a flipped byte in the middle of the log looks
 // like its end.
-TEST_CASE("Without a ledger a flipped byte in the log loses all after it without a word") {
+TEST_CASE("Without a ledger a flipped byte in the log silently loses all later writes") {
   TemporaryDirectory directory;
   const std::string crashed = directory / "crashed";
   MakeCrashed(directory, crashed, 1000);
@@ -212,7 +212,7 @@ TEST_CASE("Without a ledger a flipped byte in the log loses all after it without
     const std::string path = directory / ("damaged " + std::to_string(static_cast<int>(mode)));
     fs::copy(crashed, path);
     Replace(fs::path(path) / log_name, log);
-    // Nothing wrong, says RocksDB. The ledger and the commit number are what tells.
+    // RocksDB reports no error; only the ledger and the commit number show the damage.
     const int left = CountKeys(*OpenOk(At(path, mode)));
     REQUIRE(left > 250);
     REQUIRE(left < 350);
@@ -227,8 +227,8 @@ std::vector<fs::path> Tables(const std::string& directory) {
   return tables;
 }
 
-// Of a table made by a flush RocksDB reads the filter as it opens it; of a compaction's it does
-// not.
+// When it opens a table, RocksDB reads the filter of a table made by a flush, but not of one made
+// by a compaction.
 TEST_CASE("Verifying checksums finds a flipped byte anywhere in a table, filters included") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
@@ -259,11 +259,11 @@ TEST_CASE("Verifying checksums finds a flipped byte anywhere in a table, filters
   }
 }
 
-TEST_CASE("A log that is gone altogether is noticed") {
+TEST_CASE("A missing log is noticed") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
-  // With tables that cannot be written, a full log stays beside the next one. The write that begins
-  // the next one may find that out before it has written: then once more.
+  // If tables cannot be written, a full log is kept in addition to the next one. The write that
+  // begins the next log may fail before it has written: then repeat it.
   for (int attempt = 0; !fs::exists(path); ++attempt) {
     REQUIRE(attempt < 100);
     FaultEnv env(NewPosixEnv());
@@ -285,7 +285,7 @@ TEST_CASE("A log that is gone altogether is noticed") {
   REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kOpen)), kCorruption);
 }
 
-TEST_CASE("A damaged table gives kCorruption where it is read, never wrong bytes") {
+TEST_CASE("Reading a damaged table gives kCorruption, never wrong bytes") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   auto value_of = [](int i) { return std::string(20000, static_cast<char>('a' + i % 26)); };
@@ -338,7 +338,7 @@ TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works wh
     REQUIRE(Read(*store, "b") == std::to_string(round));
     REQUIRE_OK(store->Write({Put("c", std::to_string(round))}));
   }
-  // All that returned OK is there after a crash.
+  // All acknowledged writes are there after a crash.
   CopyAsAfterCrash(directory / "kv", directory / "copy");
   const auto recovered = OpenOk(At(directory / "copy", Mode::kOpen));
   REQUIRE(Read(*recovered, "a") == "1");
@@ -348,13 +348,12 @@ TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works wh
   REQUIRE(LogBytes(directory / "kv") == 0);
 }
 
-TEST_CASE("A batch too large for what is left of the disk may be tried again and again") {
+TEST_CASE("A batch too large for the free space can be retried repeatedly") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
-  // Small tables still fit: so nothing is left in memory, and the torn log must be left all the
-  // same.
+  // Small tables still fit, so the memory is flushed, and the torn log must still be replaced.
   const bool something_before = GENERATE(false, true);
   if (something_before) REQUIRE_OK(store->Write({Put("a", "1")}));
   env.Fail(Call::kWrite, ".log", StatusCode::kNoSpace);
@@ -362,7 +361,7 @@ TEST_CASE("A batch too large for what is left of the disk may be tried again and
   env.Heal();
   REQUIRE_OK(store->Write({Put("b", "2")}));
   REQUIRE_OK(store->Write({Put("c", "2")}));
-  // Too few tables yet for a compaction to get in between.
+  // Too few tables for a compaction to interfere.
   CopyAsAfterCrash(directory / "kv", directory / "copy");
   const auto recovered = OpenOk(At(directory / "copy", Mode::kOpen));
   REQUIRE(Read(*recovered, "a") == (something_before ? "1" : "(none)"));
@@ -371,7 +370,7 @@ TEST_CASE("A batch too large for what is left of the disk may be tried again and
   REQUIRE(CountKeys(*recovered) == (something_before ? 3 : 2));
 }
 
-TEST_CASE("A flush in the background that met a full disk does not end the store") {
+TEST_CASE("A background flush that met a full disk does not end the store") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);
@@ -392,7 +391,7 @@ TEST_CASE("A flush in the background that met a full disk does not end the store
   REQUIRE_OK(store->CloseCleanly());
 }
 
-// Calls back before a file of this name comes to be.
+// Calls back before a file of this name is created.
 class WatchedEnv final : public FaultEnv {
  public:
   WatchedEnv(std::string suffix, std::function<void()> before_creating)
@@ -410,7 +409,7 @@ class WatchedEnv final : public FaultEnv {
   const std::function<void()> before_creating_;
 };
 
-TEST_CASE("A disk that is full for one moment of a close does not fail it") {
+TEST_CASE("A disk that is full for one moment does not fail a close") {
   TemporaryDirectory directory;
   int tables = 0;
   FaultEnv* that = nullptr;
@@ -429,7 +428,7 @@ TEST_CASE("A disk that is full for one moment of a close does not fail it") {
   REQUIRE(LogBytes(directory / "kv") == 0);
 }
 
-// Holds back whoever passes until it is opened.
+// Blocks callers of Pass until it is opened.
 class Gate {
  public:
   void Pass() {
@@ -457,7 +456,7 @@ class Gate {
 
 TEST_CASE("A log that meets a full disk before a flush has begun leaves the store usable") {
   TemporaryDirectory directory;
-  // The thread that flushes, which stores share, is held by another store until the log fails.
+  // Another store blocks the flush thread, which stores share, until the log fails.
   Gate gate;
   WatchedEnv busy_env(".sst", [&] { gate.Pass(); });
   const auto busy = OpenOk(At(directory / "busy", Mode::kCreate), busy_env);
@@ -492,7 +491,7 @@ TEST_CASE("A log that meets a full disk before a flush has begun leaves the stor
   REQUIRE_OK(store->CloseCleanly());
 }
 
-TEST_CASE("A failed sync ends all writing, and the device is never asked again") {
+TEST_CASE("A failed sync ends all writing, and the device is not called again") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
   RocksDbOptions options = At(directory / "kv", Mode::kCreate);

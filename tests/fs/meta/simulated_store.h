@@ -1,4 +1,4 @@
-// What the tests of a store on a simulated device share: where it lies, and hands on its files.
+// Shared by the tests of a store on a simulated device: its paths, and changes to its files.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ inline std::unique_ptr<File> OpenFile(Env& env, const std::string& path, OpenMod
   return std::move(file).value();
 }
 
-// In place, as rot does it.
+// Flips bits in place.
 inline void Flip(Env& env, const std::string& path, uint64_t offset, uint8_t bits = 0x10) {
   const auto file = OpenFile(env, path, OpenMode::kReadWrite);
   uint8_t byte = 0;

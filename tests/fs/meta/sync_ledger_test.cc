@@ -1,4 +1,4 @@
-// The sync ledger by itself, and what it is for: RocksDB's logs, damaged at any byte.
+// The sync ledger itself, and its purpose: RocksDB's logs, damaged at any byte.
 #include "fs/meta/sync_ledger.h"
 
 #include <algorithm>
@@ -46,14 +46,14 @@ void TellSynced(SyncLedger& ledger, const std::string& path, std::string_view te
 
 Status Check(Env& env) { return CheckSyncLedger(env, kLedgerPath, "/").status(); }
 
-// --- The bytes, put together from docs/format.md ("Sync ledger").
+// --- The encoding, by docs/format.md ("Sync ledger").
 
 SyncLedgerState Golden() {
   return {0x0102030405060708,
           {{"000007.log", 4096, 0x1122334455667788}, {"MANIFEST-000005", 1, 0}}};
 }
 
-TEST_CASE("A slot of the sync ledger stands as documented") {
+TEST_CASE("A slot of the sync ledger is encoded as documented") {
   std::string expected = "SILTFSSL";
   auto number = [&expected](std::initializer_list<int> bytes) {
     for (const int byte : bytes) expected.push_back(static_cast<char>(byte));
@@ -76,7 +76,7 @@ TEST_CASE("A slot of the sync ledger stands as documented") {
   REQUIRE((*decoded == Golden()));
 }
 
-TEST_CASE("A slot that is damaged anywhere, or is another version's, is not taken for one") {
+TEST_CASE("A slot that is damaged anywhere, or is another version's, is refused") {
   const std::string slot = EncodeSyncLedgerSlot(Golden());
   for (size_t i = 0; i < slot.size(); ++i) {
     std::string damaged = slot;
@@ -97,7 +97,7 @@ TEST_CASE("A slot that is damaged anywhere, or is another version's, is not take
   REQUIRE_CODE(DecodeSyncLedgerSlot(AsBytes(resealed(24, '/'))), kCorruption);
 }
 
-TEST_CASE("Logs are told from other files by their names") {
+TEST_CASE("Logs are recognized by their names") {
   for (const char* name : {"/kv/000012.log", "/kv/1234567.log", "MANIFEST-000001"}) {
     REQUIRE(SyncLedger::IsLog(name));
   }
@@ -111,7 +111,7 @@ TEST_CASE("Logs are told from other files by their names") {
 
 // --- The ledger on a device.
 
-TEST_CASE("Synced bytes that changed or are missing are damage; what is behind them is not") {
+TEST_CASE("Changed or missing synced bytes are damage; later bytes are not") {
   SimEnv env;
   const std::string text = "synced text";
   WriteAndSync(env, kLog, text + " and a torn tail");
@@ -136,7 +136,7 @@ TEST_CASE("Synced bytes that changed or are missing are damage; what is behind t
   REQUIRE_OK(Check(env));
 }
 
-TEST_CASE("A torn slot is made up for by the one before it, and without any there is no evidence") {
+TEST_CASE("The previous slot replaces a torn one; without a whole slot nothing is checked") {
   SimEnv env;
   WriteAndSync(env, kLog, "one two");
   {
@@ -150,12 +150,12 @@ TEST_CASE("A torn slot is made up for by the one before it, and without any ther
   Flip(env, kLog, 5);
   REQUIRE_CODE(Check(env), kCorruption);
   Flip(env, kLedgerPath, newest + 2000);
-  REQUIRE_OK(Check(env));  // of the older state's three bytes all are right
+  REQUIRE_OK(Check(env));  // the older state covers three bytes, which are all right
   Flip(env, kLog, 1);
   REQUIRE_CODE(Check(env), kCorruption);
   Flip(env, kLedgerPath, 8192 + 12288 - newest + 2000);
   REQUIRE_OK(Check(env));
-  // It is written anew.
+  // Opening rewrites the slot.
   OpenLedger(env);
   const std::string ledger = Contents(env, kLedgerPath);
   for (size_t slot = 0; slot < 4; ++slot)
@@ -164,7 +164,7 @@ TEST_CASE("A torn slot is made up for by the one before it, and without any ther
   REQUIRE_OK(Check(env));
 }
 
-TEST_CASE("The ledger is no longer than its slots, however many logs there were") {
+TEST_CASE("The ledger's size is constant for any number of logs") {
   SimEnv env;
   const auto ledger = OpenLedger(env);
   for (int i = 0; i < 200; ++i) TellSynced(*ledger, std::to_string(100000 + i) + ".log", "text");
@@ -173,7 +173,7 @@ TEST_CASE("The ledger is no longer than its slots, however many logs there were"
   REQUIRE_CODE(Check(env), kCorruption);
 }
 
-TEST_CASE("What was synced of a MANIFEST is durable in the ledger, however a power cut tears it") {
+TEST_CASE("A MANIFEST's synced length is durable in the ledger after any power cut") {
   const std::string manifest = "/MANIFEST-000003";
   std::set<uint64_t> lengths;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -186,7 +186,7 @@ TEST_CASE("What was synced of a MANIFEST is durable in the ledger, however a pow
     TellSynced(*ledger, manifest, "12345");
     for (size_t length = 1; length < 12; ++length)
       TellSynced(*ledger, kLog, std::string("12345678901234567890").substr(0, length));
-    // The power goes while the next one is written.
+    // Cut the power while the next slot is written.
     env.CutAtCall(1 + seed % 2);
     REQUIRE_CODE(ledger->Synced(manifest, 6, Checksum(AsBytes("123456"))), kIoError);
     env.Reboot({Unsynced::kGarble, seed});
@@ -205,7 +205,7 @@ TEST_CASE("A clean close leaves the ledger on the device") {
   WriteAndSync(env, kLog, "text");
   const auto ledger = OpenLedger(env);
   TellSynced(*ledger, kLog, "text");
-  ledger->Settle();
+  ledger->MakeDurable();
   env.PowerCut();
   Flip(env, kLog, 0);
   REQUIRE_CODE(Check(env), kCorruption);
@@ -213,7 +213,7 @@ TEST_CASE("A clean close leaves the ledger on the device") {
 
 Result<std::vector<uint64_t>> DamagedSlots(Env& env) { return FindDamagedSlots(env, kLedgerPath); }
 
-TEST_CASE("A slot that rots in a ledger that was closed is damage, until it is opened again") {
+TEST_CASE("A damaged slot in a closed ledger is reported until the ledger is opened again") {
   SimEnv env;
   WriteAndSync(env, kLog, "text");
   {
@@ -237,7 +237,7 @@ TEST_CASE("A slot that rots in a ledger that was closed is damage, until it is o
 }
 
 TEST_CASE(
-    "A power cut at any call of a ledger that was closed, opened and closed again is no rot") {
+    "A power cut while a ledger is closed, opened and closed again is not reported as damage") {
   uint64_t torn = 0;
   for (const Unsynced unsynced : {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
                                   Unsynced::kSubset, Unsynced::kGarble}) {
@@ -249,7 +249,7 @@ TEST_CASE(
       env.CutAtCall(cut);
       if (auto opened = SyncLedger::Open(env, kLedgerPath, "/"); opened.ok()) {
         (*opened)->Synced(kLog, 4, Checksum(AsBytes("text"))).IgnoreError("the power may be gone");
-        (*opened)->Settle();
+        (*opened)->MakeDurable();
         (*opened)->Close();
       }
       const bool done = env.PowerIsOn();
@@ -265,7 +265,7 @@ TEST_CASE(
   REQUIRE(torn > 0);
 }
 
-TEST_CASE("A name that is used again is never held to what a file of that name was before") {
+TEST_CASE("A reused name is never compared with an earlier file of that name") {
   for (const Unsynced unsynced :
        {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset}) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -274,11 +274,11 @@ TEST_CASE("A name that is used again is never held to what a file of that name w
       WriteAndSync(env, kLog, "the first");
       auto ledger = OpenLedger(env);
       TellSynced(*ledger, kLog, "the first");
-      ledger->Settle();
+      ledger->MakeDurable();
       ledger->Removed(kLog);
       REQUIRE_OK(env.RemoveFile(kLog));
       REQUIRE_OK(env.SyncDirectory("/"));
-      // Whichever slot the removal reached, the other still has it.
+      // The removal reached one slot; the other still has the entry.
       if (seed % 2 == 1) TellSynced(*ledger, "/000008.log", "x");
       // In the same session, or in the next.
       if (seed % 3 == 0) ledger = OpenLedger(env);
@@ -291,18 +291,19 @@ TEST_CASE("A name that is used again is never held to what a file of that name w
   }
 }
 
-TEST_CASE("A name whose entry cannot be withdrawn is not used again") {
+TEST_CASE("A name is not used again if its entry cannot be withdrawn") {
   SimEnv env;
   WriteAndSync(env, kLog, "text");
   const auto ledger = OpenLedger(env);
   TellSynced(*ledger, kLog, "text");
   env.FailCall({.calls = SimCall::kSync, .path_part = kLedgerPath});
   REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);
-  REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);  // never synced again and believed
-  REQUIRE_OK(ledger->Withdraw("/000008.log"));     // that was never in it
+  REQUIRE_CODE(ledger->Withdraw(kLog), kIoError);  // a later file of this name must not be compared
+                                                   // with the entry
+  REQUIRE_OK(ledger->Withdraw("/000008.log"));     // never in the ledger
 }
 
-TEST_CASE("After a sync that found the disk full the ledger goes on in a new file") {
+TEST_CASE("After a sync found the disk full the ledger continues in a new file") {
   const std::string manifest = "/MANIFEST-000003";
   SimEnv env;
   WriteAndSync(env, manifest, "1234567890");
@@ -322,12 +323,12 @@ TEST_CASE("After a sync that found the disk full the ledger goes on in a new fil
 
 std::string Key(int number) { return "key " + std::to_string(1000 + number); }
 
-// A store with `count` synced writes in its log, as its process left it that was killed.
+// A store with `count` synced writes in its log, as left by a killed process.
 void MakeKilled(SimEnv& env, int count) {
   auto store = OpenRocksDbStore(env, At(Mode::kCreate));
   REQUIRE_OK(store);
   for (int i = 0; i < count; ++i) REQUIRE_OK((*store)->Write({Put(Key(i), std::to_string(i))}));
-  env.PowerCut({Unsynced::kKeep});  // so that nothing more is written when the store is dropped
+  env.PowerCut({Unsynced::kKeep});  // so that destroying the store writes nothing
 }
 
 std::vector<std::string> Logs(Env& env) {
@@ -341,7 +342,7 @@ std::vector<std::string> Logs(Env& env) {
   return logs;
 }
 
-TEST_CASE("A byte flipped anywhere in what was synced of a log refuses the store, untouched") {
+TEST_CASE("A flipped byte anywhere in a log's synced bytes refuses the store and changes nothing") {
   SimEnv env;
   MakeKilled(env, 60);
   const std::vector<std::string> logs = Logs(env);
@@ -371,7 +372,7 @@ TEST_CASE("A byte flipped anywhere in what was synced of a log refuses the store
   }
 }
 
-TEST_CASE("A ledger that has rotted makes no store older") {
+TEST_CASE("A damaged ledger does not lose commits") {
   SimEnv env;
   MakeKilled(env, 10);
   {
@@ -390,7 +391,7 @@ TEST_CASE("A ledger that has rotted makes no store older") {
   }
 }
 
-TEST_CASE("What lies above a MANIFEST's synced length does not keep a store closed") {
+TEST_CASE("Bytes above a MANIFEST's synced length do not prevent opening") {
   SimEnv env;
   MakeKilled(env, 10);
   Random random(3);
@@ -413,7 +414,7 @@ TEST_CASE("What lies above a MANIFEST's synced length does not keep a store clos
   }
 }
 
-TEST_CASE("A store that was closed cleanly is held to its manifest too") {
+TEST_CASE("A cleanly closed store is compared with its manifest, too") {
   SimEnv env;
   {
     auto store = OpenRocksDbStore(env, At(Mode::kCreate));
@@ -425,7 +426,7 @@ TEST_CASE("A store that was closed cleanly is held to its manifest too") {
   env.PowerCut();
   int manifests = 0;
   for (const std::string& log : Logs(env)) {
-    if (log.ends_with(".log")) continue;  // one that is no longer needed
+    if (log.ends_with(".log")) continue;  // a log that is no longer needed
     ++manifests;
     const size_t size = Contents(env, log).size();
     for (size_t at = 0; at < size; ++at) {
@@ -438,7 +439,7 @@ TEST_CASE("A store that was closed cleanly is held to its manifest too") {
   REQUIRE_OK(OpenRocksDbStore(env, At(Mode::kOpen)));
 }
 
-TEST_CASE("Whatever a crash left behind the synced part of a log refuses nothing") {
+TEST_CASE("No bytes after the synced part of a log refuse the store") {
   Random random(2);
   for (int round = 0; round < 60; ++round) {
     CAPTURE(round);
@@ -457,7 +458,7 @@ TEST_CASE("Whatever a crash left behind the synced part of a log refuses nothing
       REQUIRE_OK(store);
       for (int i = 0; i < 20; ++i) REQUIRE(Read(**store, Key(i)) == std::to_string(i));
       if (mode == Mode::kOpen) {
-        // Recovered from the torn end, written to, and cut again.
+        // Recover from the torn end, write, and cut again.
         REQUIRE_OK((*store)->Write({Put(Key(20), "20")}));
         env.PowerCut({static_cast<Unsynced>(round % 3), static_cast<uint64_t>(round)});
       }
@@ -468,7 +469,7 @@ TEST_CASE("Whatever a crash left behind the synced part of a log refuses nothing
   }
 }
 
-TEST_CASE("Power cuts upon power cuts, at any call and under any policy, accuse no log") {
+TEST_CASE("Repeated power cuts, at any call and under any policy, report no log as damaged") {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(seed);
     SimEnv env;

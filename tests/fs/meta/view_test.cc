@@ -1,4 +1,4 @@
-// Reading a pinned moment of the metadata: three sources laid over one another.
+// Reading a pinned moment of the metadata: three merged sources.
 #include <atomic>
 #include <map>
 #include <thread>
@@ -20,8 +20,7 @@ using testing::Remove;
 using testing::ScanAll;
 using testing::Unhurried;
 
-// A store with "stored" data in the key-value store, a group that is held in its commit, and an
-// open group.
+// A store with data in the key-value store, a group that is held in its commit, and an open group.
 class ThreeLayers {
  public:
   ThreeLayers() { store_ = OpenOn(disk_, Unhurried(), &participant_); }
@@ -30,9 +29,9 @@ class ThreeLayers {
     if (committer_.joinable()) committer_.join();
   }
 
-  // Everything applied so far goes to the key-value store.
+  // Moves all applied data to the key-value store.
   void ToStore() { REQUIRE_OK(store_->CommitAll()); }
-  // Everything applied since goes to the committing group, until Finish.
+  // Moves the data applied since then to the committing group, until Finish.
   void ToCommitting() {
     participant_.Hold();
     committer_ = std::thread([this] { committed_ = store_->CommitAll().ok(); });
@@ -53,7 +52,7 @@ class ThreeLayers {
   bool committed_ = false;
 };
 
-TEST_CASE("The newest of open group, committing group and store answers, tombstones included") {
+TEST_CASE("The newest of open group, committing group and store wins, tombstones included") {
   ThreeLayers layers;
   MetadataStore& store = layers.store();
   Apply(store, {Put("A", "stored"), Put("B", "stored"), Put("C", "stored"), Put("D", "stored"),
@@ -80,8 +79,7 @@ TEST_CASE("The newest of open group, committing group and store answers, tombsto
   }
 }
 
-TEST_CASE(
-    "A view stays what it was while its groups are closed, committed and followed by others") {
+TEST_CASE("A view is unchanged while its groups are closed, committed and followed by others") {
   ThreeLayers layers;
   MetadataStore& store = layers.store();
   Apply(store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
@@ -95,7 +93,7 @@ TEST_CASE(
 
   layers.Finish();
   REQUIRE(ScanAll(view) == expected);
-  REQUIRE_OK(store.CommitAll());  // its open group is closed, so that nothing new comes to it
+  REQUIRE_OK(store.CommitAll());  // close its open group, so that it gets no further data
   Apply(store, {Put("A", "9"), Remove("B"), Put("C", "9"), Remove("D")});
   REQUIRE(ScanAll(view) == expected);
   REQUIRE_OK(store.CommitAll());
@@ -104,7 +102,7 @@ TEST_CASE(
   REQUIRE(ScanAll(store.Pin()) == Entries{{"A", "9"}, {"C", "9"}});
 }
 
-TEST_CASE("A scan stops when told to") {
+TEST_CASE("A scan stops when the visitor returns false") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   Apply(*store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
@@ -127,7 +125,7 @@ TEST_CASE("Scans over random layers read like one ordered map, over batch border
       std::vector<Mutation> mutations;
       for (uint64_t n = random.Below(8); n > 0; --n) {
         Mutation mutation = Put("k" + std::to_string(random.Below(900)), std::to_string(i));
-        // Now and then beyond a batch's bytes.
+        // Sometimes exceed a batch's bytes.
         if (random.OneIn(20)) mutation.value->resize(40000, 'x');
         if (random.OneIn(3)) mutation.value.reset();
         if (mutation.value) {
@@ -157,7 +155,7 @@ TEST_CASE("Scans over random layers read like one ordered map, over batch border
   }
 }
 
-TEST_CASE("Keys that nobody touches during a scan come exactly once, whatever else is applied") {
+TEST_CASE("A scan visits untouched keys exactly once during concurrent Applies") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   auto key = [](int i) { return "k" + std::to_string(10000 + i); };
@@ -184,7 +182,7 @@ TEST_CASE("Keys that nobody touches during a scan come exactly once, whatever el
   REQUIRE(seen == kept);
 }
 
-TEST_CASE("No reader ever sees half of an Apply, however commits fall") {
+TEST_CASE("No reader sees half of an Apply at any moment of a commit") {
   MemoryDisk disk;
   MetadataOptions options = Unhurried();
   options.group_bytes = 60000;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kLargeFile = 1'500'000;
 
-// Half of it is worth compressing.
+// Half of the bytes are compressible.
 Bytes Mixed(uint64_t seed, size_t size) {
   Bytes bytes = RandomBytes(seed, size);
   for (size_t at = 0; at + 64 <= size; at += 64) std::fill_n(bytes.begin() + at, 32, bytes[at]);
@@ -53,7 +53,7 @@ CampaignStore::CampaignStore(uint64_t bytes, uint64_t segment_bytes) {
   }
   REQUIRE_OK((*fs)->Close());
   fs->reset();
-  // Once more, so that metadata has tables of several mounts.
+  // Mount again, so that metadata has tables of several mounts.
   fs = Open(env_, false);
   REQUIRE_OK(fs);
   Write(**fs, "later", RandomBytes(52, 100'000));

@@ -1,4 +1,4 @@
-// The store that a campaign damages: files short, long, shared, sparse, easily compressed and
+// The store that a campaign damages: short, long, shared, sparse and compressible files, and files
 // overwritten in place, written in two mounts and unmounted. The same bytes in every run.
 //
 // Not thread-safe; const calls from any thread.
@@ -21,16 +21,16 @@ class CampaignStore {
  public:
   static constexpr char kPath[] = "/store";
 
-  // Of some `bytes` on flash, in segments of `segment_bytes`.
+  // About `bytes` on flash, in segments of `segment_bytes`.
   CampaignStore(uint64_t bytes, uint64_t segment_bytes);
 
   static Result<std::unique_ptr<FileSystem>> Open(Env& env, bool read_only);
 
   const SimEnv& env() const { return env_; }
-  // Of every file of the store: its path, and how long it is.
+  // Path and size of every file of the store.
   const std::map<std::string, uint64_t>& sizes() const { return sizes_; }
-  // Where a segment's blocks end: at its footer or, if it is not sealed, with the file. None of
-  // what is no segment.
+  // Where a segment's blocks end: at its footer or, if it is not sealed, at the end of the file.
+  // nullopt if the path is not a segment.
   std::optional<uint64_t> BlocksEnd(const std::string& path) const;
   // The files' contents by their names, all in the root directory.
   const std::map<std::string, Bytes>& files() const { return files_; }

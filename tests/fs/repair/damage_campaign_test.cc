@@ -1,10 +1,10 @@
-// Damage at places drawn at random, over every file of a store: it is found or it harms nothing, no
-// file is ever read wrong, exactly what is lost cannot be read, and what can be repaired is.
+// Damage at random places in all files of a store: it is found or harmless, no file is ever read
+// wrong, exactly the lost ranges cannot be read, and repairable damage is repaired.
 //
-// For long runs by hand: SILTFS_DAMAGE_TRIALS says how many trials, SILTFS_DAMAGE_TOGETHER at how
-// many places at a time (in segments, the index and superblock copies; each in another file, so
-// that each can be told apart in what is found), SILTFS_DAMAGE_BYTES how large the store is,
-// SILTFS_DAMAGE_SEED draws other places, and SILTFS_DAMAGE_FIRST goes on from a trial on.
+// For long manual runs: SILTFS_DAMAGE_TRIALS sets the number of trials, SILTFS_DAMAGE_TOGETHER the
+// number of damaged places per trial (in segments, the index and superblock copies; each in another
+// file, so that the findings can be distinguished), SILTFS_DAMAGE_BYTES the store's size,
+// SILTFS_DAMAGE_SEED the random places, and SILTFS_DAMAGE_FIRST the first trial.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,14 +40,14 @@ struct Tally {
   std::map<std::string, uint64_t> found;   // by the part of the store
   std::map<std::string, uint64_t> unused;  // by the reason
   uint64_t refused = 0;                    // trials where the store did not open
-  uint64_t bytes_read = 0;                 // and compared
-  uint64_t pieces_failed = 0;              // of files, as far as nobody can read them
+  uint64_t bytes_read = 0;                 // read and compared
+  uint64_t pieces_failed = 0;              // unreadable pieces of files
   uint64_t repairable = 0;                 // places
-  uint64_t repaired = 0;                   // trials, without a loss
-  uint64_t repaired_all = 0;               // by a full repair
-  uint64_t salvaged = 0;                   // of them stores whose metadata could not be read
-  uint64_t salvaged_whole = 0;             // of these ones that have all their files as they were
-  uint64_t nameless = 0;                   // files that came to /lost+found
+  uint64_t repaired = 0;                   // trials without a loss
+  uint64_t repaired_all = 0;               // trials, by a full repair
+  uint64_t salvaged = 0;                   // of these, stores whose metadata could not be read
+  uint64_t salvaged_whole = 0;             // of these, stores with all files unchanged
+  uint64_t nameless = 0;                   // files moved to /lost+found
 
   std::string ToString() const {
     std::string text = fmt::format(
@@ -64,9 +64,9 @@ struct Tally {
   }
 };
 
-// What a check said.
+// The result of a check.
 struct Checked {
-  bool refused = false;  // it could not even begin
+  bool refused = false;  // the check could not begin
   std::vector<Finding> findings;
   std::vector<LostRange> lost;
 
@@ -95,7 +95,7 @@ Checked Check(SimEnv& env) {
   options.on_finding = [&](const Finding& finding) { checked.findings.push_back(finding); };
   options.on_lost = [&](const LostRange& range) { checked.lost.push_back(range); };
   const auto report = CheckStore(env, options);
-  report.status().IgnoreError("a refusal says it, too");
+  report.status().IgnoreError("a refusal also reports it");
   checked.refused = !report.ok();
   if (report.ok()) REQUIRE(report->findings == checked.findings.size());
   return checked;
@@ -109,8 +109,8 @@ Result<RepairReport> RepairIt(SimEnv& env, RepairMode mode) {
   return RepairStore(env, options);
 }
 
-// What a file must read as: its content, but for what a repair said has become a hole; empty if it
-// said that the file is gone.
+// The expected content of a file: the original with zeros in the ranges that the repair reported as
+// holes; nullopt if it reported the file as lost.
 std::optional<Bytes> ContentAfter(const std::string& name, const Bytes& content,
                                   const RepairReport* repaired) {
   if (repaired == nullptr) return content;
@@ -130,8 +130,8 @@ bool IsLost(const std::vector<LostRange>& lost, InodeNumber inode, uint64_t begi
   });
 }
 
-// Reads everything: the right bytes or none; where `lost` is given, none exactly there. Whether all
-// of it could be read.
+// Reads everything and requires right bytes or an error; if `lost` is given, errors exactly there.
+// Returns whether everything could be read.
 bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRange>* lost,
              const RepairReport* repaired, Tally& tally) {
   auto fs = CampaignStore::Open(env, /*read_only=*/true);
@@ -148,7 +148,7 @@ bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRang
     if (!expected) continue;
     const auto inode = Resolve(**fs, name);
     if (!inode.ok()) {
-      // Names go only where metadata fails to be read.
+      // Names are missing only if reading metadata fails.
       REQUIRE_FALSE(inode.status().Is(StatusCode::kNotFound));
       whole = false;
       continue;
@@ -176,7 +176,7 @@ bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRang
   return whole;
 }
 
-// Nothing at any place but what the file had there, or what had not been written yet.
+// Whether each place has the file's byte, or zero, as before it was written.
 bool IsMadeOf(const Bytes& salvaged, const Bytes& content) {
   if (salvaged.size() > content.size()) return false;
   for (size_t at = 0; at < salvaged.size(); ++at) {
@@ -185,7 +185,7 @@ bool IsMadeOf(const Bytes& salvaged, const Bytes& content) {
   return true;
 }
 
-// After metadata was salvaged, files may be older, nameless or gone; none has what is not its own.
+// After a salvage of metadata, files may be older, nameless or gone; none has another file's bytes.
 void ReadSalvaged(const CampaignStore& store, SimEnv& env, Tally& tally) {
   auto fs = CampaignStore::Open(env, /*read_only=*/true);
   REQUIRE_OK(fs);
@@ -220,11 +220,11 @@ void ReadSalvaged(const CampaignStore& store, SimEnv& env, Tally& tally) {
   REQUIRE_OK((*fs)->Close());
 }
 
-// One place anywhere, or several of one trial in files that do not hide each other's damage.
+// One place anywhere, or several places in files that do not hide each other's damage.
 std::vector<Damage> DrawTrial(const CampaignStore& store, size_t together, Random& random) {
   if (together == 1) return {DrawDamage(store, kAnywhere, random)};
   std::vector<Damage> damages;
-  // Of the index and of the superblock one each: what is found says which part, not which place.
+  // One each in the index and the superblock, because findings there name the part, not the place.
   constexpr std::array<std::string_view, 1> kIndex = {"index"};
   constexpr std::array<std::string_view, 1> kSuperblock = {"superblock"};
   constexpr std::array<std::string_view, 1> kSegments = {"segments"};
@@ -300,7 +300,7 @@ void RunTrial(const CampaignStore& store, size_t together, uint64_t seed, Tally&
   }
   REQUIRE_FALSE(repairable);
   if (repaired.ok()) {
-    // What could be repaired beside the rest of it was.
+    // The repairable part was repaired.
     for (const RepairedFinding& one : repaired->findings) {
       for (const Damage& damage : damages) {
         if (IsRepairable(store, damage) && one.finding.path == damage.path) REQUIRE(one.repaired);
@@ -333,21 +333,21 @@ Tally Run(uint64_t trials, size_t together) {
 
 }  // namespace
 
-TEST_CASE("damage anywhere is found or harms nothing, and no file is read wrong") {
+TEST_CASE("damage anywhere is found or harmless, and no file is read wrong") {
   const Tally tally = Run(std::max<uint64_t>(20, Share(100)), 1);
   INFO(tally.ToString());
   CHECK(tally.repaired > 0);
   CHECK(tally.found.size() >= 3);
 }
 
-TEST_CASE("damage at many places at once is told of one by one") {
+TEST_CASE("damage at many places at once is reported one by one") {
   const Tally tally = Run(std::max<uint64_t>(2, Share(10)), 8);
   INFO(tally.ToString());
   CHECK(tally.repairable > 0);
   CHECK(tally.found.size() == 3);
 }
 
-TEST_CASE("damage at as many places as are asked for", "[.campaign]") {
+TEST_CASE("damage at the requested number of places", "[.campaign]") {
   const Tally tally = Run(FromEnvironment("SILTFS_DAMAGE_TRIALS", 100),
                           FromEnvironment("SILTFS_DAMAGE_TOGETHER", 1));
   std::cout << tally.ToString();

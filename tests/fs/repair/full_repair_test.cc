@@ -1,4 +1,4 @@
-// What `fsck -y` does where something is lost, or is to be chosen.
+// `fsck -y`: repairs that lose data or need a choice.
 #include <algorithm>
 #include <filesystem>
 
@@ -62,7 +62,7 @@ Bytes ReadPath(CheckedStore& store, const std::string& path) {
   return std::move(content).value();
 }
 
-// Without printing either.
+// Compares without printing the bytes.
 void RequireSame(const Bytes& a, const Bytes& b) {
   const bool same = a == b;
   REQUIRE(same);
@@ -75,7 +75,7 @@ bool HasPath(CheckedStore& store, const std::string& path) {
   return there;
 }
 
-// What was there, but for the ranges that are lost, which are zeros.
+// Requires the old content with zeros in the lost ranges.
 void RequireOnlyLost(const RepairReport& report, const std::string& path, const Bytes& before,
                      const Bytes& after) {
   Bytes expected = before;
@@ -126,13 +126,13 @@ TEST_CASE("names and their cookies are completed from each other") {
     store.Remove(DirectoryCookieKey(store.directory, link.cookie));
     RequireRepaired(store, RepairMode::kAll, {"name-without-cookie"});
   }
-  SECTION("a name whose cookie is another's") {
+  SECTION("a name with another name's cookie") {
     const NameEntry empty = NameOf(store, store.directory, "empty");
     store.Put(DirectoryEntryKey(store.directory, "link"),
               NameEntry{link.inode, link.type, empty.cookie}.Encode());
     RequireRepaired(store, RepairMode::kAll, {"name-without-cookie", "cookie-without-name"});
   }
-  SECTION("a cookie that leads to another inode") {
+  SECTION("a cookie of another inode") {
     store.Put(DirectoryCookieKey(store.directory, link.cookie),
               CookieEntry{store.small, link.type, "link"}.Encode());
     RequireRepaired(store, RepairMode::kAll, {"name-without-cookie"});
@@ -153,7 +153,7 @@ TEST_CASE("names and their cookies are completed from each other") {
   CHECK(HasPath(store, "directory/empty"));
 }
 
-TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+found") {
+TEST_CASE("names without an inode are removed, and inodes without a name are moved to lost+found") {
   CheckedStore store;
   store.FillAndClose();
   const Bytes content = ReadPath(store, "linked");
@@ -166,7 +166,7 @@ TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+fo
     CHECK_FALSE(HasPath(store, "directory/link"));
     RequireSame(ReadPath(store, "linked"), content);
   }
-  SECTION("a name that cannot be one") {
+  SECTION("an impossible name") {
     store.Remove(DirectoryEntryKey(store.directory, "link"));
     PutName(store, store.directory, "li/nk", link);
     RequireRepaired(store, RepairMode::kAll, {"name-record"});
@@ -184,7 +184,7 @@ TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+fo
     fs.Forget(directory->inode, 1);
     store.fixture().Close();
   }
-  SECTION("one more, when there is such a directory") {
+  SECTION("a second file, when lost+found exists") {
     RemoveName(store, store.directory, "link");
     RemoveName(store, kRootInode, "linked");
     RequireRepaired(store, RepairMode::kAll, {"unreachable"});
@@ -193,7 +193,7 @@ TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+fo
     CHECK(HasPath(store, "lost+found/#" + number));
     CHECK(HasPath(store, "lost+found/#" + std::to_string(store.small)));
   }
-  SECTION("a file of that name is in the way") {
+  SECTION("a file named lost+found exists") {
     store.fixture().Open();
     WriteFile(store.fs(), "lost+found", RandomBytes(1, 10));
     store.fixture().Close();
@@ -201,7 +201,7 @@ TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+fo
     RequireRepaired(store, RepairMode::kAll, {"unreachable"});
     CHECK(HasPath(store, "lost+found.1/#" + std::to_string(store.small)));
   }
-  SECTION("a directory without a name, with what is in it") {
+  SECTION("a directory without a name, with its content") {
     RemoveName(store, store.directory, "inner");
     RequireRepaired(store, RepairMode::kAll, {"unreachable"});
     CHECK(HasPath(store, "lost+found/#" + std::to_string(store.inner) + "/symlink"));
@@ -214,7 +214,7 @@ TEST_CASE("names that lead nowhere go, and inodes without a name come to lost+fo
   }
 }
 
-TEST_CASE("inodes that cannot be read go, but directories are made anew around their names") {
+TEST_CASE("unreadable inodes are removed, but directories with names are recreated") {
   CheckedStore store;
   store.FillAndClose();
   SECTION("a file") {
@@ -249,7 +249,7 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
     CHECK(HasPath(store, "directory/inner/symlink"));
     CHECK(HasPath(store, "small"));
   }
-  SECTION("what is left of an inode") {
+  SECTION("the remains of an inode") {
     store.Put(XattrKey(1000, "user.x"), "");
     store.Put(OrphanKey(1001), "");
     RequireRepaired(store, RepairMode::kAll, {"inode-missing"});
@@ -257,7 +257,7 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
   SECTION("keys of no table") {
     store.Put("zebra", "");
     store.Put("cc", "");
-    // Not what is known of damage, and of a scrub.
+    // Damage and scrub records are kept.
     const std::string damage =
         DamagedBlock{.segment = 1, .first_ordinal = 0, .chunks = {{}}}.EncodeChunks();
     store.Put(DamageKey(1, 0), damage);
@@ -269,7 +269,7 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
       CHECK_FALSE(kv.Get("zebra")->has_value());
     });
   }
-  SECTION("records of the store as a whole") {
+  SECTION("store-wide records") {
     const std::string what = GENERATE("ids", "segment", "commit", "removed", "replacement");
     if (what == "ids") store.Remove(std::string(kIdRangesKey));
     if (what == "segment") store.Put(SegmentKey(1), "?");
@@ -283,7 +283,7 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
     RequireCodes(store.Check(true), {});
     RequireSame(ReadPath(store, "large"), RandomBytes(2, 1'000'000));
   }
-  SECTION("names in what is no directory") {
+  SECTION("names in an inode that is not a directory") {
     PutName(store, store.small, "name", {store.linked, 0100000, 3});
     store.EditInode(store.linked, [](InodeRecord& record) { ++record.links; });
     RequireRepaired(store, RepairMode::kAll, {"not-a-directory"});
@@ -291,7 +291,7 @@ TEST_CASE("inodes that cannot be read go, but directories are made anew around t
   }
 }
 
-TEST_CASE("directories that lie in themselves come to lost+found") {
+TEST_CASE("directories that contain themselves are moved to lost+found") {
   CheckedStore store;
   store.FillAndClose();
   const NameEntry entry = NameOf(store, kRootInode, "directory");
@@ -308,7 +308,7 @@ TEST_CASE("directories that lie in themselves come to lost+found") {
   CHECK(HasPath(store, "lost+found/#" + std::to_string(store.inner) + "/directory/link"));
 }
 
-TEST_CASE("a directory with two names keeps the one that it knows") {
+TEST_CASE("a directory with two names keeps the one in its recorded parent") {
   CheckedStore store;
   store.FillAndClose();
   const NameEntry inner = NameOf(store, store.directory, "inner");
@@ -324,7 +324,7 @@ TEST_CASE("a directory with two names keeps the one that it knows") {
   CHECK_FALSE(HasPath(store, "inner too"));
 }
 
-TEST_CASE("overlays are cut to what they may be") {
+TEST_CASE("invalid overlays are cut or removed") {
   CheckedStore store;
   store.FillAndClose();
   const auto claim = [&store](uint64_t bytes) {
@@ -368,7 +368,7 @@ TEST_CASE("overlays are cut to what they may be") {
     store.Put(OverlayKey(store.inner, 0), extent.Encode());
     RequireRepaired(store, RepairMode::kAll, {"not-a-file"});
   }
-  SECTION("one with a chunk that is nowhere, beside others") {
+  SECTION("one with a missing chunk among others") {
     OverlayExtent extent;
     extent.kind = OverlayExtent::Kind::kChunks;
     extent.slices = {{.name = ChunkName{}, .chunk_length = 60, .skip = 0, .length = 40}};
@@ -387,7 +387,7 @@ TEST_CASE("overlays are cut to what they may be") {
   }
 }
 
-TEST_CASE("files keep what can be read, and what cannot becomes holes that are told") {
+TEST_CASE("files keep their readable content, and lost ranges become holes that are reported") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   const Bytes large = ReadPath(store, "large");
@@ -411,7 +411,7 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
     RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
     RequireOnlyLost(report, "/copy", large, ReadPath(store, "copy"));
   }
-  SECTION("the last blocks, cut off") {
+  SECTION("truncated last blocks") {
     std::filesystem::resize_file(path, BlocksOf(store, 1).back().offset + 100);
     const RepairReport report =
         RequireRepaired(store, RepairMode::kAll, {"segment-truncated", "chunk-damaged"}, true);
@@ -425,7 +425,7 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
     RequireOnlyLost(report, "/large", large, ReadPath(store, "large"));
     RequireOnlyLost(report, "/small", small, ReadPath(store, "small"));
   }
-  SECTION("a directory in a segment's place, which is somebody's") {
+  SECTION("a directory in a segment's place, which may be user data") {
     std::filesystem::remove(path);
     std::filesystem::create_directories(path + "/theirs");
     std::filesystem::create_directories(path + ".stray/theirs, too");
@@ -433,7 +433,7 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
     CHECK(std::filesystem::exists(path + ".stray/theirs, too"));
     CHECK(std::filesystem::exists(path + ".stray+/theirs"));
   }
-  // And it goes on working.
+  // The store can still be used.
   store.fixture().Open();
   WriteLargeFile(store.fs(), "large", large);
   store.fixture().Close();
@@ -441,12 +441,12 @@ TEST_CASE("files keep what can be read, and what cannot becomes holes that are t
   RequireCodes(store.Check(true), {});
 }
 
-TEST_CASE("what is damaged in one place and whole in another is not lost") {
+TEST_CASE("a chunk that is damaged in one place and whole in another is not lost") {
   CheckedStore store;
   store.FillAndClose();
   const Bytes large = ReadPath(store, "large");
   const Block block = BlocksOf(store, 1)[1];
-  // The same block once more, in a segment of its own, as if it had been put again.
+  // A second copy of the block in a segment of its own, as if it had been written again.
   auto state = ReadSuperblock(store.fixture().env(), store.path());
   REQUIRE_OK(state);
   EncodedBlock copy;
@@ -479,7 +479,7 @@ TEST_CASE("what is damaged in one place and whole in another is not lost") {
   RequireSame(ReadPath(store, "copy"), large);
 }
 
-TEST_CASE("what was taken out of a segment is no longer on the list of damage") {
+TEST_CASE("chunks removed from a segment are no longer on the list of damage") {
   CheckedStore store;
   store.FillAndClose();
   const Block block = BlocksOf(store, 1)[1];
@@ -501,7 +501,7 @@ TEST_CASE("what was taken out of a segment is no longer on the list of damage") 
   store.fixture().Close();
 }
 
-TEST_CASE("all segments may be gone, and files are as long as they were") {
+TEST_CASE("files keep their length even if all segments are gone") {
   CheckedStore store;
   store.FillAndClose();
   for (const auto& directory :
@@ -518,7 +518,7 @@ TEST_CASE("all segments may be gone, and files are as long as they were") {
   CHECK(LostOf(report, "/large") == large.size());
 }
 
-TEST_CASE("a recipe's node that is lost is a hole where it was") {
+TEST_CASE("a lost recipe node becomes a hole in its range") {
   CheckedStore store;
   store.FillAndClose();
   const Bytes large = ReadPath(store, "large");
@@ -541,7 +541,7 @@ TEST_CASE("a recipe's node that is lost is a hole where it was") {
   RequireOnlyLost(report, "/copy", large, ReadPath(store, "copy"));
 }
 
-TEST_CASE("without the data, damage that only it shows is neither found nor touched") {
+TEST_CASE("damage that only --data detects is neither found nor changed without it") {
   CheckedStore store;
   store.FillAndClose();
   const Block block = BlocksOf(store, 1)[1];

@@ -1,5 +1,5 @@
-// A store that somebody else has made, with links in it that lead out of it: whatever is done with
-// the store, nothing outside is written, made or removed.
+// A crafted store with links that point outside: no operation on the store writes, creates or
+// removes anything outside.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -16,7 +16,7 @@
 #include "fs/repair/repair_store.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -26,7 +26,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// Paths and contents.
+// Paths and contents of files.
 std::map<std::string, std::string> FilesBelow(const stdfs::path& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : stdfs::recursive_directory_iterator(directory)) {
@@ -48,11 +48,11 @@ struct HostileStore {
     REQUIRE_OK(fs);
     store.WriteFiles(**fs, 1, 6);
     REQUIRE_OK((*fs)->SyncAll());
-    fs->reset();  // as a process leaves it that dies: segments are open, and logs are replayed
+    fs->reset();  // as left by a killed process: segments are unsealed, and logs are replayed
   }
 
   stdfs::path theirs() const { return root / "theirs"; }
-  // A link in the place of what is there, if it is, to a file of theirs or to all of them.
+  // Replaces an object, if it exists, by a link to an outside file or to the outside directory.
   void Replace(const stdfs::path& path, bool with_file) const {
     stdfs::remove_all(path);
     stdfs::create_symlink(with_file ? theirs() / "precious" : theirs(), path);
@@ -68,7 +68,7 @@ struct HostileStore {
     return std::move(report).value();
   }
 
-  // Does what a user may do. Whether the store can be mounted.
+  // Uses the store like a user. Returns whether it could be mounted.
   bool Use() const {
     auto fs = store.Open(*env);
     if (!fs.ok()) {
@@ -85,10 +85,10 @@ struct HostileStore {
   TemporaryDirectory directory;
   const std::unique_ptr<Env> env;
   const stdfs::path root;
-  SettleStore store;
+  RecompressionStore store;
 };
 
-// The kinds of what fsck finds.
+// The codes of fsck's findings.
 std::set<std::string> CodesOf(const HostileStore& hostile) {
   std::set<std::string> codes;
   CheckOptions options;
@@ -98,7 +98,7 @@ std::set<std::string> CodesOf(const HostileStore& hostile) {
   return codes;
 }
 
-TEST_CASE("whatever stands in the reserve's place, figures, fsck and a mount agree") {
+TEST_CASE("statistics, fsck and a mount agree about any object in the reserve's place") {
   const bool by_mount = GENERATE(false, true);
   const std::string what = GENERATE(as<std::string>{}, "a link to a directory", "a link to a file",
                                     "a link to nothing", "a file", "a pipe");
@@ -133,7 +133,7 @@ TEST_CASE("whatever stands in the reserve's place, figures, fsck and a mount agr
   CHECK(FilesBelow(hostile.theirs()) == theirs);
 }
 
-TEST_CASE("what is no file among the reserve's pieces is none of them") {
+TEST_CASE("an object that is not a file is not counted as a piece of the reserve") {
   HostileStore hostile;
   REQUIRE(hostile.Use());
   const stdfs::path reserve = ReservePath(hostile.store.path);
@@ -153,7 +153,7 @@ TEST_CASE("what is no file among the reserve's pieces is none of them") {
   CHECK(stdfs::file_size(reserve / "photo") == 100'000);
 }
 
-TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") {
+TEST_CASE("links in a store are not followed, and a repair fixes what it can") {
   HostileStore hostile;
   const stdfs::path store = hostile.store.path;
   bool mends = true;
@@ -167,7 +167,7 @@ TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") 
     hostile.Replace(SegmentPath(store, 1), true);
     mends = false;
   }
-  SECTION("segments to come") {
+  SECTION("future segments") {
     stdfs::create_directory(SegmentDirectory(store, 4096));
     for (SegmentId id = 4096; id < 4110; ++id) hostile.Replace(SegmentPath(store, id), true);
     mends = false;
@@ -176,7 +176,7 @@ TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") 
     hostile.Replace(SegmentDirectory(store, 1), false);
     mends = false;
   }
-  SECTION("no link but a file in the place of a directory of segments") {
+  SECTION("a file in the place of a directory of segments") {
     stdfs::create_directory(SegmentDirectory(store, 4096));
     stdfs::remove_all(SegmentDirectory(store, 1));
     std::ofstream(SegmentDirectory(store, 1)) << "a file";
@@ -196,7 +196,7 @@ TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") 
     SECTION("IDENTITY") { hostile.Replace(path / "IDENTITY", true); }
     SECTION("LOCK") { hostile.Replace(path / "LOCK", true); }
   }
-  SECTION("metadata's next files") {
+  SECTION("future files of metadata") {
     for (int i = 1; i < 60; ++i) {
       for (const std::string_view form : {"MANIFEST-", "OPTIONS-", ""}) {
         const std::string name = fmt::format("{}{:06}{}", form, i, form.empty() ? ".log" : "");
@@ -218,9 +218,9 @@ TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") 
   }
   SECTION("a superblock") { hostile.Replace(store / "superblock.1", true); }
   SECTION("the lock") { hostile.Replace(LockPath(store), true); }
-  SECTION("what collects garbage") { hostile.Replace(SpillPath(store), false); }
+  SECTION("garbage collection's spill directory") { hostile.Replace(SpillPath(store), false); }
   SECTION("the reserve") { hostile.Replace(ReservePath(store), false); }
-  SECTION("what a repair makes") {
+  SECTION("files that a repair creates") {
     for (const std::string& path : {NewMetadataPath(store), NewLedgerPath(store),
                                     SalvagedMetadataPath(store), DamagedMetadataPath(store)})
       hostile.Replace(path, false);
@@ -243,22 +243,22 @@ TEST_CASE("links in a store lead nowhere, and a repair puts right what can be") 
   }
 }
 
-// Of one on a disk that is not mounted nothing is made up.
-TEST_CASE("a store without any of its segments or its metadata is left as it is") {
+// The missing part may be on a disk that is not mounted.
+TEST_CASE("a store without any segments or without metadata is left unchanged") {
   HostileStore hostile;
   const stdfs::path aside = hostile.root / "aside";
   const bool of_segments = GENERATE(true, false);
   const stdfs::path part =
       of_segments ? SegmentsDirectory(hostile.store.path) : MetadataPath(hostile.store.path);
   stdfs::rename(part, aside);
-  SECTION("nothing in its place") {}
+  SECTION("missing") {}
   SECTION("an empty directory") { stdfs::create_directory(part); }
-  SECTION("a directory that is another file system's, or is called like a log") {
+  SECTION("another file system's directory, or one named like a log") {
     stdfs::create_directories(part / (of_segments ? "lost+found" : "000001.log"));
   }
   auto before = FilesBelow(hostile.store.path);
   CHECK_FALSE(hostile.Use());
-  // A mount opens metadata before it looks for segments.
+  // A mount opens metadata, which writes, before it looks for segments.
   if (of_segments) before = FilesBelow(hostile.store.path);
   const RepairReport report = hostile.Repair();
   CHECK(FilesBelow(hostile.store.path) == before);

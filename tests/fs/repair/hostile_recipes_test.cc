@@ -1,6 +1,6 @@
-// Stores that someone has made up so that little on disk stands for a great deal of work: recipes
-// whose nodes share their subtrees, and directories that lie in each other. Every checksum and name
-// in them is right. No case looks at a clock; one that does not end runs into the timeout of ctest.
+// Crafted stores in which little data represents a great deal of work: recipes whose nodes share
+// their subtrees, and directories that contain each other. All their checksums and names are right.
+// No case reads a clock; a case that does not end reaches ctest's timeout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,8 +92,8 @@ constexpr uint64_t kChunkBytes = 100;  // of "small"
 constexpr size_t kChildren = 20;       // of the inode
 static_assert(kChildren <= Recipe::kMaxChildren);
 
-// Makes a file of one chunk one of 17 TB, in which the chunk is repeated billions of times; four
-// nodes say so. If `lost`, the last chunk of each leaf is nowhere.
+// Turns a file of one chunk into one of 17 TB, in which four nodes repeat the chunk billions of
+// times. If `lost`, the last chunk of each leaf is missing.
 uint64_t ForgeRepeatedFile(CheckedStore& store, InodeNumber file, bool lost) {
   uint64_t size = 0;
   NodeForger forger(store);
@@ -113,7 +113,7 @@ uint64_t ForgeRepeatedFile(CheckedStore& store, InodeNumber file, bool lost) {
   return size;
 }
 
-// Damages the chunk of "small", which is the first of the store.
+// Damages the chunk of "small", the first chunk of the store.
 void FlipInFirstBlock(CheckedStore& store) {
   const auto state = ReadSuperblock(store.fixture().env(), store.path());
   REQUIRE_OK(state);
@@ -143,7 +143,7 @@ void RequireRepeated(FileSystem& fs, InodeNumber inode, uint64_t chunk_bytes, ui
 
 }  // namespace
 
-TEST_CASE("a check walks nodes that are shared billions of times once") {
+TEST_CASE("a check walks each node once, even if it is shared billions of times") {
   CheckedStore store;
   store.FillAndClose();
   const uint64_t nodes_before = store.Check().report.recipe_nodes;
@@ -177,7 +177,7 @@ TEST_CASE("a chunk that is lost in billions of places is reported and repaired i
 }
 
 TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bounded work") {
-  // Shorter than siltfs cuts chunks: the fold's cuts fall in step with them after 131 MB.
+  // Shorter than siltfs's minimum chunk: the fold's cuts fall in step with these after 131 MB.
   constexpr uint64_t kOddChunkBytes = 1999;
   CheckedStore store;
   store.FillAndClose();
@@ -205,11 +205,11 @@ TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bo
   store.fixture().Close();
 }
 
-TEST_CASE("a scrub counts what is damaged in billions of places in bounded work") {
+TEST_CASE("a scrub counts a chunk damaged in billions of places in bounded work") {
   CheckedStore store;
   store.FillAndClose();
   const uint64_t size = ForgeRepeatedFile(store, store.small, /*lost=*/false);
-  // The file's limit lies within a subtree, which is then counted by its parts.
+  // The file's limit is inside a subtree, which is then counted in parts.
   const uint64_t limit = size - kChunkBytes - 7;
   store.EditInode(store.small,
                   [limit](InodeRecord& record) { record.size = record.recipe_limit = limit; });
@@ -226,7 +226,7 @@ TEST_CASE("a scrub counts what is damaged in billions of places in bounded work"
   store.fixture().Close();
 }
 
-TEST_CASE("a directory is not moved under directories that lie in each other") {
+TEST_CASE("a directory is not moved under directories that contain each other") {
   CheckedStore store;
   store.FillAndClose();
   FileSystem* fs = &store.fixture().Open();

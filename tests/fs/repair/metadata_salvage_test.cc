@@ -1,5 +1,4 @@
-// Metadata whose files are damaged is salvaged: what can be read of it is kept, and the store may
-// be used again.
+// Damaged metadata is salvaged: its readable part is kept, and the store can be used again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
@@ -116,24 +115,24 @@ struct Filled {
   }
 
   SimEnv env;
-  SettleStore store;
+  RecompressionStore store;
 };
 
-// Where the file is now: under its name, or by its inode in lost+found.
+// Reads the file by its name, or by its inode in lost+found.
 Result<Bytes> Read(FileSystem& fs, const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const InodeNumber inode, Resolve(fs, path));
   return ReadFile(fs, inode);
 }
 
 struct Outcome {
-  uint64_t whole = 0;  // files under their names, byte for byte right
-  uint64_t holed = 0;  // with zeros, which the report says
+  uint64_t whole = 0;  // files under their names, with right bytes
+  uint64_t holed = 0;  // with zeros that the report lists
   uint64_t saved = 0;  // in lost+found
   uint64_t gone = 0;
 };
 
-// No file is there with bytes that were never its.
-Outcome Compare(const SettleStore& store, Env& env, const RepairReport& report) {
+// Requires that no file has bytes that were never its own.
+Outcome Compare(const RecompressionStore& store, Env& env, const RepairReport& report) {
   auto fs = store.Open(env, /*read_only=*/true);
   REQUIRE_OK(fs);
   Outcome outcome;
@@ -164,7 +163,7 @@ Outcome Compare(const SettleStore& store, Env& env, const RepairReport& report) 
       holed = true;
     }
     const bool right = *now == expected;
-    // One whose inode's record was lost with what came after its creation.
+    // A file of which only the inode record of its creation was salvaged.
     const bool emptied = now->empty();
     REQUIRE((right || emptied));
     ++(emptied && !content.empty() ? outcome.gone : holed ? outcome.holed : outcome.whole);
@@ -173,7 +172,7 @@ Outcome Compare(const SettleStore& store, Env& env, const RepairReport& report) 
   return outcome;
 }
 
-// Salvages the store, and uses it again. What became of the files.
+// Salvages the store and uses it again. Returns the state of the files.
 Outcome Salvage(const Filled& filled, SimEnv& env) {
   const auto untouched = env.Fork();
   untouched->StartTrace();
@@ -239,7 +238,7 @@ const Filled& TheStore() {
   return filled;
 }
 
-// What a repair that mends all does, step by step.
+// The calls of a full repair.
 SimTrace TraceOfRepair(SimEnv& env) {
   env.StartTrace();
   const auto report = RunRepair(env, RepairMode::kAll);
@@ -250,7 +249,7 @@ SimTrace TraceOfRepair(SimEnv& env) {
 
 }  // namespace
 
-TEST_CASE("a damaged block of a table costs the files whose records it held") {
+TEST_CASE("a damaged block of a table loses only the files whose records it held") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   const auto tables = MetadataFiles(*env, ".sst");
@@ -267,7 +266,7 @@ TEST_CASE("a damaged block of a table costs the files whose records it held") {
   }
 }
 
-TEST_CASE("damage beside a table's data costs nothing") {
+TEST_CASE("damage outside a table's data loses nothing") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   const std::string table = MetadataFiles(*env, ".sst").front();
@@ -287,7 +286,7 @@ TEST_CASE("damage beside a table's data costs nothing") {
   CHECK(outcome.whole == filled.store.files.size());
 }
 
-TEST_CASE("a table that is gone or cut short leaves what the others have") {
+TEST_CASE("a missing or truncated table does not affect the others") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   const auto tables = MetadataFiles(*env, ".sst");
@@ -298,7 +297,7 @@ TEST_CASE("a table that is gone or cut short leaves what the others have") {
   Salvage(filled, *env);
 }
 
-TEST_CASE("a store whose metadata is lost altogether is empty, and may be used") {
+TEST_CASE("a store whose metadata is completely lost is empty and can be used") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   for (const std::string& table : MetadataFiles(*env, ".sst")) Remove(*env, table);
@@ -316,7 +315,7 @@ TEST_CASE("a store whose metadata is lost altogether is empty, and may be used")
   REQUIRE_OK(fs);
   CHECK(ListNames(**fs, kRootInode).empty());
   WriteLargeFile(**fs, "new", RandomBytes(1, 300'000));
-  // What is stored already is found.
+  // Chunks that are stored already are found.
   WriteLargeFile(**fs, "large", filled.store.files.at("large"));
   REQUIRE_OK((*fs)->Close());
   fs->reset();
@@ -330,14 +329,14 @@ TEST_CASE("a store whose metadata is lost altogether is empty, and may be used")
   REQUIRE_OK((*fs)->Close());
 }
 
-TEST_CASE("what a crash left in metadata's log is salvaged, too") {
+TEST_CASE("changes that a crash left in metadata's log are salvaged, too") {
   Filled filled;
   auto fs = filled.store.Open(filled.env);
   REQUIRE_OK(fs);
   filled.store.files["last"] = RandomBytes(7, 90'000);
   WriteLargeFile(**fs, "last", filled.store.files["last"]);
   REQUIRE_OK((*fs)->SyncAll());
-  filled.env.CutAtCall(1);  // for its threads, too
+  filled.env.CutAtCall(1);  // also for RocksDB's threads
   fs->reset();
   filled.env.Reboot();
   Remove(filled.env, JoinPath(MetadataPath(kPath), "CURRENT"));
@@ -345,7 +344,7 @@ TEST_CASE("what a crash left in metadata's log is salvaged, too") {
   CHECK(outcome.whole == filled.store.files.size());
 }
 
-TEST_CASE("a second salvage takes the first one's place, and damage done later is another's") {
+TEST_CASE("a second salvage after new damage replaces the files kept by the first") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   Remove(*env, JoinPath(MetadataPath(kPath), "CURRENT"));
@@ -355,10 +354,10 @@ TEST_CASE("a second salvage takes the first one's place, and damage done later i
   CHECK(outcome.whole == filled.store.files.size());
 }
 
-TEST_CASE("what an interrupted salvage left does not take the place of metadata that is there") {
+TEST_CASE("leftovers of an interrupted salvage do not replace existing metadata") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
-  // The store may have been mounted since.
+  // The store may have been mounted since the interrupted salvage.
   REQUIRE_OK(env->CreateDirectory(SalvagedMetadataPath(kPath)));
   for (const std::string& path :
        {JoinPath(SalvagedMetadataPath(kPath), "CURRENT"), NewLedgerPath(kPath)}) {
@@ -381,7 +380,7 @@ TEST_CASE("what an interrupted salvage left does not take the place of metadata 
   CHECK_FALSE(env->GetFileInfo(SalvagedMetadataPath(kPath)).ok());
 }
 
-TEST_CASE("an interrupted salvage goes on though its place is not free") {
+TEST_CASE("an interrupted salvage continues even if an object is in its place") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   REQUIRE_OK(env->Rename(MetadataPath(kPath), SalvagedMetadataPath(kPath)));
@@ -417,13 +416,13 @@ TEST_CASE("each step of a salvage is durable before the next") {
   CHECK(renames == 4);
 }
 
-TEST_CASE("a power cut at any step of a salvage costs nothing that could be read") {
+TEST_CASE("a power cut at any step of a salvage loses no readable data") {
   const Filled& filled = TheStore();
   const auto damaged = filled.env.Fork();
   Remove(*damaged, JoinPath(MetadataPath(kPath), "CURRENT"));
   const auto before = damaged->Fork();
   const SimTrace trace = TraceOfRepair(*damaged);
-  // Where one thing takes another's place, names survive in many ways.
+  // At renames many combinations of names can survive.
   size_t renamed = 0;
   const auto is_near_rename = [&trace, &renamed](size_t cut) {
     const bool renames = cut < trace.size() && trace[cut].kind == SimRecord::Kind::kRename &&
@@ -467,7 +466,7 @@ TEST_CASE("a power cut at any step of a salvage costs nothing that could be read
   CHECK(cuts > 20 / CallStep());
 }
 
-TEST_CASE("a device that fails at any step of a salvage costs nothing that could be read") {
+TEST_CASE("a device failure at any step of a salvage loses no readable data") {
   const Filled& filled = TheStore();
   const auto damaged = filled.env.Fork();
   Remove(*damaged, JoinPath(MetadataPath(kPath), "CURRENT"));

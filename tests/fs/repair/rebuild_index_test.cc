@@ -1,4 +1,5 @@
-// The chunk index made anew from the segments, of stores in every state, and cut short everywhere.
+// Rebuilding the chunk index from the segments, for stores in every state, with interruptions at
+// every step.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -16,7 +17,7 @@
 #include "store/superblock/superblock.h"
 #include "tests/fs/check/checked_store.h"
 #include "tests/fs/core/directory_tree.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/repair/repaired_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
@@ -43,7 +44,7 @@ Result<RebuiltIndex> Rebuild(Env& env, const std::string& store) {
   return RebuildIndex(env, options);
 }
 
-// All of the store but its index and its lock.
+// The store without its index and its lock.
 DirectoryTree WithoutIndex(const std::string& store) {
   DirectoryTree tree = ReadTree(store);
   std::erase_if(tree, [](const auto& file) {
@@ -52,7 +53,7 @@ DirectoryTree WithoutIndex(const std::string& store) {
   return tree;
 }
 
-// The sequences of all blocks, by segment and ordinal of their first chunks.
+// The sequences of all blocks, by segment and first ordinal.
 std::map<std::pair<SegmentId, uint32_t>, uint64_t> SequencesOf(Env& env, const std::string& store,
                                                                const SegmentRecords& records) {
   auto state = ReadSuperblock(env, store);
@@ -71,7 +72,7 @@ std::map<std::pair<SegmentId, uint32_t>, uint64_t> SequencesOf(Env& env, const s
   return sequences;
 }
 
-// How many bytes of segments a mount reads, in calls.
+// The number of calls in which a mount reads segments.
 uint64_t SegmentReadsOfAMount(CheckedStore& store) {
   const uint64_t before = store.fixture().env().Count(FaultEnv::Call::kRead, ".seg");
   store.fixture().Open();
@@ -82,7 +83,7 @@ uint64_t SegmentReadsOfAMount(CheckedStore& store) {
 
 }  // namespace
 
-TEST_CASE("an index made anew has the entries of the old one, and nothing else is changed") {
+TEST_CASE("a rebuilt index has the entries of the old one, and nothing else is changed") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   Env& env = store.fixture().env();
@@ -123,7 +124,7 @@ TEST_CASE("an index made anew has the entries of the old one, and nothing else i
   RequireCodes(store.Check(true), {});
 }
 
-TEST_CASE("after an index was made anew a mount reads no more of the segments than after another") {
+TEST_CASE("a mount after a rebuild reads no more of the segments than another mount") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   const uint64_t usual = SegmentReadsOfAMount(store);
@@ -133,7 +134,7 @@ TEST_CASE("after an index was made anew a mount reads no more of the segments th
   CHECK(SegmentReadsOfAMount(store) > usual + 10);
 }
 
-TEST_CASE("blocks are replayed in the order of their sequences, none durable before it is put") {
+TEST_CASE("blocks are replayed by sequence, and none is reported durable before it is added") {
   CheckedStore store;
   store.FillAndClose();
   Env& env = store.fixture().env();
@@ -159,7 +160,7 @@ TEST_CASE("blocks are replayed in the order of their sequences, none durable bef
   uint64_t last = 0;
   std::set<SegmentId> done;
   options.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
-    // The index may call all below it durable from now on.
+    // From now on the index may report lower sequences as durable.
     REQUIRE(sequence > before - (entries.empty() ? 1 : 0));
     for (const IndexEntry& entry : entries) {
       const uint64_t own = sequences.at({entry.location.segment, entry.location.ordinal});
@@ -182,7 +183,7 @@ TEST_CASE("blocks are replayed in the order of their sequences, none durable bef
   CHECK(done.size() > 4);
 }
 
-TEST_CASE("the index of a store that crashed is made anew after recovery") {
+TEST_CASE("the index of a crashed store is rebuilt after recovery") {
   CheckedStore store;
   store.Fill();
   store.fixture().Crash();
@@ -194,7 +195,7 @@ TEST_CASE("the index of a store that crashed is made anew after recovery") {
   CHECK(outcome.report.index_entries > 0);
 }
 
-TEST_CASE("damaged blocks are left out of the index, and told") {
+TEST_CASE("damaged blocks are left out of the index and reported") {
   CheckedStore store;
   store.FillAndClose();
   Env& env = store.fixture().env();
@@ -214,7 +215,7 @@ TEST_CASE("damaged blocks are left out of the index, and told") {
   for (const auto& [name, location] : after) CHECK(before.at(name) == location);
 }
 
-TEST_CASE("no index is made where there is no store, or someone has it, or metadata is lost") {
+TEST_CASE("no index is made without a store, for a store in use, or with lost metadata") {
   CheckedStore store;
   SECTION("no store") {
     const TemporaryDirectory empty;
@@ -240,7 +241,7 @@ TEST_CASE("no index is made where there is no store, or someone has it, or metad
   }
 }
 
-TEST_CASE("an index that is being made anew can be interrupted, and the next mount goes on") {
+TEST_CASE("a rebuild can be interrupted, and the next mount continues it") {
   CheckedStore store;
   store.FillAndClose();
   IndexRebuildOptions options;
@@ -248,7 +249,7 @@ TEST_CASE("an index that is being made anew can be interrupted, and the next mou
   uint64_t asked = 0;
   options.interrupted = [&asked] { return ++asked > 3; };
   REQUIRE_CODE(RebuildIndex(store.fixture().env(), options), kInterrupted);
-  // Until then that is what fsck says, and not what the index lacks.
+  // Until then fsck reports only this, not the missing entries.
   RequireCodes(store.Check(true), {"index-rebuild"});
   {
     const auto opened = OpenStoreIndexReadOnly(store.fixture().env(), store.path());
@@ -270,7 +271,7 @@ TEST_CASE("an index that is being made anew can be interrupted, and the next mou
   CHECK(OpenStoreIndexReadOnly(store.fixture().env(), store.path())->rebuild_interrupted == false);
 }
 
-TEST_CASE("the opening of a store can be interrupted, and the next one goes on") {
+TEST_CASE("opening a store can be interrupted, and the next open continues") {
   CheckedStore store;
   store.FillAndClose();
   std::filesystem::remove_all(IndexPath(store.path()));
@@ -288,7 +289,7 @@ TEST_CASE("the opening of a store can be interrupted, and the next one goes on")
 
 TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mount completes") {
   SimEnv env;
-  SettleStore store(env, "/store");
+  RecompressionStore store(env, "/store");
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);

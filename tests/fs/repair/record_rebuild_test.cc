@@ -1,4 +1,4 @@
-// The records of a store as a whole, made of its segments and of what is left of metadata.
+// Rebuilding store-wide records from segments and salvaged metadata.
 #include "fs/repair/record_rebuild.h"
 
 #include <map>
@@ -12,7 +12,7 @@
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
 #include "store/env/sim_env.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
@@ -32,7 +32,7 @@ struct Filled {
         REQUIRE_OK((*fs)->Close());
         continue;
       }
-      env.CutAtCall(1);  // for its threads, too
+      env.CutAtCall(1);  // also for RocksDB's threads
       fs->reset();
       env.Reboot();
     }
@@ -58,7 +58,7 @@ struct Filled {
   }
 
   SimEnv env;
-  SettleStore store;
+  RecompressionStore store;
   StoreRecords records;
 };
 
@@ -70,7 +70,7 @@ IdRanges IdsIn(const std::map<std::string, std::string>& made) {
 
 }  // namespace
 
-TEST_CASE("segments say what their records were, and which numbers are in use") {
+TEST_CASE("segments give their records and the numbers in use") {
   const bool crashes = GENERATE(false, true);
   Filled filled(crashes);
   RecordRebuild rebuild;
@@ -83,8 +83,8 @@ TEST_CASE("segments say what their records were, and which numbers are in use") 
     auto remade = SegmentRecord::Decode(made.at(SegmentKey(id)));
     REQUIRE_OK(remade);
     SegmentRecord expected = record;
-    expected.settled = false;  // the file does not say
-    // Sealed, and not committed as such.
+    expected.recompressed = false;  // not stored in the file
+    // Sealed, but not yet committed as sealed.
     if (remade->sealed && !record.sealed) {
       REQUIRE(crashes);
       REQUIRE(remade->chunks >= record.chunks);
@@ -118,7 +118,7 @@ TEST_CASE("numbers that occur anywhere in metadata are in use") {
   }
   SECTION("an attribute's") { CHECK(rebuild.Keep(XattrKey(highest *= 2, "user.x"), "")); }
   SECTION("an extent's") { CHECK(rebuild.Keep(OverlayKey(highest *= 2, 0), "")); }
-  SECTION("those that were claimed") {
+  SECTION("claimed ranges") {
     IdRanges ids;
     ids.inode_limit = highest + 10;
     ids.epoch = 1000;
@@ -133,7 +133,7 @@ TEST_CASE("numbers that occur anywhere in metadata are in use") {
   CHECK(IdsIn(filled.Rebuild(rebuild)).inode_limit > highest);
 }
 
-TEST_CASE("records that are none are not kept, and intents are not") {
+TEST_CASE("malformed records and intents are not kept") {
   RecordRebuild rebuild;
   CHECK_FALSE(rebuild.Keep("", "value"));
   CHECK_FALSE(rebuild.Keep(SegmentKey(1), "?"));

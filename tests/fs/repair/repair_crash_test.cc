@@ -1,4 +1,4 @@
-// The power going at every step of a repair.
+// Power cuts at every step of a repair.
 #include <fmt/format.h>
 
 #include "fs/core/store_layout.h"
@@ -11,7 +11,7 @@
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
@@ -55,7 +55,7 @@ void EditMetadata(Env& env, const std::function<void(KvStore& kv)>& edit) {
   REQUIRE_OK((*kv)->CloseCleanly());
 }
 
-// A closed store with files in several segments, two of which share most of their content.
+// A closed store with files in several segments; two files share most of their content.
 struct Filled {
   Filled() : store(env, kPath) {
     auto fs = store.Open(env);
@@ -67,10 +67,10 @@ struct Filled {
   }
 
   SimEnv env;
-  SettleStore store;
+  RecompressionStore store;
 };
 
-// Damage that costs nothing: of superblock, segments, index, and figures of metadata.
+// Damage without a loss: in the superblock, segments, index, and counters of metadata.
 void DamageHarmlessly(Env& env) {
   Flip(env, SuperblockPath(kPath, 1), 1000);
   Flip(env, SegmentPath(kPath, 1), 40);
@@ -89,10 +89,10 @@ void DamageHarmlessly(Env& env) {
   });
 }
 
-// Beside that, a block that is lost, and a file's name.
+// In addition, a lost block and a lost file name.
 void DamageForGood(Env& env) {
   DamageHarmlessly(env);
-  // Of "large", whose recipe has a node.
+  // A block of "large", whose recipe has a node.
   Flip(env, SegmentPath(kPath, 5), 64 + 60);
   EditMetadata(env, [](KvStore& kv) {
     auto name = NameEntry::Decode(**kv.Get(DirectoryEntryKey(kRootInode, "file 2")));
@@ -102,10 +102,10 @@ void DamageForGood(Env& env) {
   });
 }
 
-// What can be read of each file, byte by byte: nothing where it cannot.
+// The bytes of each file; nullopt for an unreadable byte.
 using Readable = std::map<std::string, std::vector<std::optional<uint8_t>>>;
 
-Readable ReadAll(const SettleStore& store, Env& env) {
+Readable ReadAll(const RecompressionStore& store, Env& env) {
   constexpr size_t kStep = 1000;
   auto fs = store.Open(env, /*read_only=*/true);
   REQUIRE_OK(fs);
@@ -130,8 +130,9 @@ Readable ReadAll(const SettleStore& store, Env& env) {
   return readable;
 }
 
-// Whatever could be read before can be, and is the same; the rest is what it was, zeros, or fails.
-void RequireKept(const SettleStore& store, const Readable& before, const Readable& after) {
+// Requires that readable bytes are still readable and unchanged. Other bytes are right, zero, or
+// unreadable.
+void RequireKept(const RecompressionStore& store, const Readable& before, const Readable& after) {
   for (const auto& [name, bytes] : before) {
     INFO(name);
     REQUIRE(after.contains(name));
@@ -165,7 +166,7 @@ void CutEverywhere(const Filled& filled, SimEnv& damaged, RepairMode mode) {
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
-    // Most are left out: a repair after each takes a while.
+    // Test only some of them: a repair after each is slow.
     const size_t step = 10 * CallStep();
     const size_t first = 3 * static_cast<size_t>(unsynced) % step;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
@@ -191,14 +192,14 @@ void CutEverywhere(const Filled& filled, SimEnv& damaged, RepairMode mode) {
 
 }  // namespace
 
-TEST_CASE("a power cut at any step of a safe repair is mended by the next one") {
+TEST_CASE("after a power cut at any step of a safe repair the next one succeeds") {
   const Filled filled;
   const auto damaged = filled.env.Fork();
   DamageHarmlessly(*damaged);
   CutEverywhere(filled, *damaged, RepairMode::kSafe);
 }
 
-TEST_CASE("a power cut at any step of a full repair costs nothing that could be read") {
+TEST_CASE("a power cut at any step of a full repair loses no readable data") {
   const Filled filled;
   const auto damaged = filled.env.Fork();
   DamageForGood(*damaged);
@@ -207,7 +208,7 @@ TEST_CASE("a power cut at any step of a full repair costs nothing that could be 
   CHECK(ListSegments(*damaged, kPath)->ids.size() == segments + 1);  // the new node is in one
 }
 
-TEST_CASE("a device that fails at any step of a repair costs nothing that could be read") {
+TEST_CASE("a device failure at any step of a repair loses no readable data") {
   const Filled filled;
   const auto damaged = filled.env.Fork();
   DamageForGood(*damaged);

@@ -1,4 +1,4 @@
-// Repairs a store of a test, and looks at what came of it.
+// Repairs a test's store, and checks the result.
 #pragma once
 
 #include "fs/repair/repair_store.h"
@@ -7,7 +7,7 @@
 
 namespace siltfs::testing {
 
-// Of directories that a repair makes anew.
+// Owner of directories that a repair recreates.
 inline constexpr FileOwner kRepairOwner{.uid = 2000, .gid = 3000};
 
 inline RepairReport Repair(CheckedStore& store, RepairMode mode, bool data = false) {
@@ -35,7 +35,7 @@ inline std::string Describe(const RepairReport& report) {
   return text;
 }
 
-// That things of these codes were found, all are repaired, and nothing is found any more.
+// Requires that exactly these codes were found, all were repaired, and nothing is found any more.
 inline RepairReport RequireRepaired(CheckedStore& store, RepairMode mode, const Codes& codes,
                                     bool data = false) {
   RepairReport report = Repair(store, mode, data);

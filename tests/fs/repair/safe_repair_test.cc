@@ -1,4 +1,4 @@
-// What `fsck -p` puts right: everything that loses nothing.
+// `fsck -p`: all repairs that lose nothing.
 #include <filesystem>
 
 #include "fs/core/store_layout.h"
@@ -31,7 +31,7 @@ std::map<std::string, Bytes> Contents(CheckedStore& store) {
   return contents;
 }
 
-// Without printing what is long.
+// Compares without printing long contents.
 void RequireContents(CheckedStore& store, const std::map<std::string, Bytes>& expected) {
   const bool same = Contents(store) == expected;
   REQUIRE(same);
@@ -58,7 +58,7 @@ TEST_CASE("a repair of a sound store changes nothing") {
   CHECK(same);
 }
 
-TEST_CASE("what a crash left is recovered, and no finding") {
+TEST_CASE("results of a crash are recovered and are not findings") {
   CheckedStore store;
   store.Fill();
   store.fixture().Crash();
@@ -68,7 +68,7 @@ TEST_CASE("what a crash left is recovered, and no finding") {
   RequireCodes(store.Check(true), {});
 }
 
-TEST_CASE("a copy of the superblock is written anew from the other") {
+TEST_CASE("a copy of the superblock is rewritten from the other") {
   CheckedStore store;
   store.FillAndClose();
   const auto contents = Contents(store);
@@ -84,12 +84,12 @@ TEST_CASE("a copy of the superblock is written anew from the other") {
     std::filesystem::create_directory(path);
   }
   RequireRepaired(store, RepairMode::kSafe, {"superblock-copy"});
-  // The other one may go now.
+  // Now the other copy may be damaged.
   store.Flip(SuperblockPath(store.path(), 1 - copy), 100);
   RequireContents(store, contents);
 }
 
-TEST_CASE("of two superblocks the segments tell which is the store's") {
+TEST_CASE("the segments decide which of two superblocks is the store's") {
   CheckedStore store;
   store.FillAndClose();
   const auto contents = Contents(store);
@@ -107,7 +107,7 @@ TEST_CASE("of two superblocks the segments tell which is the store's") {
   RequireContents(store, contents);
 }
 
-TEST_CASE("a segment's header and footer are written anew, and its blocks stay where they are") {
+TEST_CASE("a segment's header and footer are rewritten, and its blocks do not move") {
   CheckedStore store;
   store.FillAndClose();
   const auto contents = Contents(store);
@@ -117,7 +117,7 @@ TEST_CASE("a segment's header and footer are written anew, and its blocks stay w
   SECTION("the header") {
     store.Flip(path, 40);
     RequireRepaired(store, RepairMode::kSafe, {"segment-header"}, true);
-    // But for the commit it was begun after.
+    // All but the commit number it was begun after.
     RequireText(path, 64, before);
   }
   SECTION("a place in the footer") {
@@ -125,12 +125,12 @@ TEST_CASE("a segment's header and footer are written anew, and its blocks stay w
     RequireRepaired(store, RepairMode::kSafe, {"segment-footer"}, true);
     RequireText(path, 0, before);
   }
-  SECTION("the end, cut off within the footer") {
+  SECTION("truncated within the footer") {
     std::filesystem::resize_file(path, SizeOf(store, id) - GENERATE(1u, 100u));
     RequireRepaired(store, RepairMode::kSafe, {"segment-truncated"}, true);
     RequireText(path, 0, before);
   }
-  SECTION("bytes behind the footer") {
+  SECTION("bytes after the footer") {
     WriteText(path, before + "x");
     RequireRepaired(store, RepairMode::kSafe, {"segment-record", "segment-footer"}, true);
     RequireText(path, 0, before);
@@ -144,7 +144,7 @@ TEST_CASE("a segment's header and footer are written anew, and its blocks stay w
   RequireContents(store, contents);
 }
 
-TEST_CASE("a footer is written anew around a block that is damaged, which stays what it is") {
+TEST_CASE("a footer is rewritten, and a damaged block is left unchanged") {
   CheckedStore store;
   store.FillAndClose();
   const std::string path = SegmentPath(store.path(), 1);
@@ -157,7 +157,7 @@ TEST_CASE("a footer is written anew around a block that is damaged, which stays 
   RequireCodes(left, {"block-head", "chunk-damaged"});
 }
 
-TEST_CASE("what only the data itself can tell is left as it is, and no repair at all") {
+TEST_CASE("damage that a safe repair cannot fix leaves the segments unchanged") {
   CheckedStore store;
   store.FillAndClose();
   store.Flip(SegmentPath(store.path(), 1), 64 + 60);
@@ -169,7 +169,7 @@ TEST_CASE("what only the data itself can tell is left as it is, and no repair at
   CHECK(same);
 }
 
-TEST_CASE("the index is made anew whatever is wrong with it") {
+TEST_CASE("the index is rebuilt after any damage") {
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.FillAndClose();
   const auto contents = Contents(store);
@@ -192,7 +192,7 @@ TEST_CASE("the index is made anew whatever is wrong with it") {
   RequireContents(store, contents);
 }
 
-TEST_CASE("figures that follow from the rest of metadata are counted anew") {
+TEST_CASE("counts that follow from other metadata are recomputed") {
   CheckedStore store;
   store.FillAndClose();
   SECTION("links of a file") {
@@ -228,7 +228,7 @@ TEST_CASE("figures that follow from the rest of metadata are counted anew") {
     store.EditInode(store.linked, [](InodeRecord& record) { record.xattrs = 1; });
     RequireRepaired(store, RepairMode::kSafe, {"xattr-count"});
   }
-  SECTION("an overlay that is not there") {
+  SECTION("a missing overlay") {
     store.EditInode(store.small, [](InodeRecord& record) { record.has_overlay = true; });
     RequireRepaired(store, RepairMode::kSafe, {"overlay-totals"});
   }
@@ -241,7 +241,7 @@ TEST_CASE("figures that follow from the rest of metadata are counted anew") {
     });
     RequireRepaired(store, RepairMode::kSafe, {"counter"});
   }
-  SECTION("a number that was never given away") {
+  SECTION("a number that was never allocated") {
     store.EditMetadata([](KvStore& kv) {
       auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
       REQUIRE_OK(ids);
@@ -286,7 +286,7 @@ TEST_CASE("figures that follow from the rest of metadata are counted anew") {
   Contents(store);
 }
 
-TEST_CASE("nothing is repaired in a store whose metadata is older than the rest of it") {
+TEST_CASE("nothing is repaired in a store whose metadata is older than the store") {
   CheckedStore store;
   store.FillAndClose();
   auto state = ReadSuperblock(store.fixture().env(), store.path());
@@ -303,8 +303,7 @@ TEST_CASE("nothing is repaired in a store whose metadata is older than the rest 
   CHECK(same);
 }
 
-TEST_CASE(
-    "a safe repair leaves metadata that cannot be opened, and so is all that it should tell of") {
+TEST_CASE("a safe repair leaves metadata that cannot be opened, and a remark says so") {
   CheckedStore store;
   store.FillAndClose();
   WriteText(JoinPath(MetadataPath(store.path()), "CURRENT"), "nonsense");

@@ -1,7 +1,7 @@
-// Metadata of a store with a history, damaged at places drawn at random, several at once, and
-// salvaged: no file has a byte that it never had at that place.
+// Metadata of a store with a history is damaged at several random places at once and salvaged: no
+// file has a byte that it never had at that place.
 //
-// SILTFS_SALVAGE_PLACES says how many stores are damaged, SILTFS_SALVAGE_SEED draws others.
+// SILTFS_SALVAGE_PLACES sets the number of damaged stores, SILTFS_SALVAGE_SEED the random places.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "store/base/random.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
-#include "tests/fs/core/settle_store.h"
+#include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/test_scale.h"
@@ -29,8 +29,8 @@ uint64_t FromEnvironment(const char* name, uint64_t usual) {
   return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
 }
 
-// A store of several mounts, with files that were overwritten in part, cut, removed and renamed,
-// and chunks that were collected.
+// A store after several mounts, with files that were partly overwritten, truncated, removed and
+// renamed, and chunks that were collected.
 class Aged {
  public:
   Aged() : store_(env_, kPath) {
@@ -52,10 +52,9 @@ class Aged {
   std::unique_ptr<SimEnv> Copy(bool crashed) const {
     return crashed ? crashed_->Fork() : env_.Fork();
   }
-  const SettleStore& store() const { return store_; }
+  const RecompressionStore& store() const { return store_; }
   bool WasEver(InodeNumber inode) const { return versions_.contains(inode); }
-  // Whether the file was ever like this at every place: as one of its versions, or zero where one
-  // of them was shorter.
+  // Whether every byte is that of one of the file's versions, or zero where a version was shorter.
   bool IsMadeOf(InodeNumber inode, const Bytes& content, const std::vector<LostRange>& lost) const {
     const std::vector<Bytes>& versions = versions_.at(inode);
     for (size_t at = 0; at < content.size(); ++at) {
@@ -123,7 +122,7 @@ class Aged {
   }
 
   SimEnv env_;
-  SettleStore store_;
+  RecompressionStore store_;
   std::unique_ptr<SimEnv> crashed_;
   FileSystem* fs_ = nullptr;
   Random random_{11};
@@ -135,12 +134,12 @@ class Aged {
 struct Tally {
   uint64_t stores = 0;
   uint64_t salvaged = 0;
-  uint64_t older = 0;  // were left
+  uint64_t older = 0;  // stores with older files
   uint64_t files = 0;
-  uint64_t newest = 0;  // of them the last version, under its name
+  uint64_t newest = 0;  // of these, files with their last version, under their names
 };
 
-// What was done, for INFO.
+// Damages the metadata; returns a description for INFO.
 std::string Damage(SimEnv& env, Random& random) {
   auto entries = env.ListDirectory(MetadataPath(kPath));
   REQUIRE_OK(entries);
@@ -231,8 +230,8 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
     found += one.finding.code + " " + one.finding.path + ": " + one.finding.message + "\n";
   INFO(found);
   ++tally.stores;
-  // Metadata that is whole, and older than the rest, is somebody's to judge: the log that a crash
-  // has left is gone without a trace.
+  // Whole metadata older than the store is left to the user: here the log after a crash has
+  // disappeared.
   if (found.find("metadata-lost") == 0) {
     ++tally.older;
     return;
@@ -241,7 +240,7 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
   const bool salvaged = found.find("metadata-salvaged") != std::string::npos;
   tally.salvaged += salvaged ? 1 : 0;
   RequireOldBytes(aged, *env, *report, tally);
-  // What --data alone finds may be left without it.
+  // Without --data, damage that only it detects may be left.
   if (!options.check.data && !salvaged) return;
   aged.store().RequireSound(*env);
   auto fs = aged.store().Open(*env);

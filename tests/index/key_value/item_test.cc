@@ -28,7 +28,7 @@ TEST_CASE("a key and a value come back from the bytes of their item") {
   }
 }
 
-TEST_CASE("an item of which any bit is wrong, or that is cut off, is none") {
+TEST_CASE("an item with any wrong bit, or cut off, is refused") {
   const Bytes whole =
       EncodeItem({.key = AsBytes("key"), .value = AsBytes("a value of some bytes")});
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
@@ -42,7 +42,7 @@ TEST_CASE("an item of which any bit is wrong, or that is cut off, is none") {
     REQUIRE(DecodeItem(ByteView(whole).first(size)).status().Is(StatusCode::kCorruption));
   }
   REQUIRE(ItemSizeOf(ByteView(whole).first(4)).status().Is(StatusCode::kCorruption));
-  // Sizes beyond what there is.
+  // Sizes beyond the end of the bytes.
   const Bytes huge = {0, 0, 0, 0, 0xff, 0xff, 0x7f, 0};
   REQUIRE(ItemSizeOf(huge).status().Is(StatusCode::kCorruption));
 }

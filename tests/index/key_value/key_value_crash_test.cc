@@ -1,5 +1,5 @@
-// Power cuts and failing calls in every call of a life: what was flushed is there, what was not is
-// there or not, and no key has a value that was never its.
+// Power cuts and failures in every call of a run: flushed values are present, unflushed ones may
+// be, and no key has a value that was never put for it.
 #include "key_value_history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
@@ -16,7 +16,7 @@ struct Shape {
 KeyValueOptions OptionsOf(const Shape& shape) {
   KeyValueOptions options = TinyKeyValueOptions(shape.slot_size);
   options.index.memory_limit = shape.memory_limit;
-  // Durable without being told to, too.
+  // Also become durable without Flush.
   options.index.entries_per_flush = 37;
   return options;
 }
@@ -26,7 +26,8 @@ void MakeDirectory(SimEnv& env, const Shape& shape) {
   REQUIRE_OK(env.SyncDirectory("/"));
 }
 
-// A life that may end at any moment. How many operations failed, opening and closing included.
+// A run that may end in any call. Returns the number of failed operations, including opening and
+// closing.
 int Live(SimEnv& env, const Shape& shape, uint64_t seed, KeyValueHistory& history, int steps) {
   auto store = KeyValueStore::Open(env, OptionsOf(shape));
   if (!store.ok()) return 1;
@@ -36,7 +37,7 @@ int Live(SimEnv& env, const Shape& shape, uint64_t seed, KeyValueHistory& histor
   return failures + (closed.ok() ? 0 : 1);
 }
 
-// After a crash: the store is as it may be, lives on, and is as it should be after that.
+// After a crash: the store is in an allowed state, continues, and stays correct.
 void RequireSurvived(SimEnv& env, const Shape& shape, uint64_t seed, KeyValueHistory& history) {
   auto store = KeyValueStore::Open(env, OptionsOf(shape));
   REQUIRE_OK(store);
@@ -66,7 +67,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
     auto store = KeyValueStore::Open(env, OptionsOf(shape));
     store.status().IgnoreError("power cut");
     store = Status(StatusCode::kIoError, "gone");
-    store.status().IgnoreError("gone");
+    store.status().IgnoreError("the power was cut");
     env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
   }
   RequireSurvived(env, shape, seed, history);
@@ -91,7 +92,7 @@ TEST_CASE("a power cut in any call of a key-value store loses nothing that was f
   CHECK(cut > 50);
 }
 
-TEST_CASE("a process that dies loses nothing that was flushed, and little else") {
+TEST_CASE("a killed process loses no flushed value") {
   const Shape shape{64, kNoMemoryLimit};
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SimEnv env(seed);
@@ -106,7 +107,7 @@ TEST_CASE("a process that dies loses nothing that was flushed, and little else")
   }
 }
 
-TEST_CASE("a failing call of a key-value store is told and takes nothing flushed along") {
+TEST_CASE("a failing call of a key-value store is returned and loses no flushed value") {
   const Shape shape = GENERATE(Shape{32, 0}, Shape{64, kNoMemoryLimit});
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
@@ -135,7 +136,7 @@ TEST_CASE("a failing call of a key-value store is told and takes nothing flushed
                   .bytes_written = nth % 3 * 1000});
     KeyValueHistory history;
     const int failures = Live(env, shape, seed, history, 60);
-    // Removing what is no longer needed may be put off.
+    // The removal of unneeded files may be deferred.
     if (sticky) REQUIRE(failures > 0);
     env.ClearFaults();
     env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed + nth});
@@ -143,7 +144,7 @@ TEST_CASE("a failing call of a key-value store is told and takes nothing flushed
   }
 }
 
-TEST_CASE("a disk that was full takes everything again when it has room") {
+TEST_CASE("a store accepts all calls again when a full disk has room") {
   const Shape shape = GENERATE(Shape{32, kNoMemoryLimit}, Shape{256, kNoMemoryLimit});
   SimEnv env(7);
   MakeDirectory(env, shape);
@@ -177,7 +178,7 @@ TEST_CASE("a disk that was full takes everything again when it has room") {
   CheckNow(**store, history);
 }
 
-TEST_CASE("a store whose making was interrupted is durable when it has been opened again") {
+TEST_CASE("a store with an interrupted creation is durable after the next opening") {
   const Shape shape{64, kNoMemoryLimit};
   const std::string key = "key";
   const Bytes value(3000, 7);
@@ -193,7 +194,7 @@ TEST_CASE("a store whose making was interrupted is durable when it has been open
                   .bytes_written = 0});
     const bool made = KeyValueStore::Open(env, OptionsOf(shape)).ok();
     env.ClearFaults();
-    // As after a process that died: what it did is there, but not on the device.
+    // As after a killed process: its changes are visible, but not on the device.
     {
       auto store = KeyValueStore::Open(env, OptionsOf(shape));
       REQUIRE_OK(store);

@@ -1,5 +1,5 @@
-// What is lost or rotten as a whole: nothing of it may pass for a store that was always empty, or
-// for one that never heard of what was put last.
+// Missing or damaged files: the store must not look as if it were new, or as if the last values
+// were never put.
 #include <algorithm>
 
 #include "index/silt/slot.h"
@@ -30,7 +30,7 @@ struct DamageFixture : KeyValueFixture {
 
 }  // namespace
 
-TEST_CASE("a store whose own file is gone is damaged, not new") {
+TEST_CASE("a store without its own file is damaged, not new") {
   DamageFixture fixture;
   const size_t size = GENERATE(5, 500);
   auto store = fixture.Open();
@@ -48,7 +48,7 @@ TEST_CASE("a store whose own file is gone is damaged, not new") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == before);
 }
 
-TEST_CASE("a store whose index is gone is damaged, not empty") {
+TEST_CASE("a store without its index is damaged, not empty") {
   DamageFixture fixture;
   auto store = fixture.Open();
   fixture.PutAll(*store, 100, 1, 500);
@@ -67,10 +67,10 @@ TEST_CASE("a store whose index is gone is damaged, not empty") {
   CHECK(KeyValueStore::Open(fixture.env, fixture.options).ok());
 }
 
-TEST_CASE("no older value stands in for one in a damaged page of a log") {
+TEST_CASE("no older value replaces one in a damaged page of a log") {
   DamageFixture fixture;
   const bool deleted = GENERATE(false, true);
-  // In the log that is being written, or in HashStores.
+  // The old values are in the active log, or in HashStores.
   const uint64_t others = GENERATE(0, 250);
   auto store = fixture.Open();
   constexpr uint64_t kKeys = 20;
@@ -79,7 +79,7 @@ TEST_CASE("no older value stands in for one in a damaged page of a log") {
   for (uint64_t i = 1000; i < 1000 + others; ++i) {
     REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 1)));
   }
-  // A page of its own in the newest log.
+  // Gives the new values a page of their own in the newest log.
   REQUIRE_OK(store->Flush());
   for (uint64_t i = 0; i < kKeys; ++i) {
     if (deleted) {
@@ -110,14 +110,14 @@ TEST_CASE("no older value stands in for one in a damaged page of a log") {
   std::vector<Value> values(kKeys);
   CHECK(store->Get(views, values).Is(StatusCode::kCorruption));
   CHECK(std::ranges::none_of(values, [](const Value& value) { return value.has_value(); }));
-  // What is put anew is found.
+  // New puts are found.
   REQUIRE_OK(store->Put(views[3], Bytes(5, 3)));
   auto got = store->Get(views[3]);
   REQUIRE_OK(got);
   CHECK(*got == Bytes(5, 3));
 }
 
-TEST_CASE("a merge that meets damage ends writing, and takes nothing away") {
+TEST_CASE("a merge that meets damage ends writing, and removes nothing") {
   DamageFixture fixture;
   auto store = fixture.Open();
   fixture.PutAll(*store, 1000, 1, 5);
@@ -155,7 +155,7 @@ TEST_CASE("a merge that meets damage ends writing, and takes nothing away") {
   REQUIRE_OK(store->Close());
 }
 
-TEST_CASE("a segment with damage stays, and what was in it is not forgotten") {
+TEST_CASE("a damaged segment stays, and its lost values are reported") {
   DamageFixture fixture;
   auto store = fixture.Open();
   constexpr uint64_t kKeys = 30;

@@ -53,7 +53,8 @@ void KeyValueHistory::Note(const std::string& key, Value value, bool certain) {
 
 void KeyValueHistory::NoteFlushed() { flushed_number_ = next_number_ - 1; }
 
-// The last certain state up to a number, and whatever came after it.
+// Whether `answer` is the state after the last certain operation up to number `certain_until`, or
+// after any later operation.
 bool KeyValueHistory::MayAnswer(const std::string& key, const Value& answer,
                                 uint64_t certain_until) const {
   const auto found = operations_.find(key);

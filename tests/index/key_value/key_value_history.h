@@ -1,6 +1,6 @@
-// The oracle of a key-value store: what was put and deleted, in order, and what it may therefore
-// answer, now and after a crash. It knows which operations failed (they may have happened or not)
-// and which must be durable.
+// The oracle of a key-value store: the puts and deletions in order, and the answers that the store
+// may therefore give, now and after a crash. It knows which operations failed (they may have
+// happened or not) and which must be durable.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@ using Value = std::optional<Bytes>;
 
 class KeyValueHistory {
  public:
-  // A put, or a deletion: no value.
+  // Notes a put, or without a value a deletion.
   void Note(const std::string& key, Value value, bool certain);
-  // All noted so far is durable.
+  // All operations noted so far are durable.
   void NoteFlushed();
 
   bool MayAnswerNow(const std::string& key, const Value& answer) const;
   bool MayAnswerAfterCrash(const std::string& key, const Value& answer) const;
-  // From now on the store is known to answer just this, durably or not.
+  // From now on the store must give exactly this answer, durably or not.
   void Settle(const std::string& key, const Value& answer, bool durable);
   std::vector<std::string> Keys() const;
 
@@ -43,11 +43,11 @@ class KeyValueHistory {
 
 // Keys of 0 to 300 bytes.
 std::string KeyOf(uint64_t number);
-// Of all sizes: some fit into small slots, some into large ones, some are larger than a block of
-// the value log.
+// Values of all sizes: some fit into small slots, some into large ones, some are larger than a
+// block of the value log.
 Bytes RandomValue(Random& random);
 
-// Options for stores so small that everything they do goes on all the time.
+// Options for stores so small that background work runs all the time.
 KeyValueOptions TinyKeyValueOptions(size_t slot_size);
 
 struct KeyValueWorkload {
@@ -56,14 +56,14 @@ struct KeyValueWorkload {
   uint64_t keys = 40;
   bool reclaim = true;
 };
-// Runs a random life and notes each operation; failures are survived, answers REQUIREd to be right.
-// How many failed.
+// Runs random operations and notes each. Failures do not end the run; answers are REQUIREd to be
+// right. Returns the number of failures.
 int RunWorkload(KeyValueStore& store, KeyValueHistory& history, const KeyValueWorkload& workload);
 
-// REQUIREs that Get, the Get of many, and ForEach answer what they may; returns the answers.
+// REQUIREs right answers of Get, batched Get and ForEach; returns the answers.
 std::map<std::string, Value> CheckNow(KeyValueStore& store, const KeyValueHistory& history);
 std::map<std::string, Value> CheckAfterCrash(KeyValueStore& store, const KeyValueHistory& history);
-// REQUIREs that nothing is wrong with it.
+// REQUIREs that Verify finds no fault.
 void CheckVerifies(KeyValueStore& store);
 
 }  // namespace siltfs::testing

@@ -38,7 +38,7 @@ TEST_CASE("a key-value store answers as a map does, through conversions, merges 
   }
   auto store = fixture.Open();
   CheckNow(*store, history);
-  store.reset();  // its merges go on, and take files from under the next one
+  store.reset();  // otherwise its merges would remove files that the next store uses
   fixture.options.read_only = true;
   store = fixture.Open();
   CheckNow(*store, history);
@@ -51,7 +51,7 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
   KeyValueFixture fixture(slot_size);
   fixture.options.index.bucket_bits = 8;
   auto store = fixture.Open();
-  // The key takes 8 bytes, the item's header 6, or 7 from values of 128 bytes on.
+  // The key takes 8 bytes, the item's header 6, or 7 for values of at least 128 bytes.
   const size_t fits = slot_size - 32 - 8 - (slot_size == 64 ? 6 : 7);
   REQUIRE(store->IsInlined(8, fits));
   REQUIRE_FALSE(store->IsInlined(8, fits + 1));
@@ -70,13 +70,13 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
     }
     return static_cast<double>(store->stats().flash_reads - before) / (kKeys / 2);
   };
-  // Filters err now and then, and the newest entries of the index are read from logs.
+  // Filters have some false positives, and the index's newest entries are read from logs.
   CHECK(reads_for(0) == Approx(1).margin(0.05));
   CHECK(reads_for(1) == Approx(2).margin(0.05));
   CHECK(store->stats().values.records == kKeys / 2);
 }
 
-TEST_CASE("a listing finds what is moved while it lists") {
+TEST_CASE("a listing finds values that are moved meanwhile") {
   KeyValueFixture fixture(64);
   auto store = fixture.Open();
   constexpr uint64_t kKeys = 50;
@@ -98,7 +98,7 @@ TEST_CASE("a listing finds what is moved while it lists") {
   CHECK(seen == kKeys);
 }
 
-TEST_CASE("the segments that many openings leave are put together") {
+TEST_CASE("the small segments that many openings leave are combined") {
   KeyValueFixture fixture(64);
   fixture.options.values.segment_bytes = 100'000;
   constexpr uint64_t kLives = 12;
@@ -120,7 +120,7 @@ TEST_CASE("the segments that many openings leave are put together") {
   }
 }
 
-TEST_CASE("keys and values have a largest size, and none below it is refused") {
+TEST_CASE("keys and values of at most the largest size are accepted, larger ones refused") {
   KeyValueFixture fixture(128);
   auto store = fixture.Open();
   const Bytes longest_key = Repeated(kMaxKeySize, 'k');
@@ -136,7 +136,7 @@ TEST_CASE("keys and values have a largest size, and none below it is refused") {
   CHECK(GetOf(*store, "") == Bytes());
 }
 
-TEST_CASE("a store keeps the slots it was made with, and there are slots of some sizes only") {
+TEST_CASE("a store keeps its slot size, and only some slot sizes are valid") {
   KeyValueFixture fixture(256);
   REQUIRE_OK(fixture.Open()->Close());
   fixture.options.slot_size = 64;
@@ -147,7 +147,7 @@ TEST_CASE("a store keeps the slots it was made with, and there are slots of some
   }
 }
 
-TEST_CASE("reading only, there is no store where there is none, and nothing is written") {
+TEST_CASE("opening read-only creates no store and writes nothing") {
   KeyValueFixture fixture(64);
   fixture.options.read_only = true;
   const uint64_t before = fixture.env.Calls(SimCall::kMutating);
@@ -155,7 +155,7 @@ TEST_CASE("reading only, there is no store where there is none, and nothing is w
   CHECK(fixture.env.Calls(SimCall::kMutating) == before);
 }
 
-TEST_CASE("entries that were durable and are gone are told, and gone on without only if asked to") {
+TEST_CASE("lost durable entries are reported, and accepted only if the options say so") {
   KeyValueFixture fixture(64);
   fixture.options.index.bucket_bits = 8;
   fixture.options.index.max_log_pages = 4096;
@@ -193,7 +193,7 @@ TEST_CASE("a closed store refuses calls") {
   CHECK(store->Close().Is(StatusCode::kInvalidArgument));
 }
 
-TEST_CASE("space of values that are no longer in use comes back, and nothing else goes") {
+TEST_CASE("Reclaim frees the space of dead values and removes no others") {
   const size_t slot_size = GENERATE(32, 64, 256);
   KeyValueFixture fixture(slot_size);
   fixture.options.values.segment_bytes = 100'000;
@@ -220,11 +220,11 @@ TEST_CASE("space of values that are no longer in use comes back, and nothing els
   CHECK(result->bytes_removed > before / 2);
   CheckNow(*store, history);
   CheckVerifies(*store);
-  // What was moved is not moved again, and nothing more is to be had.
+  // Moved records are not moved again, and no more space can be freed.
   result = store->Reclaim({.most_in_use = 0.5});
   REQUIRE_OK(result);
   CHECK(result->records_moved <= kKeys / 2);
-  // All values deleted: all segments go.
+  // After all values are deleted, all segments are removed.
   for (uint64_t i = 0; i < kKeys; ++i) {
     REQUIRE_OK(store->Delete(AsBytes(KeyOf(i))));
     history.Note(KeyOf(i), std::nullopt, true);
@@ -237,7 +237,7 @@ TEST_CASE("space of values that are no longer in use comes back, and nothing els
   CHECK(store->Reclaim({.most_in_use = 1.5}).status().Is(StatusCode::kInvalidArgument));
 }
 
-TEST_CASE("reclaiming flushes, also where no space is to be had") {
+TEST_CASE("Reclaim flushes even if it frees no space") {
   KeyValueFixture fixture(64);
   auto store = fixture.Open();
   REQUIRE_OK(store->Put(AsBytes("small"), Repeated(5, 1)));
@@ -252,7 +252,7 @@ TEST_CASE("reclaiming flushes, also where no space is to be had") {
   CHECK(GetOf(*store, "large") == Repeated(500, 2));
 }
 
-TEST_CASE("what is damaged is never taken for a value") {
+TEST_CASE("damaged bytes are never returned as a value") {
   const size_t slot_size = GENERATE(64, 512);
   const std::string kind = GENERATE("values", "index");
   KeyValueFixture fixture(slot_size);
@@ -266,7 +266,7 @@ TEST_CASE("what is damaged is never taken for a value") {
   int noticed = 0;
   for (int round = 0; round < 150; ++round) {
     auto env = fixture.env.Fork();
-    // One byte of one file of the index, or of one segment.
+    // Changes one byte of one file of the index, or of one segment.
     std::vector<std::string> paths;
     std::vector<std::string> directories = {"/store/" + kind};
     while (!directories.empty()) {
@@ -309,7 +309,7 @@ TEST_CASE("what is damaged is never taken for a value") {
         REQUIRE(got.status().Is(StatusCode::kCorruption));
         wrong = true;
       } else if (!history.MayAnswerNow(key, *got)) {
-        // A slot that is no longer this name's: the key is missing, or has an older value.
+        // The slot has lost its name: the key is missing, or has an older value.
         REQUIRE(kind == "index");
         REQUIRE(history.MayAnswerAfterCrash(key, *got) == false);
         wrong = true;

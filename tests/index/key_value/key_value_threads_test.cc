@@ -1,4 +1,4 @@
-// Lookups while another thread puts, and a third gives space back.
+// Lookups while another thread puts and a third reclaims space.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kKeys = 300;
 
-// What a value says of itself: whose it is, and which of that key's.
+// A value that contains its key's number and its version.
 Bytes ValueOf(uint64_t number, uint64_t version) {
   Random random(number * 1000 + version);
   Bytes value(20 + random.Below(3000));
@@ -81,7 +81,7 @@ TEST_CASE("lookups find every key while values are replaced and moved") {
   REQUIRE_OK(store.Close());
 }
 
-TEST_CASE("what was put while the store was being closed is refused, or there when it opens") {
+TEST_CASE("puts during Close are refused, or present after reopening") {
   constexpr uint64_t kThreads = 4;
   for (int round = 0; round < 20; ++round) {
     TemporaryDirectory directory;

@@ -29,7 +29,8 @@ struct SegregatedFixture {
 
 }  // namespace
 
-TEST_CASE("an item goes where it just fits, and what fits nowhere into the smallest slots") {
+TEST_CASE(
+    "an item goes into the smallest slots it fits, or if it fits none into the smallest of all") {
   SegregatedFixture fixture;
   auto store = fixture.Open();
   CHECK(store->InstanceFor(8, 0) == 1);
@@ -40,7 +41,7 @@ TEST_CASE("an item goes where it just fits, and what fits nowhere into the small
   CHECK(store->InstanceFor(8, 2048) == 0);
 }
 
-TEST_CASE("segregated stores answer as a map of instances and keys does") {
+TEST_CASE("segregated stores answer like a map of instances and keys") {
   SegregatedFixture fixture;
   std::map<std::pair<SegregatedStore::InstanceId, std::string>, Bytes> model;
   Random random(8);
@@ -80,7 +81,7 @@ TEST_CASE("segregated stores answer as a map of instances and keys does") {
   }
 }
 
-TEST_CASE("instances there are not, and sizes that do not rise, are refused") {
+TEST_CASE("unknown instances and slot sizes that do not rise are refused") {
   SegregatedFixture fixture;
   auto store = fixture.Open();
   CHECK(store->Get(4, AsBytes("key")).status().Is(StatusCode::kInvalidArgument));
@@ -111,7 +112,7 @@ TEST_CASE("the number of an instance means the same at each opening") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == before);
 }
 
-TEST_CASE("larger slots may be added, and a store be made that a crash has left half made") {
+TEST_CASE("larger slots may be added, and an interrupted creation is completed") {
   SegregatedFixture fixture;
   const std::vector<size_t> all = fixture.options.slot_sizes;
   fixture.options.slot_sizes = {32, 64};
@@ -127,7 +128,7 @@ TEST_CASE("larger slots may be added, and a store be made that a crash has left 
   for (uint64_t cut = 1;; ++cut) {
     SegregatedFixture other;
     other.env.CutAtCall(cut);
-    SegregatedStore::Open(other.env, other.options).status().IgnoreError("the power goes");
+    SegregatedStore::Open(other.env, other.options).status().IgnoreError("the power fails");
     const bool struck = !other.env.PowerIsOn();
     other.env.Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = cut});
     REQUIRE_OK(other.Open()->Close());
@@ -135,7 +136,7 @@ TEST_CASE("larger slots may be added, and a store be made that a crash has left 
   }
 }
 
-TEST_CASE("instances whose making was interrupted are durable when they have been opened again") {
+TEST_CASE("instances with an interrupted creation are durable after the next opening") {
   const Bytes value(3000, 7);
   for (uint64_t nth = 1;; ++nth) {
     INFO("call " << nth << " fails");

@@ -1,5 +1,5 @@
-// Power cuts: whatever call the power fails in, and whatever of the unsynced writes survives, a log
-// that is opened again has every record that was synced, and knows which of the others it has.
+// Power cuts: after a power cut in any call, with any part of the unsynced writes, a log that is
+// opened again has every synced record, and Holds is right for the others.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Unsynced = CrashPolicy::Unsynced;
 
-// What is known of a log from outside.
+// The expected state of a log.
 struct Life {
   std::vector<Record> synced;
   std::vector<Record> unsynced;       // appended since
@@ -38,7 +38,7 @@ void RemoveOldest(ValueLog& log, Life& life) {
   const auto segments = log.segments();
   if (segments.size() < 3) return;
   const SegmentId id = segments[0].id;
-  // What is removed must not be needed: the owner has synced what it was moved to.
+  // A removed segment must not be needed: the owner syncs moved records first.
   if (!log.Sync().ok()) return;
   life.NoteSynced();
   if (log.Remove(id).ok()) {
@@ -61,7 +61,7 @@ void Live(ValueLog& log, Life& life, uint64_t seed, int steps) {
   }
 }
 
-// Every record that was ever appended: the synced ones are there, of the others Holds knows.
+// REQUIREs that synced records are present and that Holds is right for all others.
 void RequireKept(const ValueLog& log, const Life& life) {
   for (const Record& record : life.synced) {
     if (life.Gone(record)) {
@@ -85,8 +85,8 @@ void RequireNewIds(ValueLog& log, const Life& life) {
   REQUIRE(location->segment > life.HighestSegment());
 }
 
-// One life with the power failing in its `cut`-th mutating call, and perhaps in an opening after
-// it. False if it ended before.
+// One run with a power cut in its `cut`-th mutating call, and perhaps another in a later opening.
+// False if the run ended earlier.
 bool CutAt(uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
   auto env = NewDevice(seed);
   env->CutAtCall(cut);
@@ -103,11 +103,11 @@ bool CutAt(uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
       auto log = ValueLog::Open(*env, SmallOptions());
       if (log.ok() && env->PowerIsOn()) RequireKept(**log, life);
       log = Status(StatusCode::kIoError, "gone");
-      log.status().IgnoreError("gone");
+      log.status().IgnoreError("the power was cut");
       env->Reboot({.unsynced = policy.unsynced, .seed = policy.seed + again});
     }
   }
-  // As a reader sees it who may not write.
+  // The state in a read-only opening.
   ValueLogOptions reading = SmallOptions();
   reading.read_only = true;
   RequireKept(*OpenLog(*env, reading), life);
@@ -125,7 +125,7 @@ bool CutAt(uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
 
 }  // namespace
 
-TEST_CASE("a power cut in any call loses no record that was synced") {
+TEST_CASE("a power cut in any call loses no synced record") {
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
                                  Unsynced::kSubset, Unsynced::kGarble);
   const bool twice = GENERATE(false, true);
@@ -144,9 +144,9 @@ TEST_CASE("a power cut in any call loses no record that was synced") {
   CHECK(cut > 50);
 }
 
-// The first crash loses records, the opening after it seals what is left, and the power fails again
-// before anyone has drawn conclusions from that: what is sealed must not pass for complete.
-TEST_CASE("what a crash has lost is known until the log's owner says that it is settled") {
+// The first crash loses records, and the next opening seals the remaining ones. Then the power
+// fails again before ForgetRecovered: the sealed segments must not count as complete.
+TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
   options.segment_bytes = kMaxSegmentTargetSize;
@@ -157,7 +157,7 @@ TEST_CASE("what a crash has lost is known until the log's owner says that it is 
     kept = AppendRecord(*log, 1, 600);
     REQUIRE_OK(log->Sync());
     lost = AppendRecord(*log, 2, 600);
-    AppendRecord(*log, 3, 600);  // has the block of `lost` written
+    AppendRecord(*log, 3, 600);  // makes the log write the block of `lost`
   }
   env->PowerCut();
   for (int opening = 0; opening < 3; ++opening) {
@@ -169,7 +169,7 @@ TEST_CASE("what a crash has lost is known until the log's owner says that it is 
     auto place = kept.location;
     place.block_offset += 1;
     CHECK_FALSE(log->Holds(kept.name(), place));
-    // The manifest is written again for it.
+    // Makes the log write the manifest again.
     AppendRecord(*log, 4, 10);
     REQUIRE_OK(log->Sync());
     log.reset();
@@ -177,12 +177,12 @@ TEST_CASE("what a crash has lost is known until the log's owner says that it is 
   }
   auto log = OpenLog(*env, options);
   log->ForgetRecovered();
-  CHECK(log->Holds(lost.name(), lost.location));  // nobody asks that any more
+  CHECK(log->Holds(lost.name(), lost.location));  // no longer meaningful
   RequireRead(*log, kept);
   REQUIRE_CODE(log->Read(lost.name(), lost.location), kCorruption);
 }
 
-TEST_CASE("a process that dies takes nothing along that was synced, nor does a power cut then") {
+TEST_CASE("a killed process loses no synced record, nor does a power cut after it") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     auto env = NewDevice(seed);
@@ -190,7 +190,7 @@ TEST_CASE("a process that dies takes nothing along that was synced, nor does a p
     for (uint64_t round = 0; round < 4; ++round) {
       auto log = OpenLog(*env, SmallOptions());
       RequireKept(*log, life);
-      // What opening found is durable, for it was sealed.
+      // Records found while opening are durable, because it seals them.
       std::erase_if(life.unsynced,
                     [&](const Record& r) { return !log->Holds(r.name(), r.location); });
       life.NoteSynced();
@@ -223,7 +223,7 @@ TEST_CASE("a torn tail is no damage") {
   }
 }
 
-TEST_CASE("a lost write hides none of the blocks behind it") {
+TEST_CASE("a lost write hides no blocks behind it") {
   bool seen = false;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     auto env = NewDevice(seed);
@@ -257,7 +257,7 @@ TEST_CASE("a lost write hides none of the blocks behind it") {
   CHECK(seen);
 }
 
-TEST_CASE("segment ids are never used again, not even those of segments that a crash has taken") {
+TEST_CASE("segment ids are never reused, not even those of segments lost in a crash") {
   auto env = NewDevice();
   std::set<SegmentId> used;
   for (uint64_t life = 0; life < 5; ++life) {
@@ -270,7 +270,7 @@ TEST_CASE("segment ids are never used again, not even those of segments that a c
     log.reset();
     env->PowerCut();
   }
-  // Nor when more are begun than were reserved at once.
+  // Also not when more segments are begun than one reservation covers.
   auto log = OpenLog(*env, SmallOptions());
   for (uint64_t number = 0; number < 100; ++number) {
     CHECK(used.insert(AppendRecord(*log, number, 5000).location.segment).second);
@@ -281,7 +281,7 @@ TEST_CASE("segment ids are never used again, not even those of segments that a c
   CHECK(used.insert(AppendRecord(*log, 1, 10).location.segment).second);
 }
 
-TEST_CASE("a segment that was removed stays away after a power cut") {
+TEST_CASE("a removed segment does not come back after a power cut") {
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
@@ -302,7 +302,7 @@ TEST_CASE("a segment that was removed stays away after a power cut") {
   }
 }
 
-TEST_CASE("a removal that nobody knows to be durable is so when the log was opened again") {
+TEST_CASE("a removal of unknown durability is durable after the next opening") {
   auto env = NewDevice();
   Record record;
   {
@@ -318,7 +318,7 @@ TEST_CASE("a removal that nobody knows to be durable is so when the log was open
   CHECK(OpenLog(*env, SmallOptions())->segments().empty());
 }
 
-TEST_CASE("what a crash has left of a sealing is cleared away") {
+TEST_CASE("files of an interrupted sealing are removed") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   AppendRecord(*log, 1, 300);
@@ -329,7 +329,7 @@ TEST_CASE("what a crash has left of a sealing is cleared away") {
   REQUIRE_CODE(env->GetFileInfo(temporary), kNotFound);
 }
 
-TEST_CASE("a segment that a crash has left without a block is removed") {
+TEST_CASE("a segment without a whole block after a crash is removed") {
   auto env = NewDevice();
   OpenLog(*env, SmallOptions())->segments();
   for (const size_t size : {0, 10, 64, 100, 5000}) {

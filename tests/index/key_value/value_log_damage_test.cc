@@ -1,4 +1,4 @@
-// Damage: whatever bytes are changed, the log gives a record's own bytes or none.
+// Damage: with any bytes changed, the log returns a record's own bytes or none.
 #include <algorithm>
 
 #include "store/segment/segment_footer.h"
@@ -26,7 +26,7 @@ struct Damaged {
     whole = FileBytes(*env, path);
   }
 
-  // How many records are read. All others must fail as damaged.
+  // The number of readable records. All others must fail as damaged.
   size_t CountReadable(const ValueLog& log) const {
     size_t readable = 0;
     for (const Record& record : records) {
@@ -42,7 +42,7 @@ struct Damaged {
     return readable;
   }
 
-  // The records that a visit brings, each of which must be one that was appended.
+  // The number of visited records; each must be one that was appended.
   size_t CountVisited(const ValueLog& log, uint64_t& damaged) const {
     size_t visited = 0;
     auto visit = log.ForEachRecord(
@@ -77,7 +77,7 @@ struct Damaged {
 
 }  // namespace
 
-TEST_CASE("flipped bits in a segment never give wrong bytes, and cost one block at most") {
+TEST_CASE("flipped bits in a segment never give wrong bytes, and lose at most one block") {
   const bool sealed = GENERATE(true, false);
   const bool read_only = GENERATE(true, false);
   const auto codec = GENERATE(BlockCodecId::kNone, BlockCodecId::kZstd);
@@ -94,7 +94,7 @@ TEST_CASE("flipped bits in a segment never give wrong bytes, and cost one block 
     const size_t readable = damaged.CountReadable(*log);
     size_t lost = 0;
     for (const Record& record : damaged.records) {
-      // Those of the last block that begins at or below the flipped byte.
+      // Records of the last block that begins at or below the flipped byte.
       if (record.location.block_offset <= at) {
         lost = damaged.RecordsInBlockAt(record.location.block_offset);
       }
@@ -124,7 +124,7 @@ TEST_CASE("a flipped bit in an open segment's block is found when it is read") {
   RequireRead(*log, other);
 }
 
-TEST_CASE("a visit counts the damage that it leaves out") {
+TEST_CASE("a visit counts the damage that it skips") {
   Damaged damaged(true);
   std::string bytes = damaged.whole;
   const uint32_t in_head = damaged.records[3].location.block_offset;
@@ -142,7 +142,7 @@ TEST_CASE("a visit counts the damage that it leaves out") {
         damaged.records.size());
 }
 
-TEST_CASE("a segment that is cut off anywhere keeps the blocks that are whole") {
+TEST_CASE("a segment that is cut off anywhere keeps its whole blocks") {
   const bool read_only = GENERATE(true, false);
   Damaged damaged(true);
   damaged.options.read_only = read_only;
@@ -166,7 +166,7 @@ TEST_CASE("a segment that is cut off anywhere keeps the blocks that are whole") 
   }
 }
 
-TEST_CASE("a segment of another log, or another one of this log, is no segment of this name") {
+TEST_CASE("another segment, of this log or another, is not accepted under a segment's name") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record first = AppendRecord(*log, 1, 5000);
@@ -204,16 +204,16 @@ TEST_CASE("a segment of another log, or another one of this log, is no segment o
     }
     RequireRead(*log, third);
   }
-  // They may be taken out of the way.
+  // They may be removed.
   REQUIRE_OK(log->Remove(first.location.segment));
   REQUIRE_CODE(log->Read(first.name(), first.location), kNotFound);
 }
 
-TEST_CASE("a sealed segment of which nothing is left is kept for whoever may repair it") {
+TEST_CASE("a sealed segment without a readable block is kept for repair") {
   Damaged damaged(true);
   std::string bytes(damaged.whole.size(), 'x');
   bytes.replace(0, kSegmentHeaderSize, damaged.whole, 0, kSegmentHeaderSize);
-  // The trailer, damaged.
+  // A damaged trailer.
   bytes.replace(bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize, damaged.whole,
                 bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize);
   bytes[bytes.size() - 30] ^= 1;
@@ -224,7 +224,7 @@ TEST_CASE("a sealed segment of which nothing is left is kept for whoever may rep
   CHECK(FileBytes(*damaged.env, damaged.path) == bytes);
 }
 
-TEST_CASE("a file larger than any segment is not read through") {
+TEST_CASE("a file larger than any segment is not read") {
   Damaged damaged(false);
   auto file = damaged.env->OpenFile(damaged.path, {.mode = OpenMode::kReadWrite});
   REQUIRE_OK(file);
@@ -237,7 +237,7 @@ TEST_CASE("a file larger than any segment is not read through") {
   CHECK_FALSE(log->Holds(damaged.records[0].name(), damaged.records[0].location));
 }
 
-TEST_CASE("a segment that is missing is damage where it was not removed") {
+TEST_CASE("a missing segment that was not removed is damage") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record record = AppendRecord(*log, 1, 100);
@@ -246,7 +246,7 @@ TEST_CASE("a segment that is missing is damage where it was not removed") {
   REQUIRE_CODE(log->Read(record.name(), record.location), kCorruption);
 }
 
-TEST_CASE("what others put into the directory is left alone") {
+TEST_CASE("foreign files in the directory are left alone") {
   auto env = NewDevice();
   { OpenLog(*env, SmallOptions())->segments(); }
   const std::string stray = std::string(kLogDirectory) + "/segments/notes";

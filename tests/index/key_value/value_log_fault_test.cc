@@ -10,7 +10,7 @@ struct Outcome {
   int failures = 0;
 };
 
-// Appends, syncs now and then, and seals; makes no call twice.
+// Appends, syncs now and then, and seals; repeats no failed call.
 Outcome Live(ValueLog& log, uint64_t seed) {
   Outcome outcome;
   Random random(seed);
@@ -41,7 +41,7 @@ Outcome Live(ValueLog& log, uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a failing call comes up as an error and takes nothing along that was synced") {
+TEST_CASE("a failing call is returned as an error and loses no synced record") {
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
   const bool power_cut = GENERATE(false, true);
@@ -67,7 +67,7 @@ TEST_CASE("a failing call comes up as an error and takes nothing along that was 
         failed = outcome.failures > 0;
         const Status failure = (*log)->failure();
         if (!failure.ok()) {
-          // It stays.
+          // The failure is permanent.
           CHECK((*log)->Append(NameOf(1), BytesOf(1, 1)).status().ToString() == failure.ToString());
           CHECK((*log)->Sync().ToString() == failure.ToString());
           CHECK((*log)->SealOpenSegment().ToString() == failure.ToString());
@@ -93,7 +93,7 @@ TEST_CASE("a failing call comes up as an error and takes nothing along that was 
   }
 }
 
-TEST_CASE("opening fails with what failed, and works when that is over") {
+TEST_CASE("opening fails with the error of a failed call, and works once that is over") {
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool power_cut = GENERATE(false, true);
   for (uint64_t nth = 1;; ++nth) {
@@ -111,7 +111,7 @@ TEST_CASE("opening fails with what failed, and works when that is over") {
         break;
       }
       REQUIRE_FALSE(log.ok());
-      // A sync fails for good, whatever it says.
+      // A failed sync is permanent, whatever its code.
       REQUIRE((log.status().Is(code) || log.status().Is(StatusCode::kIoError)));
     }
     env->ClearFaults();
@@ -120,7 +120,7 @@ TEST_CASE("opening fails with what failed, and works when that is over") {
   }
 }
 
-TEST_CASE("a failing read comes up as an error, and the next one is right") {
+TEST_CASE("a failing read is returned as an error, and the next one is right") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record record = AppendRecord(*log, 1, 100000);
@@ -145,7 +145,7 @@ TEST_CASE("a failing read comes up as an error, and the next one is right") {
   CHECK(nth >= 3);
 }
 
-TEST_CASE("when a full disk has room again, the log goes on and has lost nothing") {
+TEST_CASE("a log continues without loss when a full disk has room again") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   std::vector<Record> records;
@@ -190,7 +190,7 @@ TEST_CASE("when a full disk has room again, the log goes on and has lost nothing
   CHECK(log->stats().damaged == 0);
 }
 
-TEST_CASE("an unsealed segment waits for the room that it takes to seal it") {
+TEST_CASE("opening needs the room to seal an unsealed segment") {
   auto env = NewDevice();
   std::vector<Record> records;
   {
@@ -211,7 +211,7 @@ TEST_CASE("an unsealed segment waits for the room that it takes to seal it") {
   RequireReadAll(*OpenLog(*env, SmallOptions()), records);
 }
 
-TEST_CASE("a segment whose removal fails is there as before") {
+TEST_CASE("a segment is unchanged if its removal fails") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record record = AppendRecord(*log, 1, 300);

@@ -1,4 +1,4 @@
-// What all tests of the value log need: a simulated device, and records whose bytes follow from
+// Support for all tests of the value log: a simulated device, and records with bytes derived from
 // their number.
 #pragma once
 
@@ -48,7 +48,7 @@ inline std::unique_ptr<SimEnv> NewDevice(uint64_t seed = 1) {
   return env;
 }
 
-// Small segments and blocks, so that there are many.
+// Small segments and blocks, so that a log has many.
 inline ValueLogOptions SmallOptions() {
   ValueLogOptions options;
   options.directory = kLogDirectory;
@@ -100,7 +100,7 @@ inline std::string FileBytes(Env& env, const std::string& path) {
   return std::string(AsText(bytes));
 }
 
-// The file has these bytes, durably.
+// Writes a file with these bytes, durably.
 inline void PutFile(Env& env, const std::string& path, std::string_view bytes) {
   auto opened = env.OpenFile(path, {.mode = OpenMode::kReadWrite});
   if (!opened.ok()) opened = env.OpenFile(path, {.mode = OpenMode::kCreate});

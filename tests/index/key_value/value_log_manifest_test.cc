@@ -1,4 +1,4 @@
-// The value log's small file, byte by byte and damaged.
+// The value log's manifest: its layout and damage.
 #include "index/key_value/value_log_manifest.h"
 
 #include "store/base/checksum.h"
@@ -25,7 +25,7 @@ std::string WithChecksum(Encoder out) {
 
 }  // namespace
 
-TEST_CASE("the manifest is laid out as it is written down") {
+TEST_CASE("the manifest has the documented layout") {
   const std::string bytes = EncodeValueLogManifest(Example());
   std::string expected("SILTVAL\n\x01\0\0\0\x03\0\0\0", 16);
   for (char c = 0; c < 16; ++c) expected += c;
@@ -52,7 +52,7 @@ TEST_CASE("a manifest with a flipped bit or another length is damage") {
   REQUIRE_CODE(DecodeValueLogManifest(AsBytes(whole + "x")), kCorruption);
 }
 
-TEST_CASE("a manifest that says what cannot be is damage, whatever its checksum") {
+TEST_CASE("a manifest with invalid fields is damage even if its checksum is right") {
   auto encode = [](uint32_t version, uint32_t count, uint64_t next, std::vector<uint32_t> ids) {
     Encoder out;
     out.Raw(std::string_view("SILTVAL\n")).U32(version).U32(count).Zeros(16).U64(next);
@@ -98,7 +98,7 @@ TEST_CASE("a log does not open with a manifest that is damaged, missing or too o
   bytes[20] = static_cast<char>(bytes[20] ^ 1);
   PutFile(*env, kManifestPath, bytes);
   refuse();
-  // Of a time before its segments: their ids would be given out once more.
+  // Older than its segments: their ids would be reused.
   PutFile(*env, kManifestPath, empty);
   refuse();
   PutFile(*env, kManifestPath, "");
@@ -108,12 +108,12 @@ TEST_CASE("a log does not open with a manifest that is damaged, missing or too o
   REQUIRE_OK(env->RemoveFile(kManifestPath));
   refuse();
   auto gone = ValueLog::Open(*env, options);
-  CHECK(gone.status().ToString().find("manifest is gone") != std::string::npos);
+  CHECK(gone.status().ToString().find("manifest is missing") != std::string::npos);
   PutFile(*env, kManifestPath, whole);
   RequireReadAll(*OpenLog(*env, options), records);
 }
 
-TEST_CASE("the ids of a log end with the last there is") {
+TEST_CASE("a log refuses new segments after the last id") {
   auto env = NewDevice();
   { OpenLog(*env, SmallOptions())->segments(); }
   auto manifest = ReadValueLogManifest(*env, kLogDirectory);
@@ -124,7 +124,7 @@ TEST_CASE("the ids of a log end with the last there is") {
   auto log = OpenLog(*env, SmallOptions());
   Record last;
   for (uint64_t number = 0; number < 64; ++number) last = AppendRecord(*log, number, 5000);
-  CHECK(last.location.segment == 0xfffffffe);  // the last number is left to the index
+  CHECK(last.location.segment == 0xfffffffe);  // the index uses the last number itself
   REQUIRE_OK(log->Sync());
   REQUIRE_CODE(log->Append(NameOf(64), BytesOf(64, 5000)), kUnsupported);
   RequireRead(*log, last);
@@ -132,7 +132,7 @@ TEST_CASE("the ids of a log end with the last there is") {
   RequireRead(*log, last);
 }
 
-TEST_CASE("each log has an identity of its own") {
+TEST_CASE("each log has its own identity") {
   auto env = NewDevice();
   REQUIRE_OK(env->CreateDirectory("/others"));
   ValueLogOptions options = SmallOptions();

@@ -1,4 +1,4 @@
-// What a value log does while nothing goes wrong.
+// A value log without failures or damage.
 #include "index/key_value/value_log.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ uint64_t Reads(const SimEnv& env) { return env.Calls(SimCall::kRead); }
 
 }  // namespace
 
-TEST_CASE("records of all sizes are read back, at once and after the log was opened again") {
+TEST_CASE("records of all sizes are read back, at once and after reopening") {
   const bool small = GENERATE(true, false);
   const auto codec = GENERATE(BlockCodecId::kNone, BlockCodecId::kZstd);
   auto env = NewDevice();
@@ -66,7 +66,7 @@ TEST_CASE("a record is read from the open block, from the open segment and from 
   REQUIRE_OK(log->Sync());
   RequireReadAll(*log, records);
   CHECK(log->stats().block_reads == 3);
-  CHECK(Reads(*env) == before + 3);  // one each
+  CHECK(Reads(*env) == before + 3);  // one read each
   REQUIRE(log->segments().size() == 1);
   CHECK(log->segments()[0].open);
 
@@ -96,8 +96,8 @@ TEST_CASE("small records share a block, a large one has a block of its own") {
   CHECK(large.location.ordinal == 2);
   CHECK(after.location.ordinal == 3);
 
-  // No more in one block than the table's room allows, and a full block of the smallest ones is as
-  // small as any.
+  // Table entries count towards the block size, so a full block of the smallest records is no
+  // larger than others.
   std::map<uint32_t, size_t> blocks;
   for (uint64_t number = 10; number < 100; ++number) {
     ++blocks[AppendRecord(*log, number, 1).location.block_offset];
@@ -105,7 +105,7 @@ TEST_CASE("small records share a block, a large one has a block of its own") {
   for (const auto& [offset, count] : blocks) CHECK(count <= 512 / 33);
 }
 
-TEST_CASE("a block of usual size is brought by one read, any other by three at most") {
+TEST_CASE("a block of usual size takes one read, any other at most three") {
   auto env = NewDevice();
   ValueLogOptions options;
   options.directory = kLogDirectory;
@@ -132,7 +132,7 @@ TEST_CASE("a block of usual size is brought by one read, any other by three at m
   }
 }
 
-TEST_CASE("a record of the largest size is kept, and none beyond it or of no bytes") {
+TEST_CASE("a record of the largest size is accepted, larger and empty ones are refused") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record largest = AppendRecord(*log, 1, ValueLog::kMaxRecordBytes);
@@ -143,7 +143,7 @@ TEST_CASE("a record of the largest size is kept, and none beyond it or of no byt
   CHECK(log->stats().records == 1);
 }
 
-TEST_CASE("a read answers with no record but the one of that name in that place") {
+TEST_CASE("a read returns only the record with its name at its location") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record one = AppendRecord(*log, 1, 60);
@@ -218,7 +218,7 @@ TEST_CASE("the records of a segment are visited in order, and moved, and the seg
   REQUIRE_OK(log->Remove(oldest));
   const auto after = env->GetDiskSpace(kLogDirectory);
   REQUIRE_OK(after);
-  CHECK(after->free_bytes > before->free_bytes);  // nobody holds the file open
+  CHECK(after->free_bytes > before->free_bytes);  // no reader holds the file open
   for (const Record& record : records) {
     if (record.location.segment != oldest) {
       RequireRead(*log, record);
@@ -251,14 +251,14 @@ TEST_CASE("the open segment is neither visited nor removed") {
   REQUIRE_CODE(log->ForEachRecord(record.location.segment, none), kInvalidArgument);
   RequireRead(*log, record);
   REQUIRE_OK(log->SealOpenSegment());
-  REQUIRE_OK(log->SealOpenSegment());  // there is none
+  REQUIRE_OK(log->SealOpenSegment());  // there is no open segment
   const Record next = AppendRecord(*log, 2, 10);
   CHECK(next.location.segment > record.location.segment);
   REQUIRE_OK(log->Remove(record.location.segment));
   RequireRead(*log, next);
 }
 
-TEST_CASE("a log that was sealed before it was closed opens without anything being written") {
+TEST_CASE("a log that was sealed before closing opens without a write") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   std::vector<Record> records;
@@ -274,7 +274,7 @@ TEST_CASE("a log that was sealed before it was closed opens without anything bei
   for (const Record& record : records) CHECK(log->Holds(record.name(), record.location));
 }
 
-TEST_CASE("the sequences of blocks rise from segment to segment and from life to life") {
+TEST_CASE("block sequences rise across segments and reopenings") {
   auto env = NewDevice();
   const BlockCodec codec;
   uint64_t last = 0;
@@ -295,7 +295,7 @@ TEST_CASE("the sequences of blocks rise from segment to segment and from life to
   }
 }
 
-TEST_CASE("no more segments are kept open than were allowed") {
+TEST_CASE("at most open_files segments are kept open") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
   options.open_files = 2;
@@ -318,7 +318,7 @@ TEST_CASE("no more segments are kept open than were allowed") {
   CHECK(opens_for(2) == 1);
 }
 
-TEST_CASE("a log that is opened for reading only reads what is there and writes nothing") {
+TEST_CASE("a log that is opened read-only reads existing records and writes nothing") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
   ValueLogOptions reading = options;
@@ -357,7 +357,7 @@ TEST_CASE("a log that is opened for reading only reads what is there and writes 
   CHECK(env->Calls(SimCall::kMutating) == calls);
 }
 
-TEST_CASE("a log on this machine's disk keeps what it was given") {
+TEST_CASE("a log on a real disk keeps its records") {
   const TemporaryDirectory temporary;
   auto env = NewPosixEnv();
   ValueLogOptions options = SmallOptions();
@@ -381,7 +381,7 @@ TEST_CASE("a log on this machine's disk keeps what it was given") {
   }
 }
 
-TEST_CASE("options that make no sense are refused") {
+TEST_CASE("invalid options are refused") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
   options.directory.clear();

@@ -1,4 +1,4 @@
-// Several threads at once: run with the sanitizers, this finds what is not locked.
+// Several threads at once; with the sanitizers this finds missing locks.
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -7,7 +7,7 @@
 
 namespace siltfs::testing {
 
-// Assertions are made by the main thread only; the others count what is wrong.
+// Only the main thread makes assertions; the others count faults.
 TEST_CASE("threads append, read, sync, seal and remove at the same time") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
@@ -20,7 +20,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
 
   auto append = [&](uint64_t thread) {
     Random random(thread);
-    // Until the others have had their turns, whenever the machine lets them.
+    // Until the other threads have made progress, however they are scheduled.
     for (uint64_t i = 0; i < 1500 || reads < 500 || removed == 0; ++i) {
       if (i >= 1500) std::this_thread::yield();
       const uint64_t number = thread * 100000 + i;
@@ -30,7 +30,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
         ++wrong;
         continue;
       }
-      // Not there only if this thread has slept while its segment became the oldest of 30.
+      // Absent only if its segment became the oldest of 30 while this thread slept.
       if (!log->Holds(NameOf(number), *location) &&
           !log->Read(NameOf(number), *location).status().Is(StatusCode::kNotFound)) {
         ++wrong;
@@ -46,7 +46,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
       {
         const std::lock_guard lock(mutex);
         if (records.empty()) continue;
-        // Often one of the last.
+        // Often one of the newest records.
         const size_t span = random.OneIn(2) ? std::min<size_t>(records.size(), 10) : records.size();
         record = records[records.size() - 1 - random.Below(span)];
       }
@@ -101,7 +101,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
   }
 }
 
-// A read that finds its segment's file gone asks whether the segment is.
+// A read that misses its segment's file checks whether the segment was removed.
 TEST_CASE("reads of a segment that is being removed find its record or no such segment") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();

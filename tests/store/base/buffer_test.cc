@@ -1,4 +1,4 @@
-// Buffers and the pool they come from.
+// Buffers and their pool.
 #include "store/base/buffer.h"
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 using namespace siltfs;
 
-TEST_CASE("A buffer that was given back serves the next one of its capacity") {
+TEST_CASE("A returned buffer's memory is reused for the next one of its capacity") {
   BufferPool pool(1U << 20);
   const uint8_t* memory;
   {
@@ -30,7 +30,7 @@ TEST_CASE("A buffer that was given back serves the next one of its capacity") {
   CHECK(again.capacity() == 128U << 10);
 }
 
-TEST_CASE("A pool keeps no more than it may") {
+TEST_CASE("A pool keeps at most its limit of idle bytes") {
   BufferPool pool(256U << 10);
   {
     std::vector<Buffer> buffers;
@@ -39,7 +39,7 @@ TEST_CASE("A pool keeps no more than it may") {
   CHECK(pool.idle_bytes() == 256U << 10);
 }
 
-TEST_CASE("Small and huge buffers are no matter of the pool") {
+TEST_CASE("Small and huge buffers do not come from the pool") {
   BufferPool pool(64U << 20);
   {
     const Buffer small = pool.Take(BufferPool::kStep - 1);
@@ -50,7 +50,7 @@ TEST_CASE("Small and huge buffers are no matter of the pool") {
   CHECK(pool.idle_bytes() == 0);
 }
 
-TEST_CASE("A buffer outlives its pool, and a moved one is given back once") {
+TEST_CASE("A buffer outlives its pool, and a moved one is returned once") {
   std::optional<BufferPool> pool(std::in_place, 1U << 20);
   Buffer buffer = pool->Take(50'000);
   Buffer moved = std::move(buffer);

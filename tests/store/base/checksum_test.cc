@@ -6,7 +6,7 @@
 namespace siltfs {
 namespace {
 
-// The buffer of xxHash's own sanity tests, whose answers are below.
+// The buffer of xxHash's own sanity tests, with the answers below.
 Bytes SanityBytes(size_t size) {
   Bytes bytes(size);
   uint64_t generator = 0x9E3779B1U;
@@ -17,7 +17,7 @@ Bytes SanityBytes(size_t size) {
   return bytes;
 }
 
-TEST_CASE("the checksum is XXH3-64: the published answers") {
+TEST_CASE("the checksum is XXH3-64 and gives the published answers") {
   constexpr uint64_t kSeed = 0x9E3779B185EBCA8DU;
   REQUIRE(Checksum({}) == 0x2D06800538D394C2U);
   REQUIRE(Checksum({}, kSeed) == 0xA8A6B918B2F0364AU);
@@ -31,7 +31,7 @@ TEST_CASE("the checksum is XXH3-64: the published answers") {
   REQUIRE(Checksum(SanityBytes(195)) == 0xCD94217EE362EC3AU);
 }
 
-TEST_CASE("the checksum of two runs is that of both in one") {
+TEST_CASE("the checksum of two ranges is that of their concatenation") {
   Random random(3);
   for (size_t size : {0, 1, 7, 64, 240, 241, 1'000, 5'000}) {
     Bytes all(size);
@@ -55,7 +55,7 @@ TEST_CASE("any flipped bit changes the checksum") {
   }
 }
 
-TEST_CASE("the checksum of pieces is that of the whole, at every cut and on the way") {
+TEST_CASE("the streaming checksum equals that of the bytes so far, at every cut") {
   const std::string text = "a text that is cut into pieces";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     StreamingChecksum checksum;

@@ -16,7 +16,7 @@ ChunkName Drawn(Random& random) {
   return name;
 }
 
-TEST_CASE("a name shows as 40 hex digits, first byte first") {
+TEST_CASE("a name is shown as 40 hex digits, first byte first") {
   ChunkName name;
   for (size_t i = 0; i < ChunkName::kSize; ++i) name.bytes[i] = static_cast<uint8_t>(13 * i);
   REQUIRE(name.ToHex() == "000d1a2734414e5b6875828f9ca9b6c3d0ddeaf7");

@@ -16,7 +16,7 @@ std::string Hex(ByteView bytes) {
   return hex;
 }
 
-TEST_CASE("numbers stand least significant byte first, in keys most significant first") {
+TEST_CASE("numbers are little-endian, in keys big-endian") {
   REQUIRE(Hex(Encoder().U8(0x01).view()) == "01");
   REQUIRE(Hex(Encoder().U16(0x0102).view()) == "0201");
   REQUIRE(Hex(Encoder().U24(0x010203).view()) == "030201");
@@ -27,7 +27,7 @@ TEST_CASE("numbers stand least significant byte first, in keys most significant 
   REQUIRE(Hex(Encoder().BigU64(0x0102030405060708).view()) == "0102030405060708");
 }
 
-TEST_CASE("runs of bytes, texts and zeros") {
+TEST_CASE("raw bytes, texts and zeros are encoded") {
   REQUIRE(Hex(Encoder().Raw("ab").view()) == "6162");
   REQUIRE(Hex(Encoder().Text16("ab").view()) == "02006162");
   REQUIRE(Hex(Encoder().Zeros(3).view()) == "000000");
@@ -62,7 +62,7 @@ TEST_CASE("everything encoded is decoded") {
   REQUIRE(decoder.Done());
 }
 
-TEST_CASE("a read past the end yields nothing and is remembered") {
+TEST_CASE("a read past the end yields zero and makes the decoder fail permanently") {
   const Bytes three = {1, 2, 3};
   Decoder decoder(three);
   REQUIRE(decoder.U32() == 0);
@@ -86,7 +86,7 @@ TEST_CASE("a length beyond the input is refused") {
   REQUIRE_FALSE(text.ok());
 }
 
-TEST_CASE("every prefix of an encoding is recognised as cut short") {
+TEST_CASE("every proper prefix of an encoding is detected as truncated") {
   Encoder encoder;
   encoder.U8(1).Text16("hello").U24(3).BigU64(4);
   for (size_t size = 0; size < encoder.size(); ++size) {
@@ -99,7 +99,7 @@ TEST_CASE("every prefix of an encoding is recognised as cut short") {
   }
 }
 
-TEST_CASE("an encoder gives its buffer away") {
+TEST_CASE("an encoder releases its buffer") {
   Encoder encoder;
   encoder.Raw("abc");
   REQUIRE(encoder.text() == "abc");

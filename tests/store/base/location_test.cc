@@ -10,7 +10,7 @@ namespace {
 
 using Encoded = std::array<uint8_t, Location::kEncodedSize>;
 
-TEST_CASE("a location stands in 12 bytes: segment 32 bits, ordinal 20, block offset 25, 19 zeros") {
+TEST_CASE("a location has 12 bytes: segment 32 bits, ordinal 20, block offset 25, 19 zeros") {
   Encoded out;
   Location{0x01020304, 0x56789, 0x1abcdef}.EncodeTo(out);
   // 0x1abcdef << 20 | 0x56789, least significant byte first.
@@ -23,7 +23,7 @@ TEST_CASE("the largest location fills its fields and no more") {
   REQUIRE(out == Encoded{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x00, 0x00});
 }
 
-TEST_CASE("every location is decoded to what was encoded") {
+TEST_CASE("every location is decoded as it was encoded") {
   Random random(8);
   for (int i = 0; i < 10'000; ++i) {
     const Location location{static_cast<SegmentId>(random.Next()),
@@ -35,7 +35,7 @@ TEST_CASE("every location is decoded to what was encoded") {
   }
 }
 
-TEST_CASE("whatever 12 bytes decode to is within the fields' bounds") {
+TEST_CASE("any 12 bytes decode to fields within their bounds") {
   Random random(9);
   for (int i = 0; i < 10'000; ++i) {
     Encoded in;

@@ -8,12 +8,12 @@ namespace siltfs {
 namespace {
 
 TEST_CASE("the generator is xoshiro256** seeded by splitmix64") {
-  // splitmix64 of 0 begins e220a8397b1dcdaf 6e789e6aa1b965f4 06c45d188009454f f88bb8a8724c81ec
-  // (published), from which xoshiro256** makes: rotl(6e789e6aa1b965f4 * 5, 7) * 9.
+  // splitmix64 of 0 begins with e220a8397b1dcdaf 6e789e6aa1b965f4 06c45d188009454f f88bb8a8724c81ec
+  // (published). The first number of xoshiro256** is then rotl(6e789e6aa1b965f4 * 5, 7) * 9.
   REQUIRE(Random(0).Next() == 0x99ec5f36cb75f2b4U);
 }
 
-TEST_CASE("equal seeds give equal numbers, different ones different") {
+TEST_CASE("equal seeds give equal numbers, different seeds different numbers") {
   Random a(42), b(42), c(43);
   for (int i = 0; i < 100; ++i) {
     const uint64_t number = a.Next();
@@ -22,7 +22,7 @@ TEST_CASE("equal seeds give equal numbers, different ones different") {
   }
 }
 
-TEST_CASE("bounded numbers stay below the bound and reach all of it evenly") {
+TEST_CASE("bounded numbers are uniform below the bound") {
   Random random(1);
   std::array<int, 10> seen{};
   for (int i = 0; i < 10'000; ++i) ++seen.at(random.Below(10));
@@ -30,7 +30,7 @@ TEST_CASE("bounded numbers stay below the bound and reach all of it evenly") {
   REQUIRE(random.Below(1) == 0);
 }
 
-TEST_CASE("filling takes the numbers' bytes in order, the last one's only as far as needed") {
+TEST_CASE("filling uses the numbers' bytes in order and drops the rest of the last number") {
   Random filler(5), numbers(5);
   Bytes bytes(11);
   filler.Fill(bytes);

@@ -24,7 +24,7 @@ Status CheckEven(int number) {
   return Status::Ok();
 }
 
-TEST_CASE("a result holds a value or says why not") {
+TEST_CASE("a result holds a value or a failure") {
   Result<int> good = Half(8);
   REQUIRE(good.ok());
   REQUIRE(*good == 4);
@@ -42,7 +42,7 @@ TEST_CASE("the macros pass failures on and unpack values") {
   REQUIRE_CODE(CheckEven(3), kInvalidArgument);
 }
 
-TEST_CASE("a value that can only be moved is moved") {
+TEST_CASE("a move-only value is moved") {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
   REQUIRE_OK(result);
   std::unique_ptr<int> taken = *std::move(result);

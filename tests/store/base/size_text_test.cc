@@ -35,7 +35,7 @@ TEST_CASE("A unit may be written out") {
   CHECK(Parsed("1PiB") == 1125899906842624);
 }
 
-TEST_CASE("What is not a size is refused with the text in the sentence") {
+TEST_CASE("A text that is not a size is refused, and the message quotes it") {
   for (const char* text : {"", "K", "-1", "+1", "1.5M", "8 K", " 8K", "8KB", "8Ki", "8iB", "8KiBs",
                            "8X", "0x10", "1e3", "八"}) {
     INFO(text);
@@ -45,7 +45,7 @@ TEST_CASE("What is not a size is refused with the text in the sentence") {
   }
 }
 
-TEST_CASE("A size beyond 64 bits is refused rather than cut") {
+TEST_CASE("A size beyond 64 bits is refused, not truncated") {
   REQUIRE_CODE(ParseSize("18446744073709551616"), kInvalidArgument);
   REQUIRE_CODE(ParseSize("16777216T"), kInvalidArgument);
   REQUIRE_CODE(ParseSize("16777216TiB"), kInvalidArgument);
@@ -56,7 +56,7 @@ TEST_CASE("A size beyond 64 bits is refused rather than cut") {
   CHECK(Parsed("16383P") == 16383ULL << 50);
 }
 
-TEST_CASE("Sizes for people have one decimal and a unit") {
+TEST_CASE("Sizes for users have one decimal and a unit") {
   CHECK(FormatSize(0) == "0 B");
   CHECK(FormatSize(1023) == "1023 B");
   CHECK(FormatSize(1024) == "1.0 KiB");

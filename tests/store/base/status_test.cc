@@ -17,7 +17,7 @@
 namespace siltfs {
 namespace {
 
-TEST_CASE("ok says nothing but ok") {
+TEST_CASE("an OK status has no cause and no place") {
   Status status;
   REQUIRE(status.ok());
   REQUIRE(status.Is(StatusCode::kOk));
@@ -28,7 +28,7 @@ TEST_CASE("ok says nothing but ok") {
   REQUIRE(Status(StatusCode::kOk, "ignored").ok());
 }
 
-TEST_CASE("a failure is one sentence with path, cause and offset, as far as known") {
+TEST_CASE("a failure is one sentence with path, cause and offset, if known") {
   REQUIRE(Status(StatusCode::kIoError, "cannot read").ToString() == "cannot read");
   REQUIRE(Status(StatusCode::kIoError, "cannot read").At("/f").ToString() == "/f: cannot read");
   REQUIRE(Status(StatusCode::kIoError, "cannot read").At("/f", 7).ToString() ==
@@ -44,7 +44,7 @@ TEST_CASE("the first, most precise place is kept") {
   REQUIRE(status.offset() == 3);
 }
 
-TEST_CASE("a place given to ok is nothing") {
+TEST_CASE("a place given to an OK status is ignored") {
   REQUIRE(Status::Ok().At("/f", 3).ok());
   REQUIRE(Status::Ok().At("/f").path().empty());
 }
@@ -69,7 +69,7 @@ TEST_CASE("a moved-from status is ok") {
   REQUIRE(one.ok());  // NOLINT(bugprone-use-after-move)
 }
 
-TEST_CASE("every code has a name of its own") {
+TEST_CASE("every code has a distinct name") {
   std::set<std::string_view> names;
   const int last = static_cast<int>(StatusCode::kOutOfMemory);
   for (int code = 0; code <= last; ++code)
@@ -79,7 +79,7 @@ TEST_CASE("every code has a name of its own") {
 }
 
 #ifdef SILTFS_CHECK_STATUS
-// Whether a process that does this dies of SIGABRT.
+// Whether a process that calls `act` is killed by SIGABRT.
 template <typename Act>
 bool Aborts(Act act) {
   const pid_t child = fork();
@@ -106,11 +106,11 @@ TEST_CASE("a status dropped or overwritten unread ends the program") {
   REQUIRE(Aborts([] {
     Status read(StatusCode::kIoError, "x");
     if (read.ok()) return;
-    Status copy = read;  // news again
+    Status copy = read;  // unread again
   }));
 }
 
-TEST_CASE("a status that was read, passed on or expressly ignored does not") {
+TEST_CASE("a status that was read, passed on or explicitly ignored does not end the program") {
   REQUIRE_FALSE(Aborts([] { Status fine; }));
   REQUIRE_FALSE(Aborts([] {
     Status read(StatusCode::kIoError, "x");

@@ -1,5 +1,5 @@
-// Each test forks a process that plays the command: it becomes a launcher and a daemon, and the
-// launcher tells the test what it was told.
+// Each test forks a process in the role of the command: it becomes a launcher and a daemon, and the
+// launcher passes the daemon's report to the test.
 #include "store/env/daemon.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ void Say(int fd, const std::string& text) {
 }
 
 struct Outcome {
-  int exit_code = -1;            // the launcher's, or minus the signal that ended it
+  int exit_code = -1;            // of the launcher, or minus the signal that ended it
   bool daemon_was_gone = false;  // when the launcher had ended
   std::string launcher_said;
   std::string daemon_said;
@@ -98,7 +98,7 @@ Outcome RunCommand(const std::function<void(DaemonSide)>& daemon) {
   return outcome;
 }
 
-TEST_CASE("the launcher ends well once the daemon is ready, and the daemon goes on") {
+TEST_CASE("the launcher succeeds once the daemon is ready, and the daemon keeps running") {
   Outcome outcome = RunCommand([](DaemonSide daemon) {
     if (!daemon.report.Ready().ok()) _exit(1);
     daemon.AwaitLauncherEnd();
@@ -109,7 +109,7 @@ TEST_CASE("the launcher ends well once the daemon is ready, and the daemon goes 
   REQUIRE(outcome.daemon_said == "still here");
 }
 
-TEST_CASE("a daemon that fails has its message and exit code come out of the launcher") {
+TEST_CASE("the launcher returns the message and exit code of a daemon that fails") {
   Outcome outcome = RunCommand([](DaemonSide daemon) {
     daemon.report.Failure("/store: no store there", 10).IgnoreError("the test sees it");
   });
@@ -117,10 +117,10 @@ TEST_CASE("a daemon that fails has its message and exit code come out of the lau
   REQUIRE(outcome.launcher_said == "/store: no store there");
 }
 
-TEST_CASE("the launcher of a daemon that failed ends after it") {
+TEST_CASE("the launcher of a failed daemon ends after the daemon") {
   Outcome outcome = RunCommand([](DaemonSide daemon) {
     daemon.report.Failure("failed", 1).IgnoreError("the test sees it");
-    // Takes its time to end, as one that closes a store does.
+    // Ends slowly, like a daemon that closes a store.
     for (int i = 0; i < 20; ++i) {
       const pid_t child = fork();
       if (child == 0) _exit(0);
@@ -131,11 +131,12 @@ TEST_CASE("the launcher of a daemon that failed ends after it") {
   REQUIRE(outcome.launcher_said == "failed");
 }
 
-TEST_CASE("a daemon that dies without a word is told of") {
+TEST_CASE("the end of a daemon without a report is reported") {
   SECTION("by a signal") {
     Outcome outcome = RunCommand([](DaemonSide) { raise(SIGKILL); });
     REQUIRE(outcome.exit_code == 1);
-    REQUIRE(outcome.launcher_said == "the daemon died of signal 9 (Killed) before it was ready");
+    REQUIRE(outcome.launcher_said ==
+            "the daemon was killed by signal 9 (Killed) before it was ready");
   }
   SECTION("by exit") {
     Outcome outcome = RunCommand([](DaemonSide) { _exit(7); });
@@ -144,7 +145,7 @@ TEST_CASE("a daemon that dies without a word is told of") {
   }
 }
 
-TEST_CASE("a message of any length comes out, cut to a few kilobytes") {
+TEST_CASE("a message of any length is passed on, truncated to a few kilobytes") {
   Outcome outcome = RunCommand([](DaemonSide daemon) {
     daemon.report.Failure(std::string(1 << 20, 'm'), 3).IgnoreError("the test sees it");
   });
@@ -162,8 +163,7 @@ TEST_CASE("a daemon reports once") {
   REQUIRE(outcome.daemon_said == "once");
 }
 
-TEST_CASE(
-    "a daemon has a session of its own, and once ready no terminal and no working directory") {
+TEST_CASE("a daemon has its own session, and once ready neither terminal nor working directory") {
   testing::TemporaryDirectory directory;
   Outcome outcome = RunCommand([&](DaemonSide daemon) {
     if (chdir(directory.path().c_str()) != 0) _exit(1);
@@ -183,7 +183,7 @@ TEST_CASE(
   REQUIRE(outcome.daemon_said == "session root 012");
 }
 
-TEST_CASE("a daemon whose launcher is gone learns it and is not killed by it") {
+TEST_CASE("a daemon without a launcher gets an error, not a signal") {
   Outcome outcome = RunCommand([](DaemonSide daemon) {
     std::signal(SIGPIPE, SIG_DFL);
     kill(getppid(), SIGKILL);
@@ -208,7 +208,7 @@ TEST_CASE("a program started by the daemon does not keep the launcher waiting") 
   REQUIRE(outcome.exit_code == 0);
 }
 
-TEST_CASE("a mount table is taken apart, its escapes decoded") {
+TEST_CASE("a mount table is parsed, and its escapes are decoded") {
   const auto mounts = ParseMountTable(
       "22 28 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n"
       "36 28 0:53 / /mnt/with\\011tab\\134and\\012line ro master:1 propagate_from:2 - fuse.siltfs "
@@ -249,7 +249,7 @@ TEST_CASE("this machine's mount table has /proc") {
   }));
 }
 
-TEST_CASE("the list of file locks is taken apart") {
+TEST_CASE("the list of file locks is parsed") {
   const auto locks = ParseFileLocks(
       "1: POSIX  ADVISORY  WRITE 11 08:01:5 0 EOF\n"
       "2: FLOCK  ADVISORY  WRITE 12 08:1a:123456 0 EOF\n"
@@ -263,7 +263,7 @@ TEST_CASE("the list of file locks is taken apart") {
   CHECK(locks[0].inode == 123456);
 }
 
-TEST_CASE("the process that holds a lock is found while it does") {
+TEST_CASE("the process that holds a lock is found while it holds it") {
   testing::TemporaryDirectory directory;
   const auto env = NewPosixEnv();
   const std::string path = directory / "lock";
@@ -295,7 +295,7 @@ TEST_CASE("a process is seen running, stopped and ended") {
   CHECK(ArgumentsOfProcess(child).empty());
 }
 
-TEST_CASE("what is not mounted is not unmounted") {
+TEST_CASE("unmounting a directory without a mount fails") {
   testing::TemporaryDirectory directory;
   Status status = Unmount(directory.path(), UnmountMode::kWhenIdle);
   REQUIRE_FALSE(status.ok());
@@ -308,7 +308,7 @@ TEST_CASE("what is not mounted is not unmounted") {
   }
 }
 
-TEST_CASE("the limit of open files goes up as far as it may") {
+TEST_CASE("the limit of open files is raised to its maximum") {
   rlimit before;
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit low{64, before.rlim_max};

@@ -1,5 +1,5 @@
-// What every Env promises, run over all: the machine, in a temporary directory, the simulated
-// device, and one with a reserve.
+// The contract of Env, tested with every implementation: the machine, in a temporary directory, the
+// simulated device, and one with a reserve.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -79,7 +79,7 @@ std::string Names(Env& env, const std::string& path) {
 
 #define ENV_TEST(name) TEMPLATE_TEST_CASE(name, "[env]", OnTheMachine, Simulated, WithReserve)
 
-ENV_TEST("what is written is read back") {
+ENV_TEST("written bytes are read back") {
   TestType at;
   auto file = Open(at.env(), at.Path("f"), OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes("hello, world")));
@@ -130,7 +130,7 @@ ENV_TEST("writes across page borders land where they belong") {
   REQUIRE(Contents(at.env(), at.Path("f")) == expected);
 }
 
-ENV_TEST("truncation cuts, and what grows back is zeros") {
+ENV_TEST("truncation removes bytes, and a file grows with zeros") {
   TestType at;
   auto file = Open(at.env(), at.Path("f"), OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes(std::string(10'000, 'a'))));
@@ -148,7 +148,7 @@ ENV_TEST("creating is exclusive") {
   REQUIRE_CODE(at.env().CreateDirectory(at.Path("f")), kAlreadyExists);
 }
 
-ENV_TEST("what is not there cannot be opened, looked at, listed, removed or renamed") {
+ENV_TEST("a missing path cannot be opened, examined, listed, removed or renamed") {
   TestType at;
   Env& env = at.env();
   const std::string path = at.Path("nothing");
@@ -207,7 +207,7 @@ ENV_TEST("a listing has every name once, without dots") {
   REQUIRE(Names(env, at.Path("dir")) == "a b c/ ");
 }
 
-ENV_TEST("a directory with something in it is not removed") {
+ENV_TEST("a directory that is not empty is not removed") {
   TestType at;
   Env& env = at.env();
   REQUIRE_OK(env.CreateDirectory(at.Path("dir")));
@@ -235,7 +235,7 @@ ENV_TEST("a rename onto itself changes nothing") {
   REQUIRE(Contents(at.env(), at.Path("f")) == "text");
 }
 
-ENV_TEST("a rename takes a file to another directory, and a directory with all that is in it") {
+ENV_TEST("a rename moves a file to another directory, and a directory with its contents") {
   TestType at;
   Env& env = at.env();
   REQUIRE_OK(env.CreateDirectory(at.Path("a")));
@@ -247,7 +247,7 @@ ENV_TEST("a rename takes a file to another directory, and a directory with all t
   REQUIRE(Names(env, at.Path("a")).empty());
 }
 
-ENV_TEST("a rename does not mix up files and directories") {
+ENV_TEST("a rename replaces neither a file by a directory nor a directory by a file") {
   TestType at;
   Env& env = at.env();
   Put(env, at.Path("file"), "");
@@ -296,7 +296,7 @@ ENV_TEST("a closed file refuses every call") {
   REQUIRE_CODE(file->Close(), kInvalidArgument);
 }
 
-ENV_TEST("a lock excludes a second holder in the same process until it is let go") {
+ENV_TEST("a lock excludes a second holder in the same process until it is released") {
   TestType at;
   Env& env = at.env();
   auto first = env.LockFile(at.Path("lock"));
@@ -322,11 +322,11 @@ ENV_TEST("preallocation claims space and leaves the size alone") {
   REQUIRE(info->allocated_bytes >= 1 << 20);
 }
 
-ENV_TEST("direct access carries whole pages and refuses anything else") {
+ENV_TEST("direct access transfers whole pages and refuses anything else") {
   TestType at;
   auto file = at.env().OpenFile(at.Path("f"), {.mode = OpenMode::kCreate, .direct = true});
   if (file.status().Is(StatusCode::kUnsupported)) {
-    // This disk can't, as the contract allows; then nothing may be left behind.
+    // This disk can't, as the contract allows; then no file may remain.
     REQUIRE_CODE(at.env().GetFileInfo(at.Path("f")), kNotFound);
     return;
   }
@@ -371,7 +371,7 @@ ENV_TEST("random bytes fill the whole buffer and differ from call to call") {
   REQUIRE_OK(at.env().FillRandom(first));
   REQUIRE_OK(at.env().FillRandom(second));
   REQUIRE(first != second);
-  // The chance that 32 random bytes are all zero is none.
+  // 32 random bytes are practically never all zero.
   REQUIRE(std::count(first.end() - 32, first.end(), 0) < 32);
 }
 

@@ -1,4 +1,4 @@
-// An Env serves many threads at once; ThreadSanitizer is the judge of most of this.
+// An Env serves many threads at once; ThreadSanitizer detects most errors here.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -13,8 +13,8 @@
 namespace siltfs {
 namespace {
 
-// Files of one's own and one shared by all, each thread writing its own pages. Returns whether
-// every call was OK.
+// Uses private files and one file shared by all threads, in which each thread writes its own pages.
+// Returns whether every call was OK.
 bool UseFrom(Env& env, const std::string& top, int thread, File& shared) {
   const std::string path = top + "/" + std::to_string(thread);
   for (uint64_t round = 0; round < 50; ++round) {
@@ -47,7 +47,7 @@ void UseFromManyThreads(Env& env, const std::string& top) {
   REQUIRE(ReadWholeFile(env, top + "/shared", 1 << 20).value() == std::string(4 * 4'096, 50));
 }
 
-TEST_CASE("threads share the machine") {
+TEST_CASE("threads share the Env of the machine") {
   testing::TemporaryDirectory directory;
   UseFromManyThreads(*NewPosixEnv(), directory.path());
 }
@@ -78,7 +78,7 @@ TEST_CASE("one thread at a time holds a lock") {
   REQUIRE_FALSE(overlapped);
 }
 
-TEST_CASE("the power may go under running threads") {
+TEST_CASE("the power can be cut under running threads") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/top"));
   REQUIRE_OK(env.SyncDirectory("/"));

@@ -22,7 +22,7 @@ TEST_CASE("a whole file beyond the limit is not read") {
   REQUIRE(refused.status().path() == "/f");
 }
 
-TEST_CASE("what stands in the place of a directory of no worth makes way") {
+TEST_CASE("a file or link in place of an expendable directory is removed") {
   SimEnv env;
   REQUIRE(ListOrClear(env, "/d").status().Is(StatusCode::kNotFound));
   REQUIRE_OK(env.OpenFile("/d", {.mode = OpenMode::kCreate}));
@@ -35,7 +35,7 @@ TEST_CASE("what stands in the place of a directory of no worth makes way") {
   REQUIRE(entries->size() == 1);
 }
 
-TEST_CASE("a file that ends before what was to be read is damaged") {
+TEST_CASE("a file that is too short for an exact read is damaged") {
   SimEnv env;
   REQUIRE_OK(ReplaceFile(env, "/f", AsBytes("12345")));
   auto file = env.OpenFile("/f", {});
@@ -49,7 +49,7 @@ TEST_CASE("a file that ends before what was to be read is damaged") {
   REQUIRE(status.offset() == 2);
 }
 
-TEST_CASE("after a cut at any call a replaced file is the old one or the new one, whole") {
+TEST_CASE("after a power cut at any call a replaced file is the old one or the new one, complete") {
   using Unsynced = CrashPolicy::Unsynced;
   const std::string old_text(10'000, 'o'), new_text(7'000, 'n');
   int old_seen = 0, new_seen = 0;
@@ -69,7 +69,7 @@ TEST_CASE("after a cut at any call a replaced file is the old one or the new one
       if (finished) REQUIRE(*text == new_text);
       REQUIRE((*text == old_text || *text == new_text));
       ++(*text == old_text ? old_seen : new_seen);
-      // What a crash left behind does not stand in the way.
+      // Files left over from a crash are no obstacle.
       REQUIRE_OK(ReplaceFile(env, "/d/f", AsBytes("again")));
     }
   }

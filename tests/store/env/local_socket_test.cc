@@ -33,7 +33,7 @@ struct Pair {
     REQUIRE_OK(listening);
     listener = std::move(*listening);
     auto connected =
-        LocalStream::Connect(path, "control");  // the kernel completes it without an Accept
+        LocalStream::Connect(path, "control");  // the kernel connects without an Accept
     REQUIRE_OK(connected);
     client = std::move(*connected);
     auto accepted = listener->Accept();
@@ -49,7 +49,7 @@ std::string Line(LocalStream& stream) {
   return **line;
 }
 
-TEST_CASE("lines go one way and an answer of many lines the other") {
+TEST_CASE("lines go in one direction and an answer of many lines in the other") {
   Pair pair;
   REQUIRE_OK(pair.client->WriteAll("stat\nnow\n"));
   REQUIRE(Line(*pair.server) == "stat");
@@ -92,18 +92,18 @@ TEST_CASE("every length of path around the limit works") {
   }
 }
 
-TEST_CASE("a name that fits no address is refused") {
+TEST_CASE("a name that is too long for an address is refused") {
   testing::TemporaryDirectory directory;
   REQUIRE_CODE(LocalListener::Listen(directory.path(), std::string(150, 'n')), kNameTooLong);
 }
 
-TEST_CASE("no socket and nobody listening are told apart") {
+TEST_CASE("a missing socket and a socket without a listener give different errors") {
   testing::TemporaryDirectory directory;
   auto nothing = LocalStream::Connect(directory.path(), "control");
   REQUIRE_CODE(nothing, kNotFound);
   REQUIRE(nothing.status().path() == directory / "control");
   REQUIRE_CODE(LocalStream::Connect(directory / "no", "control"), kNotFound);
-  // A socket whose owner died without cleaning up.
+  // A socket of a process that was killed.
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -114,14 +114,14 @@ TEST_CASE("no socket and nobody listening are told apart") {
   REQUIRE_CODE(stale, kStale);
   REQUIRE(stale.status().ToString() == directory / "control" + ": no process listens on it");
 
-  SECTION("a new listener takes the stale socket's place") {
+  SECTION("a new listener replaces the stale socket") {
     auto listener = LocalListener::Listen(directory.path(), "control");
     REQUIRE_OK(listener);
     REQUIRE_OK(LocalStream::Connect(directory.path(), "control"));
   }
 }
 
-TEST_CASE("nobody is spoken to but at a socket of that name") {
+TEST_CASE("a client connects only to a socket of the given name") {
   Pair pair;
   const std::string elsewhere = pair.directory / "elsewhere";
   std::filesystem::create_directory(elsewhere);
@@ -133,7 +133,7 @@ TEST_CASE("nobody is spoken to but at a socket of that name") {
   REQUIRE_CODE(LocalStream::Connect(elsewhere, "file"), kNotFound);
 }
 
-TEST_CASE("an abstract name is one listener's, and goes with it") {
+TEST_CASE("an abstract name belongs to one listener and ends with it") {
   const std::string name = "siltfs-test/" + std::to_string(getpid());
   REQUIRE_CODE(LocalStream::ConnectAbstract(name), kStale);
   auto listener = LocalListener::ListenAbstract(name);
@@ -154,7 +154,7 @@ TEST_CASE("an abstract name is one listener's, and goes with it") {
   REQUIRE_CODE(LocalListener::ListenAbstract(std::string(150, 'n')), kNameTooLong);
 }
 
-TEST_CASE("a living listener is not displaced, nor is anything that is no socket") {
+TEST_CASE("a running listener is not replaced, nor is a file that is not a socket") {
   Pair pair;
   REQUIRE_CODE(LocalListener::Listen(pair.directory.path(), "control"), kInUse);
   std::ofstream(pair.directory / "file") << "precious";
@@ -162,7 +162,7 @@ TEST_CASE("a living listener is not displaced, nor is anything that is no socket
   REQUIRE(std::filesystem::file_size(pair.directory / "file") == 8);
 }
 
-TEST_CASE("the socket has the mode asked for, and goes with its listener") {
+TEST_CASE("the socket has the requested mode and is removed with its listener") {
   testing::TemporaryDirectory directory;
   const mode_t old_mask = umask(0);
   auto listener = LocalListener::Listen(directory.path(), "control");
@@ -175,7 +175,7 @@ TEST_CASE("the socket has the mode asked for, and goes with its listener") {
   REQUIRE(stat((directory / "control").c_str(), &info) != 0);
 }
 
-TEST_CASE("shutting the listener down ends an Accept that waits, and every later one") {
+TEST_CASE("shutting the listener down ends a waiting Accept and every later one") {
   testing::TemporaryDirectory directory;
   auto listener = LocalListener::Listen(directory.path(), "control");
   REQUIRE_OK(listener);
@@ -187,7 +187,7 @@ TEST_CASE("shutting the listener down ends an Accept that waits, and every later
   REQUIRE_CODE((*listener)->Accept(), kAborted);
 }
 
-TEST_CASE("shutting a stream down ends a read that waits") {
+TEST_CASE("shutting a stream down ends a waiting read") {
   Pair pair;
   std::optional<Result<std::optional<std::string>>> outcome;
   std::thread waiting([&] { outcome = pair.server->ReadLine(100); });
@@ -197,7 +197,7 @@ TEST_CASE("shutting a stream down ends a read that waits") {
   REQUIRE_FALSE((*outcome)->has_value());
 }
 
-TEST_CASE("a line is refused beyond the limit, whether or not it ends") {
+TEST_CASE("a line beyond the limit is refused, terminated or not") {
   Pair pair;
   const bool ends = GENERATE(true, false);
   REQUIRE_OK(pair.client->WriteAll(std::string(11, 'x') + (ends ? "\n" : "")));
@@ -205,7 +205,7 @@ TEST_CASE("a line is refused beyond the limit, whether or not it ends") {
   REQUIRE_CODE(pair.server->ReadLine(10), kFileTooLarge);
 }
 
-TEST_CASE("a line of exactly the limit is taken") {
+TEST_CASE("a line of exactly the limit is accepted") {
   Pair pair;
   REQUIRE_OK(pair.client->WriteAll(std::string(10, 'x') + "\n"));
   auto line = pair.server->ReadLine(10);
@@ -213,14 +213,14 @@ TEST_CASE("a line of exactly the limit is taken") {
   REQUIRE(line->value().size() == 10);
 }
 
-TEST_CASE("all of a stream is refused beyond the limit") {
+TEST_CASE("reading a whole stream beyond the limit is refused") {
   Pair pair;
   REQUIRE_OK(pair.client->WriteAll(std::string(11, 'x')));
   pair.client.reset();
   REQUIRE_CODE(pair.server->ReadAll(10), kFileTooLarge);
 }
 
-TEST_CASE("the end of a stream is nothing between lines and an error within one") {
+TEST_CASE("the end of a stream is no line between lines and an error within a line") {
   Pair pair;
   const bool within = GENERATE(true, false);
   REQUIRE_OK(pair.client->WriteAll(within ? "one\ntw" : "one\n"));
@@ -235,7 +235,7 @@ TEST_CASE("the end of a stream is nothing between lines and an error within one"
   }
 }
 
-TEST_CASE("who has finished writing can still read") {
+TEST_CASE("a side that has finished writing can still read") {
   Pair pair;
   REQUIRE_OK(pair.client->WriteAll("question"));
   REQUIRE_OK(pair.client->FinishWriting());
@@ -244,7 +244,7 @@ TEST_CASE("who has finished writing can still read") {
   REQUIRE(Line(*pair.client) == "answer");
 }
 
-TEST_CASE("writing to one who is gone is an error, not a signal") {
+TEST_CASE("writing to a closed peer is an error, not a signal") {
   Pair pair;
   REQUIRE(std::signal(SIGPIPE, SIG_DFL) != SIG_ERR);
   pair.client.reset();
@@ -253,15 +253,15 @@ TEST_CASE("writing to one who is gone is an error, not a signal") {
   REQUIRE(status.path() == pair.directory / "control");
 }
 
-TEST_CASE("a timeout ends the wait for one who says nothing") {
+TEST_CASE("a timeout ends the wait for a silent peer") {
   Pair pair;
   REQUIRE_OK(pair.client->SetTimeout(milliseconds(20)));
   REQUIRE_CODE(pair.client->ReadLine(100), kInterrupted);
-  // A full buffer that nobody empties.
+  // The buffer is full, and the peer does not read.
   REQUIRE_CODE(pair.client->WriteAll(std::string(8 << 20, 'x')), kInterrupted);
 }
 
-TEST_CASE("each side knows whom it speaks to") {
+TEST_CASE("each side knows the user and the process of its peer") {
   Pair pair;
   REQUIRE(pair.server->PeerUid().value() == getuid());
   REQUIRE(pair.client->PeerUid().value() == getuid());

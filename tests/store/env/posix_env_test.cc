@@ -1,4 +1,4 @@
-// What only the machine can show.
+// Behavior that only PosixEnv has.
 #include "store/env/posix_env.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 namespace siltfs {
 namespace {
 
-TEST_CASE("every error number has its code and its words") {
+TEST_CASE("every error number has a code and a description") {
   struct Case {
     int error;
     StatusCode code;
@@ -61,7 +61,7 @@ TEST_CASE("every error number has its code and its words") {
   REQUIRE(PosixError("read", 4095).ToString() == "cannot read: error 4095");
 }
 
-TEST_CASE("descriptors are not handed down to programs that are started") {
+TEST_CASE("started programs inherit no descriptors") {
   testing::TemporaryDirectory directory;
   auto env = NewPosixEnv();
   const int before = dup(0);  // the lowest free number
@@ -76,7 +76,7 @@ TEST_CASE("descriptors are not handed down to programs that are started") {
   REQUIRE((fcntl(before, F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("only the owner may look into what is created") {
+TEST_CASE("only the owner has access to created files and directories") {
   testing::TemporaryDirectory directory;
   auto env = NewPosixEnv();
   REQUIRE_OK(env->OpenFile(directory / "f", {.mode = OpenMode::kCreate}));
@@ -88,7 +88,7 @@ TEST_CASE("only the owner may look into what is created") {
   REQUIRE((info.st_mode & 0777) == 0700);
 }
 
-TEST_CASE("a listing shows what is neither file nor directory as such") {
+TEST_CASE("a listing shows entries that are neither file nor directory as such") {
   testing::TemporaryDirectory directory;
   REQUIRE(symlink("nowhere", (directory / "link").c_str()) == 0);
   auto entries = NewPosixEnv()->ListDirectory(directory.path());
@@ -97,11 +97,11 @@ TEST_CASE("a listing shows what is neither file nor directory as such") {
   REQUIRE((*entries)[0].type == FileType::kLink);
 }
 
-TEST_CASE("what is in a file's place is not waited for, nor written to") {
+TEST_CASE("a pipe or device in place of a file is neither waited for nor written to") {
   testing::TemporaryDirectory directory;
   auto env = NewPosixEnv();
   REQUIRE(mkfifo((directory / "pipe").c_str(), 0600) == 0);
-  // As /dev/zero is one.
+  // Like /dev/zero.
   REQUIRE(mknod((directory / "device").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0);
   for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
     REQUIRE_CODE(env->OpenFile(directory / "pipe", {.mode = mode}), kCorruption);
@@ -110,7 +110,7 @@ TEST_CASE("what is in a file's place is not waited for, nor written to") {
   REQUIRE_CODE(env->LockFile(directory / "pipe"), kCorruption);
 }
 
-TEST_CASE("where links are refused, none is followed, whatever is done") {
+TEST_CASE("if links are refused, no call follows one") {
   testing::TemporaryDirectory directory;
   const std::string root = std::filesystem::canonical(directory.path());
   const auto path = [&root](std::string_view name) { return root + "/" + std::string(name); };
@@ -144,13 +144,13 @@ TEST_CASE("where links are refused, none is followed, whatever is done") {
   const auto entries = refuses->ListDirectory(path("d"));
   REQUIRE_OK(entries);
   CHECK(entries->size() == 1);
-  // A link itself may be removed and renamed, and goes as what it is.
+  // A link itself can be removed and renamed, and stays a link.
   REQUIRE_OK(refuses->Rename(path("to-f"), path("d/link")));
   REQUIRE_OK(refuses->RemoveFile(path("d/link")));
   REQUIRE_OK(refuses->OpenFile(path("d/f"), {}));
 }
 
-TEST_CASE("where openat2 is refused, a link in the last name's place is still not followed") {
+TEST_CASE("without openat2, a link as the last name is still not followed") {
   for (const unsigned error : {EPERM, ENOSYS}) {
     testing::TemporaryDirectory directory;
     REQUIRE_OK(NewPosixEnv()->OpenFile(directory / "f", {.mode = OpenMode::kCreate}));
@@ -164,13 +164,13 @@ TEST_CASE("where openat2 is refused, a link in the last name's place is still no
       file = env->OpenFile(directory / "f", {}).status();
       link = env->OpenFile(directory / "to-f", {}).status();
     }).join();
-    if (!filtered) return;  // nothing to test with
+    if (!filtered) return;  // filters are refused here
     REQUIRE_OK(file);
     REQUIRE_CODE(link, kCorruption);
   }
 }
 
-TEST_CASE("a write cut short by a limit carries on, and its failure says where") {
+TEST_CASE("a write shortened by a limit continues, and its failure has the offset") {
   testing::TemporaryDirectory directory;
   auto file = NewPosixEnv()->OpenFile(directory / "f", {.mode = OpenMode::kCreate});
   REQUIRE_OK(file);

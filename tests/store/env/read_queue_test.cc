@@ -1,5 +1,5 @@
-// What every ReadQueue promises, run over all of them: io_uring, threads, the simulated device, and
-// where another Env stands in front of one.
+// The contract of ReadQueue, tested with every implementation: io_uring, threads, the simulated
+// device, and a queue behind a wrapping Env.
 #include "store/env/read_queue.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct OnTheMachine {
 
 struct WithUring : OnTheMachine<ReadMechanism::kUring> {
   static constexpr const char* kMechanism = "io_uring";
-  // A machine may refuse it; then there is nothing to test.
+  // The system may refuse io_uring; then these tests do nothing.
   bool Refused() {
     auto queue = env().NewReadQueue(1);
     if (!queue.ok()) WARN("no io_uring here: " << queue.status().ToString());
@@ -91,7 +91,7 @@ std::unique_ptr<File> FileOf(Env& env, const std::string& path, ByteView content
   return std::move(*file);
 }
 
-// What File::Read would have given.
+// Whether the request has the result of File::Read.
 bool IsRight(const ReadRequest& request, ByteView content) {
   if (!request.status.ok()) return false;
   const size_t expected =
@@ -108,13 +108,13 @@ bool IsRight(const ReadRequest& request, ByteView content) {
 #define READ_QUEUE_TEST(name) \
   TEMPLATE_TEST_CASE(name, "[read_queue]", WithUring, WithThreads, Simulated, BehindReserve)
 
-READ_QUEUE_TEST("the mechanism that was asked for is the one that runs") {
+READ_QUEUE_TEST("the requested mechanism is the one that runs") {
   TestType at;
   if (at.Refused()) return;
   REQUIRE(NewQueue(at.env())->mechanism() == TestType::kMechanism);
 }
 
-READ_QUEUE_TEST("many more requests than the depth all get their own bytes, batch after batch") {
+READ_QUEUE_TEST("many more requests than the depth all get their bytes, batch after batch") {
   TestType at;
   if (at.Refused()) return;
   const Bytes first_content = RandomBytes(300'000, 1);
@@ -143,7 +143,7 @@ READ_QUEUE_TEST("many more requests than the depth all get their own bytes, batc
   }
 }
 
-READ_QUEUE_TEST("no requests are done at once") {
+READ_QUEUE_TEST("a batch without requests returns at once") {
   TestType at;
   if (at.Refused()) return;
   NewQueue(at.env())->ReadAll({});
@@ -170,7 +170,7 @@ READ_QUEUE_TEST("requests are short at the file's end and empty beyond it") {
   REQUIRE(requests[3].bytes_read == 4'096);
 }
 
-READ_QUEUE_TEST("a long read is whole, whatever is read beside it") {
+READ_QUEUE_TEST("a long read is complete next to any other reads") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(5'000'000, 5);
@@ -183,7 +183,7 @@ READ_QUEUE_TEST("a long read is whole, whatever is read beside it") {
   for (const ReadRequest& request : requests) REQUIRE(IsRight(request, content));
 }
 
-READ_QUEUE_TEST("a request that fails leaves the others alone, and says where and why") {
+READ_QUEUE_TEST("a failed request does not affect others, and its status has place and cause") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(100'000, 6);
@@ -257,7 +257,7 @@ READ_QUEUE_TEST("an offset beyond the largest is refused, not taken for the curr
   }
 }
 
-READ_QUEUE_TEST("requests can be used again, whatever came of them") {
+READ_QUEUE_TEST("requests can be reused after any outcome") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(10'000, 9);
@@ -273,7 +273,7 @@ READ_QUEUE_TEST("requests can be used again, whatever came of them") {
   for (const ReadRequest& request : requests) REQUIRE(IsRight(request, content));
 }
 
-READ_QUEUE_TEST("direct reads come whole, short at an end within a page, and refused unaligned") {
+READ_QUEUE_TEST("direct reads are whole, short at an end within a page, and refused if unaligned") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(40 * 4'096 + 5, 10);
@@ -302,7 +302,7 @@ READ_QUEUE_TEST("direct reads come whole, short at an end within a page, and ref
   REQUIRE(IsRight(mixed[2], content));
 }
 
-READ_QUEUE_TEST("queues are used together, on the same file") {
+READ_QUEUE_TEST("several queues read the same file concurrently") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(200'000, 11);
@@ -331,7 +331,7 @@ READ_QUEUE_TEST("queues are used together, on the same file") {
   REQUIRE(right == 4 * 10 * 50);
 }
 
-READ_QUEUE_TEST("a queue may go from one thread to another") {
+READ_QUEUE_TEST("a queue can move from one thread to another") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(100'000, 12);
@@ -357,7 +357,7 @@ READ_QUEUE_TEST("a queue may go from one thread to another") {
   REQUIRE(right == 60);
 }
 
-READ_QUEUE_TEST("a depth of none, or of more than the most, is refused") {
+READ_QUEUE_TEST("a depth of 0 or above the maximum is refused") {
   TestType at;
   REQUIRE_CODE(at.env().NewReadQueue(0), kInvalidArgument);
   REQUIRE_CODE(at.env().NewReadQueue(ReadQueue::kMaxDepth + 1), kInvalidArgument);
@@ -389,7 +389,7 @@ TEST_CASE("on the simulated device each request is a call that can fail") {
   }
 }
 
-TEST_CASE("an aligned buffer is whole pages, zero, and moves") {
+TEST_CASE("an aligned buffer has whole zeroed pages and can be moved") {
   AlignedBuffer buffer(5'000);
   REQUIRE(buffer.size() == 8'192);
   REQUIRE(reinterpret_cast<uintptr_t>(buffer.data()) % AlignedBuffer::kAlignment == 0);
@@ -397,7 +397,7 @@ TEST_CASE("an aligned buffer is whole pages, zero, and moves") {
   buffer.view()[8'191] = 7;
   AlignedBuffer moved(std::move(buffer));
   REQUIRE(moved.view()[8'191] == 7);
-  REQUIRE(buffer.size() == 0);  // NOLINT(bugprone-use-after-move): that is the point
+  REQUIRE(buffer.size() == 0);  // NOLINT(bugprone-use-after-move): tested here
   buffer = AlignedBuffer(1);
   REQUIRE(buffer.size() == 4'096);
   REQUIRE(AlignedBuffer(0).size() == 0);

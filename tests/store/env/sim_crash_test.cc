@@ -18,7 +18,7 @@ std::unique_ptr<File> Open(Env& env, const std::string& path, OpenMode mode) {
   return std::move(*file);
 }
 
-// A file whose content and name are durable.
+// A file with durable content and name.
 std::unique_ptr<File> DurableFile(Env& env, const std::string& path, std::string_view text) {
   auto file = Open(env, path, OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes(text)));
@@ -94,7 +94,7 @@ TEST_CASE("C1: random writes, truncations, syncs and cuts agree with a plain str
   }
 }
 
-TEST_CASE("C2: a file whose directory was not synced is gone, synced content or not") {
+TEST_CASE("C2: a file in an unsynced directory is gone, even with synced content") {
   SimEnv env;
   auto file = Open(env, "/f", OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes("text")));
@@ -103,7 +103,7 @@ TEST_CASE("C2: a file whose directory was not synced is gone, synced content or 
   REQUIRE_FALSE(Exists(env, "/f"));
 }
 
-TEST_CASE("C2: a file whose directory was synced is there, empty if its content was not") {
+TEST_CASE("C2: a file in a synced directory exists, empty if its content was not synced") {
   SimEnv env;
   auto file = Open(env, "/f", OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes("text")));
@@ -126,7 +126,7 @@ TEST_CASE("C2: a removed file is back with its synced content unless the directo
   REQUIRE_FALSE(Exists(env, "/f"));
 }
 
-TEST_CASE("C2: syncing a directory does not sync the one above it") {
+TEST_CASE("C2: syncing a directory does not sync its parent") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/d"));
   DurableFile(env, "/d/f", "text");
@@ -139,7 +139,7 @@ TEST_CASE("C2: syncing a directory does not sync the one above it") {
   REQUIRE(Contents(env, "/d/f") == "text");
 }
 
-TEST_CASE("C2: a removed directory is back with what was durable in it") {
+TEST_CASE("C2: a removed directory is back with its durable contents") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/d"));
   REQUIRE_OK(env.SyncDirectory("/"));
@@ -198,7 +198,7 @@ TEST_CASE("C3: a later change of a name waits for the rename that is not durable
   REQUIRE_FALSE(Exists(env, "/b/g"));
 }
 
-TEST_CASE("C4: what was open or locked is dead for good, and nothing is locked") {
+TEST_CASE("C4: open files and locks are dead permanently, and nothing is locked") {
   SimEnv env;
   auto file = DurableFile(env, "/f", "text");
   auto lock = env.LockFile("/lock");
@@ -215,11 +215,11 @@ TEST_CASE("C4: what was open or locked is dead for good, and nothing is locked")
   REQUIRE(Contents(env, "/f") == "text");
   auto relocked = env.LockFile("/lock");
   REQUIRE_OK(relocked);
-  lock->reset();  // the dead lock does not let go of the living one
+  lock->reset();  // the dead lock does not release the live one
   REQUIRE_CODE(env.LockFile("/lock"), kInUse);
 }
 
-TEST_CASE("C4: a dead file's failed sync does not harm the living one") {
+TEST_CASE("C4: a dead file's failed sync does not harm the live one") {
   SimEnv env;
   auto dead = DurableFile(env, "/f", "text");
   env.PowerCut();
@@ -231,7 +231,7 @@ TEST_CASE("C4: a dead file's failed sync does not harm the living one") {
   REQUIRE(Contents(env, "/f") == "TEXT");
 }
 
-TEST_CASE("C5: a sync after a failed one succeeds and has lost the bytes") {
+TEST_CASE("C5: a sync after a failed one succeeds, but the bytes are lost") {
   SimEnv env;
   auto file = DurableFile(env, "/f", std::string(20'000, 'a'));
   REQUIRE_OK(file->Write(0, AsBytes(std::string(4'096, 'b'))));
@@ -240,14 +240,14 @@ TEST_CASE("C5: a sync after a failed one succeeds and has lost the bytes") {
   REQUIRE_OK(file->Write(8'192, AsBytes(std::string(4'096, 'c'))));
   REQUIRE_OK(file->Sync());
   REQUIRE(Contents(env, "/f").substr(0, 4'096) ==
-          std::string(4'096, 'b'));  // its readers are none the wiser
+          std::string(4'096, 'b'));  // readers still see the new bytes
   const Unsynced unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
   env.PowerCut({unsynced, 1});
   REQUIRE(Contents(env, "/f") ==
           std::string(8'192, 'a') + std::string(4'096, 'c') + std::string(7'712, 'a'));
 }
 
-TEST_CASE("C5: bytes written anew after a failed sync are synced by the next") {
+TEST_CASE("C5: bytes written again after a failed sync are synced by the next one") {
   SimEnv env;
   auto file = DurableFile(env, "/f", "aaaa");
   REQUIRE_OK(file->Write(0, AsBytes("bbbb")));
@@ -264,7 +264,7 @@ TEST_CASE("C6: from the chosen call on every call fails until the reboot") {
   auto file = DurableFile(env, "/f", "text");
   env.CutAtCall(3);
   REQUIRE_OK(file->Write(0, AsBytes("T")));
-  REQUIRE_OK(env.GetFileInfo("/f"));  // does not change anything, so does not count
+  REQUIRE_OK(env.GetFileInfo("/f"));  // changes nothing, so it does not count
   REQUIRE_OK(env.ListDirectory("/"));
   REQUIRE_OK(file->Write(1, AsBytes("E")));
   REQUIRE(env.PowerIsOn());
@@ -287,7 +287,7 @@ TEST_CASE("C6: from the chosen call on every call fails until the reboot") {
   REQUIRE_FALSE(Exists(env, "/d"));
 }
 
-TEST_CASE("C6: the call that the cut falls on may have had its effect") {
+TEST_CASE("C6: the call at the cut may have had its effect") {
   SimEnv env;
   DurableFile(env, "/f", "text");
   env.CutAtCall(1);
@@ -297,7 +297,7 @@ TEST_CASE("C6: the call that the cut falls on may have had its effect") {
   REQUIRE(Exists(env, "/f") == (unsynced == Unsynced::kDrop));
 }
 
-TEST_CASE("C6: a directory sync that the cut falls on makes nothing durable") {
+TEST_CASE("C6: a directory sync at the cut makes nothing durable") {
   SimEnv env;
   auto file = Open(env, "/f", OpenMode::kCreate);
   env.CutAtCall(1);
@@ -324,13 +324,12 @@ TEST_CASE("under kKeep everything survives") {
   REQUIRE_FALSE(Exists(env, "/f"));
 }
 
-TEST_CASE(
-    "under kSubset each 512-byte sector is the old one or the new one, and every mixture occurs") {
+TEST_CASE("under kSubset each 512-byte sector is old or new, and every mixture occurs") {
   std::set<std::string> seen;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SimEnv env;
     auto file = DurableFile(env, "/f", std::string(2'048, 'a'));
-    // Not aligned: the first sector is new from byte 100 on only.
+    // Not aligned: the first sector is new only from byte 100 on.
     REQUIRE_OK(file->Write(100, AsBytes(std::string(1'436, 'b'))));
     env.PowerCut({Unsynced::kSubset, seed});
     const std::string text = Contents(env, "/f");
@@ -364,7 +363,7 @@ TEST_CASE("under kSubset a later write may survive without an earlier one, under
   REQUIRE(seen == expected);
 }
 
-TEST_CASE("under kPrefix and kSubset name changes survive in order, as far as they do") {
+TEST_CASE("under kPrefix and kSubset a prefix of the name changes survives") {
   const Unsynced unsynced = GENERATE(Unsynced::kSubset, Unsynced::kPrefix);
   std::set<int> seen;
   for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -379,7 +378,7 @@ TEST_CASE("under kPrefix and kSubset name changes survive in order, as far as th
   REQUIRE(seen == std::set<int>{0, 1, 2, 3, 4, 5});
 }
 
-TEST_CASE("an unsynced append may leave the new size over zeros, or a part, or nothing") {
+TEST_CASE("an unsynced append may leave the new size with zeros, a part, or nothing") {
   std::set<size_t> sizes;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SimEnv env;
@@ -406,7 +405,7 @@ TEST_CASE("the same seed gives the same crash") {
   REQUIRE(crash(3) != crash(4));
 }
 
-TEST_CASE("a cut after a cut loses nothing more") {
+TEST_CASE("a second cut loses nothing more") {
   SimEnv env;
   auto file = DurableFile(env, "/f", "text");
   REQUIRE_OK(file->Write(0, AsBytes(std::string(5'000, 'x'))));

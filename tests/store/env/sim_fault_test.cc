@@ -73,7 +73,7 @@ TEST_CASE("the nth matching call fails, once") {
   REQUIRE(at.Contents() == "14xt");
 }
 
-TEST_CASE("a sticky fault goes on until it is cleared") {
+TEST_CASE("a sticky fault persists until it is cleared") {
   WithFile at;
   at.env.FailCall({.calls = SimCall::kSync, .nth = 2, .sticky = true});
   REQUIRE_OK(at.file->Sync());
@@ -83,14 +83,14 @@ TEST_CASE("a sticky fault goes on until it is cleared") {
   REQUIRE_OK(at.file->Sync());
 }
 
-TEST_CASE("a fault can be kept to some paths") {
+TEST_CASE("a fault can be limited to some paths") {
   WithFile at;
   at.env.FailCall({.path_part = "other"});
   REQUIRE_OK(at.file->Write(0, AsBytes("x")));
   REQUIRE_CODE(at.env.OpenFile("/another", {.mode = OpenMode::kCreate}), kIoError);
 }
 
-TEST_CASE("several faults count side by side") {
+TEST_CASE("several faults count calls independently") {
   WithFile at;
   at.env.FailCall({.calls = SimCall::kWrite, .nth = 1});
   at.env.FailCall({.calls = SimCall::kWrite, .nth = 2, .code = StatusCode::kNoSpace});
@@ -99,7 +99,7 @@ TEST_CASE("several faults count side by side") {
   REQUIRE_OK(at.file->Write(0, AsBytes("x")));
 }
 
-TEST_CASE("a short write leaves its beginning and fails") {
+TEST_CASE("a short write writes its first bytes and fails") {
   WithFile at;
   at.env.FailCall({.calls = SimCall::kWrite, .bytes_written = 2});
   Status status = at.file->Write(1, AsBytes("XYZ"));
@@ -135,7 +135,7 @@ TEST_CASE("calls are counted by kind, failed ones included") {
   REQUIRE(env.Calls(SimCall::kAny) == 4);
 }
 
-TEST_CASE("a fault and a cut on the same call: the power is gone") {
+TEST_CASE("a fault and a cut at the same call cut the power") {
   WithFile at;
   at.env.FailCall({.calls = SimCall::kWrite});
   at.env.CutAtCall(1);
@@ -143,7 +143,7 @@ TEST_CASE("a fault and a cut on the same call: the power is gone") {
   REQUIRE_FALSE(at.env.PowerIsOn());
 }
 
-TEST_CASE("the clocks stand still until they are moved") {
+TEST_CASE("the clocks do not advance by themselves") {
   SimEnv env;
   const int64_t now = env.NowNanoseconds(), then = env.MonotonicNanoseconds();
   REQUIRE(env.NowNanoseconds() == now);
@@ -166,7 +166,7 @@ TEST_CASE("equal seeds draw equal bytes, a reboot does not repeat them") {
   REQUIRE(c != a);
 }
 
-TEST_CASE("paths are taken by their text") {
+TEST_CASE("paths are resolved by their text") {
   WithFile at;
   REQUIRE_OK(at.env.CreateDirectory("/d"));
   for (const char* path : {"f", "//f", "/./f", "/d/../f", "/../f", "d/..//./f"}) {
@@ -176,7 +176,7 @@ TEST_CASE("paths are taken by their text") {
   REQUIRE_CODE(at.env.GetFileInfo(""), kNotFound);
 }
 
-TEST_CASE("a directory is not moved to another directory") {
+TEST_CASE("moving a directory to another directory is refused") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/a"));
   REQUIRE_OK(env.CreateDirectory("/b"));

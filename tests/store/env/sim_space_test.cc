@@ -1,4 +1,4 @@
-// The simulated device's space: what takes it, and what gives it back.
+// The space of the simulated device: which calls take it and which release it.
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
@@ -23,7 +23,7 @@ struct SmallDisk {
   }
 };
 
-TEST_CASE("a write that does not fit writes what fits and says so") {
+TEST_CASE("a write that does not fit writes as much as fits and fails") {
   SmallDisk disk;
   auto file = disk.Create("/f");
   REQUIRE_OK(file->Write(0, Bytes(8 * kPage, 1)));
@@ -31,10 +31,10 @@ TEST_CASE("a write that does not fit writes what fits and says so") {
   REQUIRE_CODE(file->Write(8 * kPage, Bytes(3 * kPage, 2)), kNoSpace);
   REQUIRE(*file->Size() == 10 * kPage);
   REQUIRE(disk.FreePages() == 0);
-  REQUIRE_OK(file->Write(0, Bytes(10 * kPage, 3)));  // what is there may be overwritten
+  REQUIRE_OK(file->Write(0, Bytes(10 * kPage, 3)));  // existing bytes can be overwritten
 }
 
-TEST_CASE("truncation and removal give space back, removal once the file is closed") {
+TEST_CASE("truncation and removal release space, removal once the file is closed") {
   SmallDisk disk;
   auto file = disk.Create("/f");
   REQUIRE_OK(file->Write(0, Bytes(8 * kPage, 1)));
@@ -46,7 +46,7 @@ TEST_CASE("truncation and removal give space back, removal once the file is clos
   REQUIRE(disk.FreePages() == 10);
 }
 
-TEST_CASE("a file replaced by a rename gives its space back") {
+TEST_CASE("a file replaced by a rename releases its space") {
   SmallDisk disk;
   REQUIRE_OK(disk.Create("/old")->Write(0, Bytes(5 * kPage, 1)));
   REQUIRE_OK(disk.Create("/new")->Write(0, Bytes(1 * kPage, 1)));
@@ -62,7 +62,7 @@ TEST_CASE("holes take no space") {
   REQUIRE(disk.env.GetFileInfo("/f").value().allocated_bytes == kPage);
 }
 
-TEST_CASE("claimed space is there for its file alone, and truncation gives it up piecewise") {
+TEST_CASE("claimed space serves only its file, and truncation releases it in part") {
   SmallDisk disk;
   auto reserve = disk.Create("/reserve");
   auto file = disk.Create("/f");
@@ -78,7 +78,7 @@ TEST_CASE("claimed space is there for its file alone, and truncation gives it up
   REQUIRE_OK(file->Write(4 * kPage, Bytes(3 * kPage, 1)));
 }
 
-TEST_CASE("after a power cut the space is that of what survived") {
+TEST_CASE("after a power cut only surviving files take space") {
   SmallDisk disk;
   auto kept = disk.Create("/kept");
   REQUIRE_OK(kept->Write(0, Bytes(2 * kPage, 1)));
@@ -93,7 +93,7 @@ TEST_CASE("after a power cut the space is that of what survived") {
   REQUIRE(disk.FreePages() == 7);
 }
 
-TEST_CASE("a file of 256 MiB is carried without a copy of what is synced") {
+TEST_CASE("a file of 256 MiB is held without a copy of its synced bytes") {
   SimEnv env;
   auto file = env.OpenFile("/f", {.mode = OpenMode::kCreate});
   REQUIRE_OK(file);

@@ -1,5 +1,5 @@
-// Traces of the simulated device: what was done on one is done again on another, step by step, and
-// a power cut of the other leaves what one of the first would have left.
+// Traces of the simulated device: changes of one device are replayed on another one step by step,
+// and a power cut there leaves the same state as on the first one.
 #include <map>
 #include <set>
 
@@ -36,7 +36,7 @@ Tree TreeOf(Env& env) {
   return tree;
 }
 
-// Random calls on a device; files stay open while their names change. What fails is no matter.
+// Random calls on a device; files stay open while their names change. Failures are allowed.
 class Calls {
  public:
   Calls(SimEnv& env, uint64_t seed) : env_(env), random_(seed) {}
@@ -98,7 +98,7 @@ CrashPolicy AnyPolicy(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a trace made again on another device leaves what the first would have left") {
+TEST_CASE("a replayed trace gives the state that the first device would have had") {
   const uint64_t seed = GENERATE(range(1, 13));
   CAPTURE(seed);
   SimEnv recorded(seed);
@@ -129,7 +129,7 @@ TEST_CASE("a trace made again on another device leaves what the first would have
   }
 }
 
-TEST_CASE("a trace can go on where another device was cut") {
+TEST_CASE("a replay can continue after the device was cut") {
   const uint64_t seed = GENERATE(range(1, 7));
   CAPTURE(seed);
   SimEnv first(seed);
@@ -168,9 +168,9 @@ TEST_CASE("a fork and its original do not see each other's changes") {
   REQUIRE(TreeOf(env).size() == 1);
 }
 
-TEST_CASE("marks stand in the trace between the changes they were made between") {
+TEST_CASE("marks keep their places between the changes of a trace") {
   SimEnv env;
-  env.Mark(AsBytes("nobody records"));
+  env.Mark(AsBytes("not recorded"));
   env.StartTrace();
   REQUIRE_OK(env.CreateDirectory("/d"));
   env.Mark(AsBytes("here"));
@@ -183,7 +183,7 @@ TEST_CASE("marks stand in the trace between the changes they were made between")
   REQUIRE(env.TakeTrace().empty());
 }
 
-TEST_CASE("a trace comes back from its bytes, and no other bytes give one") {
+TEST_CASE("an encoded trace is decoded, and other bytes are refused") {
   SimEnv env;
   env.StartTrace();
   Calls calls(env, 5);
@@ -203,7 +203,7 @@ TEST_CASE("a trace comes back from its bytes, and no other bytes give one") {
   REQUIRE_CODE(DecodeTrace(longer), kCorruption);
 }
 
-TEST_CASE("under kGarble what was torn may hold what nobody wrote, within the write alone") {
+TEST_CASE("under kGarble a torn write may hold random bytes, only within the write") {
   std::set<char> seen;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SimEnv env;

@@ -1,4 +1,4 @@
-// The reserve of disk space: who gets it, how it is given up, and how it comes back.
+// The reserve of disk space: its parts, its release and its refill.
 #include "store/env/space_reserve.h"
 
 #include <atomic>
@@ -19,7 +19,7 @@ constexpr uint64_t kMetadata = kPiece * 2;
 using Use = SpaceReserve::Use;
 using Phase = SpaceReserve::Phase;
 
-// A disk of 100 pages, of which 8 pieces of 4 pages are kept, and 10 pages left free.
+// A disk of 100 pages, with a reserve of 8 pieces of 4 pages, and 10 spare pages.
 struct ReservedDisk {
   SimEnv disk;
   std::unique_ptr<SpaceReserve> reserve;
@@ -46,7 +46,7 @@ struct ReservedDisk {
     REQUIRE_OK(space);
     return space->available_bytes / kPage;
   }
-  // A neighbour's file, until so many pages are left.
+  // Grows a neighbor's file until `pages` pages are free.
   void FillAllBut(uint64_t pages) {
     auto file = disk.OpenFile("/neighbour", {.mode = OpenMode::kCreate});
     REQUIRE_OK(file);
@@ -59,7 +59,7 @@ struct ReservedDisk {
 
 }  // namespace
 
-TEST_CASE("a reserve is claimed as soon as somebody asks for room, and others do not get it") {
+TEST_CASE("a reserve is claimed at the first check for room, and other files do not get it") {
   ReservedDisk at;
   REQUIRE(at.reserve->bytes() == 0);
   REQUIRE_OK(at.reserve->CheckRoom(1));
@@ -71,7 +71,7 @@ TEST_CASE("a reserve is claimed as soon as somebody asks for room, and others do
   REQUIRE(*SpaceReserve::BytesIn(at.disk, "/elsewhere") == 0);
 }
 
-TEST_CASE("room is what there is beside the reserve and what is to stay free") {
+TEST_CASE("room excludes the reserve and the spare bytes") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->Fill());
   SECTION("nearly full") {
@@ -87,16 +87,16 @@ TEST_CASE("room is what there is beside the reserve and what is to stay free") {
   SECTION("one page less") {
     at.FillAllBut(9);
     REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
-    REQUIRE(at.reserve->bytes() == 8 * kPiece);  // it is not for this
+    REQUIRE(at.reserve->bytes() == 8 * kPiece);  // new data does not take it
     REQUIRE(at.reserve->nearly_full());
-    // Once the disk was full it is looked at each time.
+    // Once the disk was full it is queried each time.
     REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
     at.RemoveNeighbour();
     REQUIRE_OK(at.reserve->CheckRoom(1));
   }
 }
 
-TEST_CASE("the disk is looked at again after so much was accepted") {
+TEST_CASE("the disk is queried again after a number of accepted bytes") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->CheckRoom(1));
   at.FillAllBut(0);
@@ -104,7 +104,7 @@ TEST_CASE("the disk is looked at again after so much was accepted") {
   REQUIRE_CODE(at.reserve->CheckRoom(1u << 20), kNoSpace);
 }
 
-TEST_CASE("what opening the store takes is given to nobody else") {
+TEST_CASE("the part for opening the store is not given up") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->Fill());
   at.FillAllBut(0);
@@ -112,7 +112,7 @@ TEST_CASE("what opening the store takes is given to nobody else") {
   at.reserve->Enter(Phase::kInUse);
   REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece - kOpening);
   for (int i = 0; i < 5; ++i) REQUIRE(at.reserve->GiveUpPiece());
-  REQUIRE_FALSE(at.reserve->GiveUpPiece());  // half a piece is over, and stays
+  REQUIRE_FALSE(at.reserve->GiveUpPiece());  // half a piece remains, and is kept
   REQUIRE(at.reserve->bytes() == 3 * kPiece);
   REQUIRE(at.reserve->bytes_to_give() == 3 * kPiece - kOpening);
   at.reserve->Enter(Phase::kClosing);
@@ -132,7 +132,7 @@ TEST_CASE("data leaves a part of the reserve to metadata") {
     CHECK(give_all(Use::kData) == kMetadata / 2);
     CHECK(give_all(Use::kMetadata) == 0);
   }
-  SECTION("while it is in use, beside what opening takes") {
+  SECTION("while it is in use, beside the part for opening") {
     at.reserve->Enter(Phase::kInUse);
     CHECK(at.reserve->bytes_to_give(Use::kData) == 8 * kPiece - kOpening - kMetadata);
     CHECK(at.reserve->bytes_to_give(Use::kMetadata) == 8 * kPiece - kOpening);
@@ -146,7 +146,7 @@ TEST_CASE("data leaves a part of the reserve to metadata") {
   }
 }
 
-TEST_CASE("what is removed fills metadata's part of the reserve before anything else gets it") {
+TEST_CASE("space of removed files refills metadata's part of the reserve first") {
   ReservedDisk at(kMetadata);
   ReserveEnv data(at.disk, *at.reserve);
   ReserveEnv metadata(at.disk, *at.reserve, Use::kMetadata);
@@ -164,7 +164,7 @@ TEST_CASE("what is removed fills metadata's part of the reserve before anything 
   CHECK(at.AvailablePages() * kPage == 3 * kPiece);
 }
 
-TEST_CASE("a write that meets a full disk gets of the reserve what it needs, piece by piece") {
+TEST_CASE("a write that finds the disk full gets as many pieces of the reserve as it needs") {
   ReservedDisk at;
   ReserveEnv env(at.disk, *at.reserve);
   REQUIRE_OK(at.reserve->Fill());
@@ -178,7 +178,7 @@ TEST_CASE("a write that meets a full disk gets of the reserve what it needs, pie
   Bytes read(bytes.size());
   REQUIRE(*(*file)->Read(0, read) == bytes.size());
   REQUIRE(read == bytes);
-  // What is new is refused from the moment on at which a piece was given up.
+  // New data is refused as soon as a piece was given up.
   REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
 
   // More than all of it.
@@ -188,13 +188,13 @@ TEST_CASE("a write that meets a full disk gets of the reserve what it needs, pie
   REQUIRE_OK((*file)->Truncate(0));
   REQUIRE_OK((*file)->Write(0, bytes));
 
-  // It comes back first; then there is room for others.
+  // The reserve is refilled first; then there is room for others.
   at.RemoveNeighbour();
   REQUIRE_OK(at.reserve->CheckRoom(1));
   REQUIRE(at.reserve->bytes() == 8 * kPiece);
 }
 
-TEST_CASE("what comes free goes to the reserve before it goes to what is new") {
+TEST_CASE("freed space refills the reserve before it serves new data") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->Fill());
   at.FillAllBut(0);
@@ -207,7 +207,7 @@ TEST_CASE("what comes free goes to the reserve before it goes to what is new") {
   REQUIRE(at.reserve->Usable(12 * kPage) == 0);
 }
 
-TEST_CASE("failures that are not for want of space are passed on, and cost no piece") {
+TEST_CASE("failures other than kNoSpace are passed on, and cost no piece") {
   ReservedDisk at;
   ReserveEnv env(at.disk, *at.reserve);
   REQUIRE_OK(at.reserve->Fill());
@@ -215,7 +215,7 @@ TEST_CASE("failures that are not for want of space are passed on, and cost no pi
   REQUIRE_OK(file);
   at.disk.FailCall({.calls = SimCall::kWrite, .code = StatusCode::kIoError});
   REQUIRE_CODE((*file)->Write(0, Bytes(10, 1)), kIoError);
-  // A sync that failed is not made again.
+  // A failed sync is not repeated.
   at.disk.FailCall({.calls = SimCall::kSync, .code = StatusCode::kNoSpace});
   REQUIRE_CODE((*file)->Sync(), kNoSpace);
   REQUIRE(at.reserve->bytes() == 8 * kPiece);
@@ -224,7 +224,7 @@ TEST_CASE("failures that are not for want of space are passed on, and cost no pi
   REQUIRE_OK(at.reserve->CheckRoom(1));
 }
 
-TEST_CASE("the pieces of the last time are taken over, but those that claim nothing") {
+TEST_CASE("existing pieces are adopted, except those that claim nothing") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->Fill());
   REQUIRE_OK(at.disk.RemoveFile("/reserve/3"));
@@ -238,7 +238,7 @@ TEST_CASE("the pieces of the last time are taken over, but those that claim noth
   REQUIRE(at.reserve->bytes() == 8 * kPiece);
 }
 
-TEST_CASE("a closed store keeps little of the reserve, but all of it on a full disk") {
+TEST_CASE("a closed store keeps a small part of the reserve, but all of it on a full disk") {
   ReservedDisk at;
   at.disk.SetCapacity(10'000 * kPage);
   const uint64_t piece = 1u << 20;
@@ -257,7 +257,7 @@ TEST_CASE("a closed store keeps little of the reserve, but all of it on a full d
     reserve.KeepOnly(0);
     REQUIRE(reserve.bytes() == 256u << 10);
     REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 256u << 10);
-    // The next one adds what is missing, to the byte.
+    // The next fill adds the missing bytes exactly.
     REQUIRE_OK(reserve.Fill());
     REQUIRE(*SpaceReserve::BytesIn(at.disk, "/big") == 16 * piece);
   }
@@ -268,7 +268,7 @@ TEST_CASE("a closed store keeps little of the reserve, but all of it on a full d
   }
 }
 
-TEST_CASE("where space cannot be claimed, the reserve is left free instead") {
+TEST_CASE("if space cannot be claimed, the reserve is left free instead") {
   ReservedDisk at;
   at.disk.FailCall(
       {.calls = SimCall::kPreallocate, .code = StatusCode::kUnsupported, .sticky = true});
@@ -286,7 +286,7 @@ TEST_CASE("where space cannot be claimed, the reserve is left free instead") {
   }
 }
 
-TEST_CASE("the reserve is a part of the disk, and at most so much") {
+TEST_CASE("the reserve is a limited part of the disk") {
   const auto small = SpaceReserve::For(400u << 20);
   REQUIRE(small.pieces * small.piece_bytes == 32u << 20);
   REQUIRE(small.opening_bytes == 10u << 20);
@@ -310,7 +310,7 @@ TEST_CASE("the reserve is a part of the disk, and at most so much") {
   REQUIRE(tiny.metadata_bytes < 1000);
 }
 
-TEST_CASE("what stands in a piece's place does not keep the reserve from being filled") {
+TEST_CASE("an entry in place of a piece does not prevent filling the reserve") {
   ReservedDisk at;
   const auto there = [&](const std::string& name) {
     REQUIRE_OK(at.disk.OpenFile("/reserve/" + name, {.mode = OpenMode::kCreate}));
@@ -321,12 +321,12 @@ TEST_CASE("what stands in a piece's place does not keep the reserve from being f
       REQUIRE_OK(at.disk.CreateDirectory("/reserve/" + name));
     at.Open();
   }
-  SECTION("files that came later") {
+  SECTION("files created later") {
     REQUIRE_OK(at.disk.CreateDirectory("/reserve"));
     there("0");
     there("2");
   }
-  SECTION("names that are no numbers of ours") {
+  SECTION("names that are not numbers of pieces") {
     REQUIRE_OK(at.disk.CreateDirectory("/reserve"));
     for (const std::string name : {"00", "-1", "18446744073709551615", "18446744073709551616", "x"})
       there(name);
@@ -345,7 +345,7 @@ TEST_CASE("what stands in a piece's place does not keep the reserve from being f
   REQUIRE(at.reserve->bytes() == 8 * kPiece);
 }
 
-TEST_CASE("how much is claimed can be asked while pieces are given up") {
+TEST_CASE("the claimed bytes can be queried while pieces are given up") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->Fill());
   at.disk.FailCall(
@@ -355,7 +355,7 @@ TEST_CASE("how much is claimed can be asked while pieces are given up") {
   REQUIRE(*claimed == 7 * kPiece);
 }
 
-TEST_CASE("many writers share the reserve, and none of it is lost") {
+TEST_CASE("many writers share the reserve without losing a part of it") {
   ReservedDisk at;
   ReserveEnv env(at.disk, *at.reserve);
   REQUIRE_OK(at.reserve->Fill());

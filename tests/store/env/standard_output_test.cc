@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// Closes standard output for a test, which prints nothing before this object's end.
+// Closes standard output for a test, which must print nothing during this object's lifetime.
 class StandardOutputClosed {
  public:
   StandardOutputClosed() {
@@ -28,7 +28,7 @@ class StandardOutputClosed {
   StandardOutputClosed(const StandardOutputClosed&) = delete;
   StandardOutputClosed& operator=(const StandardOutputClosed&) = delete;
 
-  // The next file that is opened takes the free number.
+  // The next opened file gets the free number.
   static int OpenInItsPlace(const std::string& path) {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   }
@@ -37,7 +37,7 @@ class StandardOutputClosed {
   int saved_ = -1;
 };
 
-TEST_CASE("standard output that was closed is never another file that took its number") {
+TEST_CASE("a closed standard output never writes to a file that got its number") {
   const testing::TemporaryDirectory directory;
   const std::string path = directory / "file";
   int opened = -1;
@@ -57,7 +57,7 @@ TEST_CASE("standard output that was closed is never another file that took its n
   CHECK(std::filesystem::file_size(path) == 0);
 }
 
-TEST_CASE("standard output keeps the cause of the first failure, and writes nothing behind it") {
+TEST_CASE("standard output keeps the cause of the first failure, and writes nothing after it") {
   const testing::TemporaryDirectory directory;
   bool good = true;
   std::string failure;
@@ -79,7 +79,7 @@ TEST_CASE("standard output keeps the cause of the first failure, and writes noth
   CHECK(std::filesystem::file_size(path) == 0);
 }
 
-TEST_CASE("standard output writes all, at the latest at its end") {
+TEST_CASE("standard output writes everything by its destruction") {
   const testing::TemporaryDirectory directory;
   const std::string path = directory / "file";
   {

@@ -1,4 +1,4 @@
-// io_uring that is refused, from the beginning or halfway, as containers do.
+// io_uring is refused, as in containers, from the beginning or after setup.
 #include <errno.h>
 #include <sys/syscall.h>
 
@@ -46,7 +46,7 @@ struct Reads {
   }
 };
 
-TEST_CASE("where io_uring is refused, threads read") {
+TEST_CASE("if io_uring is refused, threads read") {
   for (const unsigned error : {EPERM, ENOSYS, ENOMEM}) {
     INFO("error number " << error);
     Reads reads;
@@ -61,14 +61,14 @@ TEST_CASE("where io_uring is refused, threads read") {
       right = reads.AllRight();
       uring_alone = NewPosixEnv({.reads = ReadMechanism::kUring})->NewReadQueue(8).ok();
     }).join();
-    if (!filtered) return;  // nothing to test with
+    if (!filtered) return;  // filters are refused here
     REQUIRE(mechanism == "threads");
     REQUIRE(right);
     REQUIRE_FALSE(uring_alone);
   }
 }
 
-TEST_CASE("a ring that is refused after it was made loses no read, then and later") {
+TEST_CASE("a ring that is refused after its setup loses no read, then or later") {
   for (const unsigned error : {EPERM, EAGAIN, ENOMEM}) {
     INFO("error number " << error);
     Reads reads;

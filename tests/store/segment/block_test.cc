@@ -24,7 +24,7 @@ BlockHead HeadFor(const EncodedBlock& block) {
 
 }  // namespace
 
-TEST_CASE("A builder collects chunks one after another and is empty once they are taken") {
+TEST_CASE("A builder collects chunks in order and is empty after Take") {
   BlockBuilder builder;
   auto chunks = MakeChunks(1, {10, 20});
   for (const TestChunk& chunk : chunks) REQUIRE_OK(builder.Add(chunk.record, chunk.bytes));
@@ -73,7 +73,7 @@ TEST_CASE("A compressible block is compressed and comes back") {
   }
 }
 
-TEST_CASE("A block is stored plainly if nothing asks for compression or it doesn't save enough") {
+TEST_CASE("A block is stored uncompressed without compression, or if it doesn't save enough") {
   BlockCodec codec;
   auto text = MakeChunks(1, {5000});
   auto noise = MakeChunks(1, {5000}, false);
@@ -81,7 +81,7 @@ TEST_CASE("A block is stored plainly if nothing asks for compression or it doesn
     CHECK(block.codec == BlockCodecId::kNone);
     CHECK(block.payload.size() == 5000);
   }
-  // 2 % to be saved are not worth it, 8 % are.
+  // A saving of 2 % is too little, 8 % is enough.
   for (uint32_t zeros : {100U, 400U}) {
     TestChunk chunk = MakeChunk(1, 5000, false);
     std::fill_n(chunk.bytes.begin(), zeros, uint8_t{0});
@@ -90,7 +90,7 @@ TEST_CASE("A block is stored plainly if nothing asks for compression or it doesn
   }
 }
 
-TEST_CASE("Chunks smaller than any compression can win are kept") {
+TEST_CASE("Chunks too small for any compression come back") {
   BlockCodec codec;
   for (uint32_t length = 1; length < 40; ++length) {
     auto chunks = MakeChunks(length, {length});
@@ -128,7 +128,7 @@ TEST_CASE("A payload that doesn't decompress to what the head says is corruption
   for (int i = 0; i < 200; ++i) {
     Bytes payload = block.payload;
     payload[random.Below(payload.size())] ^= static_cast<uint8_t>(1 + random.Below(255));
-    // Must not crash nor return anything of another size; the checksum is someone else's business.
+    // Must not crash or return another size; the checksum is checked elsewhere.
     auto plain = codec.DecodePayload(head, payload);
     if (plain.ok()) CHECK(plain->size() == 8000);
   }

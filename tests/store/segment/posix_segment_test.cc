@@ -1,4 +1,4 @@
-// The whole life of a segment on the machine's own file system.
+// The life cycle of a segment on a real file system.
 #include "store/env/posix_env.h"
 #include "store/segment/segment_salvage.h"
 #include "tests/store/segment/segment_test_support.h"

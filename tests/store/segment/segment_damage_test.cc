@@ -1,4 +1,4 @@
-// Hostile and decayed segments: whatever happens to a byte, readers give the right bytes or an
+// Hostile and damaged segments: after any change of a byte, readers return the right bytes or an
 // error.
 #include "store/segment/segment_scan.h"
 #include "tests/store/segment/segment_test_support.h"
@@ -8,9 +8,9 @@ using namespace siltfs::testing;
 
 namespace {
 
-// Everything there is to read in a segment, each as what it gave or "error".
+// Everything that can be read from a segment, each as its result or "error".
 struct Reading {
-  bool detected = false;  // something said so
+  bool detected = false;  // a read reported damage
   std::vector<std::string> chunks;
 };
 
@@ -24,8 +24,7 @@ Reading ReadEverything(TestStore& store, const std::vector<BlockPlace>& places) 
     return false;
   };
   note(reader->ReadHeader());
-  // A segment that has lost its trailer passes for an unsealed one; who knows that it was sealed
-  // knows better.
+  // A segment without its trailer looks unsealed; only metadata knows that it was sealed.
   auto sealed = reader->IsSealed();
   if (note(sealed)) {
     if (!*sealed) reading.detected = true;
@@ -54,7 +53,7 @@ struct Sealed : TestStore {
     bytes = FileBytes(1);
     data_end = writer->totals().data_end;
   }
-  // The block that the byte is in; places.size() for header and footer.
+  // The number of the byte's block; places.size() for header and footer.
   size_t BlockOf(uint64_t at) const {
     if (at < kSegmentHeaderSize || at >= data_end) return places.size();
     size_t i = 0;
@@ -68,8 +67,7 @@ struct Sealed : TestStore {
 
 }  // namespace
 
-TEST_CASE(
-    "Every flipped byte of a sealed segment is detected, and costs at most the block it is in") {
+TEST_CASE("Every flipped byte of a sealed segment is detected, and costs at most its block") {
   for (const Compression& compression : {kPlain, kZstd3}) {
     Sealed store(compression);
     const Reading whole = ReadEverything(store, store.places);
@@ -96,14 +94,12 @@ TEST_CASE(
         store.FlipByte(1, at, mask);
       }
     }
-    // The format has no byte that nothing vouches for: reserved ones are under checksums, too.
+    // Checksums cover every byte of the format, including reserved ones.
     CHECK(undetected == 0);
   }
 }
 
-TEST_CASE(
-    "A sealed segment cut off anywhere is never taken for a sealed one, and its whole blocks stay "
-    "readable") {
+TEST_CASE("A truncated sealed segment never looks sealed, and its whole blocks stay readable") {
   Sealed store(kZstd3);
   const Reading whole = ReadEverything(store, store.places);
   for (size_t size = 0; size < store.bytes.size(); ++size) {
@@ -127,7 +123,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Bytes added behind a sealed segment are detected") {
+TEST_CASE("Bytes appended to a sealed segment are detected") {
   Sealed store(kZstd3);
   for (const std::string& more :
        {std::string(1, '\0'), std::string(64, '\0'), store.bytes.substr(store.data_end)}) {
@@ -143,7 +139,7 @@ TEST_CASE("Random damage never yields wrong bytes") {
   for (int round = 0; round < 2000; ++round) {
     CAPTURE(round);
     std::string bytes = store.bytes;
-    // Overwrites a stretch with noise, zeros, or bytes from elsewhere in the file.
+    // Overwrites a range with noise, zeros, or bytes from elsewhere in the file.
     size_t at = random.Below(bytes.size());
     size_t length = 1 + random.Below(std::min<size_t>(bytes.size() - at, 200));
     size_t from = random.Below(bytes.size() - length + 1);
@@ -163,8 +159,7 @@ TEST_CASE("Random damage never yields wrong bytes") {
   }
 }
 
-TEST_CASE(
-    "A footer window of a damaged footer gives an error or entries, never more than asked for") {
+TEST_CASE("Reading a part of a damaged footer gives an error or at most the requested entries") {
   Sealed store(kZstd3);
   for (uint64_t at = store.data_end; at < store.bytes.size(); ++at) {
     CAPTURE(at);
@@ -174,7 +169,7 @@ TEST_CASE(
     if (window.ok()) CHECK(window->size() == 4);
     auto place = reader->FindBlock(5);
     if (place.ok() && place->has_value()) {
-      // A wrong hint is found out when the block is read.
+      // A wrong hint is detected when the block is read.
       auto head = reader->ReadBlockHead((*place)->block_offset);
       if (head.ok())
         CHECK(std::find(store.places.begin(), store.places.end(),

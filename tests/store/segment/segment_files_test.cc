@@ -14,7 +14,8 @@ void Touch(Env& env, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("A segment's path has the id's upper bits in the directory and all of it in the name") {
+TEST_CASE(
+    "A segment's path has the id's upper bits in the directory and the whole id in the name") {
   CHECK(SegmentPath("/s", 1) == "/s/segments/000000/00000001.seg");
   CHECK(SegmentPath("/s", 0x3ff) == "/s/segments/000000/000003ff.seg");
   CHECK(SegmentPath("/s", 0x400) == "/s/segments/000001/00000400.seg");
@@ -22,7 +23,7 @@ TEST_CASE("A segment's path has the id's upper bits in the directory and all of 
   CHECK(TemporarySegmentPath("/s", 1) == "/s/segments/000000/00000001.seg.new");
 }
 
-TEST_CASE("Only names that are exactly a segment's are parsed as one") {
+TEST_CASE("Only exact segment names are parsed as segment names") {
   CHECK(ParseSegmentFileName("0000abcd.seg") == SegmentId{0xabcd});
   for (const char* name :
        {"", ".seg", "0000ABCD.seg", "abcd.seg", "00000abcd.seg", "0000abcd", "0000abcd.seg.new",
@@ -32,7 +33,7 @@ TEST_CASE("Only names that are exactly a segment's are parsed as one") {
   }
 }
 
-TEST_CASE("Listing sorts the segments and reports what is not one") {
+TEST_CASE("Listing sorts the segments and reports other entries") {
   TestStore store;
   for (SegmentId id : {SegmentId{0x402}, SegmentId{3}, SegmentId{0x401}}) {
     REQUIRE_OK(CreateSegmentDirectory(store.env, store.path, id));
@@ -59,7 +60,7 @@ TEST_CASE("Listing a store without segments fails as not found") {
   REQUIRE_CODE(ListSegments(env, "/nowhere"), kNotFound);
 }
 
-TEST_CASE("Directories that were made survive a power cut") {
+TEST_CASE("Created directories survive a power cut") {
   TestStore store;
   store.env.PowerCut();
   CHECK(Must(ListSegments(store.env, store.path)).ids.empty());
@@ -68,7 +69,7 @@ TEST_CASE("Directories that were made survive a power cut") {
   CHECK(Must(store.env.ListDirectory(SegmentDirectory(store.path, 0x1234))).empty());
 }
 
-TEST_CASE("A directory made but not yet synced by someone else is made durable, too") {
+TEST_CASE("An existing directory that was not synced is made durable, too") {
   TestStore store;
   REQUIRE_OK(store.env.CreateDirectory(SegmentDirectory(store.path, 1)));
   REQUIRE_OK(CreateSegmentDirectory(store.env, store.path, 1));

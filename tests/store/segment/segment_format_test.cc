@@ -1,4 +1,4 @@
-// The bytes of headers, heads and footers, and what their decoders refuse.
+// The bytes of headers, heads and footers, and the refusals of their decoders.
 #include "store/segment/segment_format.h"
 
 #include "store/base/checksum.h"
@@ -43,7 +43,7 @@ std::string Flip(std::string bytes, size_t i, uint8_t mask = 1) {
   return bytes;
 }
 
-// As if by a writer that had other ideas: whole, but not what this code writes.
+// With a valid checksum, but with a value that this code does not write.
 std::string WithByte(std::string header, size_t offset, uint8_t value) {
   header[offset] = static_cast<char>(value);
   uint64_t checksum = Checksum(AsBytes(header).first(56));
@@ -58,7 +58,7 @@ Result<SegmentTrailer> DecodeTrailerOf(const std::string& footer, uint64_t data_
 
 }  // namespace
 
-TEST_CASE("A segment header comes back as it was written") {
+TEST_CASE("A segment header is decoded as it was encoded") {
   SegmentHeader header{SegmentKind::kRecipeNodes, kIdentity, 0xabcdef};
   std::string bytes = EncodeSegmentHeader(header);
   REQUIRE(bytes.size() == kSegmentHeaderSize);
@@ -76,13 +76,13 @@ TEST_CASE("Every byte of a segment header is covered by its checksum") {
   }
 }
 
-TEST_CASE("A segment header of another version or kind asks for another siltfs") {
+TEST_CASE("A segment header of another version or kind needs another siltfs") {
   std::string bytes = EncodeSegmentHeader({SegmentKind::kData, kIdentity, 1});
   REQUIRE_CODE(DecodeSegmentHeader(AsBytes(WithByte(bytes, 8, 2))), kNeedsNewer);
   REQUIRE_CODE(DecodeSegmentHeader(AsBytes(WithByte(bytes, 12, 2))), kNeedsNewer);
 }
 
-TEST_CASE("A block head comes back as it was written") {
+TEST_CASE("A block head is decoded as it was encoded") {
   BlockHead head = MakeHead();
   std::string bytes = EncodeBlockHead(head, kIdentity);
   REQUIRE(bytes.size() == head.head_bytes());
@@ -107,7 +107,7 @@ TEST_CASE("A block head of another store or segment is not accepted") {
   REQUIRE_CODE(DecodeBlockHead(AsBytes(bytes), {TestUuid(), kIdentity.id + 1}), kCorruption);
 }
 
-TEST_CASE("A block head that no writer would write is refused even with a good checksum") {
+TEST_CASE("A block head that no writer produces is refused even with a valid checksum") {
   auto refused = [](auto change) {
     BlockHead head = MakeHead();
     change(head);
@@ -129,7 +129,7 @@ TEST_CASE("A block head that no writer would write is refused even with a good c
   });
 }
 
-TEST_CASE("A block of an unknown codec asks for another siltfs") {
+TEST_CASE("A block with an unknown codec needs another siltfs") {
   BlockHead head = MakeHead();
   head.codec = static_cast<BlockCodecId>(2);
   REQUIRE_CODE(DecodeBlockHead(AsBytes(EncodeBlockHead(head, kIdentity)), kIdentity), kNeedsNewer);
@@ -146,7 +146,7 @@ TEST_CASE("A payload is checked against its length and checksum") {
   REQUIRE_CODE(CheckPayload(head, payload), kCorruption);
 }
 
-TEST_CASE("A footer comes back as it was written") {
+TEST_CASE("A footer is decoded as it was encoded") {
   SegmentFooter footer = MakeFooter();
   std::string bytes = EncodeSegmentFooter(footer, kIdentity);
   CHECK(bytes.size() == 6 * kFooterChunkSize + 2 * kFooterBlockSize + kSegmentTrailerSize);
@@ -191,9 +191,9 @@ TEST_CASE("A footer of another store or segment, or for another file size, is no
   REQUIRE_CODE(DecodeSegmentTrailer(trailer, kIdentity, file_size - 1), kCorruption);
 }
 
-TEST_CASE("A footer whose counts can't be true is refused before anything is allocated") {
+TEST_CASE("A footer with impossible counts is refused before any allocation") {
   SegmentFooter footer = MakeFooter();
-  // 8 chunks take at least 256 bytes of blocks; the file ends where the counts say.
+  // 8 chunks take at least 256 bytes of blocks; the file size matches the counts.
   footer.trailer.data_end = kSegmentHeaderSize + 100;
   std::string bytes = EncodeSegmentFooter(footer, kIdentity);
   REQUIRE_CODE(DecodeTrailerOf(bytes, footer.trailer.data_end), kCorruption);
@@ -204,7 +204,7 @@ TEST_CASE("A footer whose counts can't be true is refused before anything is all
   REQUIRE_CODE(DecodeTrailerOf(bytes, 1000), kCorruption);
 }
 
-TEST_CASE("A footer whose block table is out of order is refused") {
+TEST_CASE("A footer with an unordered block table is refused") {
   auto decode = [](auto change) {
     SegmentFooter footer = MakeFooter();
     change(footer);
@@ -229,10 +229,11 @@ TEST_CASE("A footer finds the block of an ordinal") {
   CHECK_FALSE(footer.FindBlock(6).has_value());
 }
 
-TEST_CASE("A block table finds by a binary search what a search of all blocks finds") {
-  // Blocks of 1 to 5 chunks of 100 bytes; behind every third, one was lost when it was sealed.
+TEST_CASE("The binary search of a block table agrees with a search of all blocks") {
+  // Blocks of 1 to 5 chunks of 100 bytes; after every third one, a block of 4
+  // chunks is lost.
   BlockTable table;
-  std::vector<uint32_t> ends;  // of the chunks that are there
+  std::vector<uint32_t> ends;  // end ordinals of the blocks, without lost chunks
   for (uint32_t i = 0; i < 200; ++i) {
     const uint32_t chunks = 1 + i * 7 % 5;
     table.blocks.push_back({table.data_end, table.chunk_count});
@@ -254,23 +255,23 @@ TEST_CASE("A block table finds by a binary search what a search of all blocks fi
   }
   CHECK_FALSE(table.Find(table.chunk_count));
   CHECK_FALSE(BlockTable{}.Find(0));
-  // What was lost before the first one stood where blocks begin.
+  // Chunks lost before the first block began where blocks begin.
   BlockTable headless{{{1000, 5}}, 10, 2000};
   REQUIRE(headless.Find(4));
   CHECK(headless.Find(4)->place == BlockPlace{kSegmentHeaderSize, 0});
   CHECK(headless.Find(4)->end_ordinal == 5);
-  // A damaged one says nothing that could not be.
+  // A damaged table gives only possible values.
   BlockTable damaged{{{5000, 0}, {64, 3}}, 10, 70};
   CHECK(damaged.Find(1)->bytes == 0);
 }
 
-TEST_CASE("A block table takes some 8 bytes a block") {
+TEST_CASE("A block table takes about 8 bytes per block") {
   BlockTable table;
   table.blocks.resize(640);
   CHECK(table.memory_bytes() <= 640 * sizeof(BlockPlace) + 64);
 }
 
-TEST_CASE("Block table, footer and index slot cost at most 85 bytes a chunk") {
+TEST_CASE("Block table, footer and index slot cost at most 85 bytes per chunk") {
   constexpr double kChunksPerBlock = 13;
   constexpr double kChunksPerSegment = 4096;
   constexpr double kIndexSlot = ChunkName::kSize + Location::kEncodedSize;

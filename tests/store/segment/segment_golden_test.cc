@@ -1,7 +1,7 @@
-// Segments as they were written when the format was settled: today's code must read them, and write
-// them byte for byte. Compressed ones are only read, for another zstd may compress otherwise.
+// Segments written when the format was fixed: the current code must read them, and write the same
+// bytes. Compressed ones are only read, because another zstd version may compress differently.
 //
-// `segment_test "[write-golden]"` writes the files anew. That is for a new format version, under
+// `segment_test "[write-golden]"` rewrites the files. Use it only for a new format version, with
 // new names.
 #include "store/env/posix_env.h"
 #include "store/segment/segment_scan.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kLengths[] = {90, 1, 160, 33, 40};
 
-// Made by formula and nothing else, so that only the format can change these files.
+// Made by a formula alone, so that only the format can change these files.
 TestChunk GoldenChunk(uint32_t n) {
   TestChunk chunk;
   for (size_t i = 0; i < ChunkName::kSize; ++i)
@@ -76,7 +76,7 @@ void RequireReadsAsWritten(const Golden& golden) {
                               return Status::Ok();
                             });
   REQUIRE_OK(scanned);
-  CHECK(scanned->torn == golden.sealed);  // the footer is no block
+  CHECK(scanned->torn == golden.sealed);  // the footer is not a block
   REQUIRE(offsets.size() == 2);
   auto first = Must(reader->ReadBlock(offsets[0]));
   auto second = Must(reader->ReadBlock(offsets[1]));
@@ -99,7 +99,7 @@ void RequireReadsAsWritten(const Golden& golden) {
 
 }  // namespace
 
-TEST_CASE("Segments of the settled format are read to what was written") {
+TEST_CASE("Segments of the fixed format are read as they were written") {
   for (const Golden& golden : kPlainGoldens) {
     CAPTURE(golden.name);
     RequireReadsAsWritten(golden);
@@ -107,14 +107,14 @@ TEST_CASE("Segments of the settled format are read to what was written") {
   RequireReadsAsWritten(kZstdGolden);
 }
 
-TEST_CASE("Today's writer makes the same bytes as when the format was settled") {
+TEST_CASE("The writer makes the same bytes as when the format was fixed") {
   for (const Golden& golden : kPlainGoldens) {
     CAPTURE(golden.name);
     CHECK(WriteToday(golden) == ReadGolden(golden));
   }
 }
 
-TEST_CASE("Write the golden segments anew", "[.][write-golden]") {
+TEST_CASE("Write the golden segments again", "[.][write-golden]") {
   auto env = NewPosixEnv();
   for (const Golden& golden : kPlainGoldens)
     REQUIRE_OK(ReplaceFile(*env, GoldenPath(golden), AsBytes(WriteToday(golden))));

@@ -5,7 +5,7 @@
 using namespace siltfs;
 using namespace siltfs::testing;
 
-TEST_CASE("A sealed segment reads back: header, footer, blocks, heads") {
+TEST_CASE("Header, footer, blocks and heads of a sealed segment are read back") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);
@@ -26,7 +26,7 @@ TEST_CASE("A sealed segment reads back: header, footer, blocks, heads") {
   }
 }
 
-TEST_CASE("A window of the footer is what the footer says there") {
+TEST_CASE("A part of the footer equals that part of the whole footer") {
   TestStore store;
   auto writer = store.Create(1);
   AppendAll(*writer, store.codec, kSmallSegment);
@@ -46,7 +46,7 @@ TEST_CASE("A window of the footer is what the footer says there") {
   }
 }
 
-TEST_CASE("A window costs one read once the trailer was seen") {
+TEST_CASE("A part of the footer costs one read once the trailer was read") {
   TestStore store;
   auto writer = store.Create(1);
   AppendAll(*writer, store.codec, kSmallSegment);
@@ -86,7 +86,7 @@ TEST_CASE("An unsealed segment has blocks but no footer") {
   CHECK(Must(reader->FindBlock(4)) == places[2]);
 }
 
-TEST_CASE("Blocks larger than the first read come back whole") {
+TEST_CASE("Blocks larger than the first read are read completely") {
   TestStore store;
   auto writer = store.Create(1);
   // Many chunks, an incompressible payload, and the largest of both.
@@ -102,7 +102,7 @@ TEST_CASE("Blocks larger than the first read come back whole") {
   }
 }
 
-TEST_CASE("A block can be copied to another segment as it is") {
+TEST_CASE("A block can be copied unchanged to another segment") {
   TestStore store;
   auto from = store.Create(1);
   auto places = AppendAll(*from, store.codec, {{9000, 8000}});
@@ -133,7 +133,7 @@ TEST_CASE("A wrong offset is corruption that names the file and the offset") {
   REQUIRE_CODE(reader->ReadBlock(0xffffffff), kCorruption);
 }
 
-TEST_CASE("A segment of another store or id gives nothing away") {
+TEST_CASE("A segment of another store or id returns no data") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);
@@ -160,7 +160,7 @@ TEST_CASE("A damaged header costs no chunk") {
   RequireSame(*Must(reader->ReadBlock(places[1].block_offset)), ChunksOf(kSmallSegment, 1));
 }
 
-TEST_CASE("A segment that isn't there is not found, and a failing device is no corruption") {
+TEST_CASE("A missing segment is not found, and a failing device is not corruption") {
   TestStore store;
   REQUIRE_CODE(SegmentReader::Open(store.env, store.path, store.Identity(1), store.codec),
                kNotFound);

@@ -1,4 +1,4 @@
-// Rewriting a sealed segment with larger blocks, to take the old one's place.
+// Recompressing a sealed segment: a new file with larger blocks replaces the old one.
 #include "store/segment/segment_rewrite.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Sealed : TestStore {
     auto writer = Create(kId, kind);
     for (size_t i = 0; i < layout.size(); ++i) {
       std::vector<TestChunk> chunks = MakeChunks(1000 * (i + 1), layout[i], compressible);
-      // Sequences with gaps, commits that go up now and then.
+      // Sequences with gaps, and increasing commits.
       REQUIRE_OK(writer->Append(Encode(codec, chunks, compression), 1000 + 3 * i, 8 + i / 2));
       all.insert(all.end(), chunks.begin(), chunks.end());
     }
@@ -36,7 +36,7 @@ struct Sealed : TestStore {
     return Prepare(RewriteOptions{.compression = kZstd3, .block_plain_bytes = block_plain_bytes});
   }
   bool HasTemporary() { return !Must(ListSegments(env, path)).temporaries.empty(); }
-  // The segment holds every chunk at its ordinal, and everything agrees.
+  // The segment holds every chunk at its ordinal, and footer and blocks agree.
   void RequireAll(size_t blocks) {
     auto reader = Open(kId);
     const SegmentFooter footer = Must(reader->ReadFooter());
@@ -82,7 +82,7 @@ TEST_CASE("A rewritten segment has the same chunks at the same ordinals in fewer
   const auto prepared = Must(store.Prepare(2500));
   REQUIRE(prepared.worthwhile);
   CHECK(prepared.before == before);
-  // Nothing has happened yet, and what was prepared survives the power.
+  // The segment is unchanged, and the prepared file survives the power cut.
   CHECK(store.FileBytes(kId) == store.bytes);
   REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
   store.env.PowerCut();
@@ -96,7 +96,7 @@ TEST_CASE("A rewritten segment has the same chunks at the same ordinals in fewer
   CHECK_FALSE(store.HasTemporary());
 }
 
-TEST_CASE("A merged block has the highest sequence and commit of those that went into it") {
+TEST_CASE("A merged block has the highest sequence and commit of its source blocks") {
   Sealed store(kSevenBlocks);
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
   REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
@@ -109,7 +109,7 @@ TEST_CASE("A merged block has the highest sequence and commit of those that went
   CHECK(found == std::vector<std::pair<uint64_t, uint64_t>>{{1006, 9}, {1012, 10}, {1018, 11}});
 }
 
-TEST_CASE("Whoever has the old file open goes on reading it") {
+TEST_CASE("A reader with the old file open continues to read it") {
   Sealed store(kSevenBlocks);
   auto old = store.Open(kId);
   const auto places = Must(old->ReadFooter()).blocks;
@@ -120,7 +120,7 @@ TEST_CASE("Whoever has the old file open goes on reading it") {
 
 TEST_CASE("Blocks are merged within the limits of the format") {
   SECTION("bytes of a block") {
-    // Two of these would be too large together.
+    // Two of these together would be too large.
     const uint32_t large = kMaxBlockPlainBytes - 1000;
     Sealed store({{large}, {1001}, {kMaxBlockPlainBytes}});
     REQUIRE(Must(store.Prepare(kMaxBlockPlainBytes)).worthwhile);
@@ -143,14 +143,14 @@ TEST_CASE("Blocks are merged within the limits of the format") {
   }
 }
 
-TEST_CASE("A segment that would not become smaller stays as it is") {
+TEST_CASE("A segment that would not shrink is left unchanged") {
   Sealed store(kSevenBlocks, kPlain, /*compressible=*/false);
   CHECK_FALSE(Must(store.Prepare(100)).worthwhile);
   CHECK(store.FileBytes(kId) == store.bytes);
   CHECK_FALSE(store.HasTemporary());
 }
 
-TEST_CASE("Damage anywhere in a segment keeps it from being rewritten") {
+TEST_CASE("A segment with damage anywhere is not rewritten") {
   Sealed store(kSevenBlocks, kZstd3);
   const size_t step = store.bytes.size() / 211 + 1;
   // Reserved bytes of the header are under its checksum, too.
@@ -170,14 +170,14 @@ TEST_CASE("Damage anywhere in a segment keeps it from being rewritten") {
   }
 }
 
-TEST_CASE("A footer that says something else than the blocks keeps the segment as it is") {
+TEST_CASE("A segment with a footer that differs from its blocks is left unchanged") {
   Sealed store(kSevenBlocks);
   SegmentFooter footer = Must(store.Open(kId)->ReadFooter());
   const uint32_t data_end = footer.trailer.data_end;
   SECTION("another chunk") { footer.chunks[4].tag ^= 1; }
   SECTION("a chunk that was lost") { footer.chunks[2] = {}; }
   SECTION("another sequence at the end") { ++footer.trailer.last_sequence; }
-  SECTION("other plain bytes") { ++footer.trailer.plain_bytes; }
+  SECTION("other uncompressed bytes") { ++footer.trailer.plain_bytes; }
   SECTION("a block too few") { footer.blocks.erase(footer.blocks.begin() + 2); }
   SECTION("no block at the beginning") { footer.blocks.erase(footer.blocks.begin()); }
   SECTION("a chunk too many") { footer.chunks.emplace_back(FooterChunk{1, 2}); }
@@ -205,7 +205,7 @@ TEST_CASE("Only sealed segments of data are rewritten") {
                                 {.compression = kZstd3}),
                  kInvalidArgument);
   }
-  SECTION("one that is not there") {
+  SECTION("one that does not exist") {
     TestStore store;
     REQUIRE_CODE(PrepareRewrite(store.env, store.path, store.Identity(kId), store.codec,
                                 {.compression = kZstd3}),
@@ -213,7 +213,7 @@ TEST_CASE("Only sealed segments of data are rewritten") {
   }
 }
 
-TEST_CASE("A rewrite that is stopped leaves nothing behind, wherever it was") {
+TEST_CASE("A rewrite stopped at any step leaves no new file") {
   Sealed store(kSevenBlocks);
   int steps = 0;
   for (int stop_at = 0;; ++stop_at) {
@@ -231,7 +231,7 @@ TEST_CASE("A rewrite that is stopped leaves nothing behind, wherever it was") {
   CHECK(steps == 1 + 7 + 3);  // each block of the old file, and of the new one
 }
 
-TEST_CASE("A rewrite tells how much it has read, of the old file and of the new one") {
+TEST_CASE("A rewrite reports the bytes read from the old file and from the new one") {
   Sealed store(kSevenBlocks);
   std::vector<uint64_t> told;
   const auto prepared =
@@ -244,7 +244,7 @@ TEST_CASE("A rewrite tells how much it has read, of the old file and of the new 
                                       3201, 2600, 1074});                         // new
 }
 
-TEST_CASE("A prepared rewrite can be discarded, and what a crash has left is in nobody's way") {
+TEST_CASE("A prepared rewrite can be discarded, and a leftover file is no obstacle") {
   Sealed store(kSevenBlocks);
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
   REQUIRE(store.HasTemporary());

@@ -1,4 +1,4 @@
-// Sealing what an unclean shutdown has left, with the power going at every step of it.
+// Sealing segments after an unclean shutdown, with a power cut at every step.
 #include "store/segment/segment_salvage.h"
 
 #include "store/segment/segment_scan.h"
@@ -21,7 +21,7 @@ struct Unsealed : TestStore {
   Result<SalvageResult> Salvage(uint64_t committed) {
     return SalvageSegment(env, path, Identity(kId), {.committed_length = committed});
   }
-  // Notes the damage and goes on.
+  // Records the damage and continues.
   Result<SalvageResult> Repair(uint64_t committed, SegmentKind kind = SegmentKind::kData) {
     damage.clear();
     SalvageOptions options{.committed_length = committed, .kind = kind};
@@ -57,7 +57,7 @@ struct Unsealed : TestStore {
 
 }  // namespace
 
-TEST_CASE("A whole unsealed segment becomes the sealed one that its writer would have made") {
+TEST_CASE("An intact unsealed segment is sealed as by its writer") {
   Unsealed store;
   SalvageResult result = Must(store.Salvage(store.size));
   CHECK(result.outcome == SalvageOutcome::kSealed);
@@ -74,7 +74,8 @@ TEST_CASE("A whole unsealed segment becomes the sealed one that its writer would
   CHECK(result.trailer == writer->totals());
 }
 
-TEST_CASE("A segment cut off anywhere keeps its whole blocks, and what was committed or nothing") {
+TEST_CASE(
+    "A truncated segment keeps its whole blocks, or is unchanged if committed bytes are gone") {
   Unsealed store;
   const uint64_t committed = store.places[1].block_offset;
   for (uint64_t size = 0; size < store.size; ++size) {
@@ -94,7 +95,7 @@ TEST_CASE("A segment cut off anywhere keeps its whole blocks, and what was commi
   }
 }
 
-TEST_CASE("A segment of which nothing was committed and no block is whole is removed") {
+TEST_CASE("A segment without committed bytes and without a whole block is removed") {
   Unsealed store;
   for (uint64_t committed : {uint64_t{0}, uint64_t{kSegmentHeaderSize}}) {
     for (uint64_t size = 0; size < store.places[1].block_offset; ++size) {
@@ -118,18 +119,18 @@ TEST_CASE("A payload torn above the committed length is not kept") {
   store.RequireSealedWith(2);
 }
 
-TEST_CASE("A header that was lost before anything was committed takes the segment with it") {
+TEST_CASE("A segment with a lost header and without committed bytes is removed") {
   Unsealed store;
   store.SetFileBytes(
       kId, std::string(kSegmentHeaderSize, '\0') + store.bytes.substr(kSegmentHeaderSize));
   CHECK(Must(store.Salvage(0)).outcome == SalvageOutcome::kRemoved);
 }
 
-TEST_CASE("A damaged header of a segment with something committed is damage") {
+TEST_CASE("A damaged header of a segment with committed bytes is damage") {
   Unsealed store;
   store.FlipByte(kId, 9);
   REQUIRE_CODE(store.Salvage(store.size), kCorruption);
-  // Repair writes it anew.
+  // Repair rewrites it.
   SalvageResult result = Must(store.Repair(store.size, SegmentKind::kRecipeNodes));
   CHECK(store.damage == std::vector<std::pair<uint64_t, uint64_t>>{{0, kSegmentHeaderSize}});
   CHECK(result.outcome == SalvageOutcome::kSealed);
@@ -138,7 +139,7 @@ TEST_CASE("A damaged header of a segment with something committed is damage") {
         SegmentHeader{SegmentKind::kRecipeNodes, store.Identity(kId), 8});
 }
 
-TEST_CASE("Another segment's file in this one's place is left alone") {
+TEST_CASE("Another segment's file in the place of this one is left alone") {
   Unsealed store;
   REQUIRE_OK(store.env.CreateDirectory("/other"));
   auto foreign = EncodeSegmentHeader({SegmentKind::kData, {TestUuid(77), kId}, 0});
@@ -149,7 +150,7 @@ TEST_CASE("Another segment's file in this one's place is left alone") {
   REQUIRE_CODE(SalvageSegment(store.env, store.path, store.Identity(kId + 1), {}), kNotFound);
 }
 
-TEST_CASE("A sealed segment stays as it is") {
+TEST_CASE("A sealed segment is left unchanged") {
   Unsealed store;
   REQUIRE_OK(store.writer->Seal());
   const std::string sealed = store.FileBytes(kId);
@@ -159,9 +160,9 @@ TEST_CASE("A sealed segment stays as it is") {
   CHECK(store.FileBytes(kId) == sealed);
 }
 
-TEST_CASE("A footer that was written and not synced is durable after the salvage") {
+TEST_CASE("A footer that was written but not synced is durable after the salvage") {
   Unsealed store;
-  SimFault fault{.calls = SimCall::kSync, .nth = 2};  // the first is of the blocks
+  SimFault fault{.calls = SimCall::kSync, .nth = 2};  // the first one syncs the blocks
   store.env.FailCall(fault);
   REQUIRE_CODE(store.writer->Seal(), kIoError);
   const std::string sealed = store.FileBytes(kId);
@@ -171,7 +172,7 @@ TEST_CASE("A footer that was written and not synced is durable after the salvage
   store.RequireSealedWith(3);
 }
 
-TEST_CASE("A salvaged segment whose process died before its name was durable is salvaged again") {
+TEST_CASE("A segment is salvaged again if the process was killed before the name was durable") {
   Unsealed store;
   REQUIRE_OK(store.writer->Sync());
   SimFault fault{.calls = SimCall::kSyncDirectory};
@@ -182,7 +183,7 @@ TEST_CASE("A salvaged segment whose process died before its name was durable is 
   store.RequireSealedWith(3);
 }
 
-TEST_CASE("A damaged footer is written anew, byte for byte") {
+TEST_CASE("A damaged footer is rewritten byte for byte") {
   Unsealed store;
   REQUIRE_OK(store.writer->Seal());
   const std::string sealed = store.FileBytes(kId);
@@ -195,7 +196,7 @@ TEST_CASE("A damaged footer is written anew, byte for byte") {
   }
 }
 
-TEST_CASE("A damaged header of a sealed segment is damage, whatever is known to be committed") {
+TEST_CASE("A damaged header of a sealed segment is damage for any committed length") {
   Unsealed store;
   REQUIRE_OK(store.writer->Seal());
   const std::string sealed = store.FileBytes(kId);
@@ -205,7 +206,7 @@ TEST_CASE("A damaged header of a sealed segment is damage, whatever is known to 
   store.RequireSealedWith(3);
 }
 
-TEST_CASE("Damage below the committed length changes nothing unless it is to be repaired") {
+TEST_CASE("A segment with damage below the committed length is changed only by a repair") {
   Unsealed store;
   for (uint64_t at = kSegmentHeaderSize; at < store.size; ++at) {
     CAPTURE(at);
@@ -219,7 +220,7 @@ TEST_CASE("Damage below the committed length changes nothing unless it is to be 
   }
 }
 
-TEST_CASE("Repair keeps what lies behind damage in its place") {
+TEST_CASE("Repair keeps blocks after damage in their places") {
   for (size_t block = 0; block < 3; ++block) {
     for (bool in_payload : {false, true}) {
       CAPTURE(block, in_payload);
@@ -249,7 +250,7 @@ TEST_CASE("Repair keeps what lies behind damage in its place") {
   }
 }
 
-TEST_CASE("A segment with nothing left of what was committed stays as it is") {
+TEST_CASE("A segment without any whole committed block is left unchanged") {
   Unsealed store;
   for (const BlockPlace& place : store.places) store.FlipByte(kId, place.block_offset + 2);
   std::string damaged = store.FileBytes(kId);
@@ -267,8 +268,7 @@ TEST_CASE("A temporary file left by a crash is no obstacle") {
 }
 
 TEST_CASE(
-    "Whenever the power goes during salvage, the segment is whole afterwards and salvage can be "
-    "repeated") {
+    "After a power cut at any step of salvage the segment is intact and salvage can be repeated") {
   using Unsynced = CrashPolicy::Unsynced;
   for (Unsynced policy : {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset}) {
     for (uint64_t seed = 0; seed < (policy == Unsynced::kSubset ? 8U : 1U); ++seed) {
@@ -276,7 +276,7 @@ TEST_CASE(
       for (uint64_t nth = 1; !finished; ++nth) {
         CAPTURE(policy, seed, nth);
         Unsealed store;
-        // Committed: two blocks. The third is there, and torn.
+        // Two blocks are committed. The third is torn.
         store.SetFileBytes(kId, store.bytes.substr(0, store.size - 3));
         const uint64_t committed = store.places[2].block_offset;
         store.env.CutAtCall(nth);
@@ -284,7 +284,7 @@ TEST_CASE(
         finished = cut.ok();
         store.env.Reboot({.unsynced = policy, .seed = seed});
 
-        // The old file, or the new one; never something between.
+        // Either the old file or the new one, never a mixture.
         auto reader = store.Open(kId);
         if (Must(reader->IsSealed())) {
           store.RequireSealedWith(2);
@@ -301,9 +301,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "Whenever the power goes while segments are written, nothing synced is lost and salvage makes "
-    "a legal segment") {
+TEST_CASE("After a power cut at any write salvage keeps all synced blocks in a valid segment") {
   using Unsynced = CrashPolicy::Unsynced;
   for (Unsynced policy : {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset}) {
     for (uint64_t seed = 0;
@@ -362,7 +360,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Whichever call fails, salvage says so and can be repeated") {
+TEST_CASE("Salvage reports the failure of any call and can be repeated") {
   bool finished = false;
   for (uint64_t nth = 1; !finished; ++nth) {
     CAPTURE(nth);
@@ -379,7 +377,7 @@ TEST_CASE("Whichever call fails, salvage says so and can be repeated") {
 
 namespace {
 
-// So many bytes are free, which are fewer than a copy takes.
+// Leaves `bytes` free, fewer than a copy takes.
 void LeaveFree(TestStore& store, uint64_t bytes) {
   const auto space = store.env.GetDiskSpace(store.path);
   REQUIRE_OK(space);
@@ -394,7 +392,7 @@ void AppendUnsynced(Unsealed& store, std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("On a full disk a segment is sealed in place, byte for byte as by a copy") {
+TEST_CASE("On a full disk a segment is sealed in place with the same bytes as by a copy") {
   Unsealed store;
   const std::string torn = store.bytes.substr(0, store.size - 3);
   store.SetFileBytes(kId, torn);
@@ -413,8 +411,7 @@ TEST_CASE("On a full disk a segment is sealed in place, byte for byte as by a co
   store.RequireSealedWith(2);
 }
 
-TEST_CASE(
-    "Whenever the power goes while a segment is sealed in place, what was committed is there") {
+TEST_CASE("A power cut at any step of sealing in place keeps committed blocks") {
   using Unsynced = CrashPolicy::Unsynced;
   const auto policy = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,
                                Unsynced::kSubset, Unsynced::kGarble);
@@ -423,7 +420,7 @@ TEST_CASE(
     for (uint64_t nth = 1; !finished; ++nth) {
       CAPTURE(policy, seed, nth);
       Unsealed store;
-      // Committed: one block. The second is there and not synced, the third torn.
+      // One block is committed. The second is not synced, the third is torn.
       const uint64_t committed = store.places[1].block_offset;
       store.SetFileBytes(kId, store.bytes.substr(0, committed));
       AppendUnsynced(store, store.bytes.substr(committed, store.size - 3 - committed));

@@ -1,4 +1,4 @@
-// Walking blocks: torn tails, damage, and going on behind damage.
+// Scanning blocks: torn tails, damage, and continuing after damage.
 #include "store/segment/segment_scan.h"
 
 #include "tests/store/segment/segment_test_support.h"
@@ -50,7 +50,7 @@ struct Scanned : TestStore {
 
 }  // namespace
 
-TEST_CASE("A scan visits every block in order and adds up") {
+TEST_CASE("A scan visits every block in order and returns the totals") {
   Scanned store;
   for (bool verify : {false, true}) {
     Walk walk = Must(Scan(store, 1, {.committed_length = store.size, .verify_payloads = verify}));
@@ -66,7 +66,7 @@ TEST_CASE("A scan visits every block in order and adds up") {
   }
 }
 
-TEST_CASE("A scan may begin at any block and end at a given place") {
+TEST_CASE("A scan can begin at any block and end at a given offset") {
   Scanned store;
   Walk walk = Must(Scan(store, 1, {.from = store.offsets[1], .end = store.offsets[2]}));
   CHECK(walk.offsets == std::vector<uint32_t>{store.offsets[1]});
@@ -83,7 +83,7 @@ TEST_CASE("A sealed segment is scanned up to its footer") {
   Walk walk = Must(Scan(store, 1, {.committed_length = data_end, .end = data_end}));
   CHECK(walk.result.blocks == 3);
   CHECK_FALSE(walk.result.torn);
-  // Without being told the end it takes the footer for a torn tail, but no block for it.
+  // Without the end it takes the footer for a torn tail, but not for a block.
   walk = Must(Scan(store, 1, {.committed_length = data_end}));
   CHECK(walk.result.blocks == 3);
   CHECK(walk.result.valid_end == data_end);
@@ -146,7 +146,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Payloads are looked at only when asked for") {
+TEST_CASE("Payloads are verified only on request") {
   Scanned store;
   store.FlipByte(1, store.offsets[2] - 1);
   CHECK(Must(Scan(store, 1, {.committed_length = store.size})).result.blocks == 3);
@@ -154,7 +154,7 @@ TEST_CASE("Payloads are looked at only when asked for") {
                kCorruption);
 }
 
-TEST_CASE("A scan that is told of damage goes on at the next whole block") {
+TEST_CASE("A scan with a damage callback continues at the next whole block") {
   Scanned store;
   std::vector<uint64_t> ends = {store.offsets[1], store.offsets[2], store.size};
   for (size_t block = 0; block < 3; ++block) {
@@ -174,7 +174,7 @@ TEST_CASE("A scan that is told of damage goes on at the next whole block") {
   }
 }
 
-TEST_CASE("Several damaged blocks are each told of, also where the file ends too early") {
+TEST_CASE("Each damaged block is reported, even if the file is too short") {
   Scanned store;
   store.FlipByte(1, store.offsets[0] + 1);
   store.SetFileBytes(1, store.FileBytes(1).substr(0, store.size - 10));
@@ -187,7 +187,7 @@ TEST_CASE("Several damaged blocks are each told of, also where the file ends too
   CHECK(walk.damage.back() == std::pair<uint64_t, uint64_t>{store.offsets[2], store.size});
 }
 
-TEST_CASE("Behind damage, whole blocks above the committed length still count") {
+TEST_CASE("After damage, whole blocks above the committed length still count") {
   Scanned store;
   store.FlipByte(1, store.offsets[1] + 1);
   Walk walk = Must(Scan(store, 1, {.committed_length = store.offsets[2]}, true));
@@ -200,31 +200,30 @@ TEST_CASE("Behind damage, whole blocks above the committed length still count") 
   CHECK(walk.result.torn);
 }
 
-TEST_CASE("A whole block in the wrong place is not taken for the next one") {
+TEST_CASE("A whole block in the wrong place is not accepted as the next one") {
   Scanned store;
   std::string whole = store.FileBytes(1);
   std::string first = whole.substr(store.offsets[0], store.offsets[1] - store.offsets[0]);
-  // An older block of the same segment behind the last one: its ordinals and sequence don't follow.
+  // An older block of the same segment after the last one: its ordinals and sequence don't follow.
   store.SetFileBytes(1, whole + first);
   Walk walk = Must(Scan(store, 1, {.committed_length = store.size}));
   CHECK(walk.result.valid_end == store.size);
   CHECK(walk.result.torn);
-  // The second block at the front: its ordinals leave out some that nothing has lost.
+  // The second block at the front: its ordinals skip chunks although no bytes are lost.
   store.SetFileBytes(1, whole.substr(0, kSegmentHeaderSize) + whole.substr(store.offsets[1]));
   walk = Must(Scan(store, 1, {}));
   CHECK(walk.result.blocks == 0);
   CHECK(walk.result.torn);
 }
 
-TEST_CASE(
-    "Behind a block that tells its ordinals the next one goes on with them, damage before or not") {
+TEST_CASE("After a block with an intact head the next one must continue its ordinals") {
   TestStore store;
   auto writer = store.Create(1);
   const auto places = AppendAll(*writer, store.codec, {{100, 200, 1}, {300}, {40, 50}, {60, 70}});
   const std::string whole = store.FileBytes(1);
   const uint64_t lost = places[2].block_offset;
   store.SetFileBytes(1, whole.substr(0, lost) + whole.substr(places[3].block_offset));
-  // Of the first the head, of the second the payload; the third is not there.
+  // Damages the head of the first block and the payload of the second; the third is missing.
   store.FlipByte(1, places[0].block_offset + 1);
   store.FlipByte(1, places[1].block_offset + kBlockHeaderSize + kChunkTableEntrySize + 1);
   const uint64_t size = store.FileBytes(1).size();
@@ -236,11 +235,9 @@ TEST_CASE(
                                                    {lost, size}});
 }
 
-TEST_CASE(
-    "A block with the ordinal that is due but an older sequence is not taken for the next one") {
+TEST_CASE("A block with the expected ordinal but an older sequence is not accepted") {
   Scanned store;
-  // What an earlier writer might have left behind the end: the same segment, written at lower
-  // sequences.
+  // Leftover bytes of an earlier writer after the end: the same segment with lower sequences.
   TestStore earlier;
   auto writer = earlier.Create(1);
   AppendAll(*writer, earlier.codec, kSmallSegment, kZstd3, 1);
@@ -251,14 +248,14 @@ TEST_CASE(
   CHECK(walk.result.torn);
 }
 
-TEST_CASE("A block whose content tries to pass for blocks is one block") {
+TEST_CASE("A block with content that looks like blocks is one block") {
   TestStore store;
   auto inner = store.Create(1);
   AppendAll(*inner, store.codec, kSmallSegment);
   std::string image = store.FileBytes(1);
   inner.reset();
   REQUIRE_OK(RemoveSegment(store.env, store.path, 1));
-  // A chunk that holds a whole segment of the same store and id: someone backs up the store into
+  // A chunk that holds a whole segment of the same store and id, as in a backup of the store into
   // itself.
   auto writer = store.Create(1);
   TestChunk chunk = MakeChunk(1, static_cast<uint32_t>(image.size()));
@@ -270,7 +267,7 @@ TEST_CASE("A block whose content tries to pass for blocks is one block") {
   CHECK(Must(Scan(store, 1, {.committed_length = writer->size()})).offsets.back() == second);
 }
 
-TEST_CASE("Bytes without end that begin like blocks are searched in bounded time") {
+TEST_CASE("Many bytes that look like block beginnings are searched in bounded time") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);
@@ -286,7 +283,7 @@ TEST_CASE("Bytes without end that begin like blocks are searched in bounded time
         std::vector<std::pair<uint64_t, uint64_t>>{{kSegmentHeaderSize, bytes.size()}});
 }
 
-TEST_CASE("A failing device ends a scan as what it is, not as a torn tail") {
+TEST_CASE("A failing device ends a scan with its error, not with a torn tail") {
   Scanned store;
   for (uint64_t nth = 1; nth <= 3; ++nth) {
     store.env.FailCall({.calls = SimCall::kRead, .nth = nth});

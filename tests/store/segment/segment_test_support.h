@@ -1,5 +1,4 @@
-// A store on a simulated device with nothing but segments in it, and blocks that are the same each
-// time.
+// A store on a simulated device that holds only segments, with deterministic blocks.
 #pragma once
 
 #include <memory>
@@ -21,7 +20,7 @@ namespace siltfs::testing {
 inline constexpr Compression kPlain{BlockCodecId::kNone, 0};
 inline constexpr Compression kZstd3{BlockCodecId::kZstd, 3};
 
-// By value, so that a failure is shown before there is nothing to return.
+// Returns by value, so that a failure is reported before the missing value is used.
 template <typename T>
 T Must(Result<T> result) {
   REQUIRE_OK(result);
@@ -34,7 +33,7 @@ inline StoreUuid TestUuid(uint8_t first = 1) {
   return uuid;
 }
 
-// Text-like where `compressible`. Salted where its number says so.
+// Text-like if `compressible`. Salted depending on its number.
 struct TestChunk {
   ChunkRecord record;
   Bytes bytes;
@@ -55,7 +54,7 @@ inline TestChunk MakeChunk(uint64_t seed, uint32_t length, bool compressible = t
   return chunk;
 }
 
-// `lengths` of chunks with seeds counting up from `seed`.
+// Chunks of these lengths with seeds from `seed` on.
 inline std::vector<TestChunk> MakeChunks(uint64_t seed, const std::vector<uint32_t>& lengths,
                                          bool compressible = true) {
   std::vector<TestChunk> chunks;
@@ -103,7 +102,7 @@ class TestStore {
     return Must(ReadWholeFile(env, SegmentPath(path, id), 64U << 20));
   }
 
-  // Puts `contents` in place of the segment's file, durably.
+  // Replaces the segment's file by `contents`, durably.
   void SetFileBytes(SegmentId id, std::string_view contents) {
     REQUIRE_OK(CreateSegmentDirectory(env, path, id));
     REQUIRE_OK(ReplaceFile(env, SegmentPath(path, id), AsBytes(contents)));
@@ -119,7 +118,7 @@ class TestStore {
   const BlockCodec codec;
 };
 
-// Blocks of a small segment: each a list of chunk lengths.
+// The blocks of a small segment, each as a list of chunk lengths.
 inline const std::vector<std::vector<uint32_t>> kSmallSegment = {
     {100, 200, 1}, {300}, {40, 50, 60, 70}};
 
@@ -128,7 +127,7 @@ inline std::vector<TestChunk> ChunksOf(const std::vector<std::vector<uint32_t>>&
   return MakeChunks(100 * (i + 1), layout[i]);
 }
 
-// Appends all of `layout`, with sequences from `sequence` on; returns where the blocks are.
+// Appends all of `layout` with sequences from `sequence` on; returns the places of the blocks.
 inline std::vector<BlockPlace> AppendAll(SegmentWriter& writer, const BlockCodec& codec,
                                          const std::vector<std::vector<uint32_t>>& layout,
                                          const Compression& compression = kZstd3,

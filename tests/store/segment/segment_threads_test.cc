@@ -1,5 +1,4 @@
-// Lookups and reads in the open segment while it grows and is synced (of interest under
-// ThreadSanitizer).
+// Lookups and reads in the open segment while it grows and is synced (useful with ThreadSanitizer).
 #include <atomic>
 #include <thread>
 
@@ -71,7 +70,7 @@ TEST_CASE("Lookups and reads see whole blocks while others are appended and sync
   CHECK(Must(reader->ReadFooter()).chunks.size() == kBlocks * kChunksPerBlock);
 }
 
-TEST_CASE("A sync that fails ends the segment for all threads alike") {
+TEST_CASE("A failed sync fails the segment for all threads") {
   TestStore store;
   auto writer = store.Create(1);
   EncodedBlock block = Encode(store.codec, ChunksOfBlock(0));
@@ -92,7 +91,7 @@ TEST_CASE("A sync that fails ends the segment for all threads alike") {
   CHECK(store.env.Calls(SimCall::kSync) == 1);
 }
 
-TEST_CASE("A sealed segment may be read by many threads at once") {
+TEST_CASE("Many threads can read a sealed segment at once") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);

@@ -1,5 +1,4 @@
-// Appending, syncing, sealing, going on after a clean unmount, and what the writer does when the
-// device fails.
+// Appending, syncing, sealing, resuming after a clean unmount, and device failures.
 #include "store/segment/segment_writer.h"
 
 #include "tests/store/segment/segment_test_support.h"
@@ -9,7 +8,7 @@ using namespace siltfs::testing;
 
 namespace {
 
-// What a reader gets back must be what was appended.
+// A reader must return the appended blocks.
 void RequireHolds(TestStore& store, SegmentId id, const std::vector<BlockPlace>& places,
                   const std::vector<std::vector<uint32_t>>& layout) {
   auto reader = store.Open(id);
@@ -27,7 +26,7 @@ EncodedBlock SmallBlock(const TestStore& store, uint64_t seed = 1) {
 
 }  // namespace
 
-TEST_CASE("Appended blocks can be read at once, and ordinals count on") {
+TEST_CASE("Appended blocks can be read at once, and their ordinals are consecutive") {
   TestStore store;
   auto writer = store.Create(1);
   CHECK(writer->size() == kSegmentHeaderSize);
@@ -52,7 +51,7 @@ TEST_CASE("A block is appended in one write") {
   CHECK(store.env.Calls(SimCall::kWrite) == before + 1);
 }
 
-TEST_CASE("The header says what segment it is and after which commit it was begun") {
+TEST_CASE("The header has the segment's identity and the last commit before its creation") {
   TestStore store;
   store.Create(5, SegmentKind::kRecipeNodes).reset();
   SegmentHeader header = Must(store.Open(5)->ReadHeader());
@@ -70,7 +69,7 @@ TEST_CASE("A segment id is not used twice") {
       kInvalidArgument);
 }
 
-TEST_CASE("What was synced survives a power cut, the file's name included") {
+TEST_CASE("Synced blocks survive a power cut, including the file's name") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);
@@ -84,7 +83,7 @@ TEST_CASE("What was synced survives a power cut, the file's name included") {
   RequireHolds(store, 1, places, kSmallSegment);
 }
 
-TEST_CASE("A sync with nothing to sync doesn't trouble the device") {
+TEST_CASE("A sync with nothing to sync makes no device call") {
   TestStore store;
   auto writer = store.Create(1);
   Must(writer->Append(SmallBlock(store), 1, 0));
@@ -118,8 +117,7 @@ TEST_CASE("The blocks are durable before the footer is written") {
   auto writer = store.Create(1);
   AppendAll(*writer, store.codec, kSmallSegment);
   uint64_t end = writer->size();
-  // The footer's write takes the power with it, and every byte of it arrives: the blocks must be
-  // there, too.
+  // The power is cut at the footer's write, and all its bytes survive: the blocks must be durable.
   store.env.FailCall({.calls = SimCall::kSync, .nth = 2});
   REQUIRE_CODE(writer->Seal(), kIoError);
   store.env.PowerCut();
@@ -146,14 +144,14 @@ TEST_CASE("A segment is full when the next block would begin at the target size 
   auto other = store.Create(2, SegmentKind::kData, {.target_size = 4097});
   Must(other->Append(block, 1, 0));
   CHECK_FALSE(other->IsFull());
-  Must(other->Append(block, 2, 0));  // may reach beyond
+  Must(other->Append(block, 2, 0));  // may extend beyond
   CHECK(other->IsFull());
 }
 
 TEST_CASE("A segment is full when its ordinals are used up") {
   TestStore store;
   auto writer = store.Create(1);
-  // As little as a chunk can take: only so do the ordinals end before the bytes do.
+  // Minimal chunks: only with them the ordinals are used up before the bytes.
   auto block_of = [&](uint32_t chunks) {
     PlainBlock plain;
     plain.records.assign(chunks, MakeChunk(1, 1).record);
@@ -175,7 +173,7 @@ TEST_CASE("A segment is full when its ordinals are used up") {
   CHECK(Must(store.Open(1)->ReadFooter()).chunks.size() == kMaxSegmentChunks);
 }
 
-TEST_CASE("A target size beyond what block offsets can say is refused") {
+TEST_CASE("A target size beyond the range of block offsets is refused") {
   TestStore store;
   for (uint32_t size : {uint32_t{0}, kMinSegmentTargetSize - 1, kMaxSegmentTargetSize + 1}) {
     REQUIRE_CODE(SegmentWriter::Create(store.env, store.path, store.Identity(1), SegmentKind::kData,
@@ -184,7 +182,7 @@ TEST_CASE("A target size beyond what block offsets can say is refused") {
   }
 }
 
-TEST_CASE("Sequences that don't count up are refused") {
+TEST_CASE("Sequences that don't increase are refused") {
   TestStore store;
   auto writer = store.Create(1);
   REQUIRE_CODE(writer->Append(SmallBlock(store), 0, 0), kInvalidArgument);
@@ -193,7 +191,7 @@ TEST_CASE("Sequences that don't count up are refused") {
   Must(writer->Append(SmallBlock(store), 6, 0));
 }
 
-TEST_CASE("A block that no codec has made is refused") {
+TEST_CASE("A block not made by the codec is refused") {
   TestStore store;
   auto writer = store.Create(1);
   EncodedBlock block = SmallBlock(store);
@@ -202,7 +200,7 @@ TEST_CASE("A block that no codec has made is refused") {
   REQUIRE_CODE(writer->Append(EncodedBlock(), 1, 0), kInvalidArgument);
 }
 
-TEST_CASE("Lookups in the open segment say what the footer will say") {
+TEST_CASE("Lookups in the open segment agree with the later footer") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);
@@ -223,7 +221,7 @@ TEST_CASE("Lookups in the open segment say what the footer will say") {
   CHECK(footer.chunks[3] == FooterChunk{record.name.Prefix64(), record.tag});
 }
 
-TEST_CASE("After a failed sync the device is not touched again") {
+TEST_CASE("After a failed sync no more device calls are made") {
   TestStore store;
   auto writer = store.Create(1);
   Must(writer->Append(SmallBlock(store), 1, 0));
@@ -276,8 +274,7 @@ TEST_CASE("After a failed append nothing is appended or synced") {
 }
 
 TEST_CASE(
-    "After an append that found the disk full the rest can be synced, and appending goes on once "
-    "there is room") {
+    "After an append to a full disk the segment can be synced, and extended once there is room") {
   TestStore store;
   auto writer = store.Create(1);
   Must(writer->Append(SmallBlock(store, 1), 1, 0));
@@ -298,7 +295,7 @@ TEST_CASE(
   CHECK(Must(store.Open(1)->ReadFooter()).chunks.size() == 2);
 }
 
-TEST_CASE("If the torn bytes of a full disk can't be removed the segment has failed") {
+TEST_CASE("If torn bytes can't be removed after a full disk, the segment fails") {
   TestStore store;
   auto writer = store.Create(1);
   Must(writer->Append(SmallBlock(store), 1, 0));
@@ -308,7 +305,7 @@ TEST_CASE("If the torn bytes of a full disk can't be removed the segment has fai
   REQUIRE_CODE(writer->Sync(), kIoError);
 }
 
-TEST_CASE("A segment that a clean unmount left open goes on where it ended") {
+TEST_CASE("A segment left open by a clean unmount continues at its end") {
   TestStore store;
   std::vector<BlockPlace> places;
   uint64_t length = 0;
@@ -347,7 +344,7 @@ TEST_CASE("A segment without a block can be resumed") {
   CHECK(Must(writer->Append(SmallBlock(store), 1, 0)) == BlockPlace{kSegmentHeaderSize, 0});
 }
 
-TEST_CASE("A segment is not resumed unless it is as it was left") {
+TEST_CASE("A segment is resumed only if it is unchanged") {
   TestStore store;
   auto writer = store.Create(1);
   auto places = AppendAll(*writer, store.codec, kSmallSegment);

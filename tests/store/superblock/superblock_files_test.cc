@@ -1,5 +1,4 @@
-// The two copies: which counts, what damage to either does, and the power going while they are
-// written.
+// The two copies: their precedence, damage to either, and power cuts while they are written.
 #include "store/base/checksum.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
@@ -31,7 +30,7 @@ struct Store {
 
 }  // namespace
 
-TEST_CASE("What was written is read back, from both copies, after a power cut") {
+TEST_CASE("A written superblock is read back from both copies after a power cut") {
   Store store;
   Superblock superblock = MakeSuperblock();
   REQUIRE_OK(WriteSuperblock(store.env, store.path, superblock));
@@ -46,7 +45,7 @@ TEST_CASE("What was written is read back, from both copies, after a power cut") 
   CHECK(SuperblockPath("/s", 1) == "/s/superblock.1");
 }
 
-TEST_CASE("Without either file there is no store, and the message says where there is none") {
+TEST_CASE("Without both files there is no store, and the message names the directory") {
   Store store;
   for (const char* path : {"/store", "/nowhere"}) {
     auto state = ReadSuperblock(store.env, path);
@@ -55,7 +54,7 @@ TEST_CASE("Without either file there is no store, and the message says where the
   }
 }
 
-TEST_CASE("The copy with the higher generation counts, and the commit that either admits") {
+TEST_CASE("The copy with the higher generation counts, and the highest commit of both") {
   for (int newer : {0, 1}) {
     Store store;
     Superblock old_one = MakeSuperblock();
@@ -72,7 +71,7 @@ TEST_CASE("The copy with the higher generation counts, and the commit that eithe
   }
 }
 
-TEST_CASE("One damaged or missing copy is made up for by the other") {
+TEST_CASE("The other copy replaces a damaged or missing one") {
   const std::string whole = EncodeSuperblock(MakeSuperblock());
   for (int bad : {0, 1}) {
     for (const std::string& contents : {std::string(), whole.substr(0, 4095), whole + "x",
@@ -95,7 +94,7 @@ TEST_CASE("One damaged or missing copy is made up for by the other") {
   }
 }
 
-TEST_CASE("With no valid copy the store is damaged, and the message names a copy") {
+TEST_CASE("Without a valid copy the store is damaged, and the message names a copy") {
   Store store;
   store.SetCopy(0, std::string(4096, 'x'));
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kCorruption);
@@ -105,7 +104,7 @@ TEST_CASE("With no valid copy the store is damaged, and the message names a copy
   CHECK(state.status().path() == "/store/superblock.0");
 }
 
-TEST_CASE("A device that fails on both copies has failed, it is not damaged") {
+TEST_CASE("A device that fails on both copies gives its error, not corruption") {
   Store store;
   store.SetCopy(0, MakeSuperblock());
   store.SetCopy(1, MakeSuperblock());
@@ -113,7 +112,7 @@ TEST_CASE("A device that fails on both copies has failed, it is not damaged") {
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kIoError);
 }
 
-TEST_CASE("A copy of another version asks for another siltfs though the other copy is fine") {
+TEST_CASE("A copy of another version needs another siltfs, even if the other copy is valid") {
   for (int newer : {0, 1}) {
     Store store;
     std::string bytes = EncodeSuperblock(MakeSuperblock());
@@ -129,13 +128,13 @@ TEST_CASE("A copy of another version asks for another siltfs though the other co
     CHECK(state.status().ToString() ==
           SuperblockPath(store.path, newer) +
               ": format version 2 is not the one this siltfs understands (1)");
-    // Damage to the other copy changes nothing about that.
+    // Damage to the other copy does not change that.
     store.SetCopy(1 - newer, std::string(4096, 'x'));
     REQUIRE_CODE(ReadSuperblock(store.env, store.path), kNeedsNewer);
   }
 }
 
-TEST_CASE("Unknown features refuse the access that they forbid") {
+TEST_CASE("Unknown features prevent the access that they forbid") {
   Store store;
   Superblock superblock = MakeSuperblock();
   superblock.ro_compat_features = 2;
@@ -147,7 +146,7 @@ TEST_CASE("Unknown features refuse the access that they forbid") {
   REQUIRE_CODE(ReadSuperblock(store.env, store.path, StoreAccess::kReadOnly), kNeedsNewer);
 }
 
-TEST_CASE("A superblock that makes no sense is not written") {
+TEST_CASE("An invalid superblock is not written") {
   Store store;
   Superblock superblock = MakeSuperblock();
   superblock.chunk_min = 0;
@@ -156,7 +155,7 @@ TEST_CASE("A superblock that makes no sense is not written") {
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kNotFound);
 }
 
-TEST_CASE("Whenever the power goes while it is written, the old or the new superblock is there") {
+TEST_CASE("After a power cut at any step of a write, the old or the new superblock is valid") {
   using Unsynced = CrashPolicy::Unsynced;
   for (Unsynced policy : {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset}) {
     bool finished = false;
@@ -180,7 +179,7 @@ TEST_CASE("Whenever the power goes while it is written, the old or the new super
   }
 }
 
-TEST_CASE("Whenever the power goes while it is written first, there is no store or a whole one") {
+TEST_CASE("After a power cut at any step of the first write, there is no store or a valid one") {
   bool finished = false;
   for (uint64_t nth = 1; !finished; ++nth) {
     CAPTURE(nth);

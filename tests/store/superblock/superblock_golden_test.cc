@@ -1,6 +1,6 @@
-// A superblock as it was written when the format was settled: read, and written byte for byte.
+// A superblock written when the format was fixed: it must be read, and written with the same bytes.
 //
-// `superblock_test "[write-golden]"` writes the file anew. That is for a new format version, under
+// `superblock_test "[write-golden]"` rewrites the file. Use it only for a new format version, with
 // a new name.
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
@@ -15,14 +15,12 @@ const std::string kPath = JoinPath(SILTFS_GOLDEN_DIRECTORY, "superblock-version-
 
 }  // namespace
 
-TEST_CASE(
-    "A superblock of the settled format is read to what was written, and today's bytes are the "
-    "same") {
+TEST_CASE("A superblock of the fixed format is read as it was written, and written the same") {
   std::string bytes = Must(ReadWholeFile(*NewPosixEnv(), kPath, kSuperblockSize));
   CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == MakeSuperblock());
   CHECK(EncodeSuperblock(MakeSuperblock()) == bytes);
 }
 
-TEST_CASE("Write the golden superblock anew", "[.][write-golden]") {
+TEST_CASE("Write the golden superblock again", "[.][write-golden]") {
   REQUIRE_OK(ReplaceFile(*NewPosixEnv(), kPath, AsBytes(EncodeSuperblock(MakeSuperblock()))));
 }

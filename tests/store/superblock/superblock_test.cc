@@ -1,4 +1,4 @@
-// The bytes of a superblock, and what its decoder refuses.
+// The bytes of a superblock, and the refusals of its decoder.
 #include "store/superblock/superblock.h"
 
 #include "store/base/checksum.h"
@@ -9,7 +9,7 @@ using namespace siltfs::testing;
 
 namespace {
 
-// Whole, but not what this code writes.
+// With a valid checksum, but with a value that this code does not write.
 std::string WithByte(std::string bytes, size_t offset, uint8_t value) {
   bytes[offset] = static_cast<char>(value);
   uint64_t checksum = Checksum(AsBytes(bytes).first(4088));
@@ -19,7 +19,7 @@ std::string WithByte(std::string bytes, size_t offset, uint8_t value) {
 
 }  // namespace
 
-TEST_CASE("A superblock comes back as it was written") {
+TEST_CASE("A superblock is decoded as it was encoded") {
   Superblock superblock = MakeSuperblock();
   std::string bytes = EncodeSuperblock(superblock);
   REQUIRE(bytes.size() == kSuperblockSize);
@@ -49,7 +49,8 @@ TEST_CASE("A superblock of any other size is refused") {
 }
 
 TEST_CASE(
-    "A superblock of another format version asks for another siltfs and names both versions") {
+    "A superblock of another format version needs another siltfs, and the message names both "
+    "versions") {
   for (uint8_t version : {0, 2, 99}) {
     auto decoded =
         DecodeSuperblock(AsBytes(WithByte(EncodeSuperblock(MakeSuperblock()), 8, version)));
@@ -59,7 +60,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Values that make no sense are neither valid nor decoded") {
+TEST_CASE("Invalid values are neither valid nor decoded") {
   auto refused = [](auto change) {
     Superblock superblock = MakeSuperblock();
     REQUIRE_OK(ValidateSuperblock(superblock));
@@ -81,7 +82,7 @@ TEST_CASE("Values that make no sense are neither valid nor decoded") {
   refused([](Superblock& s) { s.compression.codec = static_cast<BlockCodecId>(2); });
 }
 
-TEST_CASE("An unknown feature does what its word says") {
+TEST_CASE("An unknown feature has the effect of its word") {
   Superblock superblock = MakeSuperblock();
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat: nothing
 
@@ -94,7 +95,7 @@ TEST_CASE("An unknown feature does what its word says") {
   REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadOnly), kNeedsNewer);
 }
 
-TEST_CASE("What an incompatible feature has made of a field is not called damage") {
+TEST_CASE("A field changed by an incompatible feature is not reported as damage") {
   Superblock superblock = MakeSuperblock();
   superblock.incompat_features = 1;
   superblock.compression.codec = static_cast<BlockCodecId>(2);

@@ -1,4 +1,4 @@
-// A superblock in which every field has a value of its own.
+// A superblock with a distinct value in every field.
 #pragma once
 
 #include "store/superblock/superblock.h"

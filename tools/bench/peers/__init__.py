@@ -1,1 +1,1 @@
-"""What tools/bench/compare-peers is made of."""
+"""The modules of tools/bench/compare-peers."""

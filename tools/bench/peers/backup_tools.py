@@ -146,7 +146,7 @@ class Casync(BackupTool):
 
 
 class Zbackup(BackupTool):
-    """Has no walk of its own that keeps what a tree is: a tree is piped in and out by tar."""
+    """Cannot store a whole tree itself: tar pipes a tree in and out."""
 
     name = "zbackup lzo"
     program = "zbackup"

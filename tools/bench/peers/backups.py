@@ -7,7 +7,7 @@ from peers.measure import Step
 
 
 class _Kind:
-    """What is stored of a generation, and how it is compared afterwards."""
+    """The stored part of a generation, and how it is compared afterwards."""
 
     def __init__(self, workload):
         self.source_of = operator.attrgetter(workload)

@@ -1,4 +1,4 @@
-"""Sets of processes whose CPU time is summed: control groups, version 1 or 2, or else a mark in the environment."""
+"""Sets of processes with a common sum of CPU time: control groups, version 1 or 2, or else a mark in the environment."""
 import contextlib
 import itertools
 import os
@@ -14,7 +14,7 @@ _ENTER = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift
 
 
 class Unavailable(Exception):
-    """This machine has no such control group, or lets nobody make one."""
+    """This machine has no such control group, or does not allow making one."""
 
 
 def _write(path, words):
@@ -50,7 +50,7 @@ def _version_2():
 
 
 class ControlGroup:
-    """One step's processes. `enter` prefixes a command so that it starts inside; the limit is of daemons alone."""
+    """One step's processes. `enter` prefixes a command so that it starts inside; the limit applies only to daemons."""
 
     how = "cgroup"
 
@@ -92,7 +92,7 @@ class ControlGroup:
         self.cpu_file = os.path.join(self.top, "cpu.stat")
         if memory_limit:
             _write(os.path.join(self.top, "cgroup.subtree_control"), "+memory")
-        # Processes are in the leaves alone, as soon as a controller is on.
+        # Once a controller is on, only leaves may hold processes.
         self.work = [self._directory(os.path.join(self.top, "work"))]
         self.daemon = [self._directory(os.path.join(self.top, "daemon"))]
         if memory_limit:
@@ -116,7 +116,7 @@ class ControlGroup:
         """Nothing to keep: the kernel does the sums."""
 
     def under_limit(self):
-        """What the limited daemon had at its peak, page cache included: that the limit was in force, and felt."""
+        """Peak memory of the limited daemon, with page cache: it shows that the limit was in force and reached."""
         for name in ("memory.max_usage_in_bytes", "memory.peak") if self.limited else ():
             with contextlib.suppress(OSError):
                 return {"limited_group_peak_bytes": int(_read(os.path.join(self.limited, name)))}
@@ -143,7 +143,7 @@ class ControlGroup:
 
 
 class MarkedProcesses:
-    """Where there are no control groups: processes with a mark in their environment. Daemons' CPU time is sampled."""
+    """Without control groups: processes with a mark in their environment. Daemons' CPU time is sampled."""
 
     how = "rusage"
 
@@ -176,11 +176,11 @@ class MarkedProcesses:
         return found
 
     def started(self, pid):
-        """Takes down a child that will be waited for."""
+        """Records a child that will be waited for."""
         self.children.add(pid)
 
     def observe(self):
-        """Takes down the CPU time of processes whose parent is gone, as nobody will wait for them."""
+        """Samples the CPU time of orphans, as no parent will wait for them."""
         ours = self.pids()
         for pid in ours:
             with contextlib.suppress(OSError, IndexError):

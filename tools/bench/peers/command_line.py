@@ -1,4 +1,4 @@
-"""The options of compare-peers, and its one run."""
+"""The options of compare-peers, and its run."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ _DEFAULT_OUT = os.path.join("docs", "benchmarks", "peers")
 
 
 class Interrupted(BaseException):
-    """A signal asked for the end; everything is put away on the way out."""
+    """A signal asked for the end; the cleanup runs on the way out."""
 
 
 def size(words):
@@ -41,25 +41,25 @@ def _parse(documentation, arguments):
     parser.add_argument("--systems", type=_one_of(systems), default=systems, help=f"of {','.join(systems)}")
     parser.add_argument("--workloads", type=_one_of(WORKLOADS), default=list(WORKLOADS),
                         help=f"of {','.join(WORKLOADS)}")
-    parser.add_argument("--generations", type=int, help="so many of the corpus, instead of all")
+    parser.add_argument("--generations", type=int, help="how many of the corpus, instead of all")
     parser.add_argument("--siltfs", default=os.path.join("build", "release", "bin"), metavar="BIN",
                         help="the directory with the program siltfs (%(default)s)")
     parser.add_argument("--mkfs-options", default="", help="further options of siltfs mkfs, as one word")
     parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
     parser.add_argument("--memory-limit", type=size,
-                        help="runs siltfs a second time, its daemon in a control group of so much: 192M")
+                        help="runs siltfs a second time, its daemon in a control group of this size: 192M")
     parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
                         help="where stores are made and data restored (%(default)s)")
-    parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="libfuse's example of that name")
-    parser.add_argument("--passthrough-ll", metavar="PROGRAM", help="libfuse's example of that name")
+    parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="path of libfuse's example")
+    parser.add_argument("--passthrough-ll", metavar="PROGRAM", help="path of libfuse's example")
     parser.add_argument("--small-files", metavar="TREE",
                         help="what metadata unpacks: a tree of the corpus (gen0/linux if there is one, else gen0)")
-    parser.add_argument("--fio-size", type=size, default=size("512M"), help="of fio's files (512M)")
-    parser.add_argument("--fio-random-size", type=size, default=size("128M"), help="moved at random (128M)")
-    parser.add_argument("--no-cgroups", action="store_true", help="measure as where there are no control groups")
-    parser.add_argument("--patience", type=int, default=3600, metavar="SECONDS", help="for one command (%(default)s)")
-    parser.add_argument("--out", default=_DEFAULT_OUT, metavar="PREFIX", help="(%(default)s)")
-    parser.add_argument("--redraw", action="store_true", help="only write tables and plots of what PREFIX.json has")
+    parser.add_argument("--fio-size", type=size, default=size("512M"), help="size of fio's files (512M)")
+    parser.add_argument("--fio-random-size", type=size, default=size("128M"), help="bytes moved at random (128M)")
+    parser.add_argument("--no-cgroups", action="store_true", help="measure without control groups")
+    parser.add_argument("--patience", type=int, default=3600, metavar="SECONDS", help="limit for one command (%(default)s)")
+    parser.add_argument("--out", default=_DEFAULT_OUT, metavar="PREFIX", help="of the results (%(default)s)")
+    parser.add_argument("--redraw", action="store_true", help="only write tables and plots from PREFIX.json")
     parser.add_argument("--verbose", action="store_true", help="with the stack of every failure")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or (options.generations or 1) < 1:
@@ -133,7 +133,7 @@ def _write(out, record):
 
 def _on_signal(number, _):
     for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, signal.SIG_IGN)  # Nothing may interrupt the putting away.
+        signal.signal(other, signal.SIG_IGN)  # Signals may not interrupt the cleanup.
     raise Interrupted(number)
 
 

@@ -1,4 +1,4 @@
-"""Whether what was restored is what was stored, byte for byte."""
+"""Compares restored data with its source, byte for byte."""
 import os
 import stat
 
@@ -6,7 +6,7 @@ _BLOCK = 1 << 20
 
 
 class Differs(Exception):
-    """A restored file or tree is not its source."""
+    """A restored file or tree differs from its source."""
 
 
 def files(source, restored):
@@ -25,7 +25,7 @@ def files(source, restored):
 
 
 def _block(file):
-    """A whole block but at the end: a read may be short."""
+    """Reads a whole block unless at the end: a single read may be short."""
     parts, missing = [], _BLOCK
     while missing and (part := file.read(missing)):
         parts.append(part)

@@ -40,7 +40,7 @@ def measure_tree(tree):
 
 
 def add_tars(generations, directory, scratch):
-    """Finds the tars that the corpus has, and makes those which it has not, the same on every machine."""
+    """Finds the corpus's tars, and makes missing ones, identical on every machine."""
     for generation in generations:
         generation.tar = os.path.join(directory, "tar", f"{generation.name}.tar")
         if not os.path.isfile(generation.tar):

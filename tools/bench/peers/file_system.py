@@ -1,4 +1,4 @@
-"""What all file systems share: they are mounted for every step, and what they do until unmounted is theirs."""
+"""Code shared by all file systems: they are mounted for every step, and charged with all work until the unmount."""
 import contextlib
 import os
 import time
@@ -27,17 +27,17 @@ class FileSystem(System):
         raise NotImplementedError
 
     def unmount(self, step):
-        """Unmounts; afterwards all is in the store."""
+        """Unmounts; afterwards all data is in the store."""
         raise NotImplementedError
 
     def before(self, step):
-        """What is up on a machine that uses this file system, before anything is mounted; no time counted."""
+        """Starts what this file system needs before a mount; not timed."""
 
     def after(self, step):
         """Ends what before() has started."""
 
     def dedupe(self, step):
-        """For systems which deduplicate as a step of its own, while mounted."""
+        """For systems that deduplicate in a separate step, while mounted."""
 
     @contextlib.contextmanager
     def mounted(self, step):

@@ -61,7 +61,7 @@ class Siltfs(FileSystem):
 
 
 class SiltfsLimited(Siltfs):
-    """The same under a memory limit, in the same run: to see whether that changes anything."""
+    """siltfs under a memory limit, in the same run, to show the limit's effect."""
 
     name = "siltfs, memory limited"
     key = "siltfs"
@@ -73,7 +73,7 @@ class SiltfsLimited(Siltfs):
 
 
 class ZfsFuse(FileSystem):
-    """A pool of its own, named by this process, in a sparse file. There is one zfs-fuse a machine."""
+    """Its own pool, named after this process, in a sparse file. A machine runs only one zfs-fuse."""
 
     name = "zfs-fuse dedup=on"
     image_bytes = 64 << 30
@@ -86,7 +86,7 @@ class ZfsFuse(FileSystem):
         if missing := _missing(["zfs-fuse", "zpool", "zfs"]):
             return missing
         if self._running():
-            return "a zfs-fuse runs already that is not ours"
+            return "another zfs-fuse runs already"
         return None
 
     @staticmethod
@@ -148,11 +148,11 @@ class ZfsFuse(FileSystem):
 
 
 class Btrfs(FileSystem):
-    """On a loop device. What is freed is given back to the image, so that the image is as large as what it holds."""
+    """On a loop device. Freed space is discarded from the image, so that the image is as large as its data."""
 
     name = "btrfs zstd:3 + duperemove"
     role = "scale"
-    remark = "for scale: in the kernel, whose CPU time and memory are not in the figures"
+    remark = "for scale: in the kernel, so CPU time and memory are not counted"
     image_bytes = 64 << 30
 
     def unusable(self):

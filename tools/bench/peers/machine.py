@@ -1,4 +1,4 @@
-"""What a figure cannot be read without: the machine it was measured on."""
+"""Describes the machine of the measurements."""
 import os
 import re
 

@@ -1,7 +1,7 @@
-"""One step of a benchmark: its commands, and what they took in time, CPU time and memory.
+"""One step of a benchmark: its commands, and their time, CPU time and memory.
 
-Only what happens within `timed` counts as time; CPU time and memory are those of every process of the
-step, its daemons and what they do after the last command included.
+Only time within `timed` counts; CPU time and memory are those of every process of the step, including
+daemons and their work after the last command.
 """
 import contextlib
 import os
@@ -21,7 +21,7 @@ class CommandFailed(Exception):
 
 
 class _Sampler(threading.Thread):
-    """Looks at the resident memory of a group's processes, all together and each at its peak."""
+    """Samples the resident memory of a group's processes: the peak of the sum, and of each."""
 
     def __init__(self, group):
         super().__init__(daemon=True)
@@ -88,7 +88,7 @@ class Step:
         self.parts[part] = self.parts.get(part, 0) + time.monotonic() - start
 
     def start(self, command, daemon=False, cwd=None, environment=None, **streams):
-        """Starts a command within the group; its messages go to the log, as does its output unless told."""
+        """Starts a command within the group; its messages go to the log, and its output unless redirected."""
         self.surroundings.took_note_of(command)
         with open(self.surroundings.log, "ab") as log:
             process = subprocess.Popen(self.group.enter(command, daemon), cwd=cwd, start_new_session=True,
@@ -107,7 +107,7 @@ class Step:
             raise CommandFailed(f"{' '.join(command)}: exit code {code}: {self.surroundings.last_words()}")
 
     def run(self, command, stdin=None, stdout=None, **options):
-        """Runs a command to its end, from and to files if their paths are told."""
+        """Runs a command to its end; input and output are files if paths are given."""
         with contextlib.ExitStack() as files:
             if stdin:
                 options["stdin"] = files.enter_context(open(stdin, "rb"))
@@ -124,7 +124,7 @@ class Step:
         self.finish(sink, second)
 
     def figures(self):
-        """What the step took so far."""
+        """The step's figures so far."""
         self.sampler.look()
         return {
             "seconds": sum(self.parts.values()),
@@ -138,7 +138,7 @@ class Step:
 
 
 def _ends_within(process, seconds):
-    """Popen.wait looks at a process every 50 ms if told how long to wait, which is as much as a mount takes."""
+    """Replaces Popen.wait, which polls only every 50 ms when it has a timeout: as long as a mount takes."""
     descriptor = os.pidfd_open(process.pid)
     try:
         return bool(select.select([descriptor], [], [], seconds)[0])
@@ -147,14 +147,14 @@ def _ends_within(process, seconds):
 
 
 def _machine_cpu_seconds():
-    """CPU time of the whole machine, kernel threads included; of use only where nothing else runs."""
+    """CPU time of the whole machine, with kernel threads; useful only if nothing else runs."""
     with open("/proc/stat", encoding="ascii") as file:
         user, nice, system, _, _, irq, softirq = map(int, file.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def choose_groups(wanted, label, memory_limit):
-    """The kind of group this machine offers, and why it is not the better one, or None."""
+    """The kind of group on this machine, and why it is not the better kind, or None."""
     if not wanted:
         return cgroups.MarkedProcesses, "control groups were not wanted"
     try:

@@ -1,7 +1,7 @@
 """The workload metadata: many small files unpacked, listed with their attributes, and removed, in files a second.
 
-Each step has a mount of its own, so that nothing is in the kernel's caches of the file system from the step
-before; what lies below is warm for all alike. The unmount counts where something was changed, the mount does not.
+Each step has its own mount, so the kernel's caches of the file system are cold; the caches below it are warm for all
+systems alike. The unmount counts if files were changed; the mount does not count.
 """
 import os
 

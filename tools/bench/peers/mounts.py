@@ -31,7 +31,7 @@ def is_mountpoint(directory):
 
 
 def unmount(directory, patience=10.0):
-    """Ends every mount at or below a directory: asked for at first, in the end detached from the tree."""
+    """Ends every mount at or below a directory: first by unmounting, at last by detaching it from the tree."""
     deadline = time.monotonic() + patience
     while points := at_or_below(directory):
         late = time.monotonic() > deadline
@@ -43,7 +43,7 @@ def unmount(directory, patience=10.0):
 
 
 def remove_tree(directory):
-    """Removes a directory with all that is in it; refuses, and removes nothing, while a mount is left below it."""
+    """Removes a directory with its contents; refuses, and removes nothing, while a mount is left below it."""
     if points := at_or_below(directory):
         raise StillMounted(points[0])
     subprocess.run(["rm", "-rf", "--one-file-system", "--", directory], check=True)

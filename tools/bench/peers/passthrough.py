@@ -1,4 +1,4 @@
-"""libfuse's examples that pass everything through to a directory: what FUSE costs with no work done."""
+"""libfuse's examples that pass all requests through to a directory: the cost of FUSE alone."""
 import contextlib
 import os
 import resource
@@ -9,18 +9,19 @@ from peers.file_system import FileSystem, wait_until
 
 
 def _descriptors():
-    """As many as may be had: a passthrough keeps a file open for each that the kernel knows."""
+    """The highest possible limit: a passthrough keeps a file open for each one the kernel knows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with open("/proc/sys/fs/nr_open", encoding="ascii") as file:
         most = int(file.read())
-    with contextlib.suppress(OSError, ValueError):  # Not even root may, without CAP_SYS_RESOURCE.
+    with contextlib.suppress(OSError, ValueError):  # Without CAP_SYS_RESOURCE even root may not
+                                                    # raise it.
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
         hard = most
     return hard
 
 
 class Passthrough(FileSystem):
-    """Keeps nothing of its own: what FUSE costs a file system that does no work."""
+    """Stores nothing itself: the cost of FUSE for a file system that does no work."""
 
     role = "passthrough"
     workloads = ("metadata", "fio")
@@ -32,7 +33,7 @@ class Passthrough(FileSystem):
 
     def unusable(self):
         if not self.program:
-            return f"{self.name} is not installed, nor told by --{self.name.replace('_', '-')}"
+            return f"{self.name} is not installed, nor given by --{self.name.replace('_', '-')}"
         return None if os.access(self.program, os.X_OK) else f"{self.program} is no program"
 
     def version(self):

@@ -33,7 +33,7 @@ def _bars(title, panels, record):
 
 
 def _stored(title, systems, record):
-    """Bytes stored, by generation; the axis begins at nothing."""
+    """Bytes stored, by generation; the axis begins at zero."""
     left, right, top, bottom, width = 70, 560, 40, 330, 800
     most = max(max(stored["stored_by_generation"]) for stored in systems.values()) / MB * 1.05
     count = max(len(stored["stored_by_generation"]) for stored in systems.values())
@@ -58,14 +58,14 @@ def _stored(title, systems, record):
                      f'stroke="{colour}" stroke-width="{3 if name == "siltfs" else 1.5}"/>')
         ends.append((points[-1][1], name, colour))
     below = top - 15.0
-    for y, name, colour in sorted(ends):  # Labels keep out of each other's way.
+    for y, name, colour in sorted(ends):  # Labels must not overlap.
         below = max(below + 15, y)
         parts.append(svg.text(right + 6, below + 4, escape(name), 12, "start", colour))
     return svg.document(width, max(bottom, below) + 35, parts)
 
 
 def draw(record):
-    """All plots, as {what comes after the prefix: SVG}."""
+    """All plots, as {suffix after the prefix: SVG}."""
     plots = {}
     for workload, summary in record["summary"].items():
         systems = summary["systems"]

@@ -2,18 +2,18 @@
 from peers import machine
 from peers.summary import DAEMON_BYTES_TARGET, MB, TARGETS, daemon_peak
 
-_HOW = """Time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree), that
-of a backup tool its one command; sources are in the page cache, stores and restored data on the scratch disk. After
-each step the disk is synced, outside the time; before a restore all caches are dropped, but for the program itself;
-and before all, free memory is touched, so that no step pays for what a virtual machine has given back to its host.
-Every restore is compared with its source, in the first round that of every generation. CPU seconds and peak memory
-(sum of the resident sizes, sampled 20 times a second) are those of all processes of a step, daemons and copying
-programs included, kernel threads not. Figures are medians of the rounds, with the range of all measurements; ratios
-are of medians, with the range of the rounds' pairs."""
+_HOW = """The time of a file system covers mount, copy and unmount (`dd` of a tar in blocks of 1 MiB, `tar | tar` of a tree); that
+of a backup tool covers its one command. Sources are in the page cache; stores and restored data are on the scratch disk.
+After each step the disk is synced, outside the time. Before a restore all caches are dropped, except for the program
+itself. Before each step free memory is touched, so that no step pays for memory that a virtual machine has returned to
+its host. Every restore is compared with its source; the first round restores every generation. CPU seconds and peak
+memory (sum of the resident sizes, sampled 20 times a second) are those of all processes of a step: daemons and copying
+programs are included, kernel threads are not. Figures are medians of the rounds, with the range of all measurements;
+ratios are of medians, with the range of the rounds' pairs."""
 
 
 def _rate(figure):
-    """A rate with its range, where there is one."""
+    """A rate with its range, if there is one."""
     digits = 0 if figure["median"] >= 100 else 1
     median, least, most = (f"{figure[key]:,.{digits}f}" for key in ("median", "least", "most"))
     return median if least == most else f"{median} ({least}–{most})"
@@ -24,7 +24,7 @@ def _table(head, rows):
 
 
 def _without_figures(record, workload):
-    """The systems with nothing in a workload's table, and why."""
+    """The systems missing in a workload's table, and why."""
     lines = []
     for name, system in record["systems"].items():
         reason = system["failed"].get(workload) or system["left_out"]

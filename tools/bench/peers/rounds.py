@@ -1,4 +1,4 @@
-"""Runs every system once a round, in turns, and keeps what each pass gave, or why it gave nothing."""
+"""Runs every system once a round, in turns, and keeps each pass's results or its failure."""
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ WORKLOADS = ("tar", "tree", "metadata", "fio")
 
 
 class Rounds:
-    """`record` is what is written as JSON; it is complete after each pass."""
+    """`record` is written as JSON; it is complete after each pass."""
 
     def __init__(self, options, generations, small_files, surroundings, record):
         self.options = options
@@ -23,10 +23,10 @@ class Rounds:
         self.small_files = small_files
         self.surroundings = surroundings
         self.record = record
-        self.out = {}  # (system, workload): it has failed, and is not run again
+        self.out = {}  # (system, workload) that has failed and is not run again
 
     def choose(self):
-        """Takes down which systems will run, in what version, and why others will not."""
+        """Records which systems will run, their versions, and why others will not run."""
         self.usable = []
         for system in (kind(self.options) for kind in SYSTEMS):
             if system.key not in self.options.systems or (system.role == "limited" and not system.memory_limit):

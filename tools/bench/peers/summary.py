@@ -1,8 +1,8 @@
-"""Medians of the rounds, and what they come to against the best peer of the same run."""
+"""Medians of the rounds, and their ratio to the best peer of the same run."""
 from statistics import median
 
 MB = 1e6
-# Figure: (what it is called, how many times the best peer it is to be; for tar and for tree).
+# Figure: (its name, its target as a multiple of the best peer, for tar and for tree).
 TARGETS = {
     "first": ("first backup", {"tar": 1.5, "tree": 1.5}),
     "next": ("next backups", {"tar": 2.5, "tree": 2.5}),
@@ -14,7 +14,7 @@ DAEMON_BYTES_TARGET = 128 << 20
 
 
 def figure(values):
-    """The median of a list, with what it lies between."""
+    """The median of a list, with its range."""
     return {"median": median(values), "least": min(values), "most": max(values), "rounds": list(values)}
 
 
@@ -64,7 +64,7 @@ def _backup_figures(runs):
 
 
 def _against(ours, theirs, target):
-    """Our figure in best others', the best by its median; the range pairs the rounds."""
+    """Our figure relative to the other system with the best median; the range is over pairs of rounds."""
     best = max(theirs, key=lambda name: theirs[name]["median"])
     ratio = ours["median"] / theirs[best]["median"]
     pairs = [mine / other for mine, other in zip(ours["rounds"], theirs[best]["rounds"])]
@@ -88,7 +88,7 @@ def _comparisons(systems, roles, role, keys_and_targets):
 
 
 def _steps(run):
-    """All measured steps of a pass, of whatever workload."""
+    """All measured steps of a pass of any workload."""
     if "generations" in run:
         later = [run[step] for step in ("settled", "restore_settled") if step in run]
         return [*run["generations"], run["restore"], *later]
@@ -96,13 +96,13 @@ def _steps(run):
 
 
 def daemon_peak(record):
-    """The most that siltfs's daemon had resident in any step, in bytes, or None."""
+    """Peak resident bytes of siltfs's daemon in any step, or None."""
     return max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in record["runs"]
                 if record["systems"][run["system"]]["role"] == "siltfs" for step in _steps(run)), default=None)
 
 
 def summarise(record):
-    """The figures of every workload that was measured."""
+    """The figures of every measured workload."""
     roles = {name: system["role"] for name, system in record["systems"].items()}
     summary = {}
     for workload in ("tar", "tree"):

@@ -1,4 +1,4 @@
-"""What all steps share: the scratch directory, the log of the commands, the machine's caches."""
+"""State shared by all steps: the scratch directory, the log of the commands, the page cache."""
 import contextlib
 import mmap
 import os
@@ -14,12 +14,12 @@ _TOUCHED_BYTES = 3 << 30
 
 
 def label_of(scratch):
-    """How the names of all control groups of runs in a scratch directory begin."""
+    """The prefix of the names of all control groups of runs in a scratch directory."""
     return f"compare-peers-{zlib.crc32(os.path.realpath(scratch).encode()):08x}-"
 
 
 class Surroundings:
-    """A context: makes a directory of its own below the scratch directory, and takes it away in the end."""
+    """A context: makes its own directory below the scratch directory, and removes it at the end."""
 
     def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
         self.scratch = os.path.realpath(scratch)
@@ -27,7 +27,7 @@ class Surroundings:
         self.label = label_of(self.scratch) + str(os.getpid())
         self.groups, self.groups_note = measure.choose_groups(use_cgroups, self.label, memory_limit)
         if memory_limit:
-            self.new_group(memory_limit).close()  # Says so now, where it cannot be.
+            self.new_group(memory_limit).close()  # Fails now if that is impossible.
         self.caches_note = None
         self.commands = {}
         self.system = None
@@ -44,7 +44,7 @@ class Surroundings:
         mounts.remove_tree(self.directory)
 
     def call(self, name, path):
-        """From now on `path` is written as `name` in whatever is kept."""
+        """From now on `path` is written as `name` in all results."""
         self.places[os.path.realpath(path)] = self.places[os.path.abspath(path)] = name
 
     def without_paths(self, words):
@@ -56,7 +56,7 @@ class Surroundings:
         return self.groups(self.label, memory_limit)
 
     def took_note_of(self, command):
-        """Commands are kept once for every system, generations being alike."""
+        """Keeps each command of a system once; commands that differ only in the generation count as equal."""
         words = re.sub(r"gen\d+", "genI", self.without_paths(" ".join(command)))
         known = self.commands.setdefault(self.system, [])
         if words not in known:
@@ -69,7 +69,7 @@ class Surroundings:
         return "; ".join([line.strip() for line in lines if line.strip()][-3:])
 
     def settle(self):
-        """Waits until all is on the disk, so that no step pays for the one before. Returns how long that took."""
+        """Waits until all data is on the disk, so that no step pays for the previous one. Returns the seconds."""
         start = time.monotonic()
         subprocess.run(["sync", "--file-system", self.directory], check=True)
         return time.monotonic() - start
@@ -83,14 +83,14 @@ class Surroundings:
             self.caches_note = f"caches could not be dropped ({error.strerror}): nothing here is cold"
 
     def touch_memory(self):
-        """Has free memory at hand before a step, as much as steps take. A virtual machine may have given it back to its
-        host, and whoever touches it then pays for fetching it: the step that comes after another one that took little."""
+        """Touches as much free memory before a step as steps use. A virtual machine may have returned it to its host, and the
+        first step to touch it would pay for fetching it: a step that follows one that used little."""
         size = min(_TOUCHED_BYTES, _available_bytes() // 2)
         with contextlib.suppress(OSError):
             mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
 
     def warm(self, path):
-        """Has a file, or all files of a tree, in the page cache."""
+        """Reads a file, or all files of a tree, into the page cache."""
         for name in [path] if os.path.isfile(path) else _files_below(path):
             with open(name, "rb", buffering=0) as file:
                 while file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""What is compared: a program, or a file system, that keeps generations of data."""
+"""A compared system: a program or file system that stores generations of data."""
 import os
 import subprocess
 
@@ -10,14 +10,14 @@ class System:
     role = "peer"  # or "siltfs", "scale" (shown, but not what siltfs is measured against), "passthrough"
     workloads = ()
     remark = None
-    memory_limit = None  # of its daemon, in bytes
+    memory_limit = None  # limit of its daemon, in bytes
 
     def __init__(self, options):
         self.options = options
 
     @property
     def key(self):
-        """How it is named on the command line."""
+        """Its name on the command line."""
         return self.name.split()[0].split("+")[0]
 
     def unusable(self):
@@ -29,11 +29,11 @@ class System:
         raise NotImplementedError
 
     def warm_up(self):
-        """Has the program itself in the page cache, after everything was dropped from it."""
+        """Reads the program itself into the page cache again, after the caches were dropped."""
         self.version()
 
     def open(self, directory):
-        """Takes a directory of its own, which is there and empty."""
+        """Takes its own directory, which exists and is empty."""
         raise NotImplementedError
 
     def create(self, step):
@@ -41,15 +41,15 @@ class System:
         raise NotImplementedError
 
     def close(self):
-        """Ends whatever open() and create() have started; at every exit."""
+        """Ends everything started by open() and create(); called at every exit."""
 
-    recompresses = False  # whether what was stored can be made smaller later
+    recompresses = False  # whether stored data can be made smaller later
 
     def recompress(self, step):
-        """Makes what was stored as small as the system ever would in the background."""
+        """Recompresses stored data as far as the system would in the background."""
 
     def details(self):
-        """What the system itself has to say after a generation; not measured."""
+        """The system's own report after a generation; not measured."""
         return None
 
     @staticmethod

@@ -1,0 +1,20 @@
+#include "fs/control/recompression_json.h"
+
+#include "fs/core/stats.h"
+
+namespace siltfs {
+
+Result<nlohmann::json> RecompressionStore(FileSystem& file_system, const std::string& store) {
+  SILTFS_ASSIGN_OR_RETURN(const RecompressionReport report, file_system.Recompress());
+  return nlohmann::json{
+      {"store", store},
+      {"segments_rewritten", report.segments_rewritten},
+      {"segments_kept", report.segments_kept},
+      {"segments_left", report.segments_left},
+      {"bytes_before", report.bytes_before},
+      {"bytes_after", report.bytes_after},
+      {"awaiting_recompression_bytes", report.awaiting_recompression_bytes},
+  };
+}
+
+}  // namespace siltfs

@@ -1,0 +1,91 @@
+// Admits the writes of one file one at a time, and those of a stream in the order of their offsets.
+//
+// A sequential writer appears here as many writes at once: the kernel gathers its data and sends 1
+// MiB each to any free thread, and threads overtake each other. In order of arrival, pieces of the
+// stream would have to wait as raw bytes. So the waiting write that continues the last one goes
+// next. While a stream lasts, a write a little ahead also waits briefly for the write before it,
+// which another thread may be about to make. If that write does not come, the stream is over, and
+// writes do not wait for gaps until there is a stream again. Each such gap requires a longer
+// stream, up to a limit, until a gap is filled; so a program that leaves gaps on purpose does not
+// wait at each of them. No write starves: one that was overtaken often enough goes next.
+//
+// Thread-safety: every call from any thread. The order is best effort: writes that do not form a
+// stream go in any order, like those of several programs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <optional>
+
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class WriteSequencer {
+ public:
+  // `patience`: how long a write waits for the one before it. A thread that was woken and has not
+  // come by then won't come soon.
+  explicit WriteSequencer(std::chrono::nanoseconds patience = std::chrono::milliseconds(2))
+      : patience_(patience), stream_(kShortStream) {}
+
+  // Returns when it is the turn of a write of [offset, offset + length).
+  void Begin(uint64_t offset, uint64_t length) SILTFS_EXCLUDES(mutex_);
+  void End() SILTFS_EXCLUDES(mutex_);
+
+  // The number of writes that wait in Begin.
+  size_t waiting() const SILTFS_EXCLUDES(mutex_);
+  // How often a write waited for a preceding one that did not come.
+  uint64_t waited_in_vain() const SILTFS_EXCLUDES(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Consecutive writes that count as a stream; more after each gap that was not filled.
+  static constexpr uint32_t kShortStream = 3;
+  static constexpr uint32_t kLongStream = 512;
+
+  struct Waiter {
+    uint64_t offset = 0;
+    uint64_t came = 0;  // writes admitted before it came
+    bool go = false;
+    // The end of its wait for a gap to be filled, if it would be the next.
+    std::optional<Clock::time_point> deadline = {};
+    CondVar told = {};
+  };
+  using Waiters = std::list<Waiter*>;  // in order of arrival
+
+  // Whether a write at `offset` probably follows one that has not come yet.
+  bool LiesAhead(uint64_t offset) const SILTFS_REQUIRES(mutex_);
+  // The write to go next if there is no reason to wait.
+  Waiters::iterator Next() SILTFS_REQUIRES(mutex_);
+  // Whether the longest waiting write was overtaken often enough.
+  bool FirstIsDue() const SILTFS_REQUIRES(mutex_);
+  void LetNextGo() SILTFS_REQUIRES(mutex_);
+  void Enter(uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
+
+  const std::chrono::nanoseconds patience_;
+  mutable Mutex mutex_;
+  bool busy_ SILTFS_GUARDED_BY(mutex_) = false;
+  uint64_t end_ SILTFS_GUARDED_BY(mutex_) = 0;     // of the last write admitted
+  uint32_t in_row_ SILTFS_GUARDED_BY(mutex_) = 0;  // consecutive writes admitted
+  uint32_t stream_ SILTFS_GUARDED_BY(mutex_);      // consecutive writes that make a stream
+  uint64_t gone_ SILTFS_GUARDED_BY(mutex_) = 0;    // all writes admitted
+  uint64_t in_vain_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Waiters waiters_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// Holds a turn while it exists.
+class SequencedWrite {
+ public:
+  SequencedWrite(WriteSequencer& turns, uint64_t offset, uint64_t length) : turns_(turns) {
+    turns_.Begin(offset, length);
+  }
+  ~SequencedWrite() { turns_.End(); }
+  SequencedWrite(const SequencedWrite&) = delete;
+  SequencedWrite& operator=(const SequencedWrite&) = delete;
+
+ private:
+  WriteSequencer& turns_;
+};
+
+}  // namespace siltfs

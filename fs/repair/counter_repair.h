@@ -1,0 +1,13 @@
+// Recomputes metadata values that follow from other metadata: an inode's numbers of entries,
+// attributes and subdirectories, its overlay's totals, a directory's next cookie, the store's
+// counters, and the limit of used inode numbers. This loses nothing and needs no choice.
+#pragma once
+
+#include "fs/repair/metadata_edit.h"
+
+namespace siltfs {
+
+// Collects the changes. kCorruption if a table cannot be read; malformed records are left alone.
+Status RepairCounters(MetadataEdit& edit);
+
+}  // namespace siltfs

@@ -1,0 +1,106 @@
+// The background work of a SILT index: frozen LogStores become HashStores, HashStores are merged
+// into SortedStores (SILT, sections 3.2, 3.3 and 5).
+//
+// Conversions come first, even in the middle of merges, because a frozen LogStore takes three times
+// the memory of its HashStore. Merges follow memory: as long as HashStores hold more than their
+// share of all entries, the partition with the most HashStore entries is merged. So merges are
+// staggered: partitions are spread between just merged and fullest, and the filters' memory stays
+// at its average instead of swinging between zero and twice that. One partition is merged at a
+// time, so that flash holds only one SortedStore twice.
+//
+// Back-pressure: when a LogStore is full, Put waits while too many LogStores are frozen, while
+// HashStores hold a twentieth more than their share, or while a partition has a quarter more
+// HashStores than its limit. So neither memory use nor lookup cost grows when Puts outpace the
+// background work.
+//
+// A merge also leaves out entries that lead into gone segments (SetGone). The newest entry of a
+// name counts, gone or not: a merge never uncovers an older entry.
+//
+// Order of work: recovery if the index serves before it (recovery.h); conversions; loading filters
+// and tries, a few at a time between conversions; merges.
+//
+// Thread-safety: any. The StoreSet must outlive it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "index/silt/entry_merge.h"
+#include "index/silt/residency.h"
+#include "index/silt/store_set.h"
+#include "index/silt/throttle.h"
+
+namespace siltfs {
+
+class Maintenance {
+ public:
+  explicit Maintenance(StoreSet& stores);
+  ~Maintenance();
+
+  // Returns when there is room for one more frozen LogStore; does the work itself if there is no
+  // thread. kNoSpace may be retried; any other failure is permanent.
+  Status WaitForRoom();
+  // Call after freezing a LogStore, or when filters or tries are to be loaded. Without a thread it
+  // loads them at once.
+  void Wake();
+  // Drops or loads filters and tries after the memory plan has changed.
+  void FitMemory();
+  // Merges that begin from now on leave out entries of segments for which `gone` is true. Entries
+  // in LogStores and HashStores stay until they are merged.
+  void SetGone(std::function<bool(SegmentId)> gone);
+  // Returns when the partition's frozen LogStores are converted and merged with all its other
+  // stores. One call at a time. kNoSpace may be retried; any other failure is permanent.
+  Status Rewrite(uint32_t partition);
+  // The permanent failure, if any.
+  Status failure() const;
+  // Ends the thread permanently, at the latest after the block being written.
+  void Stop();
+
+  size_t load_backlog() { return residency_.Backlog(); }
+  uint64_t memory_bytes() const;  // in use by a merge or conversion
+  uint64_t merges() const { return merges_.load(std::memory_order_relaxed); }
+  uint64_t conversions() const { return conversions_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+  // Does one piece of work; false if there is none.
+  Result<bool> Step();
+  Result<bool> ConvertOrMerge();
+  Result<bool> Convert();
+  Status Merge(uint32_t partition);
+  Status MergeIfAny(uint32_t partition);
+  Status WaitUntilRewritten(uint64_t before);
+  struct RewriteRequest {
+    uint32_t partition;
+    uint64_t number;  // of all requests
+  };
+  std::optional<RewriteRequest> to_rewrite() const;
+  Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);
+  bool WantsMerge(const StoreSet::Sizes& sizes) const;
+  bool HasRoom() const;
+  std::function<bool(SegmentId)> gone() const;
+  Status CheckNotStopped() const;
+  Status CheckWhole(uint64_t damaged_pages) const;
+
+  StoreSet& stores_;
+  Residency residency_;
+  Throttle throttle_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> merging_{false};
+  std::atomic<uint64_t> merges_{0};
+  std::atomic<uint64_t> conversions_{0};
+
+  mutable Mutex mutex_;  // only the locks that GetSizes needs are taken under it
+  CondVar changed_;
+  uint64_t wakes_ SILTFS_GUARDED_BY(mutex_) = 0;
+  // Ended steps, including failed ones.
+  uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Status last_ SILTFS_GUARDED_BY(mutex_);                            // how the last step ended
+  std::function<bool(SegmentId)> gone_ SILTFS_GUARDED_BY(mutex_);    // may be empty
+  std::optional<RewriteRequest> rewrite_ SILTFS_GUARDED_BY(mutex_);  // empty when done
+  uint64_t rewrites_ SILTFS_GUARDED_BY(mutex_) = 0;                  // requests so far
+  std::thread thread_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,34 @@
+// Heap trimming: returns free heap pages to the system before they add up. Several threads allocate
+// and free buffers of all sizes, and free pages between used ones would stay resident permanently.
+//
+// Thread-safety: any thread; of concurrent calls only one does the work. Acts on the whole
+// process's heap. Units: bytes. When not to use it: after every call; it scans the whole heap,
+// which takes about 1 ms.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace siltfs {
+
+class HeapTrimmer {
+ public:
+  // Less free memory than this is soon reused, and each returned page would then cost a page fault.
+  static constexpr uint64_t kStep = 2U << 20;
+
+  // Below this resident size nothing is returned: page faults would cost more than free pages.
+  static constexpr uint64_t kSmall = 80U << 20;
+
+  explicit HeapTrimmer(uint64_t small = kSmall) : small_(small) {}
+
+  // Returns whole free pages if the process has reached `small`, has grown by kStep since the last
+  // trim (or construction), and has kStep free on the heap. True if it did.
+  bool Trim();
+
+ private:
+  const uint64_t small_;               // resident bytes
+  std::atomic<uint64_t> resident_{0};  // after the last trim, or the minimum since
+  std::atomic<bool> trimming_{false};
+};
+
+}  // namespace siltfs

@@ -1,0 +1,155 @@
+// Power cuts, and failures of the device, at every step of recompression.
+#include <fmt/format.h>
+
+#include "store/env/sim_env.h"
+#include "store/segment/segment_files.h"
+#include "tests/fs/core/recompression_store.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kPath = "/store";
+
+// A closed store with several segments.
+struct Recompressing {
+  Recompressing() : store(env, kPath) {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    store.WriteFiles(**fs, 1, 9);
+    REQUIRE_OK((*fs)->Close());
+  }
+
+  SimEnv env;
+  RecompressionStore store;
+};
+
+// Requires that the store is complete and sound, can be recompressed, and is sound afterwards.
+void RequireWhole(const RecompressionStore& store, SimEnv& env) {
+  store.RequireSound(env);
+  {
+    auto fs = store.Open(env, /*read_only=*/true);
+    REQUIRE_OK(fs);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  store.RequireSound(env);
+  store.RequireStatistics(env);
+  {
+    auto fs = store.Open(env);
+    REQUIRE_OK(fs);
+    const auto report = (*fs)->Recompress();
+    REQUIRE_OK(report);
+    CHECK(report->segments_left == 0);
+    CHECK(report->awaiting_recompression_bytes < 128u << 10);
+    store.RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  store.RequireSound(env);
+  store.RequireStatistics(env);
+  REQUIRE(ListSegments(env, kPath)->temporaries.empty());
+}
+
+}  // namespace
+
+TEST_CASE("a power cut at any step of recompression loses nothing") {
+  Recompressing recompressing;
+  auto fs = recompressing.store.Open(recompressing.env);
+  REQUIRE_OK(fs);
+  const auto before = recompressing.env.Fork();
+  recompressing.env.StartTrace();
+  const auto report = (*fs)->Recompress();
+  REQUIRE_OK(report);
+  REQUIRE(report->segments_rewritten >= 3);
+  const SimTrace trace = recompressing.env.TakeTrace();
+  fs->reset();
+  for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
+                              CrashPolicy::Unsynced::kGarble}) {
+    const auto device = before->Fork();
+    const uint64_t first = FirstCall(static_cast<uint64_t>(unsynced)) - 1;
+    for (size_t cut = 0; cut <= trace.size(); ++cut) {
+      INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
+                       cut < trace.size() ? Describe(trace[cut]) : "the end"));
+      if (cut % CallStep() == first || cut == trace.size()) {
+        const auto left = device->Fork();
+        left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
+        RequireWhole(recompressing.store, *left);
+      }
+      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+    }
+  }
+}
+
+TEST_CASE("a process killed at any step of recompression loses nothing, even with a power cut") {
+  Recompressing recompressing;
+  auto fs = recompressing.store.Open(recompressing.env);
+  REQUIRE_OK(fs);
+  const auto before = recompressing.env.Fork();
+  recompressing.env.StartTrace();
+  REQUIRE_OK((*fs)->Recompress());
+  const SimTrace trace = recompressing.env.TakeTrace();
+  fs->reset();
+  const auto device = before->Fork();
+  for (size_t cut = 0; cut <= trace.size(); ++cut) {
+    INFO(fmt::format("killed before record {} of {}: {}", cut, trace.size(),
+                     cut < trace.size() ? Describe(trace[cut]) : "the end"));
+    if (cut % CallStep() == 0 || cut == trace.size()) {
+      const auto left = device->Fork();
+      {
+        auto next = recompressing.store.Open(*left);
+        REQUIRE_OK(next);
+        recompressing.store.RequireFiles(**next);
+      }
+      left->PowerCut();
+      RequireWhole(recompressing.store, *left);
+    }
+    if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+  }
+}
+
+TEST_CASE("a device that fails at any step of recompression costs no file") {
+  Recompressing recompressing;
+  const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
+  const bool sticky = GENERATE(false, true);
+  int struck = 0;
+  const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
+  for (uint64_t nth = FirstCall(variant);; nth += CallStep()) {
+    const auto device = recompressing.env.Fork();
+    INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
+                     sticky ? ", and all after it" : ""));
+    auto fs = recompressing.store.Open(*device);
+    REQUIRE_OK(fs);
+    // In this order, because other threads make calls, too.
+    const uint64_t calls = device->Calls(SimCall::kMutating);
+    device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
+    const auto report = (*fs)->Recompress();
+    const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
+    device->ClearFaults();
+    recompressing.store.RequireFiles(**fs);
+    const bool closed = (*fs)->Close().ok();
+    fs->reset();
+    // An unmount leaves nothing to be resolved.
+    if (closed) {
+      recompressing.store.RequireSound(*device);
+      recompressing.store.RequireStatistics(*device);
+    }
+    if (nth % 3 == 0) device->PowerCut();
+    RequireWhole(recompressing.store, *device);
+    if (!reached) {
+      REQUIRE_OK(report);
+      break;
+    }
+    ++struck;
+  }
+  CHECK(struck > 30 / static_cast<int>(CallStep()));
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,81 @@
+#include "tools/siltfs/statistics_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+
+#include "fs/control/client.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+struct Arguments {
+  std::string place;
+  bool json = false;
+};
+
+Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& address,
+                                      const StatisticsCommand& command) {
+  const auto patience =
+      command.quick_anywhere ? control::Patience() : control::Patience::WhileItRuns();
+  // The store may be mounted or unmounted between asking the daemon and reading the files, so both
+  // are tried twice.
+  for (int attempt = 0;; ++attempt) {
+    auto mounted = control::Ask(address, command.question, patience);
+    if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
+    auto read = command.read(env, address.store);
+    if (read.ok()) return read;
+    if (attempt > 0 || !read.status().Is(StatusCode::kInUse)) {
+      return ExplainLock(std::move(read).status(), address.store);
+    }
+  }
+}
+
+// The address for `place`. With quick_anywhere, a file outside of a mount is refused, because a
+// store is a directory.
+Result<control::DaemonAddress> FindStore(Env& env, const std::string& place,
+                                         const StatisticsCommand& command) {
+  if (!command.quick_anywhere) return AddressAt(place);
+  SILTFS_ASSIGN_OR_RETURN(auto address, AddressAround(place));
+  if (!address.mountpoint.empty()) return address;
+  const auto info = env.GetFileInfo(address.store);
+  if (info.ok() && info->type != FileType::kDirectory) {
+    return Status(StatusCode::kNotFound,
+                  "is neither the directory of a store nor in a mounted siltfs file system")
+        .At(address.store);
+  }
+  return address;
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
+             const StatisticsCommand& command) {
+  const auto address = FindStore(surroundings.env, arguments.place, command);
+  if (!address.ok()) return Fail(surroundings, address.status());
+  const Result<nlohmann::json> statistics = ReadStatistics(surroundings.env, *address, command);
+  if (!statistics.ok()) return Fail(surroundings, statistics.status());
+  if (arguments.json) {
+    PrintJson(surroundings, *statistics);
+  } else {
+    surroundings.out << command.format(*statistics);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureStatistics(CLI::App& app, Surroundings& surroundings,
+                                              StatisticsCommand command) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE|MOUNTPOINT", arguments->place,
+                 "The store's directory, or where it is mounted")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
+  return [arguments, &surroundings, command = std::move(command)] {
+    return Run(*arguments, surroundings, command);
+  };
+}
+
+}  // namespace siltfs
