@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# check_install.sh BUILD-DIRECTORY: `cmake --install` puts the program, its other names, the manual pages and the
+# completion where Debian expects them, and the installed program runs.
+set -euo pipefail
+
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+cmake --install "$1" --prefix "$prefix" >/dev/null
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+for name in mkfs mount umount fsck; do
+  link=$prefix/sbin/$name.siltfs
+  [[ -L $link && -x $link ]] || fail "sbin/$name.siltfs is no link to a program"
+done
+for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
+  share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE; do
+  [[ -f $prefix/$file ]] || fail "$file is missing"
+done
+"$prefix/bin/siltfs" --version | grep -q '^siltfs ' || fail "siltfs --version does not name the program"
+"$prefix/sbin/mkfs.siltfs" "$prefix/store" >/dev/null || fail "mkfs.siltfs makes no store"
