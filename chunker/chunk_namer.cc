@@ -84,8 +84,8 @@ bool ChunkNamer::Hash(ByteView prefix, ByteView plain, ChunkName& name) {
          size == ChunkName::kSize;
 }
 
-// After the hash in Create the context has all its memory, so hashing should not fail. If it does,
-// there is no name to continue with, and a wrong name would lose data.
+// After the hash in Create the context has all its memory, so hashing should not fail. If it fails,
+// the process aborts: it has no name to continue with, and a wrong name would lose data.
 ChunkName ChunkNamer::MustHash(ByteView prefix, ByteView plain) {
   ChunkName name;
   if (!Hash(prefix, plain, name)) std::abort();

@@ -1,21 +1,22 @@
 // Names chunks by SHA-1.
 //
-// Usually a chunk's name is the SHA-1 of its bytes. If other bytes already have that name (the tags
-// differ, store/base/chunk_name.h), the chunk gets a salted name: the SHA-1 of a 64-byte prefix
-// followed by the bytes. The prefix fills one SHA-1 block:
+// Usually a chunk's name is the SHA-1 of its bytes. If a chunk with other bytes already has that
+// name (their tags differ, store/base/chunk_name.h), the new chunk gets a salted name: the SHA-1 of
+// a 64-byte prefix followed by the bytes. The prefix fills one SHA-1 block:
 //
 //     0   24  "siltfs salted chunk name" in ASCII
 //    24   16  the store's UUID
 //    40    1  salt number, 1 to 255
 //    41   23  zero
 //
-// The salt must come first. The known collisions are pairs of blocks that lead SHA-1 from one
-// particular state to a common state. After that all further bytes are hashed alike, so a salt at
-// the end would leave both names equal. A salt in front starts the pair from another state, where
-// it does not collide. A prefix of a whole block keeps the alignment of the bytes to SHA-1's
-// blocks, so the alignment of a collision does not matter. The prefix is not secret: an attacker
-// can compute collisions for it at the same great cost, and then the next salt number is used. The
-// tag, which has a secret key, decides whether two chunks are equal, never a name alone.
+// The salt must come first. A known collision is a pair of blocks that lead SHA-1 from one
+// particular state to a common state. SHA-1 hashes all bytes after the pair alike, so a salt at the
+// end would leave both names equal. With a salt in front, the pair starts from another state, from
+// which it does not collide. The prefix is a whole block, so the bytes keep their alignment to
+// SHA-1's blocks, and the alignment of a collision does not matter. The prefix is not secret. An
+// attacker can compute collisions for it at the same great cost; the next salt number is then used.
+// A name alone never decides whether two chunks are equal; the tag decides it, and the key of the
+// tags is secret.
 #pragma once
 
 #include <array>
@@ -34,7 +35,7 @@ namespace siltfs {
 
 struct Sha1Kernel;
 
-// Thread-safety: none, since it holds a hash state; make one per thread. Movable.
+// Thread-safety: none, because the object holds a hash state; make one per thread. Movable.
 class ChunkNamer {
  public:
   static constexpr size_t kStoreUuidSize = 16;
@@ -42,8 +43,9 @@ class ChunkNamer {
   static constexpr size_t kSaltPrefixSize = 64;
   using SaltPrefix = std::array<uint8_t, kSaltPrefixSize>;
 
-  // kUnsupported if the installed OpenSSL has no SHA-1, or computes it wrongly. (One of our kernels
-  // that computes it wrongly is not used.) kInvalidArgument as for Sha1KernelInUse.
+  // Makes a namer for the store. kUnsupported if the installed OpenSSL has no SHA-1, or computes it
+  // wrongly. (A kernel of siltfs that computes SHA-1 wrongly is not used.) kInvalidArgument as for
+  // Sha1KernelInUse.
   static Result<ChunkNamer> Create(const StoreUuid& store_uuid);
 
   ChunkNamer(ChunkNamer&&) noexcept;
@@ -51,11 +53,12 @@ class ChunkNamer {
   ~ChunkNamer();
 
   ChunkName NameOf(ByteView plain);
-  // Sets names[i] to NameOf(chunks[i]), for several chunks at once if that is faster on this
+  // Sets names[i] to NameOf(chunks[i]). Hashes several chunks at once if that is faster on this
   // machine (chunker/sha1/kernels.h). Chunks may have any lengths and order. Requires as many
   // chunks as names, and no overlap of chunks and names.
   void NamesOf(std::span<const ByteView> chunks, std::span<ChunkName> names);
-  // salt_number must not be 0, which means "not salted" in stored records.
+  // The salted name of the bytes. salt_number must not be 0, which means "not salted" in stored
+  // records.
   ChunkName SaltedNameOf(ByteView plain, uint8_t salt_number);
 
   // The prefix that SaltedNameOf hashes before the bytes.
@@ -74,7 +77,7 @@ class ChunkNamer {
   ChunkName MustHash(ByteView prefix, ByteView plain);
 
   StoreUuid store_uuid_;
-  const Sha1Kernel* kernel_;  // for NamesOf; the rest uses OpenSSL
+  const Sha1Kernel* kernel_;  // used by NamesOf; the other functions use OpenSSL
   // Fetched once, because the lookup of an algorithm takes 0.2 us.
   std::unique_ptr<evp_md_st, FreeDigest> sha1_;
   std::unique_ptr<evp_md_ctx_st, FreeContext> context_;

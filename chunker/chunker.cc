@@ -49,7 +49,7 @@ std::optional<size_t> CutSequence::Next() {
   return length;
 }
 
-// Works with the start offsets of windows; a chunk can end at the end of a window.
+// Windows are numbered by their start offsets here; a chunk can end where a window ends.
 std::optional<size_t> CutSequence::FindNext() {
   const ChunkerParameters& parameters = tables_.parameters();
   const size_t longest = std::min<size_t>(data_.size() - begin_, parameters.max);
@@ -81,13 +81,13 @@ std::optional<size_t> Chunker::Next(ByteView data) {
   return cut;
 }
 
-// The smallest number of bytes of `data` after which a window matches. If it is below 64, the
-// window began in an earlier piece; such windows are searched in a copy of the bytes around the
-// seam. No window begins before the chunk, so older bytes in tail_ are never read.
+// The smallest number of bytes of `data` after which a window matches. If the number is below 64,
+// the window began in an earlier piece. Such windows are searched in a copy of the bytes around the
+// border of the pieces. No window begins before the chunk, so older bytes in tail_ are never read.
 size_t Chunker::FindEnd(ByteView data) const {
   const CutCondition& condition = tables_->condition();
   const size_t min = tables_->parameters().min;
-  // Not 0: a chunk end at the end of the last piece was found then.
+  // Not 0: the previous call has found a chunk end at the end of its piece.
   const size_t first = pending_ < min ? min - pending_ : 1;
   if (first < kWindowSize) {
     std::array<uint8_t, 2 * kWindowSize> seam;

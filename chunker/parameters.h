@@ -17,29 +17,31 @@ struct ChunkerParameters {
 
   // Bytes. Only the last chunk of a file may be shorter than min; no chunk is longer than max.
   uint32_t min = 2048;
-  // The mean length on random data, except for the small effect of max: see Validate().
+  // The mean chunk length on random data, apart from the small effect of max (see Validate).
   uint32_t avg = 8192;
   uint32_t max = 65536;
   uint32_t window = kWindowSize;
   RabinPolynomial polynomial;
 
-  // The default proportions for another mean: min is avg / 4, max is 8 avg.
+  // Parameters with another mean in the default proportions: min is avg / 4, max is 8 avg.
   static ChunkerParameters Proportional(uint32_t avg, RabinPolynomial polynomial);
 
-  // kInvalidArgument, naming the first violated condition, unless
-  // - window is 64, the only size supported,
-  // - min >= window, so that no fingerprint covers bytes before its chunk, and the first min -
-  //   window bytes can be skipped,
-  // - avg >= 2 min, so that cut points soon resynchronize after a change,
-  // - max >= 2 avg, so that few cuts are forced, since these depend on the chunk's start, and
-  // - max <= 1 MiB, so that a chunk stays small compared to the buffers. The mean length on random
-  //   data is then avg - (avg - min) exp(-(max - min) / (avg - min)): 0.003 % below avg by default,
-  //   at most 2 % if max is 4 avg, 14 % if it is 2 avg.
+  // Returns OK if these conditions hold. Otherwise kInvalidArgument, with the first violated one.
+  // - window is 64, the only size supported.
+  // - min >= window: no fingerprint covers bytes before its chunk, and the first min - window bytes
+  //   can be skipped.
+  // - avg >= 2 min: cut points soon resynchronize after a change.
+  // - max >= 2 avg: few cuts are forced by max. The place of a forced cut depends on the chunk's
+  //   start.
+  // - max <= 1 MiB: a chunk stays small compared to the buffers.
+  //
+  // The mean length on random data is then avg - (avg - min) exp(-(max - min) / (avg - min)). That
+  // is 0.003 % below avg by default, at most 2 % if max is 4 avg, and 14 % if max is 2 avg.
   Status Validate() const;
 
-  // A window is a cut point if its fingerprint is at least this: the largest ones, one in avg - min
-  // of all fingerprints. Fingerprint 0 is not among them, so a run of zeros has no cut points.
-  // Integers only, since all machines must agree. Requires valid parameters.
+  // A window is a cut point if its fingerprint is at least this limit. One in avg - min of all
+  // fingerprints reaches the limit. Fingerprint 0 does not, so a run of zeros has no cut points.
+  // The computation uses only integers, because all machines must agree. Requires valid parameters.
   uint64_t MatchLimit() const {
     constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
     return kFingerprints - kFingerprints / (avg - min);

@@ -76,7 +76,7 @@ Result<RabinPolynomial> RabinPolynomial::FromRandom(ByteView random) {
   constexpr uint64_t kLeading = uint64_t{1} << kDegree;
   Decoder candidates(random);
   while (candidates.remaining() >= 8) {
-    // Without a constant term x would divide it.
+    // x divides every polynomial without a constant term.
     const uint64_t candidate = (candidates.U64() & (kLeading - 1)) | kLeading | 1;
     if (gf2::IsIrreducible(candidate)) return RabinPolynomial(candidate);
   }

@@ -1,10 +1,10 @@
 // Polynomials over GF(2), and the polynomial of a store's fingerprints.
 //
 // A polynomial is a 64-bit number with the coefficient of x^i in bit i; addition is exclusive or.
-// The fingerprint (chunker/rabin.h) is a remainder modulo an irreducible polynomial: only then is a
-// collision of two different windows equally unlikely for every polynomial of that degree (Rabin
-// 1981, "Fingerprinting by random polynomials"). Each store draws its own, so that its chunk sizes
-// do not reveal known content.
+// The fingerprint (chunker/rabin.h) is a remainder modulo a polynomial, which must be irreducible.
+// Only then is a collision of two different windows equally unlikely for every polynomial of that
+// degree (Rabin 1981, "Fingerprinting by random polynomials"). Each store draws its own polynomial,
+// so that its chunk sizes do not reveal known content.
 //
 // Thread-safety: plain functions and a plain value.
 #pragma once
@@ -19,7 +19,7 @@ namespace siltfs {
 
 namespace gf2 {
 
-// -1 for the zero polynomial.
+// The degree of a; -1 for the zero polynomial.
 int Degree(uint64_t a);
 
 // a modulo m; m is not zero.
@@ -31,29 +31,30 @@ uint64_t MultiplyMod(uint64_t a, uint64_t b, uint64_t m);
 // The greatest common divisor; Gcd(0, a) is a.
 uint64_t Gcd(uint64_t a, uint64_t b);
 
-// Rabin's test, exact for every 64-bit polynomial. Constants are not irreducible. Time: at most
-// about 64^3 steps.
+// Whether a is irreducible, by Rabin's test, which is exact for every 64-bit polynomial. Constants
+// are not irreducible. Time: at most about 64^3 steps.
 bool IsIrreducible(uint64_t a);
 
 }  // namespace gf2
 
 // An irreducible polynomial of degree 53. Why 53: a fingerprint is shifted by a byte before its
-// reduction, so 64-bit arithmetic limits the degree to 56. 53 is the largest prime up to 56, which
-// leaves Rabin's test only one trivial divisor condition. Two different windows collide with
-// probability below 2^-44.
+// reduction, so 64-bit arithmetic limits the degree to 56. 53 is the largest prime up to 56, and
+// for a prime degree Rabin's test has only one divisor condition, a trivial one. Two different
+// windows collide with probability below 2^-44.
 class RabinPolynomial {
  public:
   static constexpr int kDegree = 53;
-  // With this many random bytes FromRandom fails less than once in 10^17 times.
+  // With this many random bytes FromRandom fails with a probability below 10^-17.
   static constexpr size_t kRandomBytes = 8192;
 
-  // Splits `random` into candidates of 8 bytes, little-endian, sets their coefficients of x^53 and
-  // 1, and clears those above. Returns the first irreducible one, so every irreducible polynomial
-  // is equally likely. The bytes must be unpredictable (Env::FillRandom). kInvalidArgument if no
-  // candidate is irreducible.
+  // Splits `random` into candidates of 8 bytes, little-endian. In each candidate it sets the
+  // coefficients of x^53 and 1, and clears the coefficients above x^53. Returns the first
+  // irreducible candidate, so every irreducible polynomial is equally likely. The bytes must be
+  // unpredictable (Env::FillRandom). kInvalidArgument if no candidate is irreducible.
   static Result<RabinPolynomial> FromRandom(ByteView random);
 
-  // A value read from a store; kCorruption unless it is irreducible and of degree 53.
+  // The polynomial with a value read from a store; kCorruption unless it is irreducible and of
+  // degree 53.
   static Result<RabinPolynomial> Parse(uint64_t value);
 
   uint64_t value() const { return value_; }

@@ -10,7 +10,7 @@ bool IsAllZero(ByteView bytes) {
   const ByteView head = bytes.first(std::min(bytes.size(), kHead));
   if (std::any_of(head.begin(), head.end(), [](uint8_t byte) { return byte != 0; })) return false;
   if (bytes.size() <= kHead) return true;
-  // The first 16 bytes are 0, and each byte equals the one 16 before it.
+  // The first 16 bytes are 0. Compares every other byte with the byte 16 places before it.
   return std::memcmp(bytes.data(), bytes.data() + kHead, bytes.size() - kHead) == 0;
 }
 

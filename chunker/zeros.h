@@ -5,7 +5,7 @@
 
 namespace siltfs {
 
-// Whether every byte is 0; true for no bytes. Returns at once for most other data.
+// Whether every byte is 0; true for an empty view. For most other data the first bytes decide.
 bool IsAllZero(ByteView bytes);
 
 }  // namespace siltfs

@@ -1,11 +1,12 @@
-# Options that speed up a full build; they change no program's behaviour. tools/run-tests turns them on. Without them
-# each source is compiled alone, which checks that it includes what it uses.
+# Options that speed up a full build; they change no program's behaviour. tools/run-tests turns them
+# on. Without these options each source is compiled alone, which checks that it includes what it
+# uses.
 option(SILTFS_UNITY "Compile several sources of a target at once, so that headers are read once for all of them" OFF)
 option(SILTFS_PRECOMPILED_HEADERS "Precompile the headers of other projects" OFF)
 
 # --- Unity builds
 
-# siltfs_unite(<target>): its sources may be compiled together.
+# siltfs_unite(<target>): the sources of the target may be compiled together.
 function(siltfs_unite target)
   if(SILTFS_UNITY)
     set_property(GLOBAL APPEND PROPERTY SILTFS_UNITED_TARGETS ${target})
@@ -13,7 +14,8 @@ function(siltfs_unite target)
   endif()
 endfunction()
 
-# Groups the sources that may be compiled together; call it when all targets and their sources are known.
+# Groups the sources that may be compiled together. Call it when all targets and their sources are
+# known.
 function(siltfs_make_unity_groups)
   if(NOT SILTFS_UNITY)
     return()
@@ -28,7 +30,7 @@ function(siltfs_make_unity_groups)
       get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
       if(source MATCHES "\\.cc$" AND NOT options)
         string(APPEND list "${target};${source}\n")
-        # The groups depend on the sources' contents, so a change of one configures again.
+        # The groups depend on the sources' contents, so CMake runs again when a source changes.
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
       endif()
     endforeach()
@@ -41,7 +43,7 @@ function(siltfs_make_unity_groups)
     OUTPUT_VARIABLE groups
     COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" groups "${groups}")
-  # Each line is a list of three, so CMake sees the list of lines as one flat list of parts.
+  # Each line is a list of three parts. CMake sees the list of lines as one flat list of parts.
   while(groups)
     list(POP_FRONT groups target group source)
     get_target_property(folder ${target} SOURCE_DIR)
@@ -55,8 +57,9 @@ set(siltfs_common_headers
   <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
   <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 
-# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind: "library", "command_line" or
-# "test". They are made once per kind, with the options common to all its targets.
+# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind:
+# "library", "command_line" or "test". The headers are precompiled once per kind, with the options
+# common to all targets of the kind.
 function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()

@@ -1,7 +1,8 @@
-# Functions that define siltfs targets. They enforce the folder graph (docs/architecture.md): headers are
-# included by their path from the project's root ("store/base/status.h"), but each library exports its own
-# include root that holds only its own folder (a symbolic link in the build tree). So a header of a folder
-# that a target does not link against is not found, and the build fails.
+# Functions that define siltfs targets. They enforce the folder graph (docs/architecture.md).
+# Headers are included by their path from the project's root ("store/base/status.h"). But each
+# library exports an include root that holds only the library's own folder (a symbolic link in the
+# build tree). So a header of a folder that a target does not link against is not found, and the
+# build fails.
 
 add_library(siltfs_options INTERFACE)
 target_compile_features(siltfs_options INTERFACE cxx_std_20)
@@ -12,16 +13,19 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(siltfs_options INTERFACE -Wthread-safety)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 warns falsely: of uninitialised use of the inactive side of std::optional, and of impossible
-  # overflows in atomics behind a shared_ptr. clang and the sanitizers find real errors of these kinds.
+  # g++ 12 gives two kinds of false warnings: of uninitialised use of the inactive side of
+  # std::optional, and of impossible overflows in atomics behind a shared_ptr. clang and the
+  # sanitizers find real errors of both kinds.
   target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ treats an included source as a header, and warns there of types with members from an unnamed namespace.
+  # g++ treats a source that another source includes as a header. It then warns of types with
+  # members from an unnamed namespace.
   target_compile_options(siltfs_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(SILTFS_UNITY AND SILTFS_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # The checks that sanitizers insert cause false warnings of g++; the other builds have no warnings.
+  # With the checks that sanitizers insert, g++ gives false warnings. The other builds have no
+  # warnings.
   target_compile_options(siltfs_options INTERFACE -Wno-error)
 endif()
 if(SILTFS_CHECK_STATUS)
@@ -35,13 +39,15 @@ if(SILTFS_SANITIZE)
   target_link_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE})
 endif()
 
-# For tests and command lines, in addition to siltfs_options. With sanitizers, a test's assertions and a command line's
-# templates take a quarter longer to compile with inlining, although they hardly run. The libraries compile about as
-# fast with inlining, and the tests spend their time in them.
+# Options for tests and command lines, in addition to siltfs_options. In builds with sanitizers,
+# inlining makes a test's assertions and a command line's templates take a quarter longer to
+# compile, although they hardly run. The libraries compile about as fast with inlining, and the
+# tests spend their time in the libraries.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
-# siltfs_include_root(<out-variable> <folder>...): an include root in the build tree with only these folders in it.
+# siltfs_include_root(<out-variable> <folder>...): makes an include root in the build tree that has
+# only these folders.
 function(siltfs_include_root out_variable name)
   set(root ${CMAKE_BINARY_DIR}/include-roots/${name})
   foreach(folder IN LISTS ARGN)
@@ -109,7 +115,7 @@ function(siltfs_test name)
   siltfs_unite(${name})
   siltfs_precompile(test ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # If it hangs, its output shows the test case.
+  # Prints test cases, so that the output of a hanging test shows where it hangs.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

@@ -20,7 +20,7 @@ USING = re.compile(r"^using\s+[\w:]+::(\w+);")
 OTHER = re.compile(r"^(?=[A-Za-z_])[^({=;\[]*?(::)?\b(\w+)\s*[({=;\[]")
 ENUM = re.compile(r"^enum (?!class)[^{;]*\{([^}]*)\}", re.MULTILINE)  # its values are names in the namespace
 INCLUDE = re.compile(r'^#include "([^"]+)"')
-# Lines that change the meaning of the sources after them.
+# Lines that change the meaning of the sources behind them in a group.
 ALONE = re.compile(r"^(#\s*(define|undef|pragma)\b|extern \"C\")")
 DIRECTIVE = re.compile(r"^using namespace ([\w:]+);")
 TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -66,7 +66,8 @@ class Source:
         while TEMPLATE_ARGUMENTS.search(bare):
             bare = TEMPLATE_ARGUMENTS.sub("", bare)
         other = OTHER.match(bare)
-        # A member's definition is qualified; a macro's use is in capitals.
+        # Skip definitions of members, which are qualified, and uses of macros, which are in
+        # capitals.
         if other and not other[1] and not other[2].isupper() and line.split()[0] not in NO_NAMES:
             self.own.add(other[2])
 

@@ -161,7 +161,7 @@ Status ChunkIndex::SetMemoryLimit(uint64_t bytes) {
 uint64_t ChunkIndex::durable_sequence() const { return DurableSequenceImpl(); }
 
 double IndexComponentStats::FalsePositiveRate() const {
-  // A probe whose read found the name was not for an absent name, so it does not count.
+  // The rate is over lookups of absent names, so probes that found their name are subtracted.
   const uint64_t true_positives = flash_reads - std::min(flash_reads, false_positives);
   const uint64_t vain = probes - std::min(probes, true_positives);
   return vain == 0 ? 0 : static_cast<double>(false_positives) / static_cast<double>(vain);

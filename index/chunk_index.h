@@ -1,30 +1,30 @@
-// The chunk index: name -> location, for as many chunks as the store has. One interface, one folder
-// per engine.
+// The chunk index maps the names of all chunks of a store to their locations. This is the
+// interface; each engine has a folder of its own.
 //
-// Guarantees. The index is a cache; the segments hold the truth. An entry is a hint that the caller
-// confirms in the segment. A lost or stale entry costs space or a read, never data. So nothing here
-// is synced on the commit path. An engine reports the block sequence number up to which its entries
-// are durable; after a crash the store puts the entries of later blocks again.
+// Guarantees. The index is a cache; the segments hold the truth. An entry is a hint: the caller
+// confirms it in the segment. A lost or stale entry costs space or a read, never data. So nothing
+// here is synced on the commit path. An engine reports the block sequence number up to which its
+// entries are durable; after a crash the store puts the entries of later blocks again.
 //
 // Sequences. The store numbers its blocks 1, 2, 3... Sequences of Put calls never decrease; several
-// calls may carry the same one. None may carry a sequence that is already durable. A store that
-// lost a torn block must therefore not reuse its number if the index has seen it: it continues from
-// the greater of its own number and durable_sequence(). More entries may follow under the last
-// sequence, so Flush leaves that one out of durable_sequence(); the next sequence (also of a Put
-// without entries) and Close end it. After opening, the store puts the blocks above
-// durable_sequence() again, before anything newer.
+// calls may carry the same one. A Put must not carry a sequence that is already durable. So a store
+// that lost a torn block must not reuse the block's number if the index has seen it. The store
+// continues from the greater of its own last number and durable_sequence(). More entries may follow
+// under the last sequence, so Flush does not count the last sequence as durable. A Put with a
+// higher sequence (also one without entries) or Close completes it. After opening, the store puts
+// the blocks above durable_sequence() again, before anything newer.
 //
 // Thread-safety: every call may come from any thread. Put, Delete, Flush and Close wait for one
 // another; lookups do not wait for the device reads and writes of other calls. Ownership: names,
 // entries and results belong to the caller. Units: bytes, counts. Errors: kIoError and kNoSpace
 // from the device; kCorruption if an engine's own files are too damaged to open; kInvalidArgument
 // for a caller's mistake; kReadOnly. After a failed Put or Flush the index stays readable, and each
-// entry of the Put is in the index or not. No sequence from the Put's own on becomes durable until
-// the index is opened again or, after kNoSpace, until PutAgain. An engine that detects a damaged
-// page counts it and drops its entries; if it detects the damage while opening, durable_sequence()
-// falls to the last sequence that is complete. A lookup need not detect damage, and may then answer
-// wrongly (an entry is a hint); Verify detects it. A lookup of a name that was never put is not an
-// error. When not to use it: for data that must not be lost.
+// entry of the Put is in the index or not. The sequence of the failed Put and later ones do not
+// become durable until the index is opened again or, after kNoSpace, until PutAgain. An engine that
+// detects a damaged page counts it and drops its entries; if it detects the damage while opening,
+// durable_sequence() falls to the last sequence that is complete. A lookup need not detect damage,
+// and may then answer wrongly (an entry is a hint); Verify detects it. A lookup of a name that was
+// never put is not an error. When not to use it: for data that must not be lost.
 #pragma once
 
 #include <atomic>
@@ -85,7 +85,7 @@ struct IndexStats {
   uint64_t memory_bytes = 0;
   uint64_t flash_bytes = 0;
   // Since the index was opened.
-  uint64_t lookups = 0;          // names asked for
+  uint64_t lookups = 0;          // names looked up
   uint64_t flash_reads = 0;      // for lookups
   uint64_t put_flash_reads = 0;  // to check whether a put name is present already
   uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
@@ -107,22 +107,24 @@ class ChunkIndex {
  public:
   virtual ~ChunkIndex() = default;
 
-  // Looks all `names` up at once; results[i] belongs to names[i], empty when absent. results.size()
-  // == names.size(). After an error the results of names that could not be looked up are empty; the
-  // others are right.
+  // Looks up all `names` at once; results[i] belongs to names[i] and is empty if the name is
+  // absent. results.size() == names.size(). After an error the results of names that could not be
+  // looked up are empty; the other results are right.
   Status Get(std::span<const ChunkName> names, std::span<std::optional<Location>> results);
   Result<std::optional<Location>> Get(const ChunkName& name);
 
   // Inserts or replaces all entries; they are visible to every Get that starts after the return.
-  // `sequence` is that of the block that the entries point into, or a later one. Locations must
-  // name a segment. The call waits while background work lags behind, so that memory stays bounded.
+  // `sequence` is the number of the block that the entries point into, or a later one. Locations
+  // must name a segment. The call waits while background work lags behind, so that memory stays
+  // bounded.
   Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
-  // Retries a Put that failed with kNoSpace, before any other Put: the same entries with the same
-  // sequence. Once it succeeds, no entry is missing. A call without entries abandons those of the
-  // failed Put; it is allowed only if no block needs them.
+  // Retries a Put that failed with kNoSpace. Call it before any other Put, with the same entries
+  // and the same sequence. Once PutAgain succeeds, no entry is missing. A PutAgain without entries
+  // abandons the entries of the failed Put; it is allowed only if no block needs them.
   Status PutAgain(std::span<const IndexEntry> entries, uint64_t sequence);
 
-  // Durable after the next Flush or Close. Deleting an absent name does nothing.
+  // Deletes a name's entry. The deletion is durable after the next Flush or Close. Deleting an
+  // absent name does nothing.
   Status Delete(const ChunkName& name);
 
   // Makes all puts and deletions so far durable.
@@ -138,7 +140,7 @@ class ChunkIndex {
   // of 0.
   Status SetMemoryLimit(uint64_t bytes);
 
-  // Every entry put with a sequence up to this one survives a power loss. 0 in a new index. Never
+  // The sequence up to which every entry put survives a power loss. 0 in a new index. Never
   // decreases.
   uint64_t durable_sequence() const;
 
@@ -150,33 +152,36 @@ class ChunkIndex {
   // positions. Constant as long as the index is open.
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
-  // ForEach in rising order of OrderOf: each live entry once, as of some moment during the call.
-  // Takes no more memory than ForEach, and pins one part of the engine's files at a time.
-  // kCorruption if the files have entries in another order.
+  // Like ForEach, but calls `visit` in rising order of OrderOf. Takes no more memory than ForEach,
+  // and pins one part of the engine's files at a time. kCorruption if the files have entries in
+  // another order.
   Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
 
-  // Sets the test for segments that no longer exist: callers treat an entry that leads into one as
-  // a miss, so engines leave such entries out when they rewrite their files, and no others. The
-  // engine chooses when it rewrites, if ever. `gone` is called from the engine's threads, perhaps
-  // for every entry, and must not call the index. A replaced `gone` may still be called until the
-  // index is closed or destroyed. Empty at first; may be set to empty.
+  // Sets `gone`, which returns true for a segment that no longer exists. Callers treat an entry
+  // that leads into a gone segment as a miss. So engines leave out such entries, and no others,
+  // when they rewrite their files. The engine chooses when it rewrites, if ever. `gone` is called
+  // from the engine's threads, perhaps for every entry, and must not call the index. A replaced
+  // `gone` may still be called until the index is closed or destroyed. Empty at first; may be set
+  // to empty.
   void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
 
-  // Removes all entries that lead into gone segments (SetGone) now: an engine that keeps them until
-  // a rewrite rewrites all its parts, one after the other. Other calls run between two parts;
-  // `pace`, which may be empty, is called there, and its failure ends the call. During a rewrite
-  // the device holds that part twice. Parts finished before a failure stay rewritten; after
-  // kNoSpace the call may be repeated. It changes only the answers for names with entries that lead
-  // into gone segments, and does not change durable_sequence().
+  // Removes all entries that lead into gone segments (SetGone) now. Some engines otherwise remove
+  // such entries only when they rewrite a part; they now rewrite all parts, one after the other.
+  // Other calls run between two parts. `pace`, which may be empty, is called between two parts; a
+  // failure of `pace` ends the call. During a rewrite the device holds that part twice. Parts
+  // finished before a failure stay rewritten; after kNoSpace the call may be repeated. The call
+  // changes only the answers for names with entries that lead into gone segments, and does not
+  // change durable_sequence().
   Status DropGone(const std::function<Status()>& pace = {});
 
   // Reads everything and checks order, ranks, filters and counts; calls `report` with each fault.
-  // Fails only if it can't continue. Slow; other calls may run meanwhile.
+  // Fails only if the verification can't continue. Slow; other calls may run meanwhile.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 
   IndexStats stats() const;
 
-  // Flushes; no call but stats() may follow. Without it, destruction is like a crash.
+  // Flushes and closes the index; afterwards only stats() may be called. Destroying an index
+  // without Close is like a crash.
   Status Close();
 
  protected:
@@ -185,16 +190,17 @@ class ChunkIndex {
 
  private:
   // Implemented by engines. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
-  // FlushImpl and CloseImpl are called one at a time, and never when read-only; the others at any
-  // time. `complete` is the sequence up to which all entries have been put (for PutImpl: before
-  // this call). DurableSequenceImpl may return it once all entries put before the call are durable.
-  // It never decreases.
+  // FlushImpl and CloseImpl are called one at a time, and never if the index is read-only. The
+  // other functions are called at any time. `complete` is the sequence up to which all entries have
+  // been put (for PutImpl: before this call). DurableSequenceImpl may return `complete` once all
+  // entries put before the call are durable. `complete` never decreases.
   virtual Status GetImpl(std::span<const ChunkName> names,
                          std::span<std::optional<Location>> results) = 0;
   virtual Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) = 0;
   virtual Status DeleteImpl(const ChunkName& name) = 0;
   virtual Status FlushImpl(uint64_t complete) = 0;
-  // Also called one at a time, even when read-only; WaitUntilOpenImpl before each writing call.
+  // These functions are also called one at a time, even if the index is read-only.
+  // WaitUntilOpenImpl is called before each writing call.
   virtual Status WaitUntilOpenImpl() { return Status::Ok(); }
   virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
@@ -203,11 +209,11 @@ class ChunkIndex {
   virtual Status ForEachInOrderImpl(
       const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
   virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
-  // Rewrites one part (numbered from 0) and returns whether there is another; called like
+  // Rewrites one part (numbered from 0) and returns whether another part follows; called like
   // FlushImpl.
   virtual Result<bool> DropGoneImpl(size_t /*part*/, uint64_t /*complete*/) { return false; }
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
-  // Without lookups and entry_bytes_put.
+  // The engine's statistics, without `lookups` and `entry_bytes_put`: ChunkIndex counts these.
   virtual IndexStats StatsImpl() const = 0;
   virtual Status CloseImpl(uint64_t complete) = 0;
 
@@ -215,7 +221,7 @@ class ChunkIndex {
   Status CheckWritable() const;
   Status PutLocked(std::span<const IndexEntry> entries, uint64_t sequence)
       SILTFS_REQUIRES(write_mutex_);
-  // The sequence, at most `sequence`, up to which every Put succeeded.
+  // Returns the last sequence, at most `sequence`, up to which every Put succeeded.
   uint64_t CompleteUpTo(uint64_t sequence) const SILTFS_REQUIRES(write_mutex_);
 
   const bool read_only_;
@@ -225,10 +231,10 @@ class ChunkIndex {
 
   Mutex write_mutex_;  // taken before any lock of an engine
   uint64_t last_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
-      0;  // of a Put since opening; 0: none yet
+      0;  // of the last Put since opening; 0: no Put yet
   uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
-      0;  // of the first failed Put; 0: none
-  // that Put failed with kNoSpace, and no other failed
+      0;  // of the first failed Put; 0: no failure
+  // The Put of failed_sequence_ failed with kNoSpace, and no other Put failed.
   bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;
 };
 

@@ -22,10 +22,10 @@ struct IndexOptions {
   uint64_t memory_limit = kNoMemoryLimit;  // bytes; ignored by engines without a limit
 };
 
-// `env` must outlive the index. A directory with nothing in it is an empty index. Errors: kNotFound
-// without the directory; kCorruption if the list of the index's files is damaged (the store then
-// empties the directory and puts everything again); kNeedsNewer for an engine or format of a later
-// version.
+// Opens the index in options.directory; an empty directory is an empty index. `env` must outlive
+// the index. Errors: kNotFound if the directory is missing; kCorruption if the list of the index's
+// files is damaged (the store then empties the directory and puts everything again); kNeedsNewer
+// for an engine or format of a later version.
 Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& options);
 
 }  // namespace siltfs

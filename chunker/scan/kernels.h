@@ -1,7 +1,7 @@
-// The scan kernels, and the choice of the one that this process uses.
+// The scan kernels, and the choice of the kernel that this process uses.
 //
-// It is the fastest one that the processor supports, or the one named by the environment variable
-// SILTFS_CHUNKER_KERNEL. All kernels make the same cuts.
+// The process uses the fastest kernel that the processor supports. The environment variable
+// SILTFS_CHUNKER_KERNEL can name another kernel. All kernels make the same cuts.
 //
 // Thread-safety: every call from any thread.
 #pragma once
@@ -22,20 +22,21 @@ struct ChunkerKernel {
   ScanFunction scan;
 };
 
-// The kernels that run on this processor and agree with the scalar one on a sample, slowest first:
-// "scalar", "portable", then those for its vector instructions.
+// The kernels that run on this processor and agree with the scalar one on a sample. Slowest first:
+// "scalar", "portable", then the kernels for the processor's vector instructions.
 std::span<const ChunkerKernel> RunnableKernels();
 
-// The kernel of that name. kInvalidArgument, with a list of the runnable ones, if it does not run
-// here.
+// The kernel of that name. If it does not run here: kInvalidArgument, with a list of the runnable
+// kernels.
 Result<const ChunkerKernel*> FindKernel(std::string_view name);
 
-// The default kernel of chunkers; fixed by the first call. kInvalidArgument as for FindKernel.
+// The kernel that chunkers use by default; the first call fixes it. kInvalidArgument as for
+// FindKernel.
 Result<const ChunkerKernel*> ChosenKernel();
 
-// The smallest `end` in [first, last] such that the window data[end - 64, end) matches, or
-// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; no match if first >
-// last.
+// The smallest `end` in [first, last] such that the window data[end - 64, end) matches. kNoMatch if
+// there is none, or if first > last. Reads no byte outside data[first - 64, last). Requires 64 <=
+// first.
 size_t FindMatch(const ChunkerKernel& kernel, const CutCondition& condition, const uint8_t* data,
                  size_t first, size_t last);
 

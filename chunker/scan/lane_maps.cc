@@ -8,7 +8,7 @@ uint8_t StateByte(uint64_t fingerprint, size_t index) {
   return static_cast<uint8_t>(fingerprint << kLaneStateShift >> (8 * index));
 }
 
-// The map of `byte` to image(byte), which must be linear.
+// The map from a byte to image(byte); `image` must be linear.
 template <typename Image>
 ByteMap MakeMap(const Image& image) {
   ByteMap map{};

@@ -1,14 +1,14 @@
-// The rolling fingerprint as byte operations, for kernels that roll many windows in parallel, with
-// one byte of each window per vector register.
+// The rolling fingerprint as byte operations, for kernels that roll many windows in parallel. A
+// vector register of such a kernel holds one byte of each window.
 //
-// A fingerprint F of 53 bits is kept as the 56 bits F x^3, so that its highest bit is the highest
-// of seven bytes s[0] ... s[6]. When the window advances by a byte, the state moves up by one byte.
-// The byte that overflows, the byte that leaves the window and the byte that enters each add a
-// linear map (over GF(2)) to every byte of the state:
+// A fingerprint F has 53 bits. The kernels keep it as the 56 bits of F x^3, in seven bytes s[0] ...
+// s[6]. So the highest bit of F is the highest bit of s[6]. When the window advances by a byte, the
+// state moves up by one byte. Three bytes each add a linear map (over GF(2)) to every byte of the
+// state: the byte that overflows, the byte that leaves the window, and the byte that enters.
 //
 //     s'[i] = s[i - 1] ^ overflow[i](s[6]) ^ leave[i](out) ^ enter[i](in)      (s[-1] = 0)
 //
-// where enter[i] is nonzero only for i = 0 and 1: (in x^3) has 11 bits.
+// enter[i] is nonzero only for i = 0 and 1, because (in x^3) has 11 bits.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,15 @@ inline constexpr size_t kLaneStateBytes = 7;
 inline constexpr int kLaneStateShift = 8 * kLaneStateBytes - RabinPolynomial::kDegree;
 inline constexpr size_t kLaneEnterMaps = 2;
 
-// A linear map of a byte to a byte. Plain arrays, because kernels must not call inline functions of
-// the library (lanes.h).
+// A linear map of a byte to a byte. It consists of plain arrays, because kernels must not call
+// inline functions of the library (lanes.h).
 struct ByteMap {
-  // The images of 0 ... 15 and of 0, 16, ... 240: one exclusive or gives the image of any byte.
+  // `low` has the images of 0 ... 15, `high` those of 0, 16, ... 240. The image of any byte is the
+  // exclusive or of one entry of each.
   alignas(16) uint8_t low[16];
   alignas(16) uint8_t high[16];
-  // The 8 x 8 matrix in the form of GF2P8AFFINEQB: byte 7 - i selects the argument bits that are
-  // XORed to bit i of the image.
+  // The map as an 8 x 8 matrix in the form of GF2P8AFFINEQB: byte 7 - i selects the argument bits
+  // that are XORed to bit i of the image.
   uint64_t matrix;
 
   uint8_t Of(uint8_t byte) const { return static_cast<uint8_t>(low[byte & 15] ^ high[byte >> 4]); }

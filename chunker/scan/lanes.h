@@ -1,10 +1,10 @@
 // The division of work in kernels that roll many windows in parallel: each lane rolls a window over
-// its own range, and all ranges have the same length. Lanes may overlap so that no rest remains, so
-// a window may be marked twice.
+// its own range, and all ranges have the same length. Ranges may overlap, so that no windows are
+// left over. A window in two ranges is marked twice.
 //
-// Each kernel's file defines `Lanes`, a class in an unnamed namespace, and all templates here
-// depend on it: so no code compiled for one instruction set is linked into code for another. For
-// the same reason nothing here calls inline functions of the library.
+// Each kernel's file defines a class `Lanes` in an unnamed namespace, and all templates here depend
+// on this class. So code compiled for one instruction set is never linked into code for another.
+// For the same reason nothing here calls inline functions of the library.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace siltfs {
 // `Lanes` has these members:
 //   kLanes, at most 64;
 //   Column, one byte of each lane;
-//   State, the fingerprint of each lane's window; by default of empty windows;
+//   State, the fingerprint of each lane's window; a default State has empty windows;
 //   Lanes(const CutCondition&);
 //   State Enter(State, Column in) const: every window grows by a byte;
 //   State Roll(State, Column out, Column in) const: every window advances by a byte;
@@ -52,14 +52,14 @@ class LaneScan {
     Mark(0, lanes_.Matches(state_));
   }
 
-  // A lane has 64 * StepsFor() + 1 windows.
+  // The number of steps for these windows. A lane has 64 * StepsFor() + 1 windows.
   static size_t StepsFor(size_t windows) {
     const size_t share = (windows + kLanes - 1) / kLanes;
     const size_t steps = (share + kWindowSize - 2) / kWindowSize;
     return steps == 0 ? 1 : steps;
   }
 
-  // Handles the 64 windows of each lane after its first 64 * step + 1.
+  // Handles the next 64 windows of each lane, after the first 64 * step + 1.
   void Advance(size_t step) {
     const Column(&out)[kWindowSize] = columns_[step % 2];
     Column(&in)[kWindowSize] = columns_[(step + 1) % 2];
@@ -76,7 +76,7 @@ class LaneScan {
     state_ = state;
   }
 
-  // Marks the windows at `offset` in the ranges of the lanes in `found`.
+  // For each lane with a bit in `found`, marks the window at `offset` in the lane's range.
   void Mark(size_t offset, uint64_t found) {
     for (; found != 0; found &= found - 1) {
       const auto lane = static_cast<size_t>(__builtin_ctzll(found));
@@ -91,7 +91,8 @@ class LaneScan {
   State state_ = {};
   size_t begins_[kLanes];
   const uint8_t* rows_[kLanes];
-  // The bytes that leave the windows, and those that enter.
+  // The 64 bytes that leave the windows of each lane, and the 64 bytes that enter them; Advance
+  // swaps the two.
   Column columns_[2][kWindowSize];
 };
 

@@ -11,11 +11,11 @@ namespace siltfs {
 
 class MatchMap {
  public:
-  // One more than a multiple of 64 in each of 64 lanes (lanes.h).
+  // Each of 64 lanes (lanes.h) has one window more than a multiple of 64.
   static constexpr size_t kMaxWindows = 64 * (16 * 64 + 1);
 
-  // Scans the windows that begin at data[0] ... data[windows - 1], at most kMaxWindows, and
-  // replaces the previous result. Reads no byte outside data[0, windows + 63).
+  // Scans the windows that begin at data[0] ... data[windows - 1], and replaces the previous
+  // result. `windows` is at most kMaxWindows. Reads no byte outside data[0, windows + 63).
   void Scan(ScanFunction scan, const CutCondition& condition, const uint8_t* data, size_t windows);
 
   size_t windows() const { return windows_; }
@@ -27,7 +27,7 @@ class MatchMap {
   static constexpr size_t kWordBits = 64;
 
   size_t windows_ = 0;
-  std::array<uint64_t, kMaxWindows / kWordBits> words_;  // valid for windows_ bits
+  std::array<uint64_t, kMaxWindows / kWordBits> words_;  // only the first windows_ bits are valid
 };
 
 }  // namespace siltfs

@@ -27,16 +27,16 @@ struct CutCondition {
 
 inline constexpr size_t kNoMatch = SIZE_MAX;
 
-// The smallest `end` in [first, last] such that the window data[end - 64, end) matches, or
-// kNoMatch. Reads no byte outside data[first - 64, last). Requires 64 <= first; no match if first >
-// last.
+// The smallest `end` in [first, last] such that the window data[end - 64, end) matches. kNoMatch if
+// there is none, or if first > last. Reads no byte outside data[first - 64, last). Requires 64 <=
+// first.
 size_t FindMatchScalar(const CutCondition& condition, const uint8_t* data, size_t first,
                        size_t last);
 
-// Marks the matching windows among those that begin at data[0] ... data[windows - 1]: bit i % 64 of
-// matches[i / 64] belongs to the window data[i, i + 64). Reads no byte outside data[0, windows +
-// 63). Requires cleared bits and windows >= kFewestWindows. Exact for all data; the time hardly
-// depends on the data.
+// Sets a bit for each matching window among those that begin at data[0] ... data[windows - 1]: bit
+// i % 64 of matches[i / 64] belongs to the window data[i, i + 64). Reads no byte outside data[0,
+// windows + 63). Requires cleared bits and windows >= kFewestWindows. The result is exact for all
+// data; the time hardly depends on the data.
 using ScanFunction = void (*)(const CutCondition& condition, const uint8_t* data, size_t windows,
                               uint64_t* matches);
 

@@ -1,5 +1,6 @@
-// 32 windows in parallel: an AVX2 register holds a byte of each, and two shuffles of 16-byte tables
-// apply a linear map (lane_maps.h) to all 32, half a byte each.
+// 32 windows in parallel: an AVX2 register holds one byte of each window. Two shuffles of 16-byte
+// tables apply a linear map (lane_maps.h) to all 32 bytes; each shuffle maps one half of every
+// byte.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -83,7 +84,7 @@ class Avx2Lanes {
   static __m256i Equal(__m256i a, __m256i b) { return _mm256_cmpeq_epi8(a, b); }
   static __m256i AtLeast(__m256i a, __m256i b) { return Equal(_mm256_max_epu8(a, b), a); }
 
-  // The contribution of the overflowing byte and of the byte that leaves the window to the state.
+  // The change of the state by the overflowing byte and by the byte that leaves the window.
   class Change {
    public:
     Change(const LaneMaps& maps, __m256i top, __m256i out)
@@ -115,7 +116,7 @@ class Avx2Lanes {
   uint64_t AtLeastLimit(const State& state) const {
     const __m256i bytes[kLaneStateBytes] = {state.s0, state.s1, state.s2, state.s3,
                                             state.s4, state.s5, state.s6};
-    __m256i at_least = _mm256_set1_epi8(-1);  // for the bytes so far
+    __m256i at_least = _mm256_set1_epi8(-1);  // result for the bytes compared so far
     for (size_t i = 0; i < kLaneStateBytes; ++i) {
       const __m256i below = _mm256_andnot_si256(at_least, Equal(bytes[i], limit_[i]));
       at_least = _mm256_andnot_si256(below, AtLeast(bytes[i], limit_[i]));
@@ -123,8 +124,8 @@ class Avx2Lanes {
     return static_cast<uint32_t>(_mm256_movemask_epi8(at_least));
   }
 
-  // In each half of the registers: byte j of rows[i] trades places with byte i of rows[j]. A round
-  // rotates the eight bits of the numbers (i, j) by one.
+  // Transposes each half of the registers: byte j of rows[i] trades places with byte i of rows[j].
+  // The numbers i and j have four bits each; a round rotates the eight bits of (i, j) by one.
   static void TransposeHalves(__m256i (&rows)[16]) {
     __m256i turned[16];
     TurnRound(rows, turned);

@@ -1,5 +1,5 @@
-// 64 windows in parallel: an AVX-512 register holds a byte of each, and GF2P8AFFINEQB applies a
-// linear map (lane_maps.h) to all 64 at once.
+// 64 windows in parallel: an AVX-512 register holds one byte of each window, and GF2P8AFFINEQB
+// applies a linear map (lane_maps.h) to all 64 bytes at once.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -104,8 +104,9 @@ class Avx512Lanes {
     return above | equal;
   }
 
-  // In each quarter of the registers: byte j of rows[i] trades places with byte i of rows[j]. A
-  // round rotates the eight bits of the numbers (i, j) by one.
+  // Transposes each quarter of the registers: byte j of rows[i] trades places with byte i of
+  // rows[j]. The numbers i and j have four bits each; a round rotates the eight bits of (i, j) by
+  // one.
   static void TransposeQuarters(__m512i (&rows)[16]) {
     __m512i turned[16];
     TurnRound(rows, turned);

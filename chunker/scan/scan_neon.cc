@@ -1,9 +1,9 @@
-// 16 windows in parallel: a NEON register holds a byte of each, and two lookups in 16-byte tables
-// apply a linear map (lane_maps.h) to all 16, half a byte each.
+// 16 windows in parallel: a NEON register holds one byte of each window. Two lookups in 16-byte
+// tables apply a linear map (lane_maps.h) to all 16 bytes; each lookup maps one half of every byte.
 //
-// One register per state byte, not two: the lookups and exclusive ors already keep the vector units
-// busy. The tables do not fit in registers, but their loads overlap with that work, so loading them
-// for 32 windows at a time would save no time.
+// Each byte of the state has one register, not two: the lookups and exclusive ors for 16 windows
+// already keep the vector units busy. The tables do not fit in registers, but their loads overlap
+// with that work. So loading the tables for 32 windows at a time would save no time.
 #include <arm_neon.h>
 
 #include "chunker/scan/lanes.h"
@@ -49,7 +49,7 @@ class NeonLanes {
   uint64_t Matches(const State& state) const {
     const uint8x16_t below = vandq_u8(vcltq_u8(state.s5, limit_[5]), vceqq_u8(state.s6, limit_[6]));
     const uint8x16_t candidates = vbicq_u8(vcgeq_u8(state.s6, limit_[6]), below);
-    // Four bits of each lane: the shortest test for any set lane.
+    // Keeps four bits of each lane: the shortest test for any set lane.
     const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(candidates), 4);
     if (vget_lane_u64(vreinterpret_u64_u8(narrow), 0) == 0) [[likely]]
       return 0;
@@ -68,7 +68,7 @@ class NeonLanes {
   }
 
  private:
-  // The contribution of the overflowing byte and of the byte that leaves the window to the state.
+  // The change of the state by the overflowing byte and by the byte that leaves the window.
   class Change {
    public:
     Change(const LaneMaps& maps, uint8x16_t top, uint8x16_t out)
@@ -98,7 +98,7 @@ class NeonLanes {
   uint64_t AtLeastLimit(const State& state) const {
     const uint8x16_t bytes[kLaneStateBytes] = {state.s0, state.s1, state.s2, state.s3,
                                                state.s4, state.s5, state.s6};
-    uint8x16_t at_least = vdupq_n_u8(0xff);  // for the bytes so far
+    uint8x16_t at_least = vdupq_n_u8(0xff);  // result for the bytes compared so far
     for (size_t i = 0; i < kLaneStateBytes; ++i) {
       const uint8x16_t below = vbicq_u8(vceqq_u8(bytes[i], limit_[i]), at_least);
       at_least = vbicq_u8(vcgeq_u8(bytes[i], limit_[i]), below);
@@ -114,8 +114,8 @@ class NeonLanes {
     return vaddv_u8(vget_low_u8(bits)) | uint64_t{vaddv_u8(vget_high_u8(bits))} << 8;
   }
 
-  // Byte j of rows[i] trades places with byte i of rows[j]. A round rotates the eight bits of the
-  // numbers (i, j) by one.
+  // Transposes the square: byte j of rows[i] trades places with byte i of rows[j]. The numbers i
+  // and j have four bits each; a round rotates the eight bits of (i, j) by one.
   static void TransposeSquare(uint8x16_t (&rows)[16]) {
     uint8x16_t turned[16];
     TurnRound(rows, turned);

@@ -26,7 +26,7 @@ class Rows {
   Rows(const uint8_t* data, size_t stride)
       : base_(data), middle_(data + 3 * stride), stride_(stride) {}
 
-  // Simple enough for the addressing mode of a load.
+  // The address is simple enough for the addressing mode of a load.
   template <size_t kLane>
   const uint8_t* At() const {
     if constexpr (kLane == 3) return middle_;
@@ -69,9 +69,9 @@ class Scan {
   }
 
  private:
-  // Entering bytes are added four at a time: within a group they do not reach the highest bits,
-  // which the steps in between need. So after the first three steps of a group the lowest 24 bits
-  // are not final.
+  // Entering bytes are added four at a time. The steps of a group need only the highest bits, which
+  // the entering bytes do not reach within the group. So after the first three steps of a group the
+  // lowest 24 bits are not final.
   static constexpr uint64_t kLateBits = (uint64_t{1} << 24) - 1;
 
   template <size_t kStep>
@@ -108,7 +108,7 @@ void ScanPortable(const CutCondition& condition, const uint8_t* data, size_t win
   const size_t length = groups * kGroup + 1;
   const size_t stride = (windows - length) / (kLanes - 1);
   scan.Run(stride, groups, std::make_index_sequence<kLanes>());
-  // The few windows that the division leaves over.
+  // The few windows left over by the division into lanes.
   for (size_t i = stride * (kLanes - 1) + length; i < windows; ++i) {
     if (condition.Matches(condition.rabin.Of({data + i, kWindowSize}))) scan.Mark(data + i);
   }

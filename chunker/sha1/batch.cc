@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 constexpr size_t kLengthBytes = 8;
-// The tail after a message's whole blocks: the rest, 0x80, zeros, and the length in bits.
+// A message's tail: the bytes after its whole blocks, 0x80, zeros, and the length in bits.
 constexpr size_t kMaxTailBlocks = 2;
 
 using State = std::array<uint32_t, 5>;
@@ -29,7 +29,8 @@ struct Run {
   State state = kInitialState;
 };
 
-// Compresses runs to their ends, as many at once as the kernel has lanes. For one use.
+// Compresses all its runs completely, as many at once as the kernel has lanes. Each object is used
+// once.
 class Lanes {
  public:
   Lanes(const Sha1Kernel& kernel, std::vector<Run>& runs) : kernel_(kernel) {
@@ -72,8 +73,8 @@ class Lanes {
       std::swap(state_[j * kSha1MaxLanes + a], state_[j * kSha1MaxLanes + b]);
   }
 
-  // Moves the lanes with the most blocks left to the front, so that as few as possible must be
-  // finished one by one in the end.
+  // Moves the lanes with the most blocks left to the front, so that in the end as few blocks as
+  // possible must be compressed one by one.
   void PutLongestFirst(size_t lanes) {
     for (size_t i = 0; i < lanes; ++i) {
       const auto longest = std::max_element(left_.begin() + i, left_.begin() + busy_);
@@ -139,8 +140,8 @@ bool Sha1Kernel::IsWorth(std::span<const ByteView> messages) const {
   return longest <= total / largest_part;
 }
 
-// First all whole blocks, then all tails: lanes stop whenever one of them is done, and this halves
-// the stops compared to hashing each tail after its message.
+// Compresses the whole blocks of all messages first, then all tails. All lanes stop whenever one of
+// them is done. This order halves the stops compared to hashing each tail after its message.
 void Sha1Batch(const Sha1Kernel& kernel, std::span<const ByteView> messages,
                std::span<ChunkName> names) {
   assert(messages.size() == names.size() && kernel.has_steps());

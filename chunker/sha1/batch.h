@@ -1,9 +1,9 @@
 // Computes the SHA-1 of many messages at once.
 //
 // A kernel is a list of compression functions with decreasing numbers of lanes. Messages are
-// assigned to lanes, the longest first. All lanes advance by the number of blocks left in the lane
-// with the fewest, and a finished lane takes the next message. When no message is left, narrower
-// functions without the empty lanes finish the longest ones.
+// assigned to lanes, the longest first. All lanes advance until one of them has no blocks left;
+// that lane then takes the next message. When no message is left, functions with fewer lanes finish
+// the longest messages without empty lanes.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace siltfs {
 
 struct Sha1Step {
   size_t lanes = 0;
-  size_t worth_from = 0;  // the fewest busy lanes for which it is faster than the later steps
+  size_t worth_from = 0;  // with at least this many busy lanes, faster than the later steps
   Sha1CompressFunction compress = nullptr;
 };
 
@@ -25,16 +25,17 @@ struct Sha1Step {
 struct Sha1Kernel {
   const char* name = nullptr;
   bool (*runs_here)() = nullptr;
-  // For fewer messages OpenSSL, one by one, is faster.
+  // For fewer messages than this, hashing each one with OpenSSL is faster.
   size_t batch_worth_from = 0;
-  // From wide to narrow; the last one has one lane. Unused entries are at the end. Without any
-  // step, OpenSSL does everything.
+  // Ordered from most to fewest lanes; the last step has one lane. Unused entries are at the end. A
+  // kernel without steps uses OpenSSL for everything.
   std::array<Sha1Step, 4> steps = {};
-  // For kernels with a last step slower than OpenSSL: a message with more than 1 / largest_part of
-  // a batch's bytes makes the batch slower, because it is finished alone. 0: no such limit.
+  // For kernels with a last step slower than OpenSSL. The last step finishes the longest message
+  // alone. So the batch becomes slower if one message has more than 1 / largest_part of its bytes.
+  // 0: no such limit.
   size_t largest_part = 0;
 
-  // Whether Sha1Batch is probably faster than OpenSSL one by one.
+  // Whether Sha1Batch is probably faster than hashing the messages one by one with OpenSSL.
   bool IsWorth(std::span<const ByteView> messages) const;
   bool has_steps() const { return steps[0].compress != nullptr; }
 };

@@ -11,24 +11,24 @@
 
 namespace siltfs {
 
-// The maximum number of lanes of all functions.
+// The largest number of lanes of any function.
 inline constexpr size_t kSha1MaxLanes = 16;
 
-// Compresses `blocks` blocks of 64 bytes from data[lane] into the state of each of the function's
-// lanes. Word j of a lane's state is state[j * kSha1MaxLanes + lane]. Lanes may share data. No
-// alignment is required; only the blocks are read.
+// For each of the function's lanes, compresses `blocks` blocks of 64 bytes at data[lane] into the
+// lane's state. Word j of a lane's state is state[j * kSha1MaxLanes + lane]. Lanes may share data.
+// No alignment is required; only the blocks are read.
 using Sha1CompressFunction = void (*)(uint32_t* state, const uint8_t* const* data, size_t blocks);
 
 void Sha1CompressPortable(uint32_t* state, const uint8_t* const* data, size_t blocks);
 
 #if defined(__x86_64__)
-// SHA, SSSE3 and SSE4.1.
+// These two need SHA, SSSE3 and SSE4.1.
 void Sha1CompressShaNi1(uint32_t* state, const uint8_t* const* data, size_t blocks);
 void Sha1CompressShaNi2(uint32_t* state, const uint8_t* const* data, size_t blocks);
 void Sha1CompressShaNi4(uint32_t* state, const uint8_t* const* data, size_t blocks);
-// AVX2.
+// Needs AVX2.
 void Sha1CompressAvx2x8(uint32_t* state, const uint8_t* const* data, size_t blocks);
-// AVX-512 F and BW.
+// Needs AVX-512 F and BW.
 void Sha1CompressAvx512x16(uint32_t* state, const uint8_t* const* data, size_t blocks);
 #endif
 

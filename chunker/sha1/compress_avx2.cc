@@ -30,7 +30,8 @@ inline __attribute__((always_inline)) __m256i Mix(__m256i b, __m256i c, __m256i 
   return Xor(Xor(b, c), d);
 }
 
-// Words 0 to 7 of all lanes from the 32 bytes at data[lane] + offset.
+// Loads eight words of every lane from the 32 bytes at data[lane] + offset: w[i] gets word i of all
+// lanes.
 inline __attribute__((always_inline)) void LoadHalf(const uint8_t* const* data, size_t offset,
                                                     __m256i* w) {
   const __m256i big_endian =
@@ -64,8 +65,8 @@ struct Working {
   __m256i a, b, c, d, e;
 };
 
-// One round, without the renaming of the variables. The term with A is added last, because all
-// others are known earlier.
+// One round; the caller renames the variables. The term with A is added last, because all other
+// terms are known earlier.
 template <Function kFunction>
 inline __attribute__((always_inline)) void Round(__m256i a, __m256i& b, __m256i c, __m256i d,
                                                  __m256i& e, __m256i k, __m256i w) {
@@ -73,7 +74,7 @@ inline __attribute__((always_inline)) void Round(__m256i a, __m256i& b, __m256i 
   b = Rotate<30>(b);
 }
 
-// Word t of the message schedule, in the place of word t - 16.
+// Returns word t of the message schedule, which takes the place of word t - 16.
 template <int kRound>
 inline __attribute__((always_inline)) __m256i Schedule(__m256i* w) {
   if constexpr (kRound >= 16) {

@@ -15,7 +15,7 @@ constexpr int kMaj = 0xe8;
 
 inline __m512i Constant(uint32_t k) { return _mm512_set1_epi32(static_cast<int>(k)); }
 
-// From w[lane], which holds that lane's 16 words, to w[t], which holds word t of all lanes.
+// Before the call w[lane] holds that lane's 16 words; afterwards w[t] holds word t of all lanes.
 inline __attribute__((always_inline)) void Transpose(__m512i* w) {
   __m512i v[16];
 #pragma GCC unroll 8
@@ -58,8 +58,8 @@ struct Working {
   __m512i a, b, c, d, e;
 };
 
-// One round, without the renaming of the variables. The term with A is added last, because all
-// others are known earlier: only a rotation and an addition per round stay on the critical path.
+// One round; the caller renames the variables. The term with A is added last, because all other
+// terms are known earlier: only a rotation and an addition per round stay on the critical path.
 template <int kFunction>
 inline __attribute__((always_inline)) void Round(__m512i a, __m512i& b, __m512i c, __m512i d,
                                                  __m512i& e, __m512i k, __m512i w) {
@@ -69,7 +69,7 @@ inline __attribute__((always_inline)) void Round(__m512i a, __m512i& b, __m512i 
   b = _mm512_rol_epi32(b, 30);
 }
 
-// Word t of the message schedule, in the place of word t - 16.
+// Returns word t of the message schedule, which takes the place of word t - 16.
 template <int kRound>
 inline __attribute__((always_inline)) __m512i Schedule(__m512i* w) {
   if constexpr (kRound >= 16) {

@@ -21,7 +21,7 @@ struct Working {
   uint32_t a, b, c, d, e;
 };
 
-// One round. The term with A is added last, because all others are known earlier.
+// One round. The term with A is added last, because all other terms are known earlier.
 template <uint32_t (*kFunction)(uint32_t, uint32_t, uint32_t)>
 inline void Round(uint32_t a, uint32_t& b, uint32_t c, uint32_t d, uint32_t& e, uint32_t k_and_w) {
   e += k_and_w + kFunction(b, c, d);

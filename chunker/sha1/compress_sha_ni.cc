@@ -1,5 +1,5 @@
-// One, two and four lanes with the SHA instructions. The latency of SHA1RNDS4 is several times its
-// throughput interval, and within one message each waits for the previous one; so independent
+// One, two and four lanes with the SHA instructions. Within one message each SHA1RNDS4 waits for
+// the previous one, and its latency is several times its throughput interval. So independent
 // messages are interleaved instruction by instruction. Four lanes need more than the 16 registers
 // available to these instructions, but the spilled values are not on the critical path.
 #include <immintrin.h>
@@ -19,7 +19,7 @@ inline __m128i LoadWords(const uint8_t* data) {
 template <int kLanes>
 struct Lanes {
   __m128i abcd[kLanes];
-  // E, in the highest word. Before a group of rounds the highest word holds A of four rounds ago,
+  // E is in the highest word. Before a group of rounds the highest word holds A of four rounds ago,
   // from which E is derived.
   __m128i e[kLanes];
   __m128i w[4][kLanes];  // the last 16 words of the message schedule

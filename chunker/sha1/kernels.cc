@@ -30,7 +30,7 @@ uint32_t EnabledRegisters() {
   return low;
 }
 
-// Not with __builtin_cpu_supports, because some compilers don't know "sha" there.
+// Does not use __builtin_cpu_supports, because some compilers don't know its "sha".
 CpuFeatures DetectFeatures() {
   constexpr uint32_t kAvxRegisters = 0x06;     // XMM, YMM
   constexpr uint32_t kAvx512Registers = 0xe6;  // also the masks and ZMM
@@ -102,7 +102,8 @@ constexpr KnownAnswer kKnownAnswers[] = {
       0xf9, 0x95, 0xb6, 0x70, 0x91, 0x25, 0x3a, 0x04, 0xa2, 0x59}},
 };
 
-// Checks a batch of the known answers in turn, beginning at index `first`.
+// Whether the kernel hashes a batch of `count` known messages correctly. The batch takes the known
+// answers in turn, beginning at index `first`.
 bool AnswersBatch(const Sha1Kernel& kernel, size_t count, size_t first) {
   std::vector<ByteView> messages;
   std::vector<ChunkName> names(count);

@@ -12,16 +12,17 @@
 
 namespace siltfs {
 
-// All kernels of this build, even if the machine cannot run them: first those chosen automatically,
-// in order of preference, down to "evp"; then those that must be forced.
+// All kernels of this build, even if the machine cannot run them. First come the kernels that may
+// be chosen automatically, in order of preference, with "evp" as the last; then those that must be
+// forced.
 std::span<const Sha1Kernel> Sha1Kernels();
 
-// Whether the kernel computes the SHA-1 of known messages correctly in all its lanes. Requires that
-// it runs here.
+// Whether the kernel computes the SHA-1 of known messages correctly in all its lanes. Requires a
+// kernel that this machine can run.
 bool Sha1KernelWorks(const Sha1Kernel& kernel);
 
-// The first of `kernels` that runs here and computes SHA-1 correctly; or the one named `forced`,
-// unless that is null or empty. kInvalidArgument if the forced one does not run here or is
+// The kernel named `forced`. If `forced` is null or empty: the first of `kernels` that runs here
+// and computes SHA-1 correctly. kInvalidArgument if the forced kernel does not run here or is
 // incorrect. Requires a kernel without steps in `kernels`.
 Result<const Sha1Kernel*> ChooseSha1Kernel(std::span<const Sha1Kernel> kernels, const char* forced);
 

@@ -1,7 +1,7 @@
 // State shared by the parts of a check: the options, the findings, and the store's metadata
 // records.
 //
-// Thread-safety: Report, Progress, Continue and Count at any time; all other state is set before
+// Thread-safety: the methods may be called from any thread. The public fields are set before
 // threads are started.
 #pragma once
 
@@ -34,29 +34,31 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
-  // Whether, by the metadata, the last writable mount ended with an unmount.
+  // Whether the last writable mount ended with an unmount, by the metadata; false if that is
+  // unknown.
   bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
-  // Defers a finding that the index does not find chunks of a segment. It is a fault only if such a
-  // chunk is referenced: of a dead chunk that is stored twice the index knows one copy, and forgets
-  // it when that copy's segment is removed. If segments were never noted for secondary copies, the
-  // next mount adds all missing entries (ChunkStore::BeginNotes).
+  // Defers the finding that the index has no entry for some chunks of a segment; see
+  // ReportHeldBack. A missing entry is a fault only if the chunk is referenced. If a dead chunk is
+  // stored twice, the index knows one copy, and drops the entry when that copy's segment is
+  // removed. If segments were never noted for secondary copies, the next mount adds all missing
+  // entries (ChunkStore::BeginNotes).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
-  // Whether the next mount adds missing index entries for the block's chunks, which a crash may
-  // have lost. `index` must be open.
+  // Whether the next mount replays the block, and so adds index entries of its chunks that a crash
+  // has lost. `index` must be open.
   bool IsReplayed(const BlockHead& head) const {
     return !clean() &&
            (head.sequence > index->durable_sequence() || victims.Contains(head.segment));
   }
   void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
-  // Reports the deferred findings if there is such a reference, or if not all references were read
-  // (!`knows`).
+  // Reports the deferred findings if NoteReferenceNotIndexed was called, or if not all references
+  // were read (`knows` is false). Reports none if segments were never noted.
   void ReportHeldBack(bool knows) SILTFS_EXCLUDES(mutex_);
-  // Path and offset are taken from `failure`.
+  // Reports `failure` as a finding with this code, and with the failure's path, offset and cause.
   void Report(std::string code, const Status& failure) SILTFS_EXCLUDES(mutex_);
   void Progress(const CheckProgress& progress) SILTFS_EXCLUDES(mutex_);
-  // kInterrupted if the check must end.
+  // Returns kInterrupted if the check must end, otherwise OK.
   Status Continue() const;
   // Changes the report's counts.
   template <typename Change>
@@ -66,7 +68,7 @@ class CheckContext {
   }
   CheckReport report() const SILTFS_EXCLUDES(mutex_);
 
-  // Damaged chunks with known names; at most kMostDamagedNames.
+  // Records the name of a damaged chunk; only the first kMostDamagedNames names are kept.
   void AddDamaged(const ChunkName& name) SILTFS_EXCLUDES(mutex_);
   bool IsDamaged(const ChunkName& name) const SILTFS_EXCLUDES(mutex_);
 
@@ -81,14 +83,14 @@ class CheckContext {
 
   // Null if the metadata cannot be opened.
   std::unique_ptr<KvStore> metadata;
-  bool records_known = false;  // the following were read from metadata
+  bool records_known = false;  // the next seven fields were read from metadata
   uint64_t last_commit = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
   SegmentSet secondary;            // noted: may hold secondary copies
   SegmentSet victims;              // segments in `secondary` that GC was collecting
   bool notes_kept = false;         // segments are noted in `secondary`
-  std::vector<SegmentId> removed;  // ascending; files that are still there are ignored
+  std::vector<SegmentId> removed;  // ascending; their files are ignored if they still exist
 
   std::unique_ptr<ChunkIndex> index;  // null if it cannot be opened
 
@@ -104,7 +106,7 @@ class CheckContext {
   int64_t last_progress_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
-// Whether this failure is a finding, after which the check continues.
+// Whether a check reports this failure as a finding and continues.
 bool IsDamage(const Status& status);
 
 }  // namespace siltfs

@@ -15,8 +15,9 @@
 namespace siltfs {
 namespace {
 
-// Locks a store that has a lock file. A store without one, or with another object in its place, is
-// not in use; no lock file is made, because a check must change nothing.
+// Locks a store that has a lock file; returns null for other stores. A store without a lock file,
+// or with another object in its place, is not in use. No lock file is made, because a check must
+// change nothing.
 Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
   const auto info = env.GetFileInfo(path);
   if (info.ok() && info->type == FileType::kRegular) return env.LockFile(path);
@@ -27,7 +28,8 @@ Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
   return info.status();
 }
 
-// The next mount makes a missing lock file, but another object in its place prevents a mount.
+// Reports another object in the place of the lock file, because it prevents a mount. A missing lock
+// file is no finding: the next mount makes it.
 void CheckLock(CheckContext& context, const std::string& path) {
   const auto info = context.env.GetFileInfo(path);
   if (!info.ok() || info->type == FileType::kRegular) return;
@@ -36,7 +38,7 @@ void CheckLock(CheckContext& context, const std::string& path) {
                   .message = "is not a file, so the store cannot be locked for a mount"});
 }
 
-// Checks the reserve, which the next mount creates again.
+// Reports another object in the place of the reserve's directory. A missing reserve is no finding.
 Status CheckReserve(CheckContext& context, const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const bool usable, SpaceReserve::IsDirectoryOrNothing(context.env, path));
   if (usable) return Status::Ok();

@@ -8,14 +8,14 @@
 // Order: superblock, metadata's structure, segments (with `data` their contents, too), index, and
 // finally every file's recipe down to its chunks.
 //
-// Memory: some 64 MiB in addition to RocksDB's, for any store size: instead of letting a table
-// outgrow its bound, metadata is read several times. Exceptions: a recipe node that the index does
-// not find requires a list of all nodes, 24 bytes each; each recipe node above the leaves takes 25
-// bytes (4 MiB in a store of 10 TB), and so does each leaf with lost chunks.
+// Memory: some 64 MiB in addition to RocksDB's, for any store size: metadata is read several times,
+// so that no table exceeds its bound. There are three exceptions. If the index does not find a
+// recipe node, a list of all nodes is made, 24 bytes each. Each recipe node above the leaves takes
+// 25 bytes (4 MiB in a store of 10 TB). Each leaf with lost chunks takes 25 bytes.
 //
-// Thread-safety: CheckStore may run in any thread; it locks the store. Errors: none for damage,
-// which is always a finding. kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer
-// for a later version's, kInterrupted, and errors that prevent the check.
+// Thread-safety: CheckStore may run in any thread; it locks the store. Errors: damage is always a
+// finding, never an error. kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer if
+// a later version made it, kInterrupted, and errors that prevent the check.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,16 @@ namespace siltfs {
 // One fault of the store.
 struct Finding {
   std::string code;  // stable, for machines: "link-count", "block-payload"; siltfs(8) lists them
-  // A file of the store; for a file's content its path in the mounted file system, if there is one.
+  // The damaged file of the store. If the content of a user's file is damaged: the path of that
+  // file in the mounted file system, or empty if it has none.
   std::string path;
   std::optional<uint64_t> offset = {};  // bytes, in that file
   std::optional<uint64_t> inode = {};
   std::string message;  // one sentence
 };
 
-// Unreadable bytes of a file: their chunk, or the recipe node that refers to it, is damaged or
-// missing.
+// A range of a file that cannot be read, because its chunk, or the recipe node that refers to the
+// chunk, is damaged or missing.
 struct LostRange {
   uint64_t inode = 0;
   uint64_t offset = 0;  // in the file
@@ -59,13 +60,13 @@ struct CheckOptions {
   std::string store;     // path
   bool data = false;     // read all data, too, and verify every chunk's name
   unsigned threads = 1;  // threads that read segments
-  // For tests: report every chunk outside noted segments that the index does not point to, even if
-  // it is unreferenced (I6 in docs/crash-model.md). Index entries lost by damage are findings then,
-  // too.
+  // For tests (I6 in docs/crash-model.md): also report unreferenced chunks that the index does not
+  // point to, unless their segment is noted. Index entries lost by damage are then findings, too.
   bool copies = false;
   // Called for each finding, from any thread; calls are serialised.
   std::function<void(const Finding&)> on_finding;
-  // Called for every lost range, in no order; each belongs to a finding, which may come later.
+  // Called for every lost range, in no particular order. Each range belongs to a finding, which may
+  // be reported later.
   std::function<void(const LostRange&)> on_lost;
   // Called several times a second; like on_finding, calls are serialised.
   std::function<void(const CheckProgress&)> on_progress;
@@ -87,8 +88,8 @@ struct CheckReport {
   uint64_t xattrs = 0;
   uint64_t overlay_extents = 0;
   // Contents.
-  uint64_t recipe_nodes = 0;       // shared nodes once
-  uint64_t chunks_referenced = 0;  // by recipes and overlays, repeated chunks each time
+  uint64_t recipe_nodes = 0;       // shared nodes are counted once
+  uint64_t chunks_referenced = 0;  // by recipes and overlays; every reference counts
   // Segments.
   uint64_t segments = 0;
   uint64_t blocks = 0;
@@ -96,9 +97,9 @@ struct CheckReport {
   uint64_t segment_bytes = 0;
   uint64_t data_bytes = 0;      // uncompressed bytes whose names were verified; 0 without `data`
   uint64_t torn_tails = 0;      // legal results of a crash
-  uint64_t leftover_files = 0;  // likewise
+  uint64_t leftover_files = 0;  // legal results of a crash
   uint64_t index_entries = 0;
-  uint64_t stale_index_entries = 0;  // without a chunk: hints, not findings
+  uint64_t stale_index_entries = 0;  // entries without a chunk: no findings
 
   uint64_t findings = 0;
   // The last writable mount ended with an unmount; unset if metadata cannot be read.

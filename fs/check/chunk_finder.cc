@@ -58,7 +58,7 @@ Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
     return NotEmpty(segment, std::move(table));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
   auto scanned = reader->ScanBlockTable();
-  // Cache also that no block is whole: a scan reads the whole file.
+  // Cache also the result that no block is whole, because a scan reads the whole file.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const Table>(

@@ -1,4 +1,5 @@
-// Reads the chunk table entry of a location in the segments; payloads are read only by ReadAt.
+// Finds the chunk at a location by the chunk table in its block's header. Only ReadAt reads
+// payloads.
 //
 // Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 4 MiB of block tables,
 // 64 open files.
@@ -17,10 +18,10 @@ class ChunkFinder {
  public:
   explicit ChunkFinder(CheckContext& context);
 
-  // The chunk table's record for the location's ordinal; the offset is a hint. Empty if the segment
-  // has no such chunk; fails if it may have one that cannot be read.
+  // Returns the chunk table's record for the location's ordinal; the location's offset is only a
+  // hint. Empty if the segment has no such chunk. Fails if the chunk may exist, but cannot be read.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
-  // The chunk's bytes, verified; requires that RecordAt finds it.
+  // Returns the chunk's bytes, verified. Requires that RecordAt finds the chunk.
   Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location);
 
   Result<std::shared_ptr<SegmentReader>> Open(SegmentId segment);
@@ -39,7 +40,7 @@ class ChunkFinder {
   // A segment's block table, from its footer or, if that is damaged, from a scan of the blocks.
   struct Table {
     BlockTable blocks;
-    bool scanned = false;  // with no blocks: the scan found none whole
+    bool scanned = false;  // if there are no blocks, the scan found no whole block
   };
   using TablePtr = std::shared_ptr<const Table>;
   Result<TablePtr> TableOf(SegmentId segment);

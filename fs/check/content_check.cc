@@ -23,11 +23,12 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kBatch = 4096;
-// Limit on leaves with losses whose entries are reported one by one, at every place that refers to
-// them. Beyond it a file gets a finding for its first leaf, and one for each further subtree.
+// The most leaves with losses whose entries are reported one by one; a leaf counts at every place
+// that refers to it. Beyond this limit, only the first such leaf of a file is reported by entries,
+// and each further subtree with losses as one range.
 constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 
-// A file's use of a chunk.
+// A reference of a file to a chunk.
 struct Reference {
   ChunkName name;
   uint32_t length = 0;
@@ -35,10 +36,11 @@ struct Reference {
   uint64_t offset = 0;   // in the file
   uint64_t covers = 0;   // bytes of the file
   bool damaged = false;  // the copy that the index points to cannot be read
-  // The index does not point to the chunk. The next mount adds the entry if a block that it replays
-  // has the chunk.
+  // The index does not point to the chunk. The next mount adds the entry if it replays a block with
+  // the chunk.
   bool not_indexed = false;
-  // SubtreeSet::KeyOf the leaf with the reference; unset for an entry of an inode or of an overlay.
+  // The key (SubtreeSet::KeyOf) of the leaf with the reference; unset if the reference is in an
+  // inode or an overlay.
   std::optional<ChunkName> leaf = {};
 };
 
@@ -46,8 +48,9 @@ bool ByChunk(const Reference& a, const Reference& b) {
   return a.name != b.name ? a.name < b.name : a.length < b.length;
 }
 
-// Every node is walked once, however many places refer to it. If anything is lost, a second walk
-// over all files enters only the nodes above losses and reports the places.
+// A first walk over all files enters every node once, however many places refer to it. If anything
+// is lost, a second walk over all files enters only the nodes above losses. It reports every place
+// in a file that refers to a loss.
 class ContentCheck {
  public:
   ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
@@ -75,9 +78,9 @@ class ContentCheck {
  private:
   Status ForEachFile(const std::function<Status(uint64_t inode, const Recipe&)>& visit);
   Status Overlays();
-  // Enters only nodes that were not walked yet.
+  // The first walk; enters only nodes that were not entered yet.
   Status WalkFile(uint64_t inode, const Recipe& recipe);
-  // Enters only nodes above a loss.
+  // The second walk; enters only nodes above a loss.
   Status NameLosses();
   Status NameLossesOf(uint64_t inode, const Recipe& recipe);
   Result<bool> LeadsToLoss(const RecipeChild& child, uint8_t level);
@@ -114,8 +117,8 @@ class ContentCheck {
   std::unordered_map<ChunkName, bool> whole_at_index_;
   SubtreeSet walked_;
   NodeSet lossy_{NodeSet::kWholeNames};  // by SubtreeSet::KeyOf: nodes above a loss
-  SubtreeSet whole_;                     // nodes above leaves, without losses
-  bool any_lost_ = false;                // under a node
+  SubtreeSet whole_;                     // nodes without losses, except leaves
+  bool any_lost_ = false;                // something under a node is lost
   bool naming_ = false;
   uint64_t named_leaves_ = 0;
   std::vector<Reference> batch_;
@@ -276,7 +279,7 @@ Status ContentCheck::ResolveBatch() {
   for (const Reference& reference : batch_) names.push_back(reference.name);
   std::vector<std::optional<Location>> locations(names.size());
   if (context_.index) context_.index->Get(names, locations).IgnoreError("segments are searched");
-  // In the order of locations, so that each block's head is read once.
+  // Sort by location, so that each block's head is read once.
   std::vector<size_t> order(batch_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),

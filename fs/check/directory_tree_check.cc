@@ -21,8 +21,8 @@ Result<std::optional<uint64_t>> DirectoryTreeCheck::ParentOf(uint64_t directory)
 Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
   if (directory == kRootInode || record.links == 0 || record.parent < directory)
     return Status::Ok();
-  // Walk up to the root or back to `directory`. Brent's mark detects a cycle further up, which the
-  // walk from that cycle reports.
+  // Walk up to the root or back to `directory`. The mark (Brent's algorithm) detects a cycle
+  // further up without `directory`; a walk that begins in that cycle reports it.
   uint64_t at = record.parent;
   uint64_t lowest = directory;
   uint64_t mark = at;
@@ -36,8 +36,8 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
       next_mark *= 2;
     }
   }
-  // Several directories of a cycle may have a lower number than their parent; the lowest always
-  // has. Only it reports the cycle.
+  // Several directories of a cycle may begin a walk, because their parent has a higher number. Only
+  // the lowest directory of the cycle, which always begins one, reports the cycle.
   if (lowest != directory) return Status::Ok();
   context_.Report({.code = "directory-cycle",
                    .path = MetadataPath(context_.store()),

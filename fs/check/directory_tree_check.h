@@ -1,8 +1,7 @@
-// Checks that every directory's parents lead to the root: finds cycles of parents.
+// Checks that every directory's parents lead to the root, and reports cycles.
 //
-// Inode numbers are allocated in ascending order, so a cycle has a directory whose parent's number
-// is higher than its own, which only a rename can cause. Walks begin only at such directories.
-// Memory: none.
+// Every cycle has a directory with a lower number than its parent. Numbers are allocated in
+// ascending order, so only a rename makes such a directory. Walks begin only there. Memory: none.
 #pragma once
 
 #include <optional>
@@ -20,7 +19,7 @@ class DirectoryTreeCheck {
   Status Add(uint64_t directory, const InodeRecord& record);
 
  private:
-  // The parent; empty at the root, or at damage that other checks report.
+  // Returns the parent; empty at the root, or at damage that other checks report.
   Result<std::optional<uint64_t>> ParentOf(uint64_t directory) const;
 
   CheckContext& context_;

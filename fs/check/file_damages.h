@@ -1,6 +1,7 @@
-// Collects damage of files' contents: one finding per file and kind, with a path if there is one.
+// Collects damage of files' contents and reports one finding per file and kind, with the file's
+// path if it has one.
 //
-// Not thread-safe. Memory: entries for the first 10,000 files; the rest become one finding.
+// Not thread-safe. Memory: entries for the first 10,000 files; all further files share one finding.
 #pragma once
 
 #include <map>
@@ -12,7 +13,8 @@ namespace siltfs {
 
 class FileDamages {
  public:
-  // The finding gets the `message` of the lowest offset.
+  // Adds damage to the finding of this file and code, which gets the lowest `offset` and its
+  // `message`.
   void Add(uint64_t inode, const char* code, uint64_t offset, std::string message);
   Status Report(CheckContext& context, const KvSnapshot& snapshot) const;
 

@@ -11,8 +11,8 @@
 namespace siltfs {
 namespace {
 
-// Counts all entries, and the stale ones: their segment, or their chunk in the segment, is missing.
-// Names are verified at use.
+// Counts all entries, and the stale entries: those without their segment, or without a chunk of
+// this number in it. Names are not compared here, because each use verifies them.
 Status CountEntries(CheckContext& context) {
   uint64_t entries = 0;
   uint64_t stale = 0;

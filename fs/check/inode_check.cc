@@ -27,7 +27,7 @@ bool IsType(uint32_t type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
-// A checksum of a name and its cookie, equal for both tables' entries.
+// A checksum of a name and its cookie. It is the same for the entries in both tables.
 uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_view name) {
   return Checksum(AsBytes(Encoder().U64(cookie).U64(inode).U32(type).Raw(name).Take()));
 }
@@ -49,7 +49,7 @@ class InodeCheck {
   Status Run();
 
  private:
-  // The tables' data of one inode.
+  // The data of one inode, from all tables.
   struct Found {
     uint64_t number = 0;
     std::optional<InodeRecord> record;

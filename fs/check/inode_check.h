@@ -8,7 +8,7 @@ namespace siltfs {
 
 // Checks that each inode's record, names, cookies, overlay, attributes and orphan mark agree; then
 // names, links and parents (name_check.h), directory cycles (directory_tree_check.h) and the
-// store's counters, which must equal the sums. Fails if a table cannot be read.
+// store's counters, which must equal the sums over all inodes. Fails if a table cannot be read.
 Status CheckInodes(CheckContext& context, const KvSnapshot& snapshot);
 
 }  // namespace siltfs

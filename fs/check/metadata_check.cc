@@ -46,8 +46,8 @@ Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
   return OpenRocksDbStore(context.env, options);
 }
 
-// After any crash one slot of the ledger is whole. Without one, damage in the metadata's logs
-// cannot be distinguished from a torn end.
+// Compares the metadata's files with the ledger, and checks the ledger's slots. Any crash leaves a
+// whole slot. Without a whole slot, damage in the logs cannot be distinguished from a torn tail.
 Status CheckLedger(CheckContext& context) {
   const std::string path = LedgerPath(context.store());
   SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
@@ -69,7 +69,8 @@ Status CheckLedger(CheckContext& context) {
   return Status::Ok();
 }
 
-// An unmount leaves no log, and the first write of a mount marks the store as in use.
+// Reports changes in the log of an unmounted store: an unmount leaves none, and the first write of
+// a mount marks the store as in use.
 void CheckLogs(CheckContext& context) {
   if (!context.superblock.clean || !context.clean()) return;
   const uint64_t changes = context.metadata->LoggedChanges();
@@ -139,7 +140,8 @@ class RecordReader {
     return iterator->status();
   }
 
-  // A crash may have interrupted replacing segments; the files show the progress.
+  // Reads the intents of segment replacements that a crash has interrupted. The segments' files
+  // show which replacements were finished.
   Status ReadReplacements() {
     SegmentRecords intents;
     const KeyRange range = RangeOf(Table::kReplacement);

@@ -1,5 +1,5 @@
-// Checks the metadata: that it opens, that its records of the store are well-formed, that it is as
-// new as it must be (docs/crash-model.md, I5), and that it is consistent.
+// Checks the metadata: it can be opened, its records of the store are well-formed, and it is
+// consistent. It must also not be older than the rest of the store (docs/crash-model.md, I5).
 #pragma once
 
 #include "fs/check/check_context.h"
@@ -7,7 +7,7 @@
 namespace siltfs {
 
 // Opens the key-value store and reads the store-wide records into the context. Missing or
-// unreadable ones are findings; kNeedsNewer for a sync ledger of a later version.
+// unreadable records are findings; kNeedsNewer for a sync ledger of a later version.
 Status OpenMetadata(CheckContext& context);
 
 // Compares all tables with each other; see inode_check.h and name_check.h.

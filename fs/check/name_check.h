@@ -1,5 +1,5 @@
-// Compares names with inodes: every name refers to an inode of its type, every inode has as many
-// names as its link count, and a directory's only name is in its parent.
+// Compares names with inodes: every name refers to an inode of its type, and every inode has as
+// many names as its link count. A directory has one name, in its recorded parent.
 //
 // Works in passes over a bounded number of inodes; each pass reads all names of the store once and
 // counts the names of its inodes.
@@ -20,17 +20,16 @@ class NameCheck {
   NameCheck(CheckContext& context, const KvSnapshot& snapshot)
       : context_(context), snapshot_(snapshot) {}
 
-  // Adds the next inode; numbers ascend. Without `record`: the record is malformed, only the
-  // inode's existence is known.
+  // Adds the next inode; numbers ascend. `record` is empty if the inode's record is malformed.
   Status Add(uint64_t number, const std::optional<InodeRecord>& record, bool orphan);
-  // Call after the last Add.
+  // Checks the inodes that are left. Call after the last Add.
   Status Finish();
 
  private:
   struct Slot {
     uint64_t number = 0;
-    uint64_t parent = 0;   // by a directory's record
-    uint64_t seen_in = 0;  // the last directory found with a name of it
+    uint64_t parent = 0;   // of a directory, by its record
+    uint64_t seen_in = 0;  // the last directory in which a name of the inode was found
     uint32_t links = 0;
     uint32_t names = 0;
     uint32_t type = 0;

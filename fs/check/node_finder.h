@@ -1,5 +1,5 @@
-// Reads recipe nodes by name, for walking recipes: through the index, or, if that does not find
-// one, through a list of all nodes, which is made on first need.
+// Reads recipe nodes by name, for walking recipes. If the index does not find a node, a list of all
+// nodes in the segments is made once and searched.
 //
 // Not thread-safe. Memory: 4 MiB of nodes, and 24 bytes for each of the store's nodes if the list
 // is made.
@@ -20,7 +20,7 @@ class NodeFinder final : public NodeStore {
 
   // kCorruption if the node is missing or damaged.
   Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
-  // kReadOnly.
+  // Always fails with kReadOnly.
   Result<ChunkName> PutNode(ByteView node) override;
 
  private:

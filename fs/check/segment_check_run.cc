@@ -35,8 +35,8 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     context.Report("segments-missing", place);
     return std::vector<SegmentId>();
   }
-  // Temporary files and files of removed segments are unneeded, and a crash may undo their removal:
-  // not findings.
+  // Temporary files and files of removed segments are not needed. They are no findings, because a
+  // crash may undo their removal.
   uint64_t leftovers = listing->temporaries.size();
   leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return IsRemoved(context, id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });

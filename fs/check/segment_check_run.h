@@ -12,8 +12,8 @@ namespace siltfs {
 // Reports findings; see segment_walk.h for the checks.
 Status CheckAllSegments(CheckContext& context, ChunkFinder& finder);
 
-// Calls `visit` with every whole block of every readable segment, ascending; skips damage. With
-// `kind`, segments whose readable header has another kind are skipped.
+// Calls `visit` with every whole block of every readable segment, in ascending order; skips damage.
+// If `kind` is set, skips segments with a readable header of another kind.
 Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
                     const std::function<Status(const BlockHead& head, uint32_t offset)>& visit);
 

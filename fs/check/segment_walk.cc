@@ -12,7 +12,8 @@
 namespace siltfs {
 namespace {
 
-// Chunks looked up together: the index then reads flash with a deep queue.
+// The number of chunks that are looked up together, so that the index reads flash with a deep
+// queue.
 constexpr size_t kLookupBatch = 4096;
 
 }  // namespace
@@ -139,7 +140,7 @@ void SegmentWalk::ReadFooter() {
       Say("segment-footer", sealed.status());
     }
   } else if (!sealed.ok() && !context_.records_known) {
-    Say("segment-footer", sealed.status());  // without records it is not known to be torn
+    Say("segment-footer", sealed.status());  // without records it may be damaged, not torn
   } else {
     sealed.status().IgnoreError("torn, as above");
   }
@@ -197,7 +198,7 @@ Status SegmentWalk::ScanAll() {
 }
 
 Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
-  // The exact beginning of a lost footer is unknown.
+  // After the last block this is the lost footer, whose exact beginning is unknown.
   const bool sealed = record_ != nullptr && record_->sealed;
   if (!trailer_ && sealed && end_ordinal_ >= record_->chunks) return Status::Ok();
   damaged_ = true;
@@ -257,7 +258,8 @@ void SegmentWalk::FindGathered() {
     const Place& place = places_[i];
     if (locations[i]) {
       if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
-      // Stored twice: the index knows one copy. Two copies in one segment are removed together.
+      // The chunk is stored twice, and the index knows the other copy. If both copies are in one
+      // segment, no note is needed, because they are removed together.
       const auto other = finder_.RecordAt(*locations[i]);
       const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
       if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);

@@ -41,7 +41,7 @@ class SegmentWalk {
   Status OnDamage(uint64_t begin, uint64_t end, const Status& cause);
   Status OnBlock(const BlockHead& head, uint32_t offset);
   void CompareWithFooter(const BlockHead& head, uint32_t offset);
-  // Collects a block's chunks; FindGathered then looks up many at once.
+  // Collects the chunks of a block for FindGathered, which looks up many chunks at once.
   void CompareWithIndex(const BlockHead& head, uint32_t offset);
   void FindGathered();
   void NoteSecondary(const Place& place);
@@ -70,7 +70,7 @@ class SegmentWalk {
   ScanResult scan_;
   uint32_t end_ordinal_ = 0;  // end of the last block so far, damaged blocks included
   std::vector<ChunkName> gathered_;
-  std::vector<Place> places_;  // of gathered_
+  std::vector<Place> places_;  // of the chunks in gathered_
   uint64_t not_indexed_ = 0;
   uint64_t not_noted_ = 0;  // chunks that the index does not point to, in a segment that is not
                             // noted

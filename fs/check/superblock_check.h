@@ -5,7 +5,7 @@
 
 namespace siltfs {
 
-// Puts the copies' content into the context. False if no copy is usable: that is a finding, and
+// Reads the copies into the context. Returns false if no copy is usable: this is a finding, and
 // nothing else can be checked. kNotFound if there is no store, kNeedsNewer for a store that this
 // version must not read.
 Result<bool> CheckSuperblock(CheckContext& context);

@@ -14,8 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
-// How long to wait for a daemon's process to end after it hung up. (A longer wait would be for
-// another process: one with the same number in another container.)
+// How long to wait for the end of a daemon's process after the daemon has hung up. A process that
+// still runs then is another one, with the same number in another container.
 constexpr std::chrono::seconds kGrace{5};
 // Interval between checks of a daemon that does not answer.
 constexpr std::chrono::milliseconds kSlice{100};
@@ -56,7 +56,8 @@ Status Ended(const DaemonAddress& address, int64_t pid) {
       .At(Place(address));
 }
 
-// Any user can listen on an abstract name.
+// Whether the user of the listening process is the expected one: any user can listen on an abstract
+// name.
 bool IsTrusted(const LocalStream& stream, const DaemonAddress& address) {
   const auto uid = stream.PeerUid();
   if (!uid.ok()) return false;
@@ -106,7 +107,7 @@ Result<Connection> Send(const DaemonAddress& address, const std::string& command
   return connection;
 }
 
-// The next line; nullopt if the daemon has hung up.
+// Returns the next line; nullopt if the daemon has hung up.
 Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pid,
                                                  const DaemonAddress& address,
                                                  const Patience& patience) {
@@ -194,7 +195,7 @@ Status Waiter::Wait(const Patience& patience) {
     ended_ = true;
     return died();
   }
-  // The daemon answers no more, and hangs up when it ends.
+  // The daemon sends nothing more, and hangs up when it ends.
   const auto end = ReadPatiently(*stream_, identity_.pid, address_, patience);
   if (!end.ok()) return end.status();
   ended_ = true;

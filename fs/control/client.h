@@ -1,11 +1,12 @@
 // The client's side of the control socket (protocol.h).
 //
-// Waits for a daemon's answer as long as `Patience` allows, then fails with a sentence that names
-// its process and a remedy.
+// A call waits for the daemon's answer as long as `Patience` allows. Then it fails with a message
+// that names the daemon's process and a remedy.
 //
 // Errors: kNotFound if no daemon listens for the store; kStale if the daemon was killed; kAborted
-// if it ended, or began to close the store, instead of answering; kNotPermitted if this user may
-// not ask it; otherwise the error that the daemon reports, or that prevents finding it.
+// if it ended, or began to close the store, instead of answering; kNotPermitted if the daemon does
+// not serve this user; otherwise the error that the daemon reports, or the error that prevents
+// finding the daemon.
 #pragma once
 
 #include <chrono>
@@ -31,9 +32,9 @@ struct DaemonAddress {
 };
 
 struct Patience {
-  // For a running daemon; unset: as long as it runs.
+  // How long to wait for a running daemon. Unset: as long as it runs.
   std::optional<std::chrono::milliseconds> answer = std::chrono::seconds(30);
-  // For a daemon that is stopped continuously.
+  // How long to wait for a daemon while its process stays stopped.
   std::chrono::milliseconds stopped = std::chrono::seconds(3);
   // Called after each `notice_interval` of waiting, with a message; may be empty.
   std::function<void(const std::string& sentence)> notice = {};
@@ -48,7 +49,7 @@ struct Identity {
   std::string state;       // kStarting, kMounted or kClosing; empty if not reported
 };
 
-// Whether, after this error, no daemon holds the store, or soon none will.
+// Whether this error means that no daemon holds the store, or that the daemon soon releases it.
 bool IsGone(const Status& status);
 
 // Sends one command to the daemon and returns its result.
@@ -59,7 +60,7 @@ Result<Identity> Identify(const DaemonAddress& address, const Patience& patience
 // Waits for the end of a daemon and returns its outcome.
 class Waiter {
  public:
-  // After this returns, the daemon's end cannot be missed.
+  // Registers for the daemon's end. After this call, Wait cannot miss that end.
   static Result<Waiter> Register(const DaemonAddress& address, const Patience& patience = {});
 
   const Identity& identity() const { return identity_; }
@@ -67,7 +68,7 @@ class Waiter {
   // Returns when the daemon has closed its store and ended: OK if everything is durable. kAborted
   // if it was killed before.
   Status Wait(const Patience& patience = Patience::WhileItRuns());
-  // False if Wait returned because the daemon did not answer.
+  // Whether the daemon ended. False if Wait returned because the daemon did not answer.
   bool ended() const { return ended_; }
 
  private:

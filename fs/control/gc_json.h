@@ -1,5 +1,5 @@
-// Collects a store's garbage on request and returns the result as JSON. The only place that defines
-// the keys of `siltfs gc --json`, a stable interface.
+// Collects a store's garbage on request and returns the result as JSON. Only this code defines the
+// keys of `siltfs gc --json`, a stable interface.
 #pragma once
 
 #include <string>

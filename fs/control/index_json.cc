@@ -18,7 +18,7 @@ struct Kind {
   uint64_t count = 0;
 };
 
-// In the order of each kind's first store.
+// Returns the kinds of stores, in the order of each kind's first store.
 std::vector<Kind> KindsOf(const IndexStats& index) {
   std::vector<Kind> kinds;
   for (const IndexComponentStats& store : index.stores) {

@@ -1,5 +1,5 @@
-// The statistics of a chunk index as JSON. The only place that defines the keys of `siltfs index
-// stat --json` and of `index` in `siltfs stat --json`, a stable interface.
+// The statistics of a chunk index as JSON. Only this code defines the keys of `siltfs index stat
+// --json` and of `index` in `siltfs stat --json`, a stable interface.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Never throws, also for texts with invalid UTF-8.
+// Never throws, even if a text has invalid UTF-8.
 std::string ToLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -9,19 +9,19 @@
 //   command                 "result" in the answer {"ok":true,"result":...}
 //   "stat"                  the statistics; keys as in stats_json.h
 //   "index stat"            the index's statistics, store by store; keys as in index_json.h
-//   "settle"                when all segments that awaited it were recompressed; keys as in
-//                           recompression_json.h. Takes long; other requests are answered meanwhile, and
-//                           an unmount ends it
-//   "gc", "gc dry run"      when unreferenced data was freed, or counted; keys as in gc_json.h.
-//                           Takes long, like "settle"
-//   "sync"                  null, when all accepted changes are durable, also those the kernel was
-//                           sending (syncfs(2) on the mount makes the kernel send its changes)
+//   "settle"                the totals, when all waiting segments were recompressed; keys as in
+//                           recompression_json.h. Takes long; other requests are answered
+//                           meanwhile, and an unmount ends it
+//   "gc", "gc dry run"      the totals, when unreferenced data was freed, or counted; keys as in
+//                           gc_json.h. Takes long, like "settle"
+//   "sync"                  null, when all accepted changes are durable, also those that were being
+//                           sent (syncfs(2) on the mount makes the kernel send its changes)
 //   "identity"              {"pid":N,"mountpoint":"...","state":"..."}, at once. The state is
 //                           "starting", "mounted", or "closing" once it is unmounted everywhere
 //   "wait"                  at once the answer to "identity"; a second line
 //                           {"ok":true,"result":null} when the store was closed and unlocked. The
 //                           connection then stays open until the daemon ends
-//   any other               {"ok":false,"code":"invalid argument","error":"..."} is the answer
+//   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
 // A request is {"command":"..."}. While the store is being closed only "identity" and "wait" are

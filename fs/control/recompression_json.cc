@@ -4,7 +4,7 @@
 
 namespace siltfs {
 
-Result<nlohmann::json> RecompressionStore(FileSystem& file_system, const std::string& store) {
+Result<nlohmann::json> RecompressStore(FileSystem& file_system, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(const RecompressionReport report, file_system.Recompress());
   return nlohmann::json{
       {"store", store},

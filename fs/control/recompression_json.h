@@ -1,5 +1,5 @@
-// Recompresses a store on request and returns the result as JSON. The only place that defines the
-// keys of `siltfs settle --json`, a stable interface.
+// Recompresses a store on request and returns the result as JSON. Only this code defines the keys
+// of `siltfs settle --json`, a stable interface.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace siltfs {
 
-// Recompresses all segments that await it and reports the result. Errors: FileSystem::Recompress's.
-Result<nlohmann::json> RecompressionStore(FileSystem& file_system, const std::string& store);
+// Recompresses all segments that await recompression and returns the result. Errors:
+// FileSystem::Recompress's.
+Result<nlohmann::json> RecompressStore(FileSystem& file_system, const std::string& store);
 
 }  // namespace siltfs

@@ -1,4 +1,4 @@
-// Scrubs a store on request and returns the result as JSON. The only place that defines the keys of
+// Scrubs a store on request and returns the result as JSON. Only this code defines the keys of
 // `siltfs scrub --json`, a stable interface.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace siltfs {
 
-// Verifies all stored data and reports the findings. Errors: FileSystem::Scrub's.
+// Verifies all stored data and returns the findings. Errors: FileSystem::Scrub's.
 Result<nlohmann::json> ScrubStore(FileSystem& file_system, const std::string& store,
                                   ScrubMode mode);
 

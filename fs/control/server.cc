@@ -92,7 +92,7 @@ void Server::AcceptLoop(LocalListener& listener) {
       Admit(std::move(*stream));
     } else if (stream.status().Is(StatusCode::kAborted)) {
       return;
-    } else {  // such as no descriptors left: wait until a connection has ended
+    } else {  // such as no free descriptors: wait until a connection has ended
       const MutexLock lock(mutex_);
       phase_changed_.WaitFor(mutex_, kRetryAfter);
     }
@@ -175,8 +175,8 @@ Result<Json> Server::RunLong(const Handler& handler) {
 }
 
 void Server::BecomeWaiter(Connection& connection) {
-  Enter(connection, Phase::kWriting);  // a client that has read the answer is a waiter, or soon
-                                       // will be
+  // Stop waits for kWriting, so a client that has read the answer becomes a waiter.
+  Enter(connection, Phase::kWriting);
   connection.stream->WriteAll(EncodeResponse(options_.identity()))
       .IgnoreError("the client has left");
   const MutexLock lock(mutex_);

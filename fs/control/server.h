@@ -1,13 +1,13 @@
 // The daemon's side of the control socket (protocol.h).
 //
-// Each connection has its own thread, at most kMaxConnections. A client that sends nothing, too
-// slowly or too much delays neither others nor the shutdown: when all connections are in use, the
-// one that has been in kReading longest is cut off for a new client. Long commands may use at most
-// kMaxLongCommands connections: each occupies its connection even after the client has left, and
-// other clients must still be served.
+// Each connection has its own thread; there are at most kMaxConnections. A client that sends
+// nothing, too slowly or too much delays neither other clients nor the shutdown. If all connections
+// are in use, a new client replaces the connection that has been in kReading longest. Long commands
+// may use at most kMaxLongCommands connections, so that other clients are still served. A long
+// command occupies its connection even after the client has left.
 //
-// Thread-safety: one thread calls Start, ListenAbstract, the stops and the destructor;
-// AnswerWaiters from any thread. Lifetime: objects used by the handlers must live until
+// Thread-safety: one thread calls Start, ListenAbstract, StopCommands, Stop and the destructor; any
+// thread may call AnswerWaiters. Lifetime: objects used by the handlers must live until
 // StopCommands or Stop has returned; no handler is called afterwards.
 #pragma once
 
@@ -84,14 +84,15 @@ class Server {
 
   void Open(std::unique_ptr<LocalListener> listener);
   void AcceptLoop(LocalListener& listener);
-  // Gives the stream a thread, if necessary in place of the slowest client, or refuses it.
+  // Starts a thread for the stream, or refuses the stream. If all connections are in use, cuts off
+  // the slowest client first.
   void Admit(std::unique_ptr<LocalStream> stream);
   // Runs on the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
-  // False after StopCommands.
+  // Enters kRunning and returns true. After StopCommands, only returns false.
   bool BeginRunning(Connection& connection);
-  // kInUse while kMaxLongCommands are running.
+  // Runs the handler. kInUse while kMaxLongCommands long commands are running.
   Result<nlohmann::json> RunLong(const Handler& handler);
   void BecomeWaiter(Connection& connection);
   void Enter(Connection& connection, Phase phase);
@@ -102,14 +103,14 @@ class Server {
   bool AnyIn(Phase phase) const SILTFS_REQUIRES(mutex_);
 
   const ServerOptions options_;
-  std::list<Entrance> entrances_;  // used only by the thread that starts and stops; empty after
+  std::list<Entrance> entrances_;  // used only by the thread of Start and Stop; empty after
                                    // Stop
 
   Mutex mutex_;
   CondVar phase_changed_;
   std::list<Connection> connections_ SILTFS_GUARDED_BY(mutex_);  // oldest first
   bool commands_stopped_ SILTFS_GUARDED_BY(mutex_) = false;
-  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;  // running
+  size_t long_commands_ SILTFS_GUARDED_BY(mutex_) = 0;  // running now
   std::list<std::unique_ptr<LocalStream>> waiters_ SILTFS_GUARDED_BY(mutex_);
 };
 

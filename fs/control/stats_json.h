@@ -1,5 +1,5 @@
-// The statistics of a store as JSON. The only place that defines the keys of `siltfs stat --json`,
-// a stable interface.
+// The statistics of a store as JSON. Only this code defines the keys of `siltfs stat --json`, a
+// stable interface.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ Status CheckXattrName(std::string_view name) {
   return Status::Ok();
 }
 
-// Without group-execute, set-group-id has no effect on execution, and stays.
+// Returns the mode without set-id bits. Set-group-id stays if the group may not execute: then it
+// has no effect on execution.
 uint32_t WithoutSetId(uint32_t mode) {
   mode &= ~kSetUserId;
   return (mode & kGroupExecute) != 0 ? mode & ~kSetGroupId : mode;
@@ -59,7 +60,7 @@ Result<Attributes> FileSystemImpl::SetAttributes(InodeNumber number,
 
 Result<Attributes> FileSystemImpl::ChangeAttributes(Inode& inode, const AttributeChange& wanted) {
   Change change;
-  // Of a dirty file only the record changes, and is deferred with the content.
+  // If only the record of a dirty file changes, the change is deferred with the content.
   const bool keeps_back = inode.deferred && !wanted.size && inode.record.xattrs == 0;
   if (keeps_back) {
     SILTFS_RETURN_IF_ERROR(Join(inode, change));

@@ -12,7 +12,8 @@
 namespace siltfs {
 namespace {
 
-// The most parts that an overlay takes one by one; a fold handles about 64 changed places at once.
+// An overlay takes at most this many parts one by one. A fold handles about 64 changed places at
+// once.
 constexpr int kFewParts = 32;
 
 // An entry of a recipe and its position.
@@ -68,8 +69,8 @@ class Cloner {
   // Where the source's whole chunks begin and end within the range.
   Result<uint64_t> WholeBegin();
   Result<uint64_t> WholeEnd(uint64_t whole_begin);
-  // Where the part of the target's recipe that stays before the range ends, and where the part
-  // after it begins.
+  // Two parts of the target's recipe stay, one before the range and one after it. KeptBefore
+  // returns the end of the first, KeptFrom the beginning of the second.
   Result<uint64_t> KeptBefore();
   Result<uint64_t> KeptFrom();
 
@@ -114,7 +115,8 @@ Status Cloner::Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_
     if (placed.entry.is_hole()) {
       part.hole_bytes = stop - at;
     } else if (slice.IsWhole() && !placed.before_chunk) {
-      // A fold would take a whole slice for a chunk ended by its content.
+      // The part gets the chunk's bytes. A fold would assume that the content of a whole slice
+      // ended the chunk, but a hole or the end of the file ended this one.
       SILTFS_ASSIGN_OR_RETURN(const ChunkBytes chunk, chunks_.Get(slice.name, slice.chunk_length));
       part.plain.assign(chunk.bytes.begin(), chunk.bytes.end());
     } else {
@@ -137,7 +139,8 @@ Result<uint64_t> Cloner::WholeEnd(uint64_t whole_begin) {
   if (last.entry.is_hole()) return source_end();
   if (last.end() == source_end()) {
     if (last.before_chunk) return source_end();
-    // A hole or the end of the file ended it: valid here if one of these follows again.
+    // A hole or the end of the file ended this chunk. The chunk stays whole if a hole or the end
+    // follows in the target, too.
     SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(target_, target_recipe_, target_end()));
     if (barrier) return source_end();
   }
@@ -152,7 +155,8 @@ Result<uint64_t> Cloner::KeptBefore() {
   if (before.entry.is_hole()) return begin;
   if (before.end() > begin) return before.begin;
   if (before.before_chunk) return begin;
-  // Ended by the hole or the end of the file that followed it.
+  // A hole or the end of the file ended this chunk. It stays if the source's range begins with a
+  // hole.
   SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(source_, source_recipe_, source_begin()));
   return barrier ? begin : before.begin;
 }

@@ -4,8 +4,8 @@
 //
 // A range seldom begins and ends at chunk boundaries. The partial chunks at its ends, of the source
 // and of the target, go into the target's overlay as slices, over holes in the target's recipe. The
-// next fold cuts there again. It also cuts again where a hole or the end of the file had ended a
-// chunk and no longer does.
+// next fold cuts there again. It also cuts a chunk again if the hole or file end that ended this
+// chunk is gone.
 #pragma once
 
 #include "fs/core/overlay.h"
@@ -20,9 +20,10 @@ struct CloneRange {
   uint64_t length = 0;  // > 0; within the source; may extend the target
 };
 
-// The source must be folded (FileContent::IsFolded). If the target is not folded, every part goes
-// into its overlay, slice by slice; use that for ranges of few parts. Source and target may be one
-// file if the ranges don't overlap. A failure leaves the target unchanged.
+// Makes the range of the target equal to the range of the source. The source must be folded
+// (FileContent::IsFolded). If the target is not folded, the whole range goes into its overlay,
+// slice by slice; clone only ranges of few parts in this way. Source and target may be one file if
+// the ranges don't overlap. A failure leaves the target unchanged.
 Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneRange& range,
                      InodeRecord& target, Overlay& target_overlay);
 

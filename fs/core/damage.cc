@@ -21,8 +21,8 @@ constexpr size_t kMostNamed = 1000;
 void FileSystemImpl::ReportDamage(InodeNumber inode, uint64_t offset, uint64_t length,
                                   const Status& damage) {
   if (!options_.report) return;
-  // A block is identified by its file and offset. If the segment of a chunk is gone, its place is
-  // unknown. All chunks of the file may be like that, so such a file is reported once.
+  // A block is identified by its file and offset. If the segment of a chunk is gone, the chunk's
+  // place is unknown. Then all chunks of the file may be gone, so the file is reported once.
   const std::string place = damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset())
                                             : fmt::format("inode {}", inode);
   bool last = false;
@@ -42,7 +42,7 @@ Result<ScrubReport> FileSystemImpl::Scrub(ScrubMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   const int64_t begun = env_.MonotonicNanoseconds();
   const ChunkStore::ScrubCall call(*chunks_);
-  // The scrub verifies the chunks that are stored by now and known to metadata.
+  // The scrub verifies all chunks that are stored by now, if metadata knows of them.
   chunks_->WaitUntilSealed();
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());

@@ -79,7 +79,7 @@ class DamagedFileFinder {
     Loss loss;
   };
 
-  // False if the subtree was walked before; its lost bytes are then noted.
+  // Returns false if the subtree was walked before, after adding its lost bytes to the file's.
   bool BeginSubtree(uint64_t inode, const RecipeChild& node, uint8_t level, uint64_t offset) {
     if (whole_.Contains(node, level)) return false;
     Subtree subtree{SubtreeSet::KeyOf(node, level), level, offset, offset + node.covered_bytes, {}};
@@ -139,7 +139,7 @@ class DamagedFileFinder {
   std::vector<uint64_t> prefixes_;  // ascending
   std::unordered_map<ChunkName, bool> lost_;
   SubtreeSet whole_;                            // walked subtrees without lost bytes
-  std::unordered_map<ChunkName, Loss> losses_;  // of the others, by SubtreeSet::KeyOf
+  std::unordered_map<ChunkName, Loss> losses_;  // of the other subtrees, by SubtreeSet::KeyOf
   std::vector<Subtree> subtrees_;               // from the root down, in the current file
   std::map<uint64_t, DamagedFile> files_;
   uint64_t beyond_ = 0;

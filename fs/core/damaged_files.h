@@ -1,9 +1,9 @@
 // Finds the files that use damaged chunks of which no intact copy exists.
 //
-// Thread-safety: any thread. The store may be in use; the result describes the snapshot. Memory: 8
-// bytes per chunk known to be damaged; about 60 per chunk looked up, and per recipe node above the
-// leaves that leads to a lost chunk; about 25 per other such node (subtree_set.h); and the returned
-// files. A shared subtree is walked once.
+// Thread-safety: any thread. The store may be in use; the result describes the snapshot. Memory:
+// the returned files; 8 bytes per chunk known to be damaged; about 60 per chunk looked up. Recipe
+// nodes above the leaves take about 60 bytes if they lead to a lost chunk, else 25 (subtree_set.h).
+// A shared subtree is walked once.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct DamagedFiles {
   uint64_t count = 0;              // of all damaged files
 };
 
-// Reads all recipes, and the chunks in `damage`. Returns metadata's errors, and those of `pace`,
-// which is called for each file.
+// Reads all recipes, and the chunks in `damage`; returns the files that use lost chunks. Calls
+// `pace` for each file. Errors: those of metadata and of `pace`.
 Result<DamagedFiles> FindDamagedFiles(const KvSnapshot& metadata, ChunkStore& chunks,
                                       std::span<const DamagedBlock> damage, size_t most,
                                       const std::function<Status()>& pace);

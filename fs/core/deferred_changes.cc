@@ -15,11 +15,11 @@
 namespace siltfs {
 namespace {
 
-// Approximate bytes of mutations: a slice in an extent.
+// Approximate bytes of a slice in an extent's mutation.
 constexpr uint64_t kSliceBytes = 32;
-// The key of an extent and its overhead in a group.
+// Approximate bytes of an extent's key and of its overhead in a group.
 constexpr uint64_t kExtentBytes = 128;
-// An inode's record, and its object, which must stay in memory.
+// Approximate bytes of an inode's record, and of its object, which must stay in memory.
 constexpr uint64_t kInodeBytes = 1024;
 
 uint64_t BytesToSave(const Overlay& overlay) {

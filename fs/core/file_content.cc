@@ -15,14 +15,14 @@ namespace {
 // Chunks that start after a gap (writes overtake each other) are likely to be cut again by the
 // fold. So at most this many bytes wait as raw bytes for the gap to fill.
 constexpr uint64_t kMaxWaitingBytes = 4u << 20;
-// A shorter stream is not worth cutting: the rest at its end would be cut again with every write,
-// and chunks are named many at a time.
+// A shorter stream is not worth cutting: its end would be cut again with every write. Also, chunks
+// are named faster many at a time.
 constexpr uint64_t kLeastToCut = 128U << 10;
 // An overlay beyond one of these limits is folded although its file is in use.
 constexpr uint64_t kMaxOverlaySlices = 8192;
 constexpr uint64_t kMaxOverlayRawBytes = 8u << 20;
 constexpr uint64_t kMaxOverlayExtents = 16384;
-// Limits for one step of a fold, while other threads wait: each range costs about two chunks read
+// Limits for one step of a fold, while other threads wait. Each range costs about two chunks read
 // and three written; each raw byte is cut and named.
 constexpr size_t kFoldRanges = 64;
 constexpr uint64_t kFoldRawBytes = 1u << 20;
@@ -118,7 +118,7 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   return Status::Ok();
 }
 
-// Whether a chunk that starts here is likely to be the one that the fold would cut.
+// Whether a fold would probably cut the same chunk as a stream that starts at `offset`.
 bool FileContent::IsStreamStart(const InodeRecord& record, const Overlay& overlay,
                                 uint64_t offset) const {
   if (offset == 0 || overlay.BoundaryAt(offset)) return true;
@@ -152,10 +152,10 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
 
 Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                               Overlay::Range behind) const {
-  // Chunks that begin in the waiting bytes need them in one piece with the data that follows, as
-  // far as the longest chunk reaches. From there on `data` is cut in place.
+  // A chunk that begins in the waiting bytes must lie in one piece. So the waiting bytes are joined
+  // with `data`, as far as the longest chunk reaches. The rest of `data` is cut in place.
   Bytes joined;
-  size_t joined_data = 0;  // bytes of `data` in it
+  size_t joined_data = 0;  // bytes of `data` in `joined`
   if (before.size() > 0 || behind.size() > 0) {
     joined_data =
         behind.size() > 0 ? data.size() : std::min<size_t>(data.size(), tables_->parameters().max);
@@ -252,7 +252,7 @@ Result<uint64_t> FileContent::FindHole(const InodeRecord& record, const Overlay&
 Status FileContent::FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::Range window,
                                FoldMode mode) const {
   uint64_t end = record.recipe_limit;
-  if (window.end >= record.recipe_limit) {  // including all bytes after the recipe
+  if (window.end >= record.recipe_limit) {  // the window includes all bytes after the recipe
     end = record.size;
     if (mode == FoldMode::kKeepTail && end > 0) {
       const Overlay::Range tail = overlay.RawRunAt(end - 1);

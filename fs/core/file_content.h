@@ -2,14 +2,14 @@
 // the fold that turns the overlay into recipe.
 //
 // A write goes into the overlay as raw bytes. If it continues a stream, complete chunks are cut off
-// the front of the stream, put into the chunk store and replace the raw bytes, so only the tail of
-// a stream stays raw. Fold turns everything into a recipe.
+// the front of the stream and put into the chunk store. They replace the raw bytes, so only the
+// tail of a stream stays raw. Fold turns everything into a recipe.
 //
 // Not thread-safe for one file: the caller holds the inode's lock (exclusively for all but Read).
 // Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
 // Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
-// range; kFileTooLarge. After a failure, record and overlay still describe the file's content (a
-// failed Write has written nothing).
+// range; kFileTooLarge. After a failure, record and overlay still describe the file's content. A
+// failed Write has written nothing.
 #pragma once
 
 #include <memory>
@@ -32,18 +32,18 @@ class FileContent {
   Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                       MutableByteView out) const;
 
-  // The kernel that cuts the files.
+  // The chunker kernel (chunker/scan/kernels.h) that cuts the files.
   const ChunkerKernel& kernel() const { return tables_->kernel(); }
 
   Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
-  // Also makes a file longer; the new part reads as zeros.
+  // Sets the size, which may grow; the new part reads as zeros.
   Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;
 
   // Makes [offset, offset + length) zeros that take no space. Does not extend the file.
   static void PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
                         uint64_t length);
-  // The first offset at or after `offset` with data, or in a hole; the end of the file if there is
-  // none. `offset` < record.size.
+  // FindData returns the first offset at or after `offset` that has data; FindHole, the first that
+  // is in a hole. Both return the end of the file if there is none. `offset` < record.size.
   Result<uint64_t> FindData(const InodeRecord& record, const Overlay& overlay,
                             uint64_t offset) const;
   Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
@@ -66,7 +66,8 @@ class FileContent {
   }
   // Folds a part, small enough not to delay other users of the file for long: about 64 changed
   // places, or 1 MiB of raw bytes and parts of chunks. The part starts at the first extent at or
-  // after `from`, or else at the first of all. Returns the offset to continue from.
+  // after `from`, or at the file's first extent if there is none. Returns the offset to continue
+  // from.
   Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
                             FoldMode mode) const;
   // Whether one FoldSome folds everything.
@@ -77,8 +78,8 @@ class FileContent {
   // Whether the overlay is so large that it should be folded while the file is still being written.
   static bool NeedsFold(const Overlay& overlay);
 
-  // Bytes of the file that are not holes: exact after a fold, else an upper bound (overwritten
-  // bytes count twice).
+  // Bytes of the file that are not holes. Exact after a fold; before it an upper bound, because
+  // overwritten bytes count twice.
   static uint64_t AllocatedBytes(const InodeRecord& record);
   static uint64_t ChunkReferences(const InodeRecord& record);
 

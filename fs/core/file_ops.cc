@@ -9,15 +9,15 @@
 namespace siltfs {
 namespace {
 
-// Fewer raw bytes in an overlay are not folded to relieve memory: they are the tail of a stream, or
-// soon dropped. Nor is a file folded to copy less than this into it.
+// An overlay with fewer raw bytes is not folded to relieve memory: they are the tail of a stream,
+// or soon dropped. The target of a shorter copy is not folded first, either.
 constexpr uint64_t kWorthFolding = 256u << 10;
 // Raw bytes that remain when their commit closes are written to metadata's log and tables, and
-// dropped again by the fold. That takes longer than folding them at once. So a file that gets more
-// of them in one commit is folded while it is being written. Raw bytes of an earlier commit may
-// wait for more writes to the same chunks.
+// dropped by the fold. Folding them at once is faster. So a file that gets more raw bytes than this
+// in one commit is folded while it is being written. Raw bytes of an earlier commit may wait for
+// more writes to the same chunks.
 constexpr uint64_t kMaxFreshRawBytes = 1u << 20;
-// A smaller file is read before readahead starts.
+// Readahead would start too late for a smaller file: its reads are done by then.
 constexpr uint64_t kWorthReadahead = 512u << 10;
 
 }  // namespace
@@ -26,8 +26,8 @@ Status FileSystemImpl::OpenFile(InodeNumber number, bool truncate) {
   InodePtr inode = inodes_.Get(number);
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    // Changes nothing in metadata: deferred changes stay deferred, and a failed store can still be
-    // read.
+    // LoadRecord changes nothing in metadata. So deferred changes stay deferred, and a failed store
+    // can still be read.
     SILTFS_RETURN_IF_ERROR(LoadRecord(*inode));
     if (inode->record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     ++inode->open_count;
@@ -96,7 +96,8 @@ Status FileSystemImpl::ApplyContent(Inode& inode, const ContentTally& before, Ch
   const bool pressure = UnderPressure();
   if (pressure) WakeMaintenance();
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
-  // After the end of the recipe, a stream may be waiting for earlier data.
+  // Raw bytes after the end of the recipe are left alone: a stream there may be waiting for earlier
+  // data.
   const bool fold_before_commit =
       inode.fresh_raw_bytes > kMaxFreshRawBytes && inode.overlay.end() <= inode.record.recipe_limit;
   if (!fold_for_room && !fold_before_commit && !FileContent::NeedsFold(inode.overlay))
@@ -125,8 +126,9 @@ Status FileSystemImpl::Write(InodeNumber number, uint64_t offset, ByteView data,
   const SequencedWrite turn(inode->write_sequencer, offset, data.size());
   const ChunkStore::Use use(*chunks_);
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
-  // Earlier writes may have filled the disk while this one waited for its turn. Data accepted then
-  // could not become chunks; as raw bytes it would take metadata's part of the reserve.
+  // Earlier writes may have filled the disk while this one waited for its turn. Data accepted on a
+  // full disk could not become chunks. As raw bytes, the data would take metadata's part of the
+  // reserve.
   SILTFS_RETURN_IF_ERROR(CheckRoom(0));
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(LoadContent(*inode));
@@ -300,7 +302,8 @@ Status FileSystemImpl::FoldInSteps(InodeNumber number) {
     return Status::Ok();
   });
   SILTFS_RETURN_IF_ERROR(loaded);
-  // A steady writer would keep this from ending; its own writes fold the file.
+  // The number of steps is limited because a steady writer adds work. Its own writes fold the file,
+  // too.
   for (uint64_t step = 0; step < 16 + extents / kLeastPerStep; ++step) {
     SILTFS_ASSIGN_OR_RETURN(const bool done, FoldStep(number));
     if (done) return Status::Ok();

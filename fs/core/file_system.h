@@ -2,11 +2,12 @@
 // (fs/meta) and chunks (fs/dedup).
 //
 // Thread-safety: every call from any thread. Ownership: the FileSystem owns the open store, lock
-// included. Order: operations take effect in the order their calls return; overlapping calls in
-// some order. A crash preserves a prefix of that order (docs/crash-model.md). The kernel checks
-// permissions (default_permissions); nothing here does. Errors: Status codes as a POSIX caller
-// expects (fs/fuse maps them). kReadOnly once the store has turned read-only. Durability: once
-// Fsync, SyncAll or Close returned OK; else with the next periodic commit.
+// included. Order: operations take effect in the order in which their calls return; calls that
+// overlap, in some order. A crash preserves a prefix of that order (docs/crash-model.md). The
+// kernel checks permissions (default_permissions); FileSystem does not. Errors: Status codes as a
+// POSIX caller expects (fs/fuse maps them). kReadOnly once the store has turned read-only.
+// Durability: operations are durable once Fsync, SyncAll or Close returned OK, else with the next
+// periodic commit.
 #pragma once
 
 #include <chrono>
@@ -30,7 +31,7 @@ inline constexpr InodeNumber kRootInode = 1;
 // POSIX limits of this file system.
 inline constexpr size_t kMaxNameBytes = 255;
 // 8 EiB less one byte, the largest off_t. The kernel refuses larger offsets before it caches the
-// data. A lower limit would only be met at writeback.
+// data. With a lower limit, an accepted write could fail later, at writeback.
 inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 63) - 1;
 inline constexpr size_t kMaxXattrValueBytes = 65536;
 inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with its terminating zero
@@ -67,7 +68,7 @@ struct AttributeChange {
   std::optional<int64_t> mtime;
   std::optional<int64_t> ctime;  // else: now
   // Removes set-user-id, and set-group-id if the group may execute. (A new size, owner or group
-  // always removes the capability.) Directories keep all of these.
+  // always removes the capability.) Directories keep the bits and the capability.
   bool kill_privileges = false;
 };
 
@@ -81,8 +82,8 @@ enum class Privileges : uint8_t {
 // How a write sets the file's times.
 enum class WriteTimes : uint8_t {
   kNow,      // to the time of the write
-  kMayKeep,  // a write from a cache, which sets the times by SetAttributes, perhaps before this
-             // write; as kNow until the cache has set any
+  kMayKeep,  // for a write from a cache that sets the times itself, by SetAttributes, perhaps
+             // before this write. Until the cache has set any times, acts like kNow.
 };
 
 // The process that creates an inode.
@@ -120,7 +121,7 @@ enum class XattrMode : uint8_t {
   kSetWithoutSetGid,  // as kSet; a new access control list clears the set-group-ID bit
 };
 enum class AllocateMode : uint8_t {
-  kReserve,  // reserves nothing; but the file grows, and kNoSpace if the disk has less
+  kReserve,  // reserves nothing, but the file grows; kNoSpace if the disk has less space
   kZero,     // the range becomes a hole
 };
 enum class SeekTarget : uint8_t { kData, kHole };
@@ -129,8 +130,8 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   bool read_only = false;
   std::chrono::milliseconds commit_interval{5000};
-  // Once changes pause for this long, commits before the interval is over, within the limits of
-  // fs/meta/commit_pace.h. 0: never.
+  // If no change is made for this long, commits before commit_interval is over, within the limits
+  // of fs/meta/commit_pace.h. 0: never.
   std::chrono::milliseconds quiet_interval{0};
   // Approximate bytes of metadata in one commit; two such groups are in memory. Deferred changes
   // may take as much again.
@@ -145,7 +146,7 @@ struct FileSystemOptions {
   // Collects garbage in the background once enough was removed or replaced.
   bool collect_in_background = false;
   // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
-  // it, a part of the disk is only left free.
+  // the reserve, the store only leaves a part of the disk free.
   bool keep_reserve = false;
   // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
   // as a crash would. May be empty.
@@ -175,9 +176,9 @@ class FileSystem {
   // adds one to the inode's lookup count; Forget subtracts. An inode without names stays while it
   // is looked up or open.
   //
-  // "." is `parent` itself, of any type; kStale once it has no name left. ".." is the parent
-  // directory (of the root: the root). Both serve callers that kept an inode number: numbers are
-  // never reused, so it is the same inode or none.
+  // "." is `parent` itself, of any type; kStale once `parent` has no name left. ".." is the parent
+  // directory (of the root: the root). Both names serve callers that kept an inode number. Numbers
+  // are never reused, so a number gives the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
@@ -187,7 +188,8 @@ class FileSystem {
                                            Caller caller) = 0;
   virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
                                          std::string_view target, Caller caller) = 0;
-  // kNotFound for a file that has lost its last name. A temporary file gets its first name.
+  // Adds a name to a file; a temporary file gets its first name. kNotFound for a file that has lost
+  // its last name.
   virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
                                   std::string_view new_name) = 0;
   virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
@@ -219,9 +221,9 @@ class FileSystem {
   // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                         Caller caller) = 0;
-  // Makes a regular file without a name, with attributes as if made in `directory`. It is open and
-  // looked up once, as after CreateFile. It is removed once it is neither, or after a crash, unless
-  // Link named it while it was open.
+  // Makes a regular file without a name, with attributes as if made in `directory`. The file is
+  // open and looked up once, as after CreateFile. Unless Link names it while it is open, it is
+  // removed once it is neither open nor looked up, or after a crash.
   virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
@@ -229,7 +231,7 @@ class FileSystem {
   // Returns the number of bytes read, fewer than asked for only at the end of the file. kCorruption
   // is also reported (FileSystemOptions::report).
   virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
-  // All of `data` or an error.
+  // Writes all of `data`, or returns an error.
   virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
                        Privileges privileges = Privileges::kKeep,
                        WriteTimes times = WriteTimes::kNow) = 0;
@@ -251,8 +253,8 @@ class FileSystem {
   // --- the whole file system
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
-  // Whether a write that is accepted into a cache now may find no room at writeback. Cheap; the
-  // answer is a few seconds old.
+  // Whether the disk may be full by the time a write cached now is written back. Cheap; the answer
+  // is a few seconds old.
   virtual bool NearlyFull() const = 0;
   virtual Result<FileSystemStats> GetStats() = 0;
   // Recompresses all sealed segments that await it, now. Takes long; other calls proceed meanwhile.
@@ -260,17 +262,17 @@ class FileSystem {
   virtual Result<RecompressionReport> Recompress() = 0;
   // Stops recompression permanently; a Recompress under way returns soon. Close does this, too.
   virtual void StopRecompression() = 0;
-  // Frees the space of chunks that no file refers to any more, in segments of which enough is dead.
-  // With `dry_run` it only estimates the result. Takes long; other calls proceed meanwhile.
+  // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
+  // With `dry_run`, only estimates the result. Takes long; other calls proceed meanwhile.
   // kInterrupted once StopCollecting was called, kNoSpace, kCorruption if a file's recipe cannot be
   // read.
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
   // Stops garbage collection permanently, as StopRecompression.
   virtual void StopCollecting() = 0;
   // Verifies all stored chunks and reports damage. Continues where the last scrub was interrupted,
-  // in this mount or another. Takes long; other calls proceed meanwhile. Damage found is not an
-  // error; neither is an interruption, which leaves the scrub incomplete. kIoError if the device
-  // fails again and again.
+  // in this mount or another. Takes long; other calls proceed meanwhile. Found damage is not an
+  // error. An interruption is no error, either: it leaves the scrub incomplete. kIoError if the
+  // device fails again and again.
   virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
   // Interrupts the scrub under way, if any; it returns soon.
   virtual void InterruptScrub() = 0;

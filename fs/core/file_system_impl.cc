@@ -101,8 +101,8 @@ Result<FileSystemStats> FileSystemImpl::GetStats() {
 
 Result<RecompressionReport> FileSystemImpl::Recompress() {
   SILTFS_RETURN_IF_ERROR(CheckWritable());
-  // Segments are recompressed once metadata knows that they are sealed. That takes a commit, even
-  // if nothing else changed.
+  // Segments can be recompressed only after metadata knows that they are sealed. This takes a
+  // commit, even if nothing else changed.
   chunks_->WaitUntilSealed();
   SILTFS_RETURN_IF_ERROR(metadata_->WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata_->Join());

@@ -36,7 +36,7 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   // Opened by open_store.cc, in this order; destroyed in reverse order.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
-    // Draw on the reserve, for data and for metadata; null when none is kept.
+    // These two draw on the reserve, for data and for metadata; null when no reserve is kept.
     std::unique_ptr<Env> env;
     std::unique_ptr<Env> metadata_env;
     std::unique_ptr<FileLock> lock;
@@ -140,10 +140,11 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
     void Delete(std::string key) { mutations.push_back({std::move(key), std::nullopt}); }
   };
   // --- inode_ops.cc; locks held exclusively
-  // kStale if there is no such inode. Saves a dirty inode, so that metadata is up to date.
+  // Both load the inode, the second also its overlay. They save a dirty inode, so that metadata is
+  // up to date. kStale if there is no such inode.
   Status LoadAndFlush(Inode& inode);
   Status LoadContentAndFlush(Inode& inode);
-  // These two leave a dirty inode dirty.
+  // Both load, too, but leave a dirty inode dirty.
   Status LoadRecord(Inode& inode);
   Status LoadContent(Inode& inode);
   // Loads the inode (with its overlay if `overlay`), and calls `use` with the inode locked in
@@ -162,8 +163,8 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   // Adds the access list's update for new permission bits to the change.
   Status AdaptAcl(Inode& inode, uint32_t mode, Change& change) const;
   Result<std::shared_ptr<const PosixAcl>> DefaultAclOf(Inode& directory) const;
-  // Clears in a new inode's mode the bits that `inherited`, or else the umask, does not grant. Adds
-  // the inherited lists.
+  // Clears the bits in a new inode's mode that `inherited` does not grant; without inherited lists,
+  // the bits of the umask. Adds the inherited lists to the change.
   static void SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
                            uint32_t umask, Change& change);
   // Removes `privileges` from the inode; the caller saves the inode in the same change.
@@ -172,11 +173,11 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   // --- inode_ops.cc
   // Adds the inode's record to the change.
   void Save(Inode& inode, Change& change) const;
-  // Adds record, overlay and the difference in counters since `before`, or, for a dirty inode,
-  // since it was last saved.
+  // Adds record, overlay and the difference in counters since `before` to the change. For a dirty
+  // inode, the difference is the one since it was last saved.
   void SaveContent(Inode& inode, const ContentTally& before, Change& change) const;
   Status Apply(Change& change);
-  // Adds the removal of everything the inode has.
+  // Adds the removal of all keys of the inode to the change.
   Status DeleteInode(Inode& inode, Change& change);
   // Removes the inode if it is an orphan and neither open nor looked up.
   void RemoveIfUnused(InodeNumber number);
@@ -199,21 +200,22 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   static Status CheckName(std::string_view name);
   Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;
   Status CheckDirectory(const Inode& directory) const;  // loaded, a directory, not removed
-  // Enters or removes a name; cookies and entry counts included, link counts not.
+  // These functions enter or remove a name, and update cookies and entry counts, but not link
+  // counts.
   static void AddName(Inode& directory, std::string_view name, const Inode& child, Change& change);
   static void PutName(Inode& directory, std::string_view name, const Inode& child, uint64_t cookie,
                       Change& change);
   static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,
                        Change& change);
-  // Drops one link of the inode (all of a directory). An inode without links is deleted, or becomes
-  // an orphan if it is open or looked up.
+  // Drops one link of a file, or all links of a directory. An inode without links is deleted, or
+  // becomes an orphan if it is open or looked up.
   Status DropLink(Inode& inode, int64_t now, Change& change);
   // Call it after the change that deleted the inode was applied.
   void ForgetRemoved(Inode& inode);
   Status RemoveName(InodeNumber parent, std::string_view name, bool directory);
   Status RemoveNameLocked(Inode& from, std::string_view name, const NameEntry& entry, Inode& inode,
                           bool directory);
-  // Why a name was not found: there is no such directory, or no such name in it.
+  // Returns why a name was not found: there is no such directory, or no such name in it.
   Status NoSuchName(InodeNumber directory);
   Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
 
@@ -223,7 +225,7 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
     Inode& directory;
     std::string_view name;
     std::optional<NameEntry> entry;
-    Inode* inode = nullptr;  // null where the name is free
+    Inode* inode = nullptr;  // null if the name is free
   };
   Status RenameLocked(const Place& from, const Place& to, RenameMode mode);
   Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
@@ -237,7 +239,8 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   // Defers the change, which has joined and made no mutations.
   void Defer(Inode& inode, const ContentTally& before, Change& change);
   bool TooMuchToDefer() const { return dirty_inodes_.bytes() > options_.group_bytes; }
-  // The inode must be dirty. SaveDeferred leaves it in dirty_inodes_, for a change that has joined.
+  // Both save the deferred changes of a dirty inode. SaveDeferred leaves the inode in
+  // dirty_inodes_, for a change that has joined; SaveLast removes it.
   Status SaveDeferred(Inode& inode);
   Status SaveLast(Inode& inode);
   void ForgetDeferred(Inode& inode);
@@ -249,14 +252,15 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   static bool NeedsFold(const InodeRecord& record);
   bool NeedsFold(Inode& inode);  // locked exclusively; loads it
   static Status CheckRegular(const InodeRecord& record);
-  // Call it after a change of the overlay that belongs to this commit.
+  // Counts the raw bytes that a change of the overlay has added for this commit. Call it after the
+  // change.
   static void CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit);
   // Saves a change of content that was made in memory, or defers it if it has joined. Folds a part
   // of an overlay that has grown too large.
   Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,
                       Privileges privileges, WriteTimes times = WriteTimes::kNow);
   Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
-  // Folds a part, so that other threads do not wait long for the inode.
+  // Folds a part of a locked file, so that other threads do not wait long for its lock.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
   // Folds a part of a file; true if nothing is left to fold.
   Result<bool> FoldStep(InodeNumber number);
@@ -277,7 +281,8 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   // --- maintenance.cc
   void RunMaintenance();
   void FoldIdle();
-  // Drops overlays from memory (metadata has them) until the rest is small enough.
+  // Drops overlays from memory until the remaining ones are small enough. Metadata keeps all of
+  // them.
   void RelievePressure();
   void WakeMaintenance();
   bool UnderPressure() const { return overlay_raw_bytes_ > kMaxOverlayRawBytes; }
@@ -288,8 +293,8 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
 
   int64_t Now() { return env_.NowNanoseconds(); }
   Status CheckWritable() const;
-  // For a change that takes this many bytes of the disk: kNoSpace if the remaining space is only
-  // for deletions.
+  // Call it before a change that takes this many bytes of the disk. kNoSpace if the remaining space
+  // is only for deletions.
   Status CheckRoom(uint64_t bytes) { return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok(); }
   // Approximate bytes of a new name, inode or attribute in metadata.
   static constexpr uint64_t kBytesPerName = 4096;
@@ -307,7 +312,7 @@ class FileSystemImpl final : public FileSystem, private DeferredChanges {
   std::unique_ptr<IdAllocator> ids_;
   FileContent content_;
   PlainBytesTotal overlay_raw_bytes_ = 0;         // outlives the inodes
-  std::atomic<bool> folds_wait_for_room_{false};  // of files that are not open
+  std::atomic<bool> folds_wait_for_room_{false};  // folds of files that are not open
   InodeTable inodes_;
   LookupCounts lookups_;
   DirtyInodes dirty_inodes_;

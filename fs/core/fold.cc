@@ -15,9 +15,9 @@ namespace {
 
 // Approximate bytes of a changed stretch that are read and cut at once.
 constexpr uint64_t kReadAheadBytes = 1u << 20;
-// How far after a change the base is cut again until cut points coincide with its chunks. They do
-// after a few chunks if siltfs has cut the base. Beyond this distance a chunk is ended early, where
-// a chunk of the base ends.
+// After a change, the base (the old recipe's content) is cut again until cut points coincide with
+// its chunks. They do after a few chunks if siltfs has cut the base. Beyond this distance a chunk
+// is ended early, where a chunk of the base ends.
 constexpr uint64_t kMostRecutBytes = 16u << 20;
 
 class Folder {
@@ -90,8 +90,8 @@ Result<std::optional<Folder::BaseEntry>> Folder::BaseAt(uint64_t offset) {
   return std::optional<BaseEntry>({base_.entry(), base_.entry_offset()});
 }
 
-// Where to start cutting, so that a change at `begin` is cut as if the file had always had this
-// content.
+// Returns where to start cutting, so that a change at `begin` is cut as if the file had always had
+// this content.
 Result<uint64_t> Folder::StartOf(uint64_t begin) {
   if (begin == 0) return begin;
   SILTFS_ASSIGN_OR_RETURN(auto before, BaseAt(begin - 1));
@@ -122,7 +122,7 @@ Result<std::vector<Folder::Region>> Folder::FindRegions() {
   return regions;
 }
 
-// Whether the base can be taken over from here on.
+// Whether the base can be taken over from `position` on.
 Result<bool> Folder::InStep(uint64_t position) {
   if (position >= base_end_) return false;
   SILTFS_ASSIGN_OR_RETURN(auto entry, BaseAt(position));
@@ -163,8 +163,9 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
   return Layout{Layout::Kind::kBytes, length, {}};
 }
 
-// Appends the bytes at `at` to `buffer`: to the end of the region, or one piece. Returns false and
-// appends nothing at a hole or the end of the file, or if the base is taken over from here.
+// Appends the bytes at `at` to `buffer`: up to the end of the region, and beyond it one piece.
+// Returns false and appends nothing at a hole, at the end of the file, or if the base is taken over
+// from `at` on.
 Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
   if (at > region_end && at - region_end > kMostRecutBytes) {
     SILTFS_ASSIGN_OR_RETURN(const bool in_step, InStep(at));
@@ -217,7 +218,7 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
       SILTFS_ASSIGN_OR_RETURN(more, ReadMore(position + buffer.size(), region_end, buffer));
       continue;
     }
-    if (!length) length = rest.size();  // the next byte belongs to no chunk with these
+    if (!length) length = rest.size();  // the chunk ends where ReadMore stopped
     cuts.push_back({done, *length, IsAllZero(rest.first(*length))});
     done += *length;
     SILTFS_ASSIGN_OR_RETURN(existing, MayTakeOver(position + done, region_end));

@@ -2,9 +2,9 @@
 //
 // Only changed parts are cut again: from the start of the chunk before a change until the cut
 // points coincide with existing chunks again. A chunk's end depends on its own bytes alone
-// (chunker.h), so any chunk cut by its content may follow any other. Chunks ended by a hole or the
-// end of the file are cut again when that has changed. Holes are barriers: no chunk reaches across
-// one, and all-zero chunks become holes.
+// (chunker.h), so any chunk cut by its content may follow any other. A chunk ended by a hole or by
+// the end of the file is cut again if this hole or end has changed. Holes are barriers: no chunk
+// reaches across one, and all-zero chunks become holes.
 #pragma once
 
 #include "chunker/chunker.h"
@@ -15,9 +15,10 @@
 
 namespace siltfs {
 
-// Returns the recipe of the file's first `end` bytes; end <= record.size. It includes the overlay's
-// extents within `window`, and everything between record.recipe_limit and `end`. Elsewhere it may
-// still have the old content. Puts new chunks and nodes; changes nothing else.
+// Returns the recipe of the file's first `end` bytes; end <= record.size. The recipe includes the
+// overlay's extents within `window`, and everything between record.recipe_limit and `end`.
+// Elsewhere the recipe may still have the old content. Puts new chunks and nodes; changes nothing
+// else.
 Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
                             const FileContent& content, const InodeRecord& record,
                             const Overlay& overlay, Overlay::Range window, uint64_t end);

@@ -18,13 +18,14 @@ InodePtr InodeTable::Get(InodeNumber number) {
   return inode;
 }
 
-// Looks only at a few of the least recently used inodes; those in use are moved to the front.
+// Removes unused inodes. Looks only at a few of the least recently used ones, and moves inodes in
+// use to the front.
 void InodeTable::Shrink() {
   for (int looks = 0; slots_.size() > capacity_ && looks < 4; ++looks) {
     const InodeNumber oldest = recent_.back();
     auto slot = slots_.find(oldest);
-    // While mutex_ is held, no thread can get a new reference. So if the table has the only one,
-    // the inode's fields may be read.
+    // While mutex_ is held, no thread can get a new reference. So if the table has the only
+    // reference, the inode's fields may be read.
     if (slot->second.inode.use_count() == 1 && slot->second.inode->open_count == 0) {
       recent_.pop_back();
       slots_.erase(slot);

@@ -1,5 +1,5 @@
 // Inodes in memory: one object per inode in use, with the lock that serialises its operations. The
-// most recently used stay loaded.
+// most recently used inodes stay loaded.
 //
 // Thread-safety: every call from any thread. Ownership: shared. The table releases inodes that have
 // no other owner and are not open, least recently used first.
@@ -64,8 +64,8 @@ struct Inode : std::enable_shared_from_this<Inode> {
   explicit Inode(InodeNumber n) : number(n) {}
 
   const InodeNumber number;
-  // Lock order: several inodes are locked in the order of their numbers (InodeLock); before any
-  // other lock of the core, except rename_mutex_ and the write sequencer.
+  // Lock order: several inodes are locked in the order of their numbers (InodeLock). They are
+  // locked before any other lock of the core, except rename_mutex_ and the write sequencer.
   InodeMutex mutex;
   // Entered before `mutex`, by writes only.
   WriteSequencer write_sequencer;
@@ -76,8 +76,8 @@ struct Inode : std::enable_shared_from_this<Inode> {
   InodeRecord record;
   Overlay overlay;
   std::optional<InodeChanges> deferred;  // of a regular file, loaded with its overlay
-  // Of a directory that has extended attributes: null if it has no default list; nullopt until
-  // first read.
+  // The default list of a directory with extended attributes: nullopt until it is first read, null
+  // if there is none.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without it
   uint64_t last_apply =
@@ -92,14 +92,14 @@ struct Inode : std::enable_shared_from_this<Inode> {
                                // opened
   bool linkable = false;       // made without a name; Link may name it while it is open
 
-  // The state in memory may differ from metadata: it must be loaded again.
+  // Call it if the state in memory may differ from metadata: the next use loads it again.
   void Invalidate() {
     loaded = false;
     default_acl.reset();
     no_capability = false;
     DropOverlay();
   }
-  // Overlays are kept in memory for speed only; metadata has them, unless `deferred`.
+  // Overlays are kept in memory for speed only; metadata has them, too, unless `deferred` is set.
   void DropOverlay() {
     overlay_loaded = false;
     overlay = Overlay();

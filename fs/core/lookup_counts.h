@@ -1,6 +1,6 @@
-// How often the kernel has looked up each inode and not yet forgotten it: 12 bytes per inode in a
-// table that is at least 3/4 full while it grows, so at most 16 bytes. Needed to know when an inode
-// without names may be deleted.
+// How often the kernel has looked up each inode and not yet forgotten it. Memory: 12 bytes per cell
+// of a table that is at least 3/4 full while it grows, so at most 16 bytes per inode. An inode
+// without names may be deleted only if its count is 0.
 //
 // Thread-safety: every call from any thread. No errors, no I/O.
 #pragma once
@@ -17,7 +17,7 @@ class LookupCounts {
   LookupCounts();
 
   void Add(uint64_t inode);
-  // Subtracts `count`; returns the remaining count (0 also for an inode that has none).
+  // Subtracts `count`; returns the remaining count. 0 if the inode has no count.
   uint64_t Remove(uint64_t inode, uint64_t count);
   uint64_t Of(uint64_t inode) const;
   uint64_t inodes() const;

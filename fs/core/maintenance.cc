@@ -48,8 +48,8 @@ void FileSystemImpl::RelievePressure() {
   for (const InodePtr& inode : inodes_.Snapshot()) {
     if (!UnderPressure()) return;
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    // Overlays are only dropped from memory: folding small ones now would end chunks where their
-    // files continue.
+    // Overlays are only dropped from memory, not folded. Folding a small overlay now would end a
+    // chunk where its file continues.
     if (!inode->loaded || !inode->overlay_loaded || inode->overlay.plain_bytes() == 0) continue;
     if (inode->deferred && !SaveLast(*inode).ok()) continue;
     inode->DropOverlay();

@@ -21,8 +21,8 @@
 namespace siltfs {
 namespace {
 
-// Makes the directory, or ensures that it is empty but for the remains of an earlier mkfs, and
-// marks it. `made` says whether it was made.
+// Makes the directory, or ensures that it has nothing but the remains of an earlier mkfs. Then
+// marks it as unfinished. `made` says whether the directory was made.
 Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
   auto entries = env.ListDirectory(path);
   if (entries.status().Is(StatusCode::kNotFound)) {
@@ -75,8 +75,8 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   return superblock;
 }
 
-// A size for which a handful of segments, as many as garbage collection copies at a time, is a
-// small part of the disk.
+// Returns a segment size for which a handful of segments is a small part of the disk. GC copies
+// that many at a time.
 Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
   constexpr uint64_t kSegmentsPerDisk = 64;
   constexpr uint64_t kLeast = 1u << 20;
@@ -130,7 +130,7 @@ Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& supe
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
   superblock.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));
-  // For the store's own name, if the directory was made here.
+  // Makes the name of the store's directory durable, if the directory was made here.
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(ParentOf(options.path)));
   return MarkFinished(env, options.path);
 }

@@ -22,10 +22,11 @@ struct MakeStoreOptions {
   FileOwner root_owner = {};          // of the file system's root directory
 };
 
-// kNotEmpty if the directory has anything but the remains of an earlier MakeStore; kInUse if a
-// daemon holds the store in it; kInvalidArgument for invalid options. Everything is durable on
-// return. A failure removes the files made. A crash leaves a directory that the next MakeStore
-// accepts (unfinished_store.h) and that is not taken for a store: the superblock is written last.
+// Makes the store. kNotEmpty if the directory has anything but the remains of an earlier MakeStore;
+// kInUse if a daemon holds the store in it; kInvalidArgument for invalid options. Everything is
+// durable on return. A failure removes the files made. A crash leaves a directory that the next
+// MakeStore accepts (unfinished_store.h). It cannot be opened as a store, because the superblock is
+// written last.
 Status MakeStore(Env& env, const MakeStoreOptions& options);
 
 }  // namespace siltfs

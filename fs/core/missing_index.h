@@ -14,7 +14,7 @@ class MissingIndex final : public ChunkIndex {
   Status GetImpl(std::span<const ChunkName>, std::span<std::optional<Location>>) override {
     return Status::Ok();  // the results have been cleared
   }
-  // Never called: it is read-only.
+  // Never called: the index is read-only.
   Status PutImpl(std::span<const IndexEntry>, uint64_t) override { return Status::Ok(); }
   Status DeleteImpl(const ChunkName&) override { return Status::Ok(); }
   Status FlushImpl(uint64_t) override { return Status::Ok(); }

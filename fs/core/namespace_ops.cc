@@ -89,7 +89,7 @@ Result<Attributes> FileSystemImpl::LookupSelf(InodeNumber number) {
     if (inode.record.links == 0)
       return Status(StatusCode::kStale, fmt::format("inode {} was removed", number));
     attributes = AttributesOf(inode);
-    lookups_.Add(number);  // while it is locked, so it still exists
+    lookups_.Add(number);  // the inode is locked, so it still exists
     return Status::Ok();
   }));
   return attributes;
@@ -135,7 +135,8 @@ Result<Attributes> FileSystemImpl::MakeInode(InodeNumber parent, std::string_vie
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = Now();
-  // Its number is above all others, so it comes after its directory in the lock order.
+  // The new inode's number is above all others, so the inode comes after its directory in the lock
+  // order.
   InodePtr inode = inodes_.Get(number);
   InodeLock inode_lock(inode, InodeLock::Mode::kExclusive);
   InodeRecord& record = inode->record;

@@ -26,10 +26,10 @@
 namespace siltfs {
 namespace {
 
-// The part of the reserve for data that a collection may at least fill with copies, a little more
-// than it needs to begin. The rest is for the index, for copies that wait in blocks, for the
-// footers of the segments with the copies, and for the next collection. With 1 MiB for these, the
-// last copy met a full disk, and all copies were lost.
+// A collection may fill at least this part of the data reserve with copies. It needs a little less
+// to begin. The rest is for the index, for copies that wait in blocks, for the footers of the
+// segments with the copies, and for the next collection. With 1 MiB for these, the last copy met a
+// full disk, and all copies were lost.
 constexpr uint64_t kLeastForCopies = 5u << 20;
 
 // Removes the files of segments that garbage collection had removed from metadata when the store
@@ -44,7 +44,7 @@ Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& re
           .At(MetadataPath(store));
     }
     Status gone = RemoveSegment(env, store, id);
-    // It was removed, but perhaps not durably.
+    // The file was removed, but perhaps not durably.
     if (gone.Is(StatusCode::kNotFound)) gone = env.SyncDirectory(SegmentDirectory(store, id));
     if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
     gone.IgnoreError("the directory was removed, too");
@@ -103,8 +103,8 @@ Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOpt
   return SpaceReserve::Open(disk, reserve);
 }
 
-// Commits even if nothing changed: chunks put and segments sealed become durable, and metadata
-// knows of them.
+// Commits even if nothing changed. Chunks put and segments sealed so far become durable, and
+// metadata knows of them.
 Status CommitNow(MetadataStore& metadata) {
   SILTFS_RETURN_IF_ERROR(metadata.WaitForRoom());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata.Join());
@@ -172,8 +172,8 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
   return aside;
 }
 
-// Fills the reserve with the space that a failed attempt to open the store has drawn and left free:
-// for the next attempt, not for another program. Spare bytes stay free.
+// Fills the reserve again with the space that a failed attempt to open the store took from it and
+// left free. Thus the next attempt gets the space, and no other program. Spare bytes stay free.
 void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
   const auto lock = disk.LockFile(LockPath(options.store));
   if (!lock.ok()) return;
@@ -199,7 +199,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   }
   Env& env = parts.env ? *parts.env : disk;
   Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
-  // Read again: the last holder of the lock may have written it meanwhile.
+  // The superblock is read again: the last holder of the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
   parts.superblock = state.superblock;
   SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
@@ -241,8 +241,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
                           Replay(env, options, identity, records, *kv, *parts.index, report));
 
-  // The allocator writes through the metadata store once that exists. Before, only the allocator
-  // writes, and directly.
+  // The allocator writes through the metadata store once that store exists. Before, the allocator
+  // writes directly, and nothing else writes.
   ChunkStoreOptions chunk_options = StoreOptions(options, parts.superblock, records);
   auto metadata_holder = std::make_shared<MetadataStore*>(nullptr);
   if (!read_only) {
@@ -283,9 +283,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
   metadata_options.quiet_interval = options.quiet_interval;
-  // A group of changes goes into a write buffer as a whole, and exceeds this size by the changes
-  // under way when it reaches it. Deferred changes of contents are bounded by the larger number:
-  // they are saved when the group closes, and are fewer by then than if they were saved earlier.
+  // A group goes into a write buffer as a whole. It exceeds group_bytes by the changes that are
+  // under way when it reaches this size. Deferred changes of contents are bounded by
+  // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
+  // by then than if they were saved earlier.
   metadata_options.group_bytes = options.group_bytes;
   if (const auto space = disk.GetDiskSpace(options.store); !read_only && space.ok()) {
     metadata_options.group_bytes =
@@ -302,7 +303,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
         parts.chunks->CompareVictims(records.victims, /*crashed=*/!records.ids.clean));
   }
 
-  // If this process is killed now, the next mount puts the entries that the index lacks.
+  // If this process is killed from now on, the next mount puts the entries that the index lacks.
   if (!read_only) SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
 
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));

@@ -51,13 +51,13 @@ class Overlay {
   uint64_t data_bytes() const { return plain_bytes_ + chunk_bytes_; }
   uint64_t end() const;
 
-  // Visits [begin, end) in order without gaps (kAbsent where there is nothing) until `visit`
-  // returns false.
+  // Visits [begin, end) in order without gaps until `visit` returns false. A part without an extent
+  // is visited as kAbsent.
   void Visit(uint64_t begin, uint64_t end,
              const std::function<bool(const OverlayPiece&)>& visit) const;
 
-  // The maximal range of adjacent raw extents around `offset`; empty (begin == end) if it lies in
-  // none.
+  // The maximal range of adjacent raw extents around `offset`; empty (begin == end) if `offset`
+  // lies in no raw extent.
   struct Range {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -69,13 +69,13 @@ class Overlay {
   bool BoundaryAt(uint64_t offset) const;
   // Maximal ranges within the window that are covered by extents of any kind, in order.
   std::vector<Range> CoveredRanges(Range window) const;
-  // The stretch from the first extent that begins at or after `from`. It has at most `max_ranges`
-  // ranges (a gap or a change of kind begins a new one) and at most `max_cut_bytes` bytes that a
-  // fold cuts (raw bytes and parts of chunks), but at least one extent. Empty if there is no such
-  // extent.
+  // Returns a stretch from the first extent that begins at or after `from`; empty if there is none.
+  // The stretch has at least one extent. It has at most `max_ranges` ranges: a gap or a change of
+  // kind begins a new range. It has at most `max_cut_bytes` bytes that a fold cuts: raw bytes and
+  // parts of chunks.
   Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_cut_bytes) const;
 
-  // Each replaces the old extents in the range.
+  // These functions replace the old extents in the range.
   void PutRaw(uint64_t offset, ByteView bytes);
   void PutHole(uint64_t offset, uint64_t length);
   void PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices);

@@ -45,8 +45,8 @@ class PosixAcl {
     bool operator==(const Entry&) const = default;
   };
 
-  // The most that the kernel reads at once on machines with small pages. A longer list would be
-  // stored and then deny all access.
+  // The kernel reads at most this many bytes at once on machines with small pages. A longer list
+  // would be stored and then deny all access.
   static constexpr size_t kMaxBytes = 4096;
 
   // kInvalidArgument unless the kernel would accept the list: one entry each for owner, owning
@@ -55,15 +55,15 @@ class PosixAcl {
   static Result<PosixAcl> Decode(std::string_view value);
   std::string Encode() const;
 
-  // The permission bits (0777) of a file with this access list. The group's are the mask's if there
-  // is one.
+  // The permission bits (0777) of a file with this access list. The group's bits are those of the
+  // mask if the list has one.
   uint32_t PermissionBits() const;
-  // Whether the list grants the same as PermissionBits.
+  // Whether the list grants the same rights as PermissionBits alone.
   bool IsEquivalentToMode() const { return entries_.size() == 3; }
   // Sets the file's permission bits to those of `mode` (chmod).
   void SetPermissionBits(uint32_t mode);
   // Turns a directory's default list into the access list of an entry made in it with `mode`. The
-  // result grants only what both grant.
+  // result grants only rights that both the list and `mode` grant.
   void LimitTo(uint32_t mode);
 
   const std::vector<Entry>& entries() const { return entries_; }

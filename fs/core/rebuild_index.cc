@@ -153,7 +153,8 @@ Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& opt
 }
 
 Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options) {
-  // Before locking, which would make a lock file where there is no store.
+  // The superblock is read before locking, because locking would make a lock file where there is no
+  // store.
   SILTFS_RETURN_IF_ERROR(ReadSuperblock(env, options.store).status());
   auto rebuilt = RebuildWithLock(env, options);
   if (rebuilt.ok() || !rebuilt.status().Is(StatusCode::kInvalidArgument)) return rebuilt;

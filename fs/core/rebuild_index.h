@@ -3,14 +3,14 @@
 //
 // The old index is removed first, so the new one needs no room beside it. An interruption leaves an
 // index that is complete up to a block and records that block; the next mount continues there. A
-// mark beside it (IndexRebuildPath) says the same to commands that only read the index. Metadata
-// gets only newly found damage, and the superblock is not written; an unmounted store stays
-// unmounted.
+// mark beside the index (IndexRebuildPath) tells commands that only read it that the rebuild is
+// unfinished. Metadata gets only newly found damage, and the superblock is not written; an
+// unmounted store stays unmounted.
 //
 // Thread-safety: any thread. Memory: the index's, and ReplayBlocks's. Errors: kNotFound if there is
-// no store, kInUse if it is mounted, kNeedsNewer for a store of a later version, kCorruption if
-// metadata does not list the segments or is older than they are; kInterrupted; Env's. Damaged parts
-// of segments are reported and left out.
+// no store, kInUse if it is mounted, kNeedsNewer for a store of a later version; kCorruption if
+// metadata does not list the segments or is older than they are; kInterrupted; errors of Env.
+// Damaged parts of segments are reported and left out.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,12 @@ struct RebuiltIndex {
   int64_t nanoseconds = 0;  // duration
 };
 
-// A store that was not unmounted is first recovered by a mount and an unmount.
+// Locks the store and rebuilds its index. If the store was not unmounted, a mount and an unmount
+// first recover it.
 Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options);
 
-// The caller holds the store's lock. kInvalidArgument if the store was not unmounted.
+// Rebuilds the index; the caller holds the store's lock. kInvalidArgument if the store was not
+// unmounted.
 Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& options);
 
 }  // namespace siltfs

@@ -128,8 +128,8 @@ Status FileSystemImpl::Replace(const Place& from, const Place& to, int64_t now, 
     // The name existed before, and keeps its place in the directory.
     PutName(to.directory, to.name, source, to.entry->cookie, change);
   } else if (&from.directory == &to.directory) {
-    // The entry keeps its place: at the end, a listing under way would meet it again after each
-    // rename.
+    // The entry keeps its place. If it moved to the end, a listing under way would meet it again
+    // after each rename.
     PutName(to.directory, to.name, source, from.entry->cookie, change);
     ++to.directory.record.entries;
   } else {

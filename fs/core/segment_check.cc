@@ -17,8 +17,8 @@ Status MetadataLost(const StoreIdentity& identity, SegmentId id, std::string_vie
       .At(SegmentPath(identity.store, id));
 }
 
-// The highest completed commit that the segment's blocks name; 0 if no block can be read, which
-// recovery and reads report themselves.
+// Returns the highest completed commit that the segment's blocks name. 0 if no block can be read;
+// recovery and reads report this damage.
 uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, SegmentId id) {
   uint64_t newest = 0;
   ScanBlocks(file, {identity.uuid, id}, {},

@@ -1,6 +1,6 @@
 // Checks that metadata is as new as the segments beside it (docs/crash-model.md, I5). A store with
-// an older copy of its metadata must not be opened, nor "recovered" by removing data that only the
-// lost metadata knew.
+// an older copy of its metadata must not be opened: recovery would remove data that only the lost,
+// newer metadata knew.
 //
 // Thread-safety: any thread. Reads only.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace siltfs {
 
-// Whether any of these (id, record) pairs is of a segment with chunks.
+// Whether any of these (id, record) pairs belongs to a segment with chunks.
 template <typename Records>
 bool HoldAnything(const Records& records) {
   return std::any_of(records.begin(), records.end(),

@@ -23,7 +23,8 @@ struct FileSystemStats {
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
   uint64_t sha1_collisions = 0;  // kept across mounts
-  // Known to be damaged, whether or not their chunks were stored again since; kept across mounts.
+  // Blocks and chunks known to be damaged, also if the chunks were stored again since; kept across
+  // mounts.
   uint64_t damaged_blocks = 0;
   uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
@@ -31,10 +32,10 @@ struct FileSystemStats {
   std::string chunker_kernel;
   std::string sha1_kernel;
   bool read_only = false;
-  std::string read_only_cause;  // empty unless a failure made it so
+  std::string read_only_cause;  // empty unless a failure made the store read-only
   IndexStats index;
 
-  // Each is 1 when there is nothing to divide.
+  // Each ratio is 1 if one of its sides is 0.
   double DedupRatio() const;        // logical / unique
   double CompressionRatio() const;  // unique / (stored - dead)
   double TotalRatio() const;        // logical / (stored + metadata + index)
@@ -43,7 +44,7 @@ struct FileSystemStats {
 // The result of FileSystem::Recompress. Units: bytes of segment files, and counts of segments.
 struct RecompressionReport {
   uint64_t segments_rewritten = 0;
-  uint64_t segments_kept = 0;  // kept as they are: recompression would save nothing
+  uint64_t segments_kept = 0;  // not rewritten: recompression would save nothing
   uint64_t segments_left = 0;  // damaged, or not yet eligible
   uint64_t bytes_before = 0;   // of segments rewritten and kept
   uint64_t bytes_after = 0;

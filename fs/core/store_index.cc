@@ -19,7 +19,7 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, store, access));
   StoreIndex opened;
   SILTFS_ASSIGN_OR_RETURN(opened.lock, env.LockFile(LockPath(store)));
-  // Read again: the last holder of the lock may have written it meanwhile.
+  // The superblock is read again: the last holder of the lock may have written it meanwhile.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, store, access));
   const bool read_only = access == StoreAccess::kReadOnly;
   if (!read_only && !state.superblock.clean) {
@@ -58,7 +58,7 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) 
   SILTFS_ASSIGN_OR_RETURN(StoreIndex opened, Open(env, store, StoreAccess::kReadWrite));
   if (opened.rebuild_interrupted)
     return NeedsMount("the rebuild of the store's chunk index was interrupted", IndexPath(store));
-  // Entries that were durable and are lost would count as durable again.
+  // Otherwise, durable entries that were lost to damage would count as durable again.
   if (opened.index->stats().damaged_pages > 0) {
     return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
   }

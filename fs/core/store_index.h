@@ -18,12 +18,12 @@ struct StoreIndex {
   bool rebuild_interrupted = false;  // IsRebuildUnfinished
 };
 
-// Writes nothing. After a crash, entries that only the segments have are missing. kNotFound if
-// there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version,
-// kCorruption if the index is missing or too damaged to open (the next mount then rebuilds it).
+// Writes nothing. After a crash, the index may lack entries that only the segments have. kNotFound
+// if there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version.
+// kCorruption if the index is missing or too damaged to open; the next mount then rebuilds it.
 Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
 
-// Opens it for writing, as a mount would, with the store's own index_memory. The caller puts
+// Opens the index for writing, as a mount would, with the store's own index_memory. The caller puts
 // entries with the sequence durable_sequence() + 1: all blocks of the store are durable in its
 // index, and later blocks have higher sequences. Hence kInvalidArgument, besides the errors above,
 // if the store was not unmounted cleanly or the index has lost entries to damage; a mount fixes
@@ -31,12 +31,13 @@ Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 
 // Empties the index's directory, or makes it if it is missing: an index without entries, to be
-// filled from the segments. A mark says so until FinishRebuild; it is durable before anything is
-// removed. The caller holds the store's lock.
+// filled from the segments. Until FinishRebuild, a mark says that the index lacks entries. The mark
+// is durable before anything is removed. The caller holds the store's lock.
 Status EmptyIndexDirectory(Env& env, const std::string& store);
 
-// Removes the mark, durably, if it is there. Call it once the index has all entries of the
-// segments, or metadata says that the store is mounted. The caller holds the store's lock.
+// Removes the mark of EmptyIndexDirectory, durably, if it is there. Call it once the index has all
+// entries of the segments, or metadata says that the store is mounted. The caller holds the store's
+// lock.
 Status FinishRebuild(Env& env, const std::string& store);
 
 // Whether a rebuild was begun and not finished, so that the index may lack entries.

@@ -14,9 +14,9 @@ inline std::string LockPath(const std::string& store) { return JoinPath(store, "
 inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
 // The sync ledger: how much of the metadata's logs was synced.
 inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
-// New metadata that a repair makes from damaged metadata, under the first name until it is
-// complete, then under the second. Both are directories. The ledger beside the first keeps its name
-// until it replaces the old ledger.
+// A repair makes new metadata from damaged metadata in the directory `meta.new`. Once complete, the
+// directory is renamed to `meta.salvaged`. The ledger beside it keeps its name until it replaces
+// the old ledger.
 inline std::string NewMetadataPath(const std::string& store) { return JoinPath(store, "meta.new"); }
 inline std::string NewLedgerPath(const std::string& store) {
   return JoinPath(store, "meta.new.ledger");

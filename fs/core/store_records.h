@@ -1,7 +1,7 @@
 // Metadata's records of a store as a whole, for opening it.
 //
 // Thread-safety: any thread. Errors: kCorruption for a malformed record, or if metadata is older
-// than it must be; the key-value store's.
+// than it must be; errors of the key-value store.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,14 @@ struct StoreRecords {
   SegmentRecords replacements;       // intents (fs/dedup/segment_replacement.h)
   std::vector<SegmentId> removed;    // their files may still exist
   std::vector<SegmentId> secondary;  // they may hold secondary copies
-  std::vector<SegmentId> victims;    // of these, the victims of GC
+  std::vector<SegmentId> victims;    // those of `secondary` that are victims of GC
   bool notes_kept = false;           // whether `secondary` is complete
 };
 
 Result<StoreRecords> ReadStoreRecords(const KvStore& kv);
 
-// I5: metadata must have the highest commit that a superblock copy names.
+// kCorruption unless metadata has the highest commit that a superblock copy names (I5 in
+// docs/crash-model.md).
 Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store);
 
 }  // namespace siltfs

@@ -9,8 +9,8 @@
 
 namespace siltfs {
 
-// kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer and kCorruption as opening
-// it would. After a crash, files and logical bytes do not count uncommitted changes.
+// kNotFound if there is no store, kInUse if it is mounted. kNeedsNewer and kCorruption as when
+// opening the store. After a crash, files and logical bytes do not count uncommitted changes.
 Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store);
 
 }  // namespace siltfs

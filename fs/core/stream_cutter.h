@@ -1,8 +1,9 @@
-// Cuts chunks off the front of a stream that is given in pieces, and puts them.
+// Cuts chunks off the front of a stream that is given in pieces, and puts them into the chunk
+// store.
 //
 // Chunks are named, tagged and looked up many at a time, also across pieces. All-zero chunks become
 // holes. Thread-safety: none; one per stream. Ownership: borrows everything, the pieces until
-// Finish. Errors: those of ChunkStore::Put; the parts are useless then.
+// Finish. Errors: those of ChunkStore::Put; after an error the parts are useless.
 #pragma once
 
 #include <cstdint>

@@ -68,8 +68,8 @@ Status CollectDirectory(Env& env, const std::string& store, const std::string& p
   return Status::Ok();
 }
 
-// A copy of the superblock is written as a whole. A mount for writing writes it a second time
-// before the file system answers.
+// kNotEmpty unless mkfs alone has written this superblock copy. A copy is written as a whole, and a
+// mount for writing writes it a second time before the file system answers.
 Status CheckSuperblock(Env& env, const std::string& store, int copy) {
   const auto superblock = ReadSuperblockCopy(env, store, copy);
   if (superblock.ok() && superblock->generation == 1) return Status::Ok();
@@ -130,7 +130,8 @@ Status MarkFinished(Env& env, const std::string& store) {
 Status RemoveUnfinishedStore(Env& env, const std::string& store) {
   Remains remains;
   SILTFS_RETURN_IF_ERROR(Collect(env, store, remains));
-  // Superblocks first and durably, so that the rest is never taken for a store that lacks files.
+  // Superblocks are removed first, durably. Without a superblock, the remaining files are never
+  // taken for a store.
   for (const std::string& path : remains.superblocks) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
   if (!remains.superblocks.empty()) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(store));
   for (const std::string& path : remains.files) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));

@@ -7,7 +7,8 @@ namespace {
 
 // A gap larger than the kernel sends at once will not be filled by other threads.
 constexpr uint64_t kMaxGap = 64U << 20;
-// A write that was overtaken this often goes next. Threads do not overtake by as much.
+// A write that was overtaken this often goes next. Overtaking threads alone never reach this
+// number.
 constexpr uint64_t kMostOvertaking = 64;
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Admits the writes of one file one at a time, and those of a stream in the order of their offsets.
 //
 // A sequential writer appears here as many writes at once: the kernel gathers its data and sends 1
-// MiB each to any free thread, and threads overtake each other. In order of arrival, pieces of the
-// stream would have to wait as raw bytes. So the waiting write that continues the last one goes
-// next. While a stream lasts, a write a little ahead also waits briefly for the write before it,
-// which another thread may be about to make. If that write does not come, the stream is over, and
-// writes do not wait for gaps until there is a stream again. Each such gap requires a longer
-// stream, up to a limit, until a gap is filled; so a program that leaves gaps on purpose does not
-// wait at each of them. No write starves: one that was overtaken often enough goes next.
+// MiB each to any free thread, and threads overtake each other. Admitted in order of arrival,
+// pieces of the stream would have to wait as raw bytes. So the waiting write that continues the
+// last one goes next. While a stream lasts, a write a little ahead also waits briefly for the write
+// before it, which another thread may be about to make. If that write does not come, the stream is
+// over, and writes do not wait for gaps until there is a stream again. Each such gap requires a
+// longer stream, up to a limit, until a gap is filled; so a program that leaves gaps on purpose
+// does not wait at each of them. No write starves: one that was overtaken often enough goes next.
 //
 // Thread-safety: every call from any thread. The order is best effort: writes that do not form a
 // stream go in any order, like those of several programs.
@@ -24,8 +24,8 @@ namespace siltfs {
 
 class WriteSequencer {
  public:
-  // `patience`: how long a write waits for the one before it. A thread that was woken and has not
-  // come by then won't come soon.
+  // `patience`: how long a write waits for the preceding write. If the thread of the preceding
+  // write was woken and has not come by then, it won't come soon.
   explicit WriteSequencer(std::chrono::nanoseconds patience = std::chrono::milliseconds(2))
       : patience_(patience), stream_(kShortStream) {}
 
@@ -40,7 +40,8 @@ class WriteSequencer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Consecutive writes that count as a stream; more after each gap that was not filled.
+  // Consecutive writes that count as a stream: at first the lower number. Each gap that is not
+  // filled doubles it, up to the higher number.
   static constexpr uint32_t kShortStream = 3;
   static constexpr uint32_t kLongStream = 512;
 
@@ -48,7 +49,8 @@ class WriteSequencer {
     uint64_t offset = 0;
     uint64_t came = 0;  // writes admitted before it came
     bool go = false;
-    // The end of its wait for a gap to be filled, if it would be the next.
+    // Set for the write that would go next but lies after a gap: it waits until then for the gap to
+    // be filled.
     std::optional<Clock::time_point> deadline = {};
     CondVar told = {};
   };

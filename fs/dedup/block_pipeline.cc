@@ -205,7 +205,8 @@ bool BlockPipeline::IsStuck() {
 
 Status BlockPipeline::AppendAgain() {
   {
-    // The thread that is appending may have met a disk that has room by now.
+    // A thread that is appending now may have found the disk full, although it has room by now:
+    // wait for it, then try.
     MutexLock lock(mutex_);
     while (appending_) progress_.Wait(mutex_);
   }
@@ -300,8 +301,8 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
     const uint64_t sequence = log_.TakeSequence();
     Status put = index_.Put(entries, sequence);
     if (!put.Is(StatusCode::kNoSpace)) return put;
-    // No block is missing with them: without them the index leads to the old places, or already to
-    // the new ones.
+    // The index is complete without these entries: it leads to the old places, or already to the
+    // new ones.
     SILTFS_RETURN_IF_ERROR(index_.PutAgain({}, sequence));
     return put;
   });

@@ -19,7 +19,7 @@ namespace {
 
 // Segments that each thread may read ahead of the replay.
 constexpr size_t kAheadPerThread = 2;
-// Where a block's head ends, mostly.
+// Most block heads are no longer than this.
 constexpr uint64_t kHeadBytes = 4096;
 
 // The entries of a segment for the index.
@@ -36,7 +36,7 @@ struct SegmentEntries {
 };
 using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 
-// Makes the device begin to read all heads at once.
+// Makes the device begin to read all block heads at once.
 void BeginReadingHeads(const SegmentReader& reader) {
   const auto table = reader.ReadBlockTable();
   if (!table.ok()) return;  // a hint
@@ -44,19 +44,20 @@ void BeginReadingHeads(const SegmentReader& reader) {
     reader.file().BeginRead(place.block_offset, kHeadBytes);
 }
 
-// How far the segment's blocks extend.
+// Returns how far the segment's blocks extend.
 ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
   ScanOptions options;
   options.committed_length = record.length;
   if (!record.sealed) return options;
-  // Damage to the footer says nothing of the blocks: scan them as far as they extend.
+  // A damaged footer does not mean damaged blocks: scan the blocks as far as they extend.
   const auto trailer = reader.ReadTrailer();
   options.committed_length = options.end =
       trailer.ok() ? trailer->data_end : LastDataEnd(record.length, record.chunks);
   return options;
 }
 
-// Chunks that were lost before the segment was sealed are unknown to its footer, too.
+// Appends the chunks in [begin, end) that the footer knows to read.lost. The footer does not know
+// chunks that were lost before the segment was sealed.
 void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, SegmentEntries& read) {
   DamagedBlock lost{read.id, begin, {}};
   const auto pass = [&](uint32_t next) {
@@ -141,7 +142,7 @@ class SegmentQueue {
   SegmentQueue(const SegmentQueue&) = delete;
   SegmentQueue& operator=(const SegmentQueue&) = delete;
 
-  // The next one; call it `count` times.
+  // Returns the next segment; call it `count` times.
   SegmentEntriesPtr Take() {
     if (threads_.empty()) return read_(taken_++);
     MutexLock lock(mutex_);
@@ -183,8 +184,8 @@ class SegmentQueue {
   std::vector<std::thread> threads_;
 };
 
-// Passes entries on in batches, each under the sequence of its first block: from the last block's
-// sequence the index would conclude that it has the others already.
+// Passes entries on in batches, each with the sequence of the batch's first block. From the last
+// block's sequence, the index would conclude that it has the earlier blocks already.
 class Batches {
  public:
   explicit Batches(const ReplayOptions& options) : options_(options) {
@@ -192,7 +193,7 @@ class Batches {
   }
 
   Status Add(std::span<const IndexEntry> entries, uint64_t sequence) {
-    // Damaged records may have put the segments into the wrong order.
+    // If segment records are damaged, the segments may come in the wrong order.
     last_ = std::max(last_, sequence);
     if (batch_.empty()) first_ = last_;
     batch_.insert(batch_.end(), entries.begin(), entries.end());

@@ -8,12 +8,12 @@
 namespace siltfs {
 namespace {
 
-// A failure that means that the place does not have the chunk, not that the device failed.
+// True if a failure means that the chunk is not at the place, and not that the device failed.
 bool MeansNotHere(const Status& status) {
   return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kInvalidArgument);
 }
 
-// A hint may be wrong, and there may be damage between two blocks: more than this is no block.
+// A larger size is not that of a block: the hint is wrong, or there is damage between two blocks.
 constexpr size_t kMaxExpectedBytes = 1u << 20;
 
 size_t ExpectedBytes(const BlockTable::Found& found) {
@@ -55,7 +55,7 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
                                                       ReadCursor& read_cursor) {
   if (!read_cursor.block) return std::nullopt;
   if (read_cursor.next == read_cursor.block->chunk_count()) {
-    // A block is followed by the next one.
+    // The next block begins where this one ends.
     const BlockHead& head = read_cursor.block->head();
     const uint32_t offset = read_cursor.block_offset + head.total_bytes();
     if (read_cursor.file == SegmentFile::kUnknown) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
   if (record.name != name || record.length != length) return std::nullopt;
   const BlockHead& head = read_cursor.block->head();
   if (damage_.Contains(head.segment, head.first_ordinal + static_cast<uint32_t>(read_cursor.next)))
-    return std::nullopt;  // to be looked at more closely
+    return std::nullopt;  // Get examines the chunk more closely
   const ByteView bytes = read_cursor.block->chunk(read_cursor.next++);
   return Found{read_cursor.block, bytes};
 }
@@ -82,7 +82,8 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
     damage.Note(std::move(found).status());
     return std::nullopt;
   };
-  // Once a chunk is healed, the index leads to the whole copy.
+  // Skip a damaged place in the footer cache: once a chunk is healed, the index leads to the
+  // undamaged copy.
   const auto hit = windows_.Find(name);
   if (hit && !damage_.Contains(hit->segment, hit->ordinal)) {
     if (auto found = attempt({hit->segment, hit->ordinal, 0}, false)) return *found;
@@ -117,7 +118,7 @@ Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& locatio
 Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool offset_known,
                                                 Status& hint_failure) {
   auto found = FindBlockAt(location, offset_known, hint_failure);
-  // A device error, which may pass, is no damage.
+  // A device error may be temporary, and does not count as damage.
   if (!found.ok() && found.status().Is(StatusCode::kCorruption)) NoteDamage(location);
   return found;
 }
@@ -144,7 +145,8 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
     return std::move(opened).status();
   }
   const OpenSegment& segment = **opened;
-  // The block at the offset is bad; or there is none, as the offset is a hint.
+  // Set if no block can be read at the offset: the block is damaged, or the hint is wrong and no
+  // block begins there.
   Status damage;
   // The index has the offsets of the original file.
   if (offset_known && segment.file == SegmentFile::kOriginal) {
@@ -319,7 +321,7 @@ void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
   };
   drop_known();
   if (!unknown.empty()) {
-    // The first name loads footer entries, which mostly have the next names, too.
+    // The look-up of the first name loads footer entries. These mostly have the next names, too.
     ask_index(1);
     drop_known();
     ask_index(unknown.size());
@@ -335,7 +337,8 @@ void ChunkReader::LoadWindow(SegmentId segment, uint32_t ordinal) {
   if (window.ok()) windows_.Insert(segment, start, std::move(window).value());
 }
 
-// If the index leads to damage, the chunks lost with it are searched for in the same pass.
+// Returns the name prefixes of all chunks lost together with the chunk at `location`, so that one
+// search covers them all.
 std::vector<uint64_t> ChunkReader::LostTogether(const std::optional<Location>& location) const {
   std::vector<uint64_t> prefixes;
   if (!location) return prefixes;

@@ -25,23 +25,24 @@
 namespace siltfs {
 namespace {
 
-// At most so many chunks are compared with the index before a mount answers, some seconds.
+// At most this many chunks are compared with the index before a mount answers; this takes some
+// seconds.
 constexpr uint64_t kMostComparedAtOpen = 1u << 20;
 
 constexpr size_t kOpenSegmentFiles = 256;
 constexpr size_t kNodeCacheBytes = 1u << 20;
-// How many segments may be sealed before the index is flushed: the most that a mount after a crash
-// has to replay.
+// The index is flushed after this many segments were sealed. A mount after a crash has to replay at
+// most these.
 constexpr uint32_t kSegmentsPerIndexFlush = 4;
-// How many bytes may be put between two checks of the heap's free space: the buffers of so much
-// data may stay there.
+// After this many bytes were put, the heap's free space is checked. Until then, freed buffers of
+// this size may stay in the heap.
 constexpr uint64_t kBytesPerTrim = 4u << 20;
-// The share of the block cache that may be filled ahead of sequential readers.
+// One part in this many of the block cache may be filled ahead of sequential readers.
 constexpr size_t kReadaheadShare = 2;
-// Put waits for its compression; recompression has time.
+// The highest level for new chunks: Put waits for their compression, but recompression has time.
 constexpr int kIngestLevel = 3;
-// Segments' worth of space that must be free beside the reserve: for a new file, and for chunks put
-// meanwhile.
+// Recompression needs free space for this many segments beside the reserve: for a new file, and for
+// chunks put meanwhile.
 constexpr uint64_t kSegmentsFreeToRecompress = 2;
 // Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 constexpr size_t kMaxNodeBytes = 16u << 10;
@@ -75,15 +76,18 @@ struct ChunkStore::Parts {
   void OpenRecompressor();
   void OpenCollector(NodeStore& nodes_in);
   void OpenScrubber();
-  // For segments removed by an older version, or by a mount that ended before it could record this.
+  // Drops the damage of removed segments. Such entries remain if an older version removed the
+  // segment, or if a mount ended before it could record this.
   void ForgetDamageOfGone(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
-  // A chunk in a damaged block has no duplicates any more, even if it was put a moment ago.
+  // Called when damage is found: from now on no new chunk is a duplicate of a chunk in a damaged
+  // block, even of one put a moment ago.
   void ForgetWhatWasPut() {
     if (pipeline) pipeline->ForgetAppended();
   }
   bool IsRight(const ChunkRecord& record, ByteView bytes);
   // Makes entries for chunks of these segments for which the index leads nowhere. Returns the
-  // damaged segments and those with chunks to which the index does not lead. Durable.
+  // damaged segments, and the segments with chunks to which the index does not lead. The entries
+  // are durable on return.
   Result<std::vector<SegmentId>> CompareWithIndex(const std::vector<SegmentId>& ids);
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   Status CheckWritable() const;
@@ -119,8 +123,9 @@ struct ChunkStore::Parts {
 
 ChunkStore::ChunkStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-// The order of destruction: readahead and scrubber read, the collector uses all others, the
-// recompressor fails the log, the pipeline feeds the log, and the log's thread calls the index.
+// Destroys users before the parts that they use. Readahead and scrubber read from the others, and
+// the collector uses all others. The recompressor fails the log, the pipeline feeds the log, and
+// the log's thread calls the index.
 ChunkStore::~ChunkStore() {
   parts_->readahead.reset();
   parts_->scrubber.reset();
@@ -302,7 +307,8 @@ Result<std::vector<SegmentId>> ChunkStore::Parts::CompareWithIndex(
     SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
     if (!leads_here || damage.HasAnyOf(id)) others.push_back(id);
   }
-  // The entries made must be durable before notes say that all others are right.
+  // The entries made must be durable before the notes are written: the index must be right for all
+  // segments without a note.
   if (check.made() > 0) {
     SILTFS_RETURN_IF_ERROR(pipeline->EndSequence().status());
     SILTFS_RETURN_IF_ERROR(index.Flush());
@@ -340,8 +346,8 @@ Result<SegmentRecord> ChunkStore::Parts::ResumeOrSeal(SegmentId id, const Segmen
   const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
   SILTFS_ASSIGN_OR_RETURN(SegmentRecord after, RecoverSegment(env, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
-  // The chunks lost at the end of the segment are unknown. Index entries that lead there must not
-  // pass for entries of chunks that never existed.
+  // The names of the chunks lost at the end of the segment are unknown. Their places are listed as
+  // damaged, so that index entries leading there still count as entries of chunks.
   for (uint64_t begin = after.chunks; begin < std::min<uint64_t>(record.chunks, kMaxSegmentChunks);
        begin += DamagedBlock::kMostChunks) {
     const uint64_t count = std::min<uint64_t>(record.chunks - begin, DamagedBlock::kMostChunks);

@@ -7,15 +7,16 @@
 // waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
-// Errors: kNoSpace before anything is accepted when `check_room` says so; kInvalidArgument for a
-// chunk of impossible length. If a later write meets a full disk, accepted chunks wait for room:
-// PrepareCommit and Finish fail with kNoSpace, as does a Put for which memory has no room either;
-// all may be called again. After any other failed write or sync of segments or the index, every
-// Put, PrepareCommit and Finish fails with kReadOnly and the first cause; reads go on. Get:
-// kCorruption for exactly the chunk that is damaged or missing, never wrong bytes. Once a chunk is
-// known to be damaged, the next Put of its bytes stores it again under its name. Durability: none
-// by Put; chunks put before PrepareCommit are durable when it returns OK (the store participates in
-// fs/meta's commits). Source: the write and read paths of docs/architecture.md.
+// Errors: Put fails with kNoSpace, and accepts nothing, if `check_room` does; it fails with
+// kInvalidArgument for a chunk of impossible length. If a later write meets a full disk, accepted
+// chunks wait in memory for room. PrepareCommit and Finish then fail with kNoSpace, and so does Put
+// when memory has no room either. All three may be called again. After any other failed write or
+// sync of segments or the index, every Put, PrepareCommit and Finish fails with kReadOnly and the
+// first cause; reads go on. Get fails with kCorruption for exactly the chunks that are damaged or
+// missing, and never returns wrong bytes. Once a chunk is known to be damaged, the next Put of its
+// bytes stores it again under its name. Durability: Put gives none. Chunks put before PrepareCommit
+// are durable when PrepareCommit returns OK (the store participates in fs/meta's commits). Source:
+// the write and read paths of docs/architecture.md.
 #pragma once
 
 #include <atomic>
@@ -104,8 +105,8 @@ struct ChunkStoreTotals {
 
 class ChunkStore : public CommitParticipant, public NodeStore {
  public:
-  // Continues the segments that a clean unmount left unsealed. A damaged one is salvaged and
-  // sealed, and does not keep the store from opening. `records`: the segments known to metadata and
+  // Continues the segments that a clean unmount left unsealed. A damaged segment is salvaged and
+  // sealed, and the store opens all the same. `records`: the segments known to metadata and
   // recovery (segment_recovery.h). `unindexed`: entries that a read-only mount could not put into
   // the index. `env` and `index` must outlive the store.
   static Result<std::unique_ptr<ChunkStore>> Open(
@@ -115,40 +116,41 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   ~ChunkStore() override;
 
   // For a store in which no segment was ever noted for secondary copies (secondary_copies.h); call
-  // before any Put. Compares all segments with the index and makes it lead to chunks that it does
-  // not know. Durably notes each segment that is damaged or has a chunk to which the index does not
-  // lead. In a store of more than a million chunks it notes all segments instead; collections
-  // compare them.
+  // before any Put. Compares all segments with the index, and makes entries for chunks that the
+  // index does not know. Durably notes each segment that is damaged or has a chunk to which the
+  // index does not lead. In a store of more than a million chunks it notes all segments instead;
+  // garbage collections compare these later.
   Status BeginNotes(const std::vector<std::pair<SegmentId, SegmentRecord>>& records);
-  // For segments that were victims when the last mount ended; call before any Put. After a crash
-  // the index may lead nowhere for their chunks, and is made to lead to them again.
+  // `victims`: segments that were victims when the last mount ended. Call before any Put. After a
+  // crash the index may lead nowhere for their chunks; CompareVictims then makes it lead to them
+  // again.
   Status CompareVictims(const std::vector<SegmentId>& victims, bool crashed);
 
-  // A thread that puts or reads chunks holds a Use: from before it gets their names until metadata
-  // has the names or the thread no longer needs them. May be held during other calls except
-  // CollectGarbage.
+  // A thread that puts or reads chunks holds a Use. It takes the Use before it gets the chunks'
+  // names. It releases the Use when metadata has the names or the thread no longer needs them. A
+  // Use may be held during all other calls except CollectGarbage.
   class Use : public EpochGate::Pin {
    public:
     explicit Use(ChunkStore& store);
   };
 
-  // names[i] becomes the name under which chunks[i] can be got. Each chunk is 1 byte to the
-  // superblock's chunk_max long.
+  // Stores the chunks, and sets names[i] to the name by which Get finds chunks[i]. Each chunk is 1
+  // byte to the superblock's chunk_max long.
   Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
-  // For callers that get one chunk of a file after another: the next chunk is often found behind
-  // the last one, without a look-up. The caller owns the read cursor; it is empty at first, and
-  // holds a block.
+  // Get for callers that read the chunks of a file in order: the next chunk is often found behind
+  // the last one, without a look-up. The caller owns the read cursor, which is empty at first and
+  // keeps a block in memory.
   using ReadCursor = ChunkReader::ReadCursor;
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
 
   // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse();
-  // [offset, offset + length) of a file was read; `recipe` describes its first `limit` bytes. A
-  // sequential reader will find the next chunks in memory (readahead.h). Cheap.
+  // Call after [offset, offset + length) of a file was read; `recipe` describes its first `limit`
+  // bytes. A sequential reader will then find the next chunks in memory (readahead.h). Cheap.
   void NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                 uint64_t length);
-  // The file is no longer read.
+  // Call when the file is no longer read.
   void ForgetReads(uint64_t file);
   struct ReadStats {
     uint64_t blocks_decoded = 0;  // since the store was opened
@@ -158,19 +160,19 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Returns when all readahead that is due is done.
   void WaitForReadahead();
 
-  // Recipe nodes, in segments of their own, uncompressed.
+  // Put and get recipe nodes. Nodes are stored uncompressed, in segments of their own.
   Result<ChunkName> PutNode(ByteView node) override;
   Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
 
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
   void CommitDone(uint64_t number) override;
 
-  // Why Put fails permanently; OK as long as it works.
+  // Returns why Put fails permanently; OK as long as Put works.
   Status failure() const;
 
   ChunkStoreTotals totals() const;
 
-  // Recompression of stored segments (recompressor.h), to superblock.compression. A sealed segment
+  // Recompression of stored segments (recompressor.h) with superblock.compression. A sealed segment
   // is recompressed once its record is committed.
   //
   // Returns when all segments filled before the call are sealed, or when sealing fails, for example
@@ -188,7 +190,7 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Result<GarbageOutcome> EstimateGarbage();
   // Collects in the background from now on (GarbageCollector::StartInBackground).
   void StartCollecting();
-  // About this many bytes of file content were removed or replaced.
+  // Call when about this many bytes of file content were removed or replaced.
   void NoteReleased(uint64_t bytes);
   // Ends collecting permanently, like StopRecompression.
   void StopCollecting();
@@ -204,24 +206,24 @@ class ChunkStore : public CommitParticipant, public NodeStore {
    private:
     ChunkStore& store_;
   };
-  // Verifies all segments that are sealed as of the last commit (scrubber.h). Call within a
+  // Verifies all segments that were sealed at the last commit (scrubber.h). Call within a
   // ScrubCall.
   Result<ScrubOutcome> Scrub(ScrubPace pace);
-  // Ends the current calls; the next scrub continues where they stopped.
+  // Ends the scrubs of the current ScrubCalls; the next scrub continues where they stopped.
   void InterruptScrub();
-  // kInterrupted for calls that InterruptScrub ended.
+  // Returns kInterrupted in a ScrubCall that InterruptScrub ended.
   Status CheckScrubbing() const;
   // Ends scrubbing permanently, like StopRecompression.
   void StopScrubbing();
-  // Ascending.
+  // The list of damage, ascending.
   std::vector<DamagedBlock> damage() const;
 
-  // The next segment id not used, for a clean unmount.
+  // The next unused segment id, for a clean unmount.
   SegmentId next_segment_id() const;
 
   // For a clean unmount: makes everything durable, ends the threads, and appends the last metadata
-  // changes. After it, or a failure, only totals() and next_segment_id() may be called; after
-  // kNoSpace also Finish again.
+  // changes. After Finish, also if it failed, only totals() and next_segment_id() may be called.
+  // After kNoSpace, Finish may be called again, too.
   Status Finish(std::vector<Mutation>& extra);
 
  private:

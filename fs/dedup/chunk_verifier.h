@@ -1,5 +1,6 @@
-// Whether bytes are the chunk that a chunk table says: computes name and tag again. For checks and
-// scrubs; a block's checksums only show that it is as it was written.
+// Verifies that bytes are the chunk that a chunk table records: computes its name and tag again.
+// Used by checks and scrubs, because a block's checksums only show that the block is as it was
+// written.
 //
 // Thread-safety: one object a thread.
 #pragma once

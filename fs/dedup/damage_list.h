@@ -1,12 +1,13 @@
 // The chunks that are known to be damaged: where they lie, and their name prefixes and tags.
 //
-// A listed chunk has no duplicates, so the next write of the same content stores it again, under
-// the same name: it is *healed*. All references to it can be read again, as the index leads to the
-// new copy. Only bytes with its tag may take its name. The list does not forbid reads: a listed
-// chunk that can be read all the same is read.
+// A new chunk is never a duplicate of a listed chunk. So the next write of the same content stores
+// the chunk again, under the same name: the chunk is *healed*. The index then leads to the new
+// copy, and all references to the chunk can be read again. Only bytes with the tag of the listed
+// chunk may take its name. The list does not forbid reads: if a listed chunk can be read, it is
+// read.
 //
-// The list is kept in metadata (fs/meta/damage_record.h), where changes come with the next commit.
-// An entry goes with its segment, or when a scrub finds its chunks whole.
+// The list is kept in metadata (fs/meta/damage_record.h), where each commit writes its changes. An
+// entry is removed with its segment, or when a scrub finds its chunks undamaged.
 //
 // Thread-safety: every call from any thread; look-ups in an empty list take no lock. Memory: some
 // 80 bytes a chunk; at most kMostBlocks entries and kMostChunks chunks are kept. No I/O, no errors.
@@ -32,7 +33,7 @@ class DamageList {
   static constexpr size_t kMostBlocks = 65'536;
   static constexpr size_t kMostChunks = size_t{1} << 20;
 
-  // As metadata has it.
+  // `known`: the list in metadata.
   explicit DamageList(std::span<const DamagedBlock> known);
 
   bool empty() const { return chunks_ == 0; }
@@ -48,20 +49,22 @@ class DamageList {
   // The segments that hold a damaged chunk with this name prefix and tag.
   std::vector<SegmentId> SegmentsWith(uint64_t name_prefix, ChunkTag tag) const
       SILTFS_EXCLUDES(mutex_);
-  // The chunk at a place, as far as is known; empty if it is not on the list.
+  // Returns what is known about the chunk at a place; empty if the chunk is not on the list.
   std::optional<DamagedChunk> ChunkAt(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);
-  // The chunks that were lost together with it; empty if it is not on the list.
+  // Returns the chunks that were lost together with the chunk at a place; empty if this chunk is
+  // not on the list.
   std::vector<DamagedChunk> ChunksAround(SegmentId segment, uint32_t ordinal) const
       SILTFS_EXCLUDES(mutex_);
 
-  // True if some of it is new, which becomes an entry; listed chunks stay as they are.
+  // Adds those chunks of the block that are not listed yet; listed chunks stay as they are. True if
+  // any chunk was added.
   bool Add(const DamagedBlock& block) SILTFS_EXCLUDES(mutex_);
-  // `blocks`: all damaged chunks of the segment below `end`, ascending. True if some were not known
-  // before.
+  // Replaces the entries of the segment below ordinal `end` by `blocks`, which are ascending. True
+  // if some of these chunks were not listed before.
   bool Replace(SegmentId segment, std::span<const DamagedBlock> blocks, uint32_t end)
       SILTFS_EXCLUDES(mutex_);
-  // The segment was removed.
+  // Drops the entries of a segment that was removed.
   void Forget(SegmentId segment) SILTFS_EXCLUDES(mutex_);
 
   struct Totals {
@@ -72,9 +75,10 @@ class DamageList {
   // Ascending.
   std::vector<DamagedBlock> All() const SILTFS_EXCLUDES(mutex_);
 
-  // Changes that metadata does not have yet, as far as is known.
+  // Returns the changes that metadata does not have yet, as far as is known.
   std::vector<Mutation> Changes() const SILTFS_EXCLUDES(mutex_);
-  // Appends these changes, for a commit; CommitDone says that the last ones appended are durable.
+  // Appends the same changes to the mutations of a commit. CommitDone says that the changes
+  // appended last are durable.
   void TellChanges(std::vector<Mutation>& mutations) SILTFS_EXCLUDES(mutex_);
   void CommitDone() SILTFS_EXCLUDES(mutex_);
 
@@ -92,7 +96,7 @@ class DamageList {
   Blocks blocks_ SILTFS_GUARDED_BY(mutex_);
   std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // prefix and tag
   std::vector<Mutation> changes_ SILTFS_GUARDED_BY(mutex_);  // in order, not yet durable
-  size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;            // of these, by TellChanges
+  size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;  // number of these that TellChanges appended
   std::atomic<size_t> chunks_{0};
 };
 

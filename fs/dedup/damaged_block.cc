@@ -7,7 +7,8 @@ namespace {
 
 DamagedChunk DamagedChunkOf(const FooterChunk& chunk) { return {chunk.name_prefix, chunk.tag}; }
 
-// Uses the footer, or, for an unsealed segment, the writer's table in memory.
+// Sets the names and tags of the damaged chunks: from the footer, or, for an unsealed segment, from
+// the writer's table in memory.
 void NameChunks(SegmentCache& segments, const OpenSegment& segment, DamagedBlock& damaged) {
   const auto footer = segment.reader->ReadFooter();
   if (footer.ok()) {
@@ -18,7 +19,8 @@ void NameChunks(SegmentCache& segments, const OpenSegment& segment, DamagedBlock
     }
     return;
   }
-  if (!footer.status().Is(StatusCode::kInvalidArgument)) return;  // sealed; a window is no proof
+  if (!footer.status().Is(StatusCode::kInvalidArgument))
+    return;  // sealed; a part of a damaged footer proves nothing
   const auto window = segments.Window(segment.id, damaged.first_ordinal,
                                       static_cast<uint32_t>(damaged.chunks.size()));
   if (!window.ok()) return window.status().IgnoreError("then the chunks are unknown");
@@ -46,7 +48,8 @@ DamagedBlock IdentifyDamage(SegmentCache& segments, const OpenSegment& segment, 
         damaged.chunks.push_back(DamagedChunkOf(record));
       return damaged;
     }
-    // Without the head: from the end of the block before it to the beginning of the next block.
+    // Without the head, the block has the chunks between the end of the block before it and the
+    // beginning of the next block.
     const uint32_t begin = head.ok() ? head->end_ordinal() : (*found)->place.first_ordinal;
     const uint32_t end = (*found)->end_ordinal;
     if (begin <= ordinal && ordinal < end && end - begin <= DamagedBlock::kMostChunks) {

@@ -1,9 +1,10 @@
-// The chunks that were lost with an unreadable chunk, and what is known of them for certain.
+// Finds the chunks that were lost together with an unreadable chunk, and what is known about them
+// for certain.
 //
-// A block's checksum covers its payload as a whole, so all its chunks are lost together. The
-// block's own head has their names and tags, if it is whole; else the segment's footer, verified as
-// a whole, or the table of its writer. If neither can be read, only the place of the one chunk is
-// known.
+// A block's checksum covers its payload as a whole, so all its chunks are lost together. Their
+// names and tags come from the block's head if it is undamaged. Otherwise they come from the
+// segment's footer, verified as a whole, or from the table of the segment's writer. If none of
+// these can be read, only the place of the one chunk is known.
 //
 // Thread-safety: any thread. Cost: reads a block's head, and in the worst case a whole footer.
 #pragma once

@@ -108,8 +108,9 @@ Status Deduplicator::Look(Candidate& candidate) {
   return Status::Ok();
 }
 
-// While the first unknown chunk turns out to be a duplicate, it has loaded footer entries that may
-// have the next ones, too. The rest is then looked up at once.
+// Looks up the first unknown chunk alone. If it is a duplicate, this has loaded footer entries that
+// may have the next chunks, too; then the step is repeated. At the first other chunk, all remaining
+// chunks are looked up in the index together.
 Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<Candidate*> unknown;
   for (Candidate& candidate : candidates) unknown.push_back(&candidate);
@@ -143,8 +144,9 @@ Deduplicator::Known Deduplicator::LookInMemory(const ChunkRecord& record) {
   if (const auto pending = deps_.pipeline.FindPending(record.name))
     return *pending == record.tag ? Known::kDuplicate : Known::kCollision;
   const auto hit = deps_.windows.Find(record.name, record.tag);
-  // The index may lead to another copy than the footer cache, or to none. A segment may hold a
-  // chunk twice, and be damaged at the copy to which the index leads.
+  // In segments with secondary copies, the index may lead to another copy than the footer cache, or
+  // to none. A segment with damage does not decide either: it may hold a chunk twice, and the index
+  // may lead to the damaged copy.
   const bool decides = hit && !deps_.secondary.Contains(hit->segment) &&
                        !deps_.victims.Contains(hit->segment) &&
                        !deps_.gone.Contains(hit->segment) && !deps_.damage.HasAnyOf(hit->segment);
@@ -157,7 +159,8 @@ Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>&
     SILTFS_ASSIGN_OR_RETURN(const Known known, ConfirmAt(*location, record));
     if (known != Known::kNew) return known;
   }
-  // The index may have lost a damaged chunk: its name stays reserved for its own bytes.
+  // The index may have lost the entry of a damaged chunk. The chunk's name stays reserved for its
+  // own bytes.
   switch (deps_.damage.Find(record.name.Prefix64(), record.tag)) {
     case DamageList::Match::kNone:
       return Known::kNew;
@@ -171,13 +174,14 @@ Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>&
   return Known::kNew;
 }
 
-// A footer entry (or that of an open segment) with this name and tag is proof enough. Any other
-// entry may be damaged, and the chunk table is asked.
+// A footer entry (or an open segment's entry) with this name and tag is sufficient proof. An entry
+// with another name or tag may be damaged; then the chunk table decides.
 Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
                                                     const ChunkRecord& record) {
   const auto [segment, ordinal] = std::pair(location.segment, location.ordinal);
   if (deps_.damage.Contains(segment, ordinal)) return ConfirmDamaged(location);
-  // This chunk is stored again if it lies in a victim; another chunk of this name may live on.
+  // If this chunk lies in a victim, it is stored again. Another chunk of this name in a victim may
+  // stay live, so it keeps the name.
   const Known same = deps_.victims.Contains(segment) ? Known::kNew : Known::kDuplicate;
   auto chunk = deps_.windows.At(segment, ordinal);
   if (!chunk) {
@@ -187,7 +191,7 @@ Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
   if (chunk && chunk->name_prefix == record.name.Prefix64() && chunk->tag == record.tag)
     return same;
   auto there = deps_.reader.RecordAt(location);
-  if (!there.ok()) {  // if it is damage, it is on the list by now
+  if (!there.ok()) {  // if the cause is damage, it is on the list by now
     there.status().IgnoreError("an unreadable chunk keeps its name");
     if (!deps_.damage.Contains(segment, ordinal)) return Known::kTaken;
     return ConfirmDamaged(location);
@@ -196,8 +200,8 @@ Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
   return (*there)->tag == record.tag ? same : Known::kCollision;
 }
 
-// The chunk is new, whichever chunk lay there: Confirm ensures that only its own bytes take its
-// name. If the damaged chunk is unknown, no bytes take the name.
+// If the name and tag of the damaged chunk are known, the result is kNew; Confirm then ensures that
+// only the damaged chunk's own bytes take its name. If they are unknown, no bytes take the name.
 Result<Deduplicator::Known> Deduplicator::ConfirmDamaged(const Location& location) const {
   const auto chunk = deps_.damage.ChunkAt(location.segment, location.ordinal);
   if (chunk && !chunk->known()) return Known::kTaken;

@@ -1,11 +1,11 @@
 // Puts chunks that are not stored yet: names each (SHA-1), tags it (keyed XXH3), and looks for it
 // among pending chunks, in the footer cache and in the index.
 //
-// A chunk is a duplicate only if one of these agrees in name *and* tag. A chunk that agrees in name
-// alone is a SHA-1 collision, and is stored under a salted name. An index entry is a hint: the
-// chunk at its place decides. Chunks that are damaged, or will soon be removed, have no duplicates.
-// The footer cache decides only for segments without secondary copies (secondary_copies.h), so
-// every duplicate has an index entry that leads to a copy of it.
+// A chunk is a duplicate only if a chunk found there has the same name *and* tag. If only the name
+// is the same, the chunk is a SHA-1 collision, and is stored under a salted name. An index entry is
+// a hint: the chunk at its place decides. A new chunk is never a duplicate of a chunk that is
+// damaged or will soon be removed. The footer cache decides only for segments without secondary
+// copies (secondary_copies.h), so every duplicate has an index entry that leads to a copy of it.
 //
 // Thread-safety: every call from any thread. Memory: a namer for each thread that puts, and some
 // 100 bytes for each chunk of a call. Errors: those of the index and the pipeline; kIoError if
@@ -57,19 +57,20 @@ class Deduplicator {
   };
   Deduplicator(const Dependencies& store, Options options);
 
-  // names[i] becomes the name of chunks[i], which is stored if it was not. Chunks have lengths that
-  // the pipeline accepts.
+  // Stores those chunks that are not stored yet, and sets names[i] to the name of chunks[i]. Chunks
+  // must have lengths that BlockPipeline::Add accepts.
   Status Put(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names);
 
   uint64_t sha1_collisions() const { return collisions_; }
 
  private:
-  // What is known of a name after looking everywhere except among new chunks of other threads.
+  // The result of a look-up of a chunk's name. The look-up does not see chunks that other threads
+  // add meanwhile.
   enum class Known : uint8_t {
     kNew,        // there is no chunk of this name
     kDuplicate,  // this chunk is stored
     kCollision,  // another chunk has this name: SHA-1 collides
-    kTaken,      // an unreadable chunk has this name; it may be another one
+    kTaken,      // an unreadable chunk has this name, perhaps this chunk, perhaps another
   };
   // A chunk in Put, and what was known of it at the pipeline's moment `looked_at`.
   struct Candidate {
@@ -79,15 +80,18 @@ class Deduplicator {
     uint64_t looked_at = 0;
   };
 
-  // Namers are not thread-safe and cost an allocation and a look-up in OpenSSL each.
+  // Take a namer and return it for reuse. A namer is not thread-safe, and costs an allocation and a
+  // look-up in OpenSSL.
   Result<ChunkNamer> TakeNamer() SILTFS_EXCLUDES(mutex_);
   void ReturnNamer(ChunkNamer namer) SILTFS_EXCLUDES(mutex_);
 
   Status PutAll(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names,
                 ChunkNamer& namer);
-  // Stores the chunk under its name, or the first salted one that is free or already its own.
+  // Stores the chunk under its name. If another chunk has this name, stores it under the first
+  // salted name that is free or already belongs to it.
   Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
-  // Adds the candidate under its record's name if it is new. True if it was.
+  // Adds the candidate under its record's name, if there is no chunk of this name. True if it was
+  // added.
   Result<bool> Add(SegmentKind kind, Candidate& candidate);
   // These update `known` of candidates.
   Status Look(Candidate& candidate);

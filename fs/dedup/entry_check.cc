@@ -72,7 +72,7 @@ Result<bool> EntryCheck::FindMissing(SegmentId segment, const Content& content, 
       missing.push_back({ordinal, std::nullopt});
       continue;
     }
-    // A segment may hold a chunk twice.
+    // The segment may hold the chunk twice, and the index may lead to either copy.
     const bool here = place->segment == segment && place->ordinal < names.size() &&
                       names[place->ordinal] == names[ordinal];
     if (here) continue;

@@ -1,5 +1,5 @@
-// Compares a segment with the index: whether the index leads to every chunk in it, so that the
-// footer cache may decide about its duplicates again (secondary_copies.h).
+// Checks whether the index leads to every chunk in a segment. If it does, the footer cache may
+// decide again that new chunks are duplicates of these chunks (secondary_copies.h).
 //
 // An unsealed segment is compared up to its current end. Entries that are missing, that lead into a
 // removed segment, or that lead to a place without the chunk, are made again. Entries that lead to
@@ -25,11 +25,11 @@ namespace siltfs {
 
 class EntryCheck {
  public:
-  // Called once the heads of a segment were read, with their bytes; a failure is returned. May
-  // wait.
+  // Called after the block heads of a segment were read, with their size; a failure is returned.
+  // May wait.
   using Pace = std::function<Status(uint64_t bytes)>;
 
-  // All must outlive it. `gone`: a place in such a segment counts as missing.
+  // All must outlive it. `gone`: true for a removed segment; a place in it counts as missing.
   EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
              BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
 
@@ -39,7 +39,7 @@ class EntryCheck {
   uint64_t made() const { return made_; }
 
  private:
-  // What the segment holds, by ordinal.
+  // The contents of a segment, by ordinal.
   struct Content {
     std::vector<BlockPlace> blocks;
     std::vector<ChunkName> names;
@@ -52,10 +52,11 @@ class EntryCheck {
     uint32_t ordinal = 0;
     std::optional<Location> misled;
   };
-  // Checks the ordinals in [begin, end). False if the index leads to other copies of some.
+  // Appends to `missing` the chunks in [begin, end) for which the index leads to no copy. Returns
+  // false if the index leads to other copies of some of these chunks.
   Result<bool> FindMissing(SegmentId segment, const Content& content, uint32_t begin, uint32_t end,
                            std::vector<Missing>& missing);
-  // True also if the place cannot be read.
+  // Whether the chunk may lie at the place; true also if the place cannot be read.
   bool MayHold(const Location& place, const ChunkName& name);
 
   ChunkIndex& index_;

@@ -2,8 +2,8 @@
 
 namespace siltfs {
 
-// A thread that finds the epoch unchanged after it has counted itself was counted before the next
-// epoch began, and is waited for. All accesses are sequentially consistent.
+// If a thread finds the epoch unchanged after it has counted itself, it was counted before the next
+// epoch began. So WaitForOthers waits for it. All accesses are sequentially consistent.
 size_t EpochGate::Enter() {
   for (;;) {
     const uint64_t epoch = epoch_;

@@ -1,4 +1,5 @@
-// Waits until all threads that were inside at some moment have left, without keeping others out.
+// A gate that threads enter and leave. A thread can wait until all threads that are inside now have
+// left; meanwhile other threads may enter.
 //
 // Thread-safety: every call from any thread; a waiting thread must not be inside. Entering and
 // leaving costs two atomic operations. No errors.
@@ -15,7 +16,7 @@ namespace siltfs {
 
 class EpochGate {
  public:
-  // Its owner is inside as long as it lives.
+  // The owner of a Pin is inside the gate as long as the Pin exists.
   class Pin {
    public:
     explicit Pin(EpochGate& gate) : gate_(gate), side_(gate.Enter()) {}
@@ -28,7 +29,8 @@ class EpochGate {
     const size_t side_;
   };
 
-  // Returns when all threads that entered before the call have left; others come and go meanwhile.
+  // Returns when all threads that entered before the call have left; other threads may enter and
+  // leave meanwhile.
   void WaitForOthers() SILTFS_EXCLUDES(turn_, mutex_);
 
  private:

@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kBytesPerWindow = FooterCache::kWindowChunks * sizeof(FooterChunk);
 
-// For how many parts a table of this many cells has room and `memory_bytes` suffices.
+// Returns the number of parts for which a table of this many cells has room and `memory_bytes`
+// suffices.
 size_t WindowsFor(size_t cells, size_t cell_bytes, size_t memory_bytes) {
   const size_t table_bytes = cells * cell_bytes;
   if (table_bytes >= memory_bytes) return 0;
@@ -21,7 +22,7 @@ uint32_t FingerprintOf(uint64_t prefix) { return static_cast<uint32_t>(prefix); 
 
 }  // namespace
 
-// The table's size is a power of two: the one that allows the most parts.
+// The number of cells is the power of two that allows the most parts.
 FooterCache::FooterCache(size_t memory_bytes) {
   size_t cells = 2 * kWindowChunks;
   for (size_t more = cells; more * sizeof(Cell) < memory_bytes; more *= 2) {
@@ -53,8 +54,8 @@ void FooterCache::Leave(uint64_t prefix, uint32_t place) {
     if (cells_[at].place == kEmpty) return;
     at = (at + 1) & mask;
   }
-  // Closes the gap, so that no probe sequence is cut: moves back every later cell that may stand
-  // here.
+  // Closes the gap, so that no probe sequence ends at it: moves each later cell back into the gap
+  // if its probe sequence includes the gap.
   size_t gap = at;
   for (size_t next = (at + 1) & mask; cells_[next].place != kEmpty; next = (next + 1) & mask) {
     size_t home = HomeOf(ChunkAt(cells_[next].place).name_prefix);
@@ -144,7 +145,7 @@ void FooterCache::Insert(SegmentId segment, uint32_t window_start,
   recent_of_[slot] = recent_.begin();
   for (uint32_t i = 0; i < slots_[slot]->chunks.size(); ++i) {
     const FooterChunk& chunk = slots_[slot]->chunks[i];
-    // Lost entries, of which there may be many, would all share one probe sequence.
+    // Lost entries are left out: there may be many, and they would all share one probe sequence.
     if (chunk != FooterChunk{}) Enter(chunk.name_prefix, slot * kWindowChunks + i);
   }
 }

@@ -1,12 +1,12 @@
 // Cached parts of segment footers in RAM: the names and tags around recent index hits. A backup
 // stream repeats chunks in the order in which they were first written, so one part answers the next
-// thousand duplicates without the index (the locality-preserved caching of DDFS, FAST '08, section
-// 4.2, with footers for containers).
+// thousand duplicates without the index. Source: the locality-preserved caching of DDFS (FAST '08,
+// section 4.2), with footers in place of containers.
 //
 // Entries are 64 bits of name and the 64-bit tag. An all-zero entry was lost to damage, and is
-// never found. Thread-safety: every call from any thread. Memory: the table's cells and the parts,
-// which are allocated as they come, stay within the constructor's argument; at least one part is
-// kept. No I/O, no errors.
+// never found. Thread-safety: every call from any thread. Memory: the hash table and the parts stay
+// within the constructor's argument, but at least one part is kept. Parts are allocated when they
+// are inserted. No I/O, no errors.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ class FooterCache {
     uint32_t ordinal = 0;
     ChunkTag tag = 0;
   };
-  // A chunk with this name prefix and this tag.
+  // Finds a chunk with this name prefix and this tag.
   std::optional<Hit> Find(const ChunkName& name, ChunkTag tag);
-  // Any chunk with this name prefix.
+  // Finds any chunk with this name prefix.
   std::optional<Hit> Find(const ChunkName& name);
 
   // The entry at a place, if its part is cached.

@@ -16,35 +16,35 @@
 namespace siltfs {
 namespace {
 
-// A segment with fewer dead chunks, in percent, is not worth copying: for a caller that asks for a
-// collection, and in the background, which need not hurry.
+// A segment with fewer dead chunks, in percent, is not worth copying. The limit is higher in the
+// background, which need not hurry, than for a caller of Collect.
 constexpr uint64_t kLeastDeadPercent = 5;
 constexpr uint64_t kLeastDeadPercentInBackground = 8;
 constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // the disk has no room for new data
-// Chunks of the victims handled together, at most; but always one segment at least.
+// The victims handled together have at most this many chunks; but at least one segment is handled.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 // If the disk has less room than copying should leave to metadata and the index, copying leaves
 // half of it, but at least this much: for the index's entries and metadata's next table.
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
-// At most so many entries are moved with one commit.
+// At most this many entries are moved with one commit.
 constexpr size_t kMovesPerCommit = 32u << 10;
-// At most so many noted segments are compared with the index by one collection.
+// One collection compares at most this many noted segments with the index.
 constexpr size_t kMostChecked = 512;
-// The index is rewritten when it has more entries than this for each chunk, plus some to spare. So
-// a rewrite drops more than half of them, which cost as much to enter.
+// The index is rewritten when it has more entries than this for each chunk, plus kEntriesToSpare.
+// So a rewrite drops more than half of the entries, and costs about as much as entering them did.
 constexpr uint64_t kEntriesPerChunk = 2;
 constexpr uint64_t kEntriesToSpare = 8192;
-// The background collects when as many bytes were released as this many segments hold, and this
-// share of the stored bytes.
+// The background collects when the released bytes reach the size of kSegmentsReleased segments, and
+// one part in kShareReleased of the stored bytes.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
 // The threshold is divided by this while the store is idle or full.
 constexpr uint64_t kLessWhenIdle = 16;
-// The background rests this many times as long as it worked on the mark.
+// During the mark, the background rests this many times as long as it works.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
-// All rests are this many times longer while the store is in use; there are none if less than this
-// part of the disk is free.
+// While the store is in use, all rests are kLongerInUse times longer; but there are no rests if
+// less than one part in kNearlyFull of the disk is free.
 constexpr int kLongerInUse = 4;
 constexpr uint64_t kNearlyFull = 16;
 // The pause after a failure.
@@ -77,7 +77,7 @@ void GarbageCollector::Stop() {
     thread.swap(thread_);
   }
   if (thread.joinable()) thread.join();
-  MutexLock run(run_mutex_);  // callers of Collect have ended, too
+  MutexLock run(run_mutex_);  // waits for callers of Collect, too
 }
 
 Status GarbageCollector::CheckRunning() {
@@ -105,7 +105,7 @@ MarkPace GarbageCollector::PaceOfMark() {
 }
 
 void GarbageCollector::Rest(std::chrono::nanoseconds pause) {
-  // Users of the store come first, until the disk is nearly full.
+  // Users of the store come first, unless the disk is nearly full.
   if (!deps_.recompressor.IsQuiet()) {
     if (IsNearlyFull()) return;
     pause *= kLongerInUse;
@@ -235,7 +235,7 @@ Status GarbageCollector::RestoreReferences() {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t restored, restorer.Restore(*metadata, not_indexed_, ids));
   lost_ = std::move(not_indexed_);
   if (restored == 0) return Status::Ok();
-  lost_.clear();  // some of them are not
+  lost_.clear();  // some were restored: try all others again next time
   if (options_.report) {
     options_.report(fmt::format(
         "the index did not know {} chunks that are in use; their entries were restored", restored));
@@ -265,8 +265,8 @@ Status GarbageCollector::CheckNoted() {
   uint64_t made = 0;
   SILTFS_RETURN_IF_ERROR(KeepConfirmed(candidates, made));
   if (candidates.empty()) return Status::Ok();
-  // A caller of Put may have found no entry for a chunk of these segments, so its copy may still be
-  // in the pipeline. Once appended, it gets the index entry.
+  // A caller of Put may have found no entry for a chunk of these segments before. Then a new copy
+  // of the chunk may still be in the pipeline, and gets the index entry when it is appended.
   deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(options_.commit());
   std::vector<SegmentId> confirmed = candidates;
@@ -339,9 +339,10 @@ Result<GarbageCollector::Candidates> GarbageCollector::Count(GarbageOutcome& out
   return candidates;
 }
 
-// First the segments that need no copying. Then by what is gained, and for how long, over the cost:
-// (1 - u) * age / (1 + u) (Rosenblum and Ousterhout, The Design and Implementation of a
-// Log-Structured File System, section 3.5), age in blocks written since.
+// Returns the segments worth collecting: first those that need no copying, then the others by
+// benefit over cost, (1 - u) * age / (1 + u). Here u is the live share of the segment, and age is
+// the number of blocks written since. Source: Rosenblum and Ousterhout, The Design and
+// Implementation of a Log-Structured File System, section 3.5.
 GarbageCollector::Candidates GarbageCollector::WorthCollecting(const Candidates& all) const {
   uint64_t least = background_ ? kLeastDeadPercentInBackground : kLeastDeadPercent;
   if (IsFull()) least = kLeastDeadPercentWhenFull;
@@ -369,10 +370,11 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   std::vector<SegmentId> ids;
   for (const Candidate& candidate : some) ids.push_back(candidate.id);
-  // Before they become victims, since their chunks may be stored again at once then.
+  // Note the segments before they become victims: from then on their chunks may be stored again.
   const Status noted = deps_.secondary.NoteVictims(ids);
   if (!noted.ok()) return noted.Is(StatusCode::kNoSpace) ? noted : deps_.log.Fail(noted);
-  // Before SetAside: the recompressor skips victims, whenever it gets to know of them.
+  // Add the victims before SetAside: the recompressor skips victims, even if they are added to it
+  // later.
   for (const SegmentId id : ids) deps_.victims.Add(id);
   Status collected;
   const auto not_recompressed = deps_.recompressor.SetAside(ids);
@@ -386,7 +388,7 @@ Status GarbageCollector::CollectSome(const Candidates& some, GarbageOutcome& out
   } else {
     collected = not_recompressed.status();
   }
-  for (const SegmentId id : ids) deps_.victims.Remove(id);  // removed segments are known as such
+  for (const SegmentId id : ids) deps_.victims.Remove(id);  // the removed ones are in `gone`
   return collected;
 }
 
@@ -430,16 +432,18 @@ Status GarbageCollector::CollectVictims(const Candidates& some, GarbageOutcome& 
   relocation.run = [this](const std::function<void()>& work) { Run(work); };
   Relocator relocator(deps_.index, deps_.segments, deps_.reader, deps_.pipeline, deps_.codec,
                       relocation);
-  // In the order in which they were written, which is that of the files in them.
+  // Relocate the segments in the order in which they were written: this is also the order of the
+  // files in them.
   std::sort(victims.begin(), victims.end(),
             [](const Victim& a, const Victim& b) { return a.candidate.id < b.candidate.id; });
-  // Wholly dead ones first: they may be the only removable ones, and make room for copies.
+  // Remove wholly dead segments first: they may be the only removable ones, and their removal makes
+  // room for copies.
   Candidates done;
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
   SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {}), outcome));
-  Status no_room;  // for a segment that does not fit; a smaller one behind it may
+  Status no_room;  // of a segment that does not fit; a smaller one after it may fit
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
     const Status copied = CopyLive(segment, mark, lost, relocator, done, outcome);
@@ -501,12 +505,12 @@ Status GarbageCollector::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(options_.commit());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   if (!moves) return Status::Ok();
-  // Some of the chunks may have been written again meanwhile, and their entries lead to the new
-  // copies. These must be durable before the index entries are. From now on such chunks are
-  // duplicates.
+  // Some of the chunks may have been written again meanwhile, and their entries lead to these new
+  // copies. The new copies must be durable before the index entries are. From now on, a further
+  // write of such a chunk is a duplicate.
   deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(options_.commit());
-  // If this fails, the copies are there and the old segments stay: only work is lost.
+  // If FlushIndex fails, no data is lost: the old segments stay, and only the copying was wasted.
   return FlushIndex();
 }
 
@@ -530,7 +534,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
   const Status written = options_.write_through(noted);
   if (written.Is(StatusCode::kNoSpace)) return written;
   if (!written.ok()) return deps_.log.Fail(written);
-  // Threads that were led to the segments before finish first; later ones are led elsewhere.
+  // Wait for threads that were led to these segments before; later threads are led elsewhere.
   for (const Candidate& candidate : some) deps_.windows.EraseSegment(candidate.id);
   deps_.uses.WaitForOthers();
   std::vector<Mutation> forgotten;
@@ -552,7 +556,7 @@ Status GarbageCollector::Remove(const Candidates& some, GarbageOutcome& outcome)
     }
   }
   const Status forgot = options_.write_through(forgotten);
-  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or the next mount
+  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or by the next mount
   return deps_.log.Fail(forgot);
 }
 
@@ -596,7 +600,7 @@ void GarbageCollector::LeaveAlone(const Candidate& candidate, const Status& why,
 
 void GarbageCollector::Run(const std::function<void()>& work) const {
   if (!background_) return work();
-  // On a thread that gets processor time only when no other thread wants it.
+  // Run `work` on a thread that gets processor time only when no other thread wants it.
   try {
     std::thread([&work] {
       RunWhenIdle();

@@ -4,31 +4,32 @@
 // A collection counts which chunks of each segment committed metadata refers to (mark.h) and picks
 // segments with enough dead chunks. It handles a few of these victims at a time:
 //
-//   1. It durably notes that they may come to hold secondary copies (secondary_copies.h). From now
-//      on a chunk that would be a duplicate of a chunk in a victim is stored again.
-//   2. It waits until all threads that may have taken such a chunk for a duplicate before are done,
-//      and commits.
-//   3. It marks exactly the chunks in them that this commit refers to.
-//   4. It copies these into new segments (relocator.h), commits, and moves the index's entries.
-//   5. It durably removes the victims from metadata, and notes there that they are to be removed.
-//   6. It waits until all threads that may be reading them are done, removes the files, and drops
-//      the note.
+//   1. It durably notes that the victims may come to hold secondary copies (secondary_copies.h).
+//      From now on a chunk that would be a duplicate of a chunk in a victim is stored again.
+//   2. It waits for all threads that may have found such a duplicate before, and commits.
+//   3. It marks exactly the chunks of the victims that this commit refers to.
+//   4. It copies the marked chunks into new segments (relocator.h), commits, and moves their index
+//      entries.
+//   5. It durably removes the victims' records from metadata, and notes there that their files are
+//      to be removed.
+//   6. It waits for all threads that may be reading the victims, removes the files, and drops the
+//      note.
 //
-// Why nothing is lost: a reference that appears after 2 leads to a chunk elsewhere, or is a copy of
-// one that 3 has seen; chunks that 3 has seen are durable elsewhere before 5. A crash before 5
-// leaves everything as it was, and copies that the next collection finds dead. A crash after 5
-// leaves a note, and the next mount removes the files. The index is never trusted to say that a
-// chunk is dead.
+// Why nothing is lost: a reference that appears after step 2 leads to a chunk outside the victims,
+// or is a copy of a reference that step 3 has seen. The chunks marked in step 3 are durable outside
+// the victims before step 5. A crash before step 5 leaves everything as it was, and copies that the
+// next collection finds dead. A crash after step 5 leaves the note, and the next mount removes the
+// files. The index never decides that a chunk is dead.
 //
-// At the end it compares noted segments with the index, and drops the note of each segment if the
-// index leads to every chunk in it. References that the index does not know are restored before
-// segments are picked (reference_restorer.h).
+// Before the collection picks segments, it makes index entries for references that the index does
+// not know (reference_restorer.h). At the end it compares the noted segments (secondary_copies.h)
+// with the index. It drops the note of each segment if the index leads to every chunk in it.
 //
-// Thread-safety: every call from any thread; one collection at a time. Memory: mark.h, some 16
-// bytes a chunk of the victims handled together (kMostChunksAtOnce), and relocator.h. Errors:
-// damage in a segment is reported, and the segment left alone, unless all live chunks of its
-// damaged blocks lie whole elsewhere. Damage in recipes ends the collection, because the references
-// are then unknown. kNoSpace if copies do not fit.
+// Thread-safety: every call from any thread; one collection at a time. Memory: that of mark.h and
+// relocator.h, and some 16 bytes for each chunk of the victims handled together
+// (kMostChunksAtOnce). Errors: a damaged segment is reported and left alone, unless all live chunks
+// of its damaged blocks have undamaged copies elsewhere. Damage in recipes ends the collection,
+// because the references are then unknown. kNoSpace if copies do not fit.
 #pragma once
 
 #include <atomic>
@@ -64,7 +65,7 @@ struct GarbageOutcome {
   uint64_t segments_left = 0;  // left alone because of damage
   uint64_t bytes_removed = 0;  // of the segments removed
   uint64_t bytes_copied = 0;   // of live chunks, as appended to new segments
-  uint64_t dead_bytes = 0;     // still there, in segments with few of them
+  uint64_t dead_bytes = 0;     // still stored, in segments with few dead chunks
   uint64_t dead_chunks = 0;    // before the collection
   uint64_t live_chunks = 0;
 };
@@ -84,7 +85,7 @@ class GarbageCollector {
     const BlockCodec& codec;
     NodeStore& nodes;
     EpochGate& uses;      // entered by threads with chunk names that metadata may not have
-    SegmentSet& victims;  // victims: a chunk in them is no duplicate
+    SegmentSet& victims;  // no new chunk is a duplicate of a chunk in them
     DamageList& damage;
     const GoneSegments& gone;
     SecondaryCopies& secondary;
@@ -95,34 +96,33 @@ class GarbageCollector {
     uint32_t block_plain_bytes = kRecompressedBlockBytes;
     uint32_t segment_bytes = kMaxSegmentTargetSize;
     std::string spill_directory;
-    GarbageRecord known;  // when the store was opened
+    GarbageRecord known;  // state when the store was opened
     // Commits everything accepted so far, including all chunks put so far.
     std::function<Status()> commit;
     std::function<std::shared_ptr<const KvSnapshot>()> snapshot;  // of the last commit
     std::function<Status(const std::vector<Mutation>&)> write_through;
     std::function<void(const std::string&)> report;  // called with damage; may be empty
     std::function<uint64_t()> reserve_bytes;         // copies may use it; may be empty
-    // Room that copying leaves to metadata and the index, which must record the copies; less if
-    // there is less (kLeastRoomForOthers).
+    // Disk space, in bytes, that copying leaves to metadata and the index, which must record the
+    // copies. If the disk has less room than this, copying leaves less (kLeastRoomForOthers).
     uint64_t room_for_others = 0;
     std::function<bool()> is_full;  // new data is rejected for lack of space; may be empty
-    // In the background: at most this much is read and written per second (0: unlimited).
+    // At most this many bytes are read and written per second in the background (0: unlimited).
     uint64_t bytes_per_second = 32u << 20;
     std::chrono::nanoseconds poll{std::chrono::seconds(5)};
   };
   GarbageCollector(const Dependencies& store, Options options);
   ~GarbageCollector();  // stops
 
-  // Collects until no segment is worth it. kInterrupted after Stop.
+  // Collects until no segment is worth collecting. kInterrupted after Stop.
   Result<GarbageOutcome> Collect();
   // Estimates the outcome of Collect, changing nothing.
   Result<GarbageOutcome> Estimate();
 
-  // Starts a thread that collects whenever `released` has grown enough since the last collection.
-  // It counts bytes of file content removed or replaced since the store was opened; never
-  // decreases.
+  // Starts a thread that collects whenever NoteReleased has counted enough bytes since the last
+  // collection.
   void StartInBackground();
-  // About this many bytes of file content were removed or replaced.
+  // Counts bytes of file content that were removed or replaced; `bytes` may be approximate.
   void NoteReleased(uint64_t bytes) { released_ += bytes; }
   // Ends the thread and a running collection, soon; no other begins.
   void Stop();
@@ -135,7 +135,7 @@ class GarbageCollector {
     uint64_t removed_plain_bytes = 0;
   };
   Totals totals() const SILTFS_EXCLUDES(mutex_);
-  // To be recorded for the next mount.
+  // The state that a commit records for the next mount.
   GarbageRecord known() const SILTFS_EXCLUDES(mutex_);
 
  private:
@@ -163,15 +163,15 @@ class GarbageCollector {
   Status RestoreReferences() SILTFS_REQUIRES(run_mutex_);
   // Drops the note of each segment if the index leads to every chunk in it.
   Status CheckNoted() SILTFS_REQUIRES(run_mutex_);
-  // Drops a segment from `segments` unless the index leads to every chunk in it. Adds to `made` how
-  // many entries had to be made.
+  // Drops each segment from `segments`, unless the index leads to every chunk in it. Adds to `made`
+  // the number of index entries that had to be made.
   Status KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made);
-  // Rewrites the index without the entries of removed segments, if these are most of it.
+  // If most index entries lead into removed segments, rewrites the index without these entries.
   Status DropStaleEntries();
   // Makes all entries made so far durable in the index. kInterrupted if it cannot be done now.
   Status FlushIndex();
   Candidates WorthCollecting(const Candidates& all) const;
-  // As many as are handled together.
+  // Returns the first candidates, as many as are handled together.
   static Candidates FirstOf(const Candidates& worth);
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CollectSome(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
@@ -182,8 +182,8 @@ class GarbageCollector {
   Status CopyLive(const Victim& victims, const SegmentMark& mark, const LostChunks& lost,
                   Relocator& relocator, Candidates& copied, GarbageOutcome& outcome)
       SILTFS_REQUIRES(run_mutex_);
-  // Makes copied chunks durable, and then their index entries. Makes chunks found elsewhere
-  // durable.
+  // Makes copied chunks, and chunks found elsewhere, durable. Then moves the entries of the copied
+  // chunks, and makes these entries durable.
   Status MoveEntries(Relocator& relocator);
   Status Remove(const Candidates& some, GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   Status CheckSpace(uint64_t bytes);  // fails if so much cannot be copied
@@ -194,7 +194,8 @@ class GarbageCollector {
 
   void Work();
   Status Pace(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
-  // In the background. While the store is in use: longer, or not at all if the disk is nearly full.
+  // Rests, in the background. While the store is in use, rests longer, or not at all if the disk is
+  // nearly full.
   void Rest(std::chrono::nanoseconds pause) SILTFS_EXCLUDES(mutex_);
   bool IsNearlyFull() const;
   bool IsFull() const;
@@ -203,8 +204,9 @@ class GarbageCollector {
   const Options options_;
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a collection
-  std::atomic<bool> background_{false};             // the running collection is the thread's
-  // By the last count (LiveCounts), and those of them that could not be restored.
+  std::atomic<bool> background_{false};             // the thread runs the current collection
+  // References without an index entry, as in LiveCounts of the last count; lost_: those that could
+  // not be restored.
   std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(run_mutex_);
   std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(run_mutex_);
   SegmentId next_checked_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // CheckNoted continues here
@@ -214,7 +216,7 @@ class GarbageCollector {
   Totals totals_ SILTFS_GUARDED_BY(mutex_);
   GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);      // without released_bytes
   std::atomic<uint64_t> released_;                    // never decreases
-  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // part of released_
+  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // value of released_ at the last collection
   int callers_ SILTFS_GUARDED_BY(mutex_) = 0;         // of Collect and Estimate
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_ SILTFS_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
-// Which segments no longer exist: segments removed since the store was opened, and ids used before
-// that are not among its segments. An index entry that leads into one of them counts as missing.
+// The set of segments that no longer exist. These are the segments removed since the store was
+// opened, and the ids that were used before but had no segment when the store was opened. An index
+// entry that leads into one of them counts as missing.
 //
 // Thread-safety: every call from any thread. Ownership: a copy shares the underlying sets, and may
 // outlive the store. Memory: 4 bytes for each segment of the store. No errors.
@@ -15,7 +16,8 @@ namespace siltfs {
 
 class GoneSegments {
  public:
-  // `there`: the segments when the store was opened; ids from `first_new` on were unused then.
+  // `there`: the segments that existed when the store was opened; ids from `first_new` on were
+  // unused then.
   GoneSegments(std::shared_ptr<const SegmentSet> removed, std::shared_ptr<const SegmentSet> there,
                SegmentId first_new)
       : removed_(std::move(removed)), there_(std::move(there)), first_new_(first_new) {}

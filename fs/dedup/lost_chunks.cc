@@ -42,12 +42,13 @@ bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
   return true;
 }
 
-// Names with one prefix are practically never different; if they are, all must lie elsewhere.
+// Two names with one prefix practically never differ. If they do, the chunks of all these names
+// must lie elsewhere.
 bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);
   if (lost == names_.end() || lost->second.empty()) return false;
-  if (lost->second.size() > kMostNamesAlike) return false;  // not all are known
+  if (lost->second.size() > kMostNamesAlike) return false;  // names_ has only some of them
   return std::all_of(lost->second.begin(), lost->second.end(), [&](const ChunkName& name) {
     const auto place = index.Get(name);
     if (!place.ok()) {

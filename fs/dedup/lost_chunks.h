@@ -1,8 +1,8 @@
-// The chunks in damaged blocks of segments that are to be collected, by the names that metadata
-// refers to: a block's own names may be lost with its head, and the list of damage has only their
-// prefixes.
+// Collects the names of damaged chunks in segments that are to be collected, and finds copies of
+// these chunks elsewhere. The names come from the references in metadata: a block's own names may
+// be lost with its head, and the list of damage has only their prefixes.
 //
-// Not thread-safe. Memory: some 100 bytes a chunk that is damaged in these segments.
+// Not thread-safe. Memory: some 100 bytes for each damaged chunk in these segments.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ class LostChunks {
  public:
   LostChunks(const DamageList& damage, std::span<const SegmentId> segments);
 
-  // A name that metadata refers to.
+  // Called for each name that metadata refers to.
   void Visit(const ChunkName& name);
 
-  // True if every live chunk of [first, end) is known to be damaged, and lies whole where the index
-  // leads. Places for which `is_bad` is true, damaged or soon removed, do not count.
+  // True if every live chunk of [first, end) is on the list of damage, and the index leads to an
+  // undamaged copy of it. A copy does not count if `is_bad` is true for its place, which is damaged
+  // or soon removed.
   bool LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
                     const std::function<bool(uint32_t ordinal)>& is_live, ChunkIndex& index,
                     ChunkReader& reader, const std::function<bool(const Location&)>& is_bad) const;

@@ -19,7 +19,7 @@ class LruCache {
   // `capacity` is in the unit of Put's costs.
   explicit LruCache(size_t capacity) : capacity_(capacity) {}
 
-  // Null if it is not there.
+  // Null if the cache has no value for the key.
   std::shared_ptr<Value> Get(const Key& key) SILTFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     auto found = by_key_.find(key);

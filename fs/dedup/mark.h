@@ -1,22 +1,23 @@
 // The mark of garbage collection: finds the names that committed metadata refers to, and so the
 // live chunks of the store (docs/crash-model.md, "Garbage collection").
 //
-// There are two. CountLive covers the whole store and counts the live chunks of each segment, so
-// that segments worth collecting are found. References, as fingerprints in the index's order, are
-// sorted outside of memory and merged with the index's entries. Its counts are no reason to delete
-// anything: an index entry is a hint, and so is its absence. SegmentMark covers a few segments,
-// chunk by chunk as their footers list them; nothing refers to a chunk that it calls dead.
+// There are two marks. CountLive covers the whole store and counts the live chunks of each segment,
+// to find segments worth collecting. It turns references into fingerprints in the index's order,
+// sorts them outside of memory, and merges them with the index's entries. Nothing may be deleted
+// because of its counts, since an index entry is a hint, and entries may be missing. SegmentMark
+// covers all chunks in the footers of a few segments. If it calls a chunk dead, nothing refers to
+// this chunk.
 //
-// Both walk the metadata of one commit. Chunks put since that commit, or being put, are not in it
-// and look dead. A caller that deletes must have ensured since before that commit that no new
-// reference leads into these segments (they are made victims first).
+// Both walk the metadata of one commit. Chunks put after that commit, or being put now, are not in
+// its metadata, and look dead. So a caller that deletes segments must have made them victims before
+// that commit: then no new reference leads into them.
 //
-// Anything that cannot be read or decoded ends a mark with its Status: nothing is called dead on
-// guesses.
+// If anything cannot be read or decoded, the mark fails with that Status: it never guesses that a
+// chunk is dead.
 //
-// Thread-safety: each call, and each SegmentMark, belongs to one thread. Memory: 19 bytes for a
-// recipe node at an occupancy of 70 to 87 % (11 in CountLive), at some 128 chunks a node, besides
-// the memory stated below. Errors: those of metadata, nodes, index and pace; kCorruption.
+// Thread-safety: each call, and each SegmentMark, belongs to one thread. Memory: 19 bytes for each
+// recipe node (11 in CountLive), at an occupancy of 70 to 87 %, besides the memory stated below. A
+// node has some 128 chunks. Errors: those of metadata, nodes, index and pace; kCorruption.
 #pragma once
 
 #include <cstddef>
@@ -41,61 +42,62 @@ namespace siltfs {
 // Called at intervals; a failure ends the mark and is returned. May wait. May be empty.
 using MarkPace = std::function<Status()>;
 
-// Visits every name that committed metadata refers to, repeated ones perhaps more than once: chunks
-// and recipe nodes of all inodes' recipes (including open inodes without a name) and of overlays. A
-// node shared by several recipes is walked once.
+// Calls `visit` for every name that committed metadata refers to, perhaps more than once for a
+// repeated name. These are the chunks and recipe nodes of all inodes' recipes and of overlays,
+// including those of open inodes without a name. A node shared by several recipes is walked once.
 Status ForEachReference(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
                         const std::function<Status(const ChunkName&)>& visit);
 
 struct MarkOptions {
-  // Directory for references that do not fit into memory; it must hold no other files. It is
-  // created if it does not exist, and removed again then.
+  // Directory for references that do not fit into memory; it must hold no other files. If it does
+  // not exist, it is created and later removed.
   std::string spill_directory;
   size_t memory_bytes = 8u << 20;  // for sorting
   MarkPace pace;
-  // Free space to leave on the disk; the mark does without spilling rather than leave less.
+  // Free space to leave on the disk. If spilling would leave less, the mark does not spill.
   uint64_t minimum_free_bytes = 64u << 20;
-  // An entry that leads into such a segment counts as missing. May be empty.
+  // True for a removed segment: an index entry that leads into it counts as missing. May be empty.
   std::function<bool(SegmentId)> gone = {};
 };
 
 struct LiveCounts {
-  // A segment that is not in it has no live chunk.
+  // A segment that is not in the map has no live chunk.
   std::unordered_map<SegmentId, uint32_t> live_chunks;
   uint64_t references = 0;
   uint64_t live = 0;
   uint64_t dead_entries = 0;   // index entries without a reference
   uint64_t spilled_bytes = 0;  // written
   uint64_t passes = 1;         // over metadata
-  // References without an index entry, by their places in the index's order, ascending: the first
-  // kMostNotIndexed of them. Empty if the disk had no room to spill references: they are unknown
-  // then.
+  // The first kMostNotIndexed references without an index entry, as places in the index's order,
+  // ascending. If the disk had no room to spill references, these are unknown, and the vector is
+  // empty.
   std::vector<uint64_t> not_indexed = {};
   static constexpr size_t kMostNotIndexed = 64u << 10;
 };
 
 // Counts the live chunks of each segment: merges the sorted references with the index's entries in
-// the index's order. If the disk has no room to spill, metadata is walked several times, each time
-// for as many references of the index's order as fit into memory; one partition of the index is
-// pinned meanwhile.
+// the index's order. If the disk has no room to spill, metadata is walked several times. Each walk
+// takes the next part of the index's order, as many references as fit into memory. Meanwhile one
+// partition of the index is pinned.
 Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
                              ChunkIndex& index, const MarkOptions& options);
 
-// The chunks of a few segments, and which of them are referred to. 12 to 16 bytes a chunk while
-// marking.
+// The chunks of a few segments, and which of these chunks are referred to. Memory: 12 to 16 bytes
+// for each chunk while marking.
 class SegmentMark {
  public:
   // Adds all chunks of a segment, in order of ordinals; each segment once. A chunk with a lost name
   // (all zero) counts as live.
   void Add(SegmentId segment, std::span<const FooterChunk> chunks);
-  // Marks the chunks that metadata refers to, by the first 64 bits of the name: an equal prefix
-  // keeps a dead chunk. Until it has succeeded, and after it has failed, all chunks count as live.
-  // Calls `visit` for every name, repeated ones perhaps more than once; may be empty.
+  // Marks the chunks that metadata refers to. Only the first 64 bits of names are compared: a dead
+  // chunk with the prefix of a live one stays live. Until Mark has succeeded, and after it has
+  // failed, all chunks count as live. Calls `visit` for every name, perhaps more than once for a
+  // repeated name; `visit` may be empty.
   Status Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
               const std::function<void(const ChunkName&)>& visit = {});
-  // True for a chunk that was never added.
+  // Whether a chunk is live; true for a chunk that was never added.
   bool IsLive(SegmentId segment, uint32_t ordinal) const;
-  // UINT32_MAX for a segment that was never added.
+  // The number of live chunks; UINT32_MAX for a segment that was never added.
   uint32_t LiveCount(SegmentId segment) const;
 
  private:

@@ -1,14 +1,14 @@
-// The names of recipe nodes that a mark has walked, so that none is walked twice: at 128 chunks a
-// node, nearly a million of them for 100 million chunks.
+// The names of the recipe nodes that a mark has walked, so that no node is walked twice. At 128
+// chunks a node, 100 million chunks have nearly a million nodes.
 //
-// A set that takes one name for another loses all references under it. Making the first 64 bits of
-// two names equal takes 2^32 tries, which is an hour's work. So the set keeps whole names where its
-// answers decide about deletion. Twelve bytes suffice where its answers decide what is examined
-// more closely: one equal pair takes 2^48 tries, and any two of a million are equal by chance with
-// 4e-18.
+// If the set confused two names, the mark would skip a node and lose all references under it.
+// Making two names with equal first 64 bits takes 2^32 tries, which is an hour's work. So the set
+// keeps whole names where its answers decide about deletion. Twelve bytes suffice where its answers
+// only decide what is examined more closely: one equal pair takes 2^48 tries. The probability that
+// any two of a million names are equal by chance is 4e-18.
 //
-// Thread-safety: one thread. Memory: name_bytes - 1 for a name at an occupancy of 70 to 87 %, in
-// pages of its own; it grows part by part, which takes hardly any memory meanwhile.
+// Thread-safety: one thread. Memory: name_bytes - 1 for each name, at an occupancy of 70 to 87 %,
+// in pages of its own. The set grows part by part, so growing takes hardly any extra memory.
 #pragma once
 
 #include <array>
@@ -28,13 +28,14 @@ class NodeSet {
   // How many leading bytes of a name distinguish it: 8 to ChunkName::kSize.
   explicit NodeSet(size_t name_bytes) : slot_bytes_(name_bytes - 1) {}
 
-  // False if it was there.
+  // Adds the name; false if the set already had it.
   bool Insert(const ChunkName& name);
   bool Contains(const ChunkName& name) const;
   size_t size() const { return size_; }
 
  private:
-  // The names with one first byte. Slots hold the bytes behind it; an all-zero slot is free.
+  // The names with the same first byte. A slot holds the other bytes of a name; an all-zero slot is
+  // free.
   struct Part {
     PageVector<uint8_t> slots;
     size_t capacity = 0;  // slots
@@ -42,7 +43,8 @@ class NodeSet {
     bool has_zeros = false;  // a name is all zero behind its first byte
   };
 
-  // The slot of the rest of a name, or the free slot for it.
+  // Returns the slot that holds `rest` (a name without its first byte), or else the free slot for
+  // it.
   const uint8_t* Find(const Part& part, const uint8_t* rest) const;
   void Grow(Part& part) const;
 

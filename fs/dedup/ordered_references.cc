@@ -42,7 +42,8 @@ Result<bool> RangedReferences::Contains(uint64_t order) {
   return at_ < orders_.size() && orders_[at_] == order;
 }
 
-// The width at which the last range would have filled nine tenths of the memory.
+// Returns the end of the next range: at the density of the last range, its references fill nine
+// tenths of the memory.
 uint64_t RangedReferences::GuessLast(uint64_t first) const {
   if (walks_ == 0 || orders_.empty()) return UINT64_MAX;
   const uint64_t wanted = capacity_ / 10 * 9;

@@ -1,9 +1,9 @@
 // The references of one commit in the order of an index, queried one by one while the index is
 // listed.
 //
-// There are two ways to order them in bounded memory. Sorted: they are sorted outside of memory,
-// and metadata is walked once. Ranged: metadata is walked for each range of the order that fits
-// into memory, and nothing is written.
+// There are two ways to order references in bounded memory. SortedReferences sorts them outside of
+// memory, and metadata is walked once. RangedReferences walks metadata for each range of the order
+// that fits into memory, and writes nothing.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -22,7 +22,8 @@ namespace siltfs {
 class OrderedReferences {
  public:
   virtual ~OrderedReferences() = default;
-  // Whether a reference stands there. Calls come in rising order, perhaps repeated.
+  // Whether there is a reference at this place in the order. Each call must have the same `order`
+  // as the call before, or a higher one.
   virtual Result<bool> Contains(uint64_t order) = 0;
 };
 
@@ -47,7 +48,7 @@ class SortedReferences final : public OrderedReferences {
 
 class RangedReferences final : public OrderedReferences {
  public:
-  // Calls `add` with the place of every reference; the same ones each time.
+  // Calls `add` with the place of every reference. Every walk adds the same places.
   using Walk = std::function<Status(const std::function<void(uint64_t order)>& add)>;
   RangedReferences(Walk walk, size_t memory_bytes);
 

@@ -9,12 +9,12 @@ namespace {
 
 // How far reads of a stream may overtake each other, or come late.
 constexpr uint64_t kSlackBytes = 8u << 20;
-// With this many more gaps than reads in order, a stream counts as none.
+// A stream ends when it has more gaps than reads in order, plus this many.
 constexpr uint64_t kMaxGaps = 4;
 // Blocks ahead of a stream that has just begun.
 constexpr size_t kFirstWindow = 4;
-// How far a recipe is walked ahead of its reader, in units of `stream_bytes`, if its chunks repeat
-// a few blocks.
+// A recipe is walked at most this far ahead of its reader, in units of `stream_bytes`. The limit is
+// reached if all its chunks lie in a few blocks.
 constexpr uint64_t kMaxDistance = 4;
 constexpr size_t kMaxBatch = 64;
 constexpr uint64_t kNotesPerSweep = 64;
@@ -69,7 +69,7 @@ size_t Readahead::AllowedBlocks(const Stream& stream) const {
 
 bool Readahead::CanPlan(const Stream& stream) const {
   if (!stream.walk || stream.planning || stream.at_end) return false;
-  // Plan a few blocks at once.
+  // Wait until a few blocks can be planned at once.
   const size_t allowed = AllowedBlocks(stream);
   return allowed > 0 && stream.weight + std::max<size_t>(allowed / 4, 1) <= allowed;
 }
@@ -134,8 +134,8 @@ void Readahead::Advance(Stream& stream, uint64_t offset, uint64_t length) {
     ++stream.gaps;
   }
   stream.next = std::max(stream.next, offset + length);
-  // Blocks that the reader has reached are no longer ahead, including the one it is in the middle
-  // of.
+  // Blocks that the reader has reached are no longer ahead, including the block that it has read in
+  // part.
   while (!stream.ahead.empty() && stream.ahead.front().offset < stream.next) {
     ahead_ -= stream.ahead.front().weight;
     stream.weight -= stream.ahead.front().weight;
@@ -191,7 +191,7 @@ void Readahead::WaitUntilIdle() {
 std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from, size_t blocks,
                                               std::vector<ChunkReader::Place> known, bool& at_end) {
   std::vector<Ahead> planned;
-  size_t weight = 0;  // of these
+  size_t weight = 0;  // of `planned`
   RecipeReader& reader = walk.reader;
   known.push_back(walk.last);
   if (!walk.placed || (reader.Valid() && reader.entry_offset() < from)) {
@@ -269,7 +269,7 @@ void Readahead::Work() {
         stream->weight += ahead.weight;
         ahead_ += ahead.weight;
       }
-      if (planned.empty() && !at_end) stream->window = 0;  // until the reader has gone on
+      if (planned.empty() && !at_end) stream->window = 0;  // until the next read in order
       if (Wanted(*stream)) work_.NotifyAll();
     }
     --busy_;

@@ -1,17 +1,17 @@
-// Readahead: its threads read the blocks that a sequential reader will need next from flash, and
+// Readahead: its threads read from flash the blocks that a sequential reader will need next, and
 // decode them into the decoded-block cache.
 //
-// Note reports every read of a large file. Reads of a file that continue where the last one ended
-// are a *stream*. Reads of a stream may overtake each other a little, as the kernel sends several
-// at once, and a file may have several streams. A stream's recipe is walked ahead of its reader,
-// its chunks are located (in batches, without reading blocks), and their blocks are brought in, in
-// turns with those of the other streams.
+// Note is called for every read of a large file. Reads of a file that continue where the last one
+// ended are a *stream*. Reads of a stream may overtake each other a little, as the kernel sends
+// several at once, and a file may have several streams. A stream's recipe is walked ahead of its
+// reader, and its chunks are located in batches, without reading blocks. Then their blocks are
+// decoded into the cache; streams take turns.
 //
-// Bounds: blocks that are ahead of all readers together count against `total_bytes`, those of one
-// stream against `stream_bytes` and its fair share of the total. So as long as the cache holds
-// twice the total, a block that was brought in is still there when its reader comes. Blocks ahead
-// of a reader that jumped or ended no longer count once that is known: by Forget, or after
-// `idle_reads` reads by others.
+// Bounds: `total_bytes` limits the blocks that are ahead of all readers together. `stream_bytes`,
+// and a fair share of the total, limit the blocks ahead of one stream. So if the cache holds twice
+// the total, a block that was read ahead is still cached when its reader needs it. If a reader
+// jumps or ends, the blocks ahead of it count until Forget is called, or until `idle_reads` reads
+// by others.
 //
 // Errors are dropped; the read that needs the block reports them. Thread-safety: every call from
 // any thread; none waits for a device. Ownership: borrows nodes and reader, which must outlive it;
@@ -39,19 +39,19 @@ class Readahead {
   struct Options {
     size_t threads = 2;               // 0: there is no readahead
     size_t total_bytes = 6u << 20;    // of decoded blocks ahead of all readers
-    size_t stream_bytes = 4u << 20;   // of those ahead of one stream
-    size_t block_bytes = 160u << 10;  // assumed size of a decoded block; larger ones, as in
-                                      // recompressed segments, count for several
+    size_t stream_bytes = 4u << 20;   // of decoded blocks ahead of one stream
+    size_t block_bytes = 160u << 10;  // assumed size of a decoded block; a larger one, as in
+                                      // recompressed segments, counts as several
     size_t streams = 64;              // tracked at once
     uint64_t idle_reads = 512;        // reads by others after which a stream counts as ended
   };
   Readahead(NodeStore& nodes, ChunkReader& reader, const Options& options);
   ~Readahead();
 
-  // [offset, offset + length) of a file was read. `recipe` describes the file up to `limit`; it is
-  // copied when a stream begins.
+  // Call after [offset, offset + length) of a file was read. `recipe` describes the file up to
+  // `limit`; it is copied when a stream begins.
   void Note(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset, uint64_t length);
-  // The file is no longer read.
+  // Call when the file is no longer read.
   void Forget(uint64_t file);
 
   // Blocks that are ahead of their readers, as counted against the bounds.
@@ -71,12 +71,12 @@ class Readahead {
     uint64_t file = 0;
     uint64_t next = 0;       // where its last read ended
     uint64_t in_order = 0;   // reads that began at `next`
-    uint64_t gaps = 0;       // reads that began behind it
+    uint64_t gaps = 0;       // reads that began beyond `next`
     uint64_t last_note = 0;  // number of its last Note
-    size_t window = 0;       // blocks it may have ahead; grows as it goes on
+    size_t window = 0;       // blocks it may have ahead; grows with reads in order
     std::deque<Ahead> ahead;
-    size_t weight = 0;  // of all that is ahead
-    size_t asked = 0;   // first blocks of `ahead` that a thread has taken on
+    size_t weight = 0;  // sum of the weights in `ahead`
+    size_t asked = 0;   // number of first blocks in `ahead` that threads have taken on
     bool planning = false;
     bool at_end = false;
     bool ended = false;  // not in streams_ any more
@@ -98,8 +98,9 @@ class Readahead {
   void Advance(Stream& stream, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
   void DropIdle() SILTFS_REQUIRES(mutex_);
   void End(StreamList::iterator stream) SILTFS_REQUIRES(mutex_);
-  // Walks on from `from` (or from its current place, if that is further) until it has met `blocks`
-  // blocks that are not in `known`, or has come far enough.
+  // Continues the walk at `from`, or at its current place if that is further. Returns the blocks
+  // that the walk meets and that are not in `known`. Stops after `blocks` of them, or when the walk
+  // is far enough ahead of the reader.
   std::vector<Ahead> Plan(Stream::Walk& walk, uint64_t from, size_t blocks,
                           std::vector<ChunkReader::Place> known, bool& at_end);
 

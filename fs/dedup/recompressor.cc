@@ -16,7 +16,8 @@ namespace {
 // How often the thread looks for work.
 constexpr std::chrono::seconds kPoll{1};
 constexpr std::chrono::milliseconds kShortest{1};
-// The pauses after a full disk, and after segments that a lagging index kept from being done.
+// The pauses after a full disk, and after segments that could not be recompressed yet because the
+// index lags behind.
 constexpr std::chrono::minutes kAfterNoSpace{10};
 constexpr std::chrono::seconds kAfterSomeLeft{30};
 
@@ -46,7 +47,7 @@ void Recompressor::Stop() {
     thread.swap(thread_);
   }
   if (thread.joinable()) thread.join();
-  // Callers of Recompress have ended, too, or will find that they may not begin.
+  // Waits for running callers of Recompress; later callers find that they may not begin.
   MutexLock run(run_mutex_);
 }
 
@@ -137,7 +138,8 @@ void Recompressor::MakeWay() {
 }
 
 Status Recompressor::Pass(const Prepare& prepare, RecompressionOutcome& outcome) {
-  // A constant writer adds new candidates as fast as these are recompressed.
+  // The pass ends at the last candidate of now: a constant writer adds candidates as fast as they
+  // are recompressed.
   const SegmentId end = LastCandidate();
   for (SegmentId last = kNoSegment;;) {
     MakeWay();
@@ -153,7 +155,7 @@ Status Recompressor::Pass(const Prepare& prepare, RecompressionOutcome& outcome)
 }
 
 Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& pace) {
-  // Contexts of a high level are large, and are freed with the codec.
+  // zstd contexts of a high level are large; they are freed with the codec.
   const BlockCodec codec;
   RewriteOptions options;
   options.compression = options_.compression;
@@ -194,7 +196,8 @@ Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& pr
     ++outcome.left;
     return Status::Ok();
   }
-  if (options_.is_damaged && options_.is_damaged(candidate.id)) {  // which was reported already
+  if (options_.is_damaged &&
+      options_.is_damaged(candidate.id)) {  // the damage was reported already
     Drop(candidate.id);
     ++outcome.left;
     return Status::Ok();
@@ -239,8 +242,8 @@ Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& pr
 Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& after) {
   const Status intended = options_.write_through({{ReplacementKey(candidate.id), after.Encode()}});
   if (!intended.ok()) {
-    // After other failures it is unknown whether the intent is durable. The old file is in place,
-    // and recovery goes by that.
+    // After a failure other than kNoSpace it is unknown whether the intent is durable. The old file
+    // is in place, and recovery decides by the file in place.
     DiscardRewrite(env_, options_.store, candidate.id).IgnoreError("the file is not needed");
     return Judge(intended);
   }
@@ -295,7 +298,8 @@ Status Recompressor::PaceInBackground(uint64_t plain_bytes) {
     rested += static_cast<int64_t>(1'000'000'000 * plain_bytes / options_.bytes_per_second);
   MutexLock lock(mutex_);
   while (!Unwanted()) {
-    // A wake-up, for example by an added segment, does not shorten the rest.
+    // If a notification ends the wait early, for example that of an added segment, the loop waits
+    // for the remaining time.
     const int64_t rest = rested - env_.MonotonicNanoseconds();
     if (rest <= 0 && IsQuiet()) return Status::Ok();
     WaitAtMost(rest > 0 ? std::chrono::nanoseconds(rest) : kPoll);
@@ -304,8 +308,8 @@ Status Recompressor::PaceInBackground(uint64_t plain_bytes) {
 }
 
 void Recompressor::Work() {
-  // The file is made on a thread that gets processor time only when no other thread wants it. The
-  // rest takes locks that other threads wait for, and little time.
+  // The file is made on a thread that gets processor time only when no other thread wants it. All
+  // other steps stay on this thread: they take locks that other threads wait for, and little time.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
     const auto work = [&] {

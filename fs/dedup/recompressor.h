@@ -2,19 +2,21 @@
 // compression level (new chunks are compressed faster and less). Each segment is rewritten as a
 // whole and under its id, so the index stays as it is (segment_rewrite.h).
 //
-// A replacement takes four steps: the new file, durable beside the old one; the *intent*, durable
-// in metadata; the rename, durable; then the new record in place of the intent, durable. After a
-// crash the file that is in place says which record is true (segment_replacement.h). Readers go on
-// meanwhile (segment_cache.h).
+// A replacement takes four steps, and each is durable before the next one begins. The new file is
+// written beside the old one. The *intent* is written to metadata. The new file is renamed over the
+// old one. The new record replaces the intent in metadata. After a crash, the file that is in place
+// shows which record is right (segment_replacement.h). Readers continue meanwhile
+// (segment_cache.h).
 //
-// A segment is recompressed only if it is sealed, metadata has it as sealed, and the index has its
-// blocks durably: replay never sees the raised sequences of merged blocks beside entries that it
-// must put.
+// A segment is recompressed only if it is sealed, metadata records it as sealed, and the index has
+// its entries durably. Merged blocks get raised sequences, but because of this condition a replay
+// never has to put entries of such a segment.
 //
 // Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
-// blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits it.
-// Errors: damage in a segment is reported, and the segment left alone. kNoSpace changes nothing and
-// allows a retry. Device failures after the intent end all writing (SegmentLog::Fail).
+// blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits
+// recompression. Errors: damage in a segment is reported, and the segment left alone. kNoSpace
+// changes nothing and allows a retry. Device failures after the intent end all writing
+// (SegmentLog::Fail).
 #pragma once
 
 #include <atomic>
@@ -36,8 +38,8 @@
 
 namespace siltfs {
 
-// About how much the blocks of a recompressed segment hold. Larger ones compress better, but cost
-// more to read a single chunk from.
+// About how many uncompressed bytes a block of a recompressed segment holds. Larger blocks compress
+// better, but reading a single chunk from one costs more.
 inline constexpr uint32_t kRecompressedBlockBytes = 512U << 10;
 
 // The outcome for the segments that awaited recompression.
@@ -64,13 +66,14 @@ class Recompressor {
     std::function<bool(SegmentId)> is_victim = {};
     // True: the segment is known to be damaged, and dropped until the next mount. May be empty.
     std::function<bool(SegmentId)> is_damaged = {};
-    // For the background thread. It works only if no chunk was put or read for this time. It reads
-    // this many uncompressed bytes of old and new files per second (0: unlimited), and rests after
-    // each block.
+    // For the background thread. `quiet`: it works only if no chunk was put or read for this time.
+    // `bytes_per_second`: it reads this many uncompressed bytes of old and new files per second (0:
+    // unlimited), and rests after each block.
     std::chrono::nanoseconds quiet{std::chrono::seconds(5)};
     uint64_t bytes_per_second = 32u << 20;
-    // How it waits: for `at_most`, or until `wakes` is notified, with `mutex` held as a condition
-    // variable requires. Empty: uses the real clock; tests use Env's clock alone.
+    // How the thread waits: for `at_most`, or until `wakes` is notified. Called with `mutex` held,
+    // as a condition variable requires. Empty: it waits by the real clock. Tests wait by Env's
+    // clock alone.
     std::function<void(CondVar& wakes, Mutex& mutex, std::chrono::nanoseconds at_most)> wait = {};
   };
   // All must outlive it.
@@ -81,19 +84,19 @@ class Recompressor {
 
   // Adds a sealed segment after its record was committed.
   void Add(SegmentId segment, const SegmentRecord& record);
-  // Returns when none of these segments is being recompressed; none will be until it is added
-  // again. Returns those that still awaited recompression. Fails, and changes nothing, if owed
-  // metadata (TakeOwed) cannot be written.
+  // Keeps segments from being recompressed until they are added again. Waits until none of them is
+  // being recompressed. Returns those segments that still awaited recompression. Fails, and changes
+  // nothing, if owed metadata (TakeOwed) cannot be written.
   Result<SegmentRecords> SetAside(std::span<const SegmentId> segments)
       SILTFS_EXCLUDES(run_mutex_, mutex_);
   // Whether no chunk was put or read in the last Options::quiet.
   bool IsQuiet() const;
-  // The store is in use: background work yields.
+  // Call when the store is used: background work then yields.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
 
-  // Recompresses all segments that were added before the call and are ready. kInterrupted after
-  // Stop; kNoSpace; segments finished before such a failure stay so. kReadOnly after a device
-  // failure, here or earlier.
+  // Recompresses all segments that were added before the call and are ready. Errors: kInterrupted
+  // after Stop; kNoSpace; kReadOnly after a device failure in this call or earlier. Segments
+  // finished before kInterrupted or kNoSpace stay recompressed.
   Result<RecompressionOutcome> Recompress();
 
   // Starts a thread that recompresses the segments that are ready, whenever IsQuiet().
@@ -102,7 +105,7 @@ class Recompressor {
   // Ends the thread and a running Recompress, soon; no other begins.
   void Stop();
 
-  // Appends owed metadata changes, which a full disk kept from being written.
+  // Appends owed metadata changes: those that could not be written because the disk was full.
   void TakeOwed(std::vector<Mutation>& mutations) SILTFS_EXCLUDES(run_mutex_);
 
   // Since construction: by how much files shrank, and the former size of the recompressed files.
@@ -118,9 +121,9 @@ class Recompressor {
 
   bool enabled() const { return options_.compression.codec != BlockCodecId::kNone; }
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
-  // kNoSegment if there is none.
+  // The candidate with the highest id; kNoSegment if there is none.
   SegmentId LastCandidate() SILTFS_EXCLUDES(mutex_);
-  // The first behind `id`; its id is kNoSegment if there is none.
+  // The first candidate above `id`; its id is kNoSegment if there is none.
   Candidate NextAfter(SegmentId id) SILTFS_EXCLUDES(mutex_);
   void Drop(SegmentId id) SILTFS_EXCLUDES(mutex_);
   SegmentRecords TakeCandidates(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
@@ -138,11 +141,12 @@ class Recompressor {
   // Reports why a segment cannot be rewritten, and drops it until the next mount.
   void LeaveAlone(const Candidate& candidate, const Status& why, RecompressionOutcome& outcome);
   Result<PreparedRewrite> PrepareSegment(SegmentId id, const Pace& pace);
-  // Fails the log unless `failure` is kNoSpace.
+  // Returns `failure`; fails the log first, unless `failure` is OK or kNoSpace.
   Status Judge(Status failure);
 
   void Work();
-  // Whether the background must stop its current work: its pauses must not keep Recompress waiting.
+  // Whether the background thread must stop its current work, so that callers of Recompress or
+  // SetAside do not wait for its pauses.
   bool Unwanted() const SILTFS_REQUIRES(mutex_) {
     return stopping_ || callers_ > 0 || setting_aside_ > 0;
   }

@@ -10,7 +10,7 @@
 namespace siltfs {
 namespace {
 
-// At most so many places of one chunk are considered.
+// At most this many places of one chunk are considered.
 constexpr size_t kMostPlaces = 16;
 
 }  // namespace
@@ -75,7 +75,7 @@ void ReferenceRestorer::SearchSegment(SegmentId segment, LostByPrefix& lost) {
   }
 }
 
-// For a segment that is not sealed, or that has a damaged footer.
+// Searches the blocks of a segment that is not sealed or has a damaged footer.
 void ReferenceRestorer::SearchBlocks(SegmentId segment, const SegmentReader& reader,
                                      LostByPrefix& lost) {
   const auto table = reader.ScanBlockTable();
@@ -108,7 +108,8 @@ Result<bool> ReferenceRestorer::Enter(const Lost& chunk) {
   };
   auto best = std::find_if_not(chunk.places.begin(), chunk.places.end(), noted);
   if (best == chunk.places.end()) best = chunk.places.begin();
-  // Includes the segment that the index is to lead to: a copy that is being put may take the entry.
+  // The segment of `best` is noted, too: a copy of the chunk that is being put may take the index
+  // entry.
   std::vector<SegmentId> holders;
   for (const Location& place : chunk.places) {
     if (!noted(place)) holders.push_back(place.segment);

@@ -1,7 +1,6 @@
-// Makes the index lead to chunks that committed metadata refers to and the index does not know,
-// though a segment holds them. Stores written before secondary copies were noted
-// (secondary_copies.h) may have such references; a read finds their chunks by searching all
-// footers.
+// Makes index entries for chunks that metadata refers to and segments hold, but that the index does
+// not know. Stores written before secondary copies were noted (secondary_copies.h) may refer to
+// such chunks. A read of such a chunk has to search all footers.
 //
 // Thread-safety: one thread at a time. Memory: some 100 bytes for each name, and the footer of one
 // segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable segment is
@@ -37,19 +36,20 @@ class ReferenceRestorer {
     SecondaryCopies& secondary;
   };
   struct Options {
-    std::function<bool(SegmentId)> gone;  // a place in such a segment counts as missing
+    std::function<bool(SegmentId)> gone;  // true: a place in the segment counts as missing
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     MarkPace pace;
   };
   ReferenceRestorer(const Dependencies& store, Options options);
 
   // `orders`: where the index should have the references (ChunkIndex::OrderOf), ascending.
-  // `segments`: the segments to search. Returns for how many chunks the index has an entry now.
+  // `segments`: the segments to search. Returns the number of these chunks for which the index now
+  // has an entry.
   Result<uint64_t> Restore(const KvSnapshot& metadata, std::span<const uint64_t> orders,
                            std::span<const SegmentId> segments);
 
  private:
-  // A chunk without an index entry, and its places; by name prefix.
+  // A chunk without an index entry, and the places where segments hold it.
   struct Lost {
     ChunkName name;
     std::vector<Location> places;
@@ -59,9 +59,10 @@ class ReferenceRestorer {
   Result<LostByPrefix> FindLost(const KvSnapshot& metadata, std::span<const uint64_t> orders);
   void SearchSegment(SegmentId segment, LostByPrefix& lost);
   void SearchBlocks(SegmentId segment, const SegmentReader& reader, LostByPrefix& lost);
-  // Adds the place to the lost chunk that it holds, if any.
+  // If the chunk at `place` is a lost one, adds the place to this lost chunk.
   void Take(const Location& place, const BlockHead& head, LostByPrefix& lost);
-  // Makes the index lead to one of the places; the segments of all are noted.
+  // Notes the segments of all places, and makes the index lead to one place. False if there is no
+  // place.
   Result<bool> Enter(const Lost& chunk);
 
   const Dependencies deps_;

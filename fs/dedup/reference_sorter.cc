@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kFilePrefix = "references-";
 constexpr size_t kLeastBlockBytes = 512;
 constexpr size_t kMostBlockBytes = 64u << 10;
-// The parts of the memory, so that this many runs less one are merged at once.
+// The memory is divided into this many blocks, so that this many runs less one can be merged at
+// once.
 constexpr size_t kBlocks = 128;
 
 size_t BlockWords(size_t memory_bytes) {
@@ -82,7 +83,7 @@ void ReferenceSorter::SortNumbers() {
 
 Status ReferenceSorter::MakeRoom() {
   SortNumbers();
-  // If most numbers are repeated, they may fit after all.
+  // If many numbers were repeated, there is room enough now.
   if (numbers_.size() <= capacity_ / 2) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Spill());
   for (size_t level = 0; level < levels_.size() && levels_[level].runs.size() >= fan_in_; ++level) {
@@ -122,7 +123,7 @@ Result<RunFile*> ReferenceSorter::FileOf(size_t level, uint64_t bytes_to_come) {
   RunFile& file = levels_[level];
   if (file.file != nullptr) return &file;
   file.path = JoinPath(options_.directory, fmt::format("{}{}", kFilePrefix, ++files_));
-  // Far enough from the seeds of other files that no two blocks have the same seed.
+  // This seed is so far from the seeds of other files that no two blocks have the same seed.
   file.seed = seed_ + (files_ << 48);
   SILTFS_ASSIGN_OR_RETURN(file.file, env_.OpenFile(file.path, {.mode = OpenMode::kCreate}));
   return &file;
@@ -135,7 +136,8 @@ Status ReferenceSorter::RemoveFileOf(size_t level) {
   return env_.RemoveFile(gone.path);
 }
 
-// Readers of all runs of these levels, which are no more than can be merged at once.
+// Returns readers of all runs of these levels. The number of runs must not exceed what can be
+// merged at once.
 std::vector<RunReader> ReferenceSorter::ReadersOf(size_t first_level, size_t end_level) {
   numbers_.resize(capacity_);
   std::vector<RunReader> readers;
@@ -179,7 +181,7 @@ Status ReferenceSorter::Sort() {
   at_ = 0;
   if (!spilled()) return Status::Ok();
   if (!numbers_.empty()) SILTFS_RETURN_IF_ERROR(Spill());
-  // The smallest level first: it costs the fewest writes.
+  // Merge the lowest level first: this costs the fewest writes.
   for (size_t level = 0; RunCount() > fan_in_; ++level) {
     if (!levels_[level].runs.empty()) SILTFS_RETURN_IF_ERROR(MergeLevel(level));
   }

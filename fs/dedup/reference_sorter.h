@@ -1,16 +1,16 @@
 // Sorts any number of 64-bit numbers in bounded memory, and drops repeated ones. Garbage collection
 // sorts references with it, to compare them with a chunk index in the index's order.
 //
-// Numbers that do not fit into memory are written, sorted, as a run (sorted_run.h) into a file of
-// its level. When a level has as many runs as can be merged at once, they become one run of the
-// next level. So memory and open files stay the same for any input, and each number is written
-// about once: with 8 MiB up to 130 million numbers exactly once, 16 billion twice. If all fits into
-// memory, nothing is written.
+// When memory is full, its numbers are sorted and written as a run (sorted_run.h) to the file of
+// the lowest level. When a level has as many runs as can be merged at once, they are merged into
+// one run of the next level. So memory and the number of open files are bounded for any input. With
+// 8 MiB of memory, each of up to 130 million numbers is written once, and each of up to 16 billion
+// twice. If all numbers fit into memory, nothing is written.
 //
 // Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, and a block.
 // Durability: none; the files are removed with the sorter, or, after a crash, by RemoveLeftovers.
 // Errors: kNoSpace, also if the disk would be left with less than minimum_free_bytes; kCorruption
-// for a file that is not as it was written; kIoError. After an error the sorter is unusable.
+// for a file that differs from what was written; kIoError. After an error the sorter is unusable.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@
 namespace siltfs {
 
 struct ReferenceSorterOptions {
-  // Directory for the files, which must hold no others; created when there is something to write,
-  // and removed again, if it does not exist.
+  // Directory for the files; it must hold no other files. If it does not exist, it is created when
+  // there is something to write, and later removed.
   std::string directory;
-  size_t memory_bytes = 8u << 20;  // at least ReferenceSorter::kLeastMemory is taken
+  size_t memory_bytes = 8u << 20;  // ReferenceSorter::kLeastMemory is the least
   uint64_t minimum_free_bytes = 0;
 };
 
@@ -40,7 +40,7 @@ class ReferenceSorter {
   // Removes files that sorters of a killed process left in the directory; no sorter may be in use
   // there.
   static Status RemoveLeftovers(Env& env, const std::string& directory);
-  // Calls RemoveLeftovers first: one sorter at a time.
+  // Calls RemoveLeftovers first, so only one sorter at a time may use the directory.
   static Result<std::unique_ptr<ReferenceSorter>> Create(Env& env, ReferenceSorterOptions options);
   ~ReferenceSorter();
   ReferenceSorter(const ReferenceSorter&) = delete;

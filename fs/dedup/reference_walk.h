@@ -1,7 +1,7 @@
 // The walk behind every mark (mark.h): all references of one commit's metadata.
 //
 // Thread-safety: one thread. Errors: those of snapshot, nodes, `visit` and pace; kCorruption for
-// what cannot be decoded.
+// metadata that cannot be decoded.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ class Pacer {
  public:
   explicit Pacer(const MarkPace& pace) : pace_(pace) {}
 
-  // Adds work, counted in names that are passed on.
+  // Counts work, in units of one name passed to `visit`. Calls the pace when enough work has been
+  // counted.
   Status Step(uint32_t work = 1) {
     work_ += work;
     if (work_ < kWorkBetweenCalls) return Status::Ok();
@@ -33,8 +34,8 @@ class Pacer {
 
 using ReferenceVisit = std::function<Status(const ChunkName&)>;
 
-// Like ForEachReference, but skips nodes that are in `walked`, and all under them, and enters the
-// others.
+// Like ForEachReference, but skips nodes that are in `walked`, and everything under them. Adds all
+// other nodes to `walked`.
 Status WalkReferences(const KvSnapshot& metadata, NodeStore& nodes, NodeSet& walked, Pacer& pacer,
                       const ReferenceVisit& visit);
 

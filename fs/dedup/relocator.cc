@@ -12,7 +12,8 @@ namespace {
 // How many entries are moved at once, while nothing else is appended.
 constexpr size_t kMovesAtOnce = 256;
 
-// The index may lead to any ordinal.
+// Whether `there` is another live chunk of the segment. It comes from an index entry, and may be
+// any number.
 bool IsOtherLiveCopy(const Relocator::Source& source, uint32_t here, uint32_t there) {
   return there != here && there < source.footer.trailer.chunk_count && source.is_live(there);
 }

@@ -1,14 +1,13 @@
-// Copies the live chunks of segments that are to be removed into new segments (relocation), for
-// garbage collection: in their old order, compressed like recompressed segments. Recompressed
-// blocks that are wholly alive are copied as they are.
+// Relocation, a part of garbage collection: copies the live chunks of segments that are to be
+// removed into new segments. The copies keep the old order, and are compressed like recompressed
+// segments. If all chunks of a recompressed block are live, the block is copied unchanged.
 //
-// MoveEntries updates the index once the copies are durable. Until then it leads to the old place,
-// so that a crash leaves no entry that leads nowhere while the chunk lies elsewhere.
+// MoveEntries updates the index once the copies are durable. Until then the index leads to the old
+// places. So a crash that loses the copies leaves no entry that leads to a lost copy.
 //
 // Thread-safety: none. Memory: a block of each kind, a block that is read, and some 48 bytes for
-// each copied chunk until its entry is moved. Errors: kCorruption for a segment that is
-// damaged at a live chunk, of which nothing may be removed then; those of the log, which end all
-// writing.
+// each copied chunk until its entry is moved. Errors: kCorruption if a live chunk of a segment is
+// damaged; the segment must then not be removed. Errors of the log, which end all writing.
 #pragma once
 
 #include <array>
@@ -30,12 +29,12 @@ class Relocator {
   struct Options {
     Compression compression;
     uint32_t block_plain_bytes = 512u << 10;
-    // A place in such a segment counts as missing.
+    // True for a segment that is removed or soon will be: a place in it counts as missing.
     std::function<bool(SegmentId)> gone;
-    // Called before the index is led away from a place in a segment that stays; must record that
-    // durably (SecondaryCopies::Note).
+    // Called before an index entry is moved away from a place in a segment that is not to be
+    // removed. Must note the segment durably (SecondaryCopies::Note).
     std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
-    // A chunk that is known to be damaged: it is not copied.
+    // True for a chunk that is known to be damaged: it is not copied.
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     // Called before each block is read, with its uncompressed bytes; a failure is returned. May
     // wait.
@@ -52,23 +51,24 @@ class Relocator {
     bool recompressed = false;
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
-    // For a block with an unreadable head: true if all live chunks in it lie whole elsewhere. May
-    // be empty.
+    // For a block with an unreadable head: true if all its live chunks have undamaged copies
+    // elsewhere. May be empty.
     std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
   };
-  // Copies every live chunk that has no other good place. After kNoSpace from here or Flush some
-  // chunks have no copy: every later call fails with it, and no copied segment may be removed.
+  // Copies every live chunk of the segment that has no good copy elsewhere. After CopyLive or Flush
+  // has failed with kNoSpace, some chunks have no copy: every later call fails with kNoSpace, and
+  // no copied segment may be removed.
   Status CopyLive(const Source& source);
   // Appends the open blocks.
   Status Flush();
 
-  // True after such a kNoSpace.
+  // True after CopyLive or Flush has failed with kNoSpace.
   bool is_full() const { return !full_.ok(); }
 
-  // Copied chunks with entries still to be moved.
+  // The number of copied chunks with entries that are still to be moved.
   size_t moves() const { return moves_.size(); }
-  // Chunks were copied, or found elsewhere where they may have been written only just now: a commit
-  // must make them durable before their segments may be removed.
+  // True if chunks were copied, or if copies were found elsewhere that may not be durable yet. A
+  // commit must make both durable before the old segments may be removed.
   bool needs_commit() const { return !moves_.empty() || found_elsewhere_; }
   // Makes the index lead to the copies, which must be durable. Errors: those of the index.
   Status MoveEntries();
@@ -76,8 +76,8 @@ class Relocator {
   uint64_t bytes_copied() const { return bytes_copied_; }  // as appended
 
  private:
-  // `place` is the old place of a chunk. `misled` is the place in the index's entry if it is
-  // another one, at which the chunk is missing or damaged.
+  // `place` is the old place of a chunk. `misled` is set if the index leads to another place, where
+  // the chunk is missing or damaged.
   struct Origin {
     Location place;
     std::optional<Location> misled;
@@ -91,7 +91,7 @@ class Relocator {
     std::optional<Location> misled;
   };
 
-  // The block's live chunks that must be copied.
+  // Returns the block's live chunks that must be copied.
   Result<std::vector<Wanted>> ToCopy(const Source& source, const BlockHead& head);
   // Whether the chunk can be read at the place.
   bool IsThere(const Location& place, const ChunkRecord& record);

@@ -51,7 +51,7 @@ void Scrubber::Stop() {
     stopping_ = true;
     wakes_.NotifyAll();
   }
-  MutexLock run(run_mutex_);  // callers of Scrub have ended, too
+  MutexLock run(run_mutex_);  // waits for callers of Scrub
 }
 
 Status Scrubber::CheckRunning() {
@@ -98,8 +98,8 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
   return Status::Ok();
 }
 
-// A segment may be recompressed, or removed, while it is verified: the findings are then those of a
-// file that no longer exists.
+// A segment may be recompressed or removed while it is verified. The findings are then about a file
+// that no longer exists, and are dropped.
 Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
   for (;;) {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
@@ -139,7 +139,7 @@ Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const Segme
   SegmentScrub scrub(deps_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
                      [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
   if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
-  // On a thread that gets processor time only when no other thread wants it.
+  // Verify on a thread that gets processor time only when no other thread wants it.
   std::optional<Result<SegmentFindings>> findings;
   try {
     std::thread([&] {

@@ -1,15 +1,15 @@
 // Verifies everything that is stored, with the store in use: segment after segment, in the order of
-// their ids (segment_scrub.h). Damaged chunks go on the list of damage (damage_list.h); listed
-// chunks that are whole leave it.
+// their ids (segment_scrub.h). Damaged chunks are put on the list of damage (damage_list.h). Listed
+// chunks that are undamaged are taken off the list.
 //
-// Progress is written to metadata after each segment. A scrub that was interrupted, or ended by an
-// unmount, continues there, and its statistics cover all its parts. The next one begins with the
-// first segment again.
+// Progress is written to metadata after each segment. If a scrub was interrupted, or ended by an
+// unmount, the next scrub continues behind the last verified segment, and its statistics cover all
+// parts. After a complete scrub, the next one begins with the first segment again.
 //
 // Thread-safety: every call from any thread; one scrub at a time, the next waits. Memory:
 // segment_scrub.h. Errors: kIoError if the device fails again and again; failures to write
-// metadata, which end all writing. After kNoSpace the scrub goes on, but a later scrub cannot
-// resume there.
+// metadata, which end all writing. After kNoSpace the scrub goes on, but its progress is not
+// written: a later scrub cannot continue there.
 #pragma once
 
 #include <functional>
@@ -56,14 +56,14 @@ class Scrubber {
   Scrubber(const Dependencies& store, Options options);
   ~Scrubber();  // stops
 
-  // Enclose a scrub and the processing of its outcome.
+  // Enter and Leave enclose a scrub and the processing of its outcome.
   void Enter() SILTFS_EXCLUDES(mutex_);
   void Leave() SILTFS_EXCLUDES(mutex_);
   // Call between Enter and Leave; calls are serialised.
   Result<ScrubOutcome> Scrub(ScrubPace pace) SILTFS_EXCLUDES(run_mutex_, mutex_);
   // Ends all scrubs between Enter and Leave soon; they are not complete.
   void Interrupt() SILTFS_EXCLUDES(mutex_);
-  // kInterrupted for these scrubs, and after Stop.
+  // Returns kInterrupted in scrubs that Interrupt ended, and after Stop.
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   // Ends running scrubs soon; no other begins.
   void Stop() SILTFS_EXCLUDES(run_mutex_, mutex_);
@@ -96,7 +96,7 @@ class Scrubber {
   Mutex mutex_;
   CondVar wakes_;
   int callers_ SILTFS_GUARDED_BY(mutex_) = 0;           // between Enter and Leave
-  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;  // all of these callers
+  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;  // applies to all of callers_
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 

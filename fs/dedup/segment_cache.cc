@@ -45,7 +45,8 @@ void SegmentCache::SetRecompressed(SegmentId segment) {
 }
 
 void SegmentCache::Remove(SegmentId segment) {
-  // First: a thread that opened the segment before looks again after it has cached the reader.
+  // This is the first step: a thread that opened the segment before checks IsRemoved again after it
+  // has cached the reader.
   removed_->Add(segment);
   readers_.Erase(segment);
   for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kRecompressed})
@@ -55,9 +56,9 @@ void SegmentCache::Remove(SegmentId segment) {
   if (place != recompressed_.end() && *place == segment) recompressed_.erase(place);
 }
 
-// The name leads to the one file before a replacement and to the other after it. If both looks at
-// the state agree, the file opened in between is the one of that state, because no state except
-// kUnknown ever comes back.
+// Before a replacement the file's name leads to the old file, afterwards to the new one. FileOf is
+// called before and after the file is opened. If both results are equal, the opened file is the one
+// of that state, because no state except kUnknown ever comes back.
 Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
   if (IsRemoved(segment)) return Status(StatusCode::kNotFound, "the segment was removed");
   const SegmentFile before = FileOf(segment);
@@ -84,8 +85,8 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   return opened->reader->ReadFooterWindow(first_ordinal, count);
 }
 
-// Without the footer, the blocks are scanned. Offsets known elsewhere are useless for a
-// recompressed segment's file, so a damaged footer would otherwise cost all of its chunks.
+// If the footer is damaged, the blocks are scanned. Otherwise all chunks of a recompressed segment
+// would be lost with its footer: the offsets in index entries are not valid in its file.
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
@@ -95,8 +96,8 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& se
   auto read = segment.reader->ReadBlockTable();
   if (read.ok() && read->blocks.front().first_ordinal != 0) return ScannedTableOf(segment);
   if (!read.ok()) {
-    // A recompressed segment was sealed, whatever the file ends in now. So was every segment
-    // without a writer, if there is a log.
+    // A recompressed segment was sealed, even if its file now ends without a footer. If there is a
+    // log, every segment without a writer was sealed, too.
     const bool unsealed = read.status().Is(StatusCode::kInvalidArgument) && log_ == nullptr &&
                           segment.file == SegmentFile::kOriginal;
     if (unsealed || read.status().Is(StatusCode::kIoError)) return std::move(read).status();
@@ -116,7 +117,7 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegm
       return NotEmpty(segment, std::move(table));
   }
   auto scanned = segment.reader->ScanBlockTable();
-  // If no block is whole, remember it: a scan reads all of the file.
+  // That no block is whole is remembered, too: a scan reads all of the file.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const CachedTable>(
@@ -145,8 +146,8 @@ Result<std::optional<BlockTable::Found>> SegmentCache::FindBlockByScan(const Ope
   return table->blocks.Find(ordinal);
 }
 
-// A segment that had a writer when it was opened had not been replaced: only segments without one
-// are.
+// A segment with a writer still has its original file: only files of segments without a writer are
+// replaced.
 Result<std::optional<BlockTable::Found>> SegmentCache::FindBlock(const OpenSegment& segment,
                                                                  uint32_t ordinal) {
   if (log_ != nullptr && segment.file == SegmentFile::kOriginal) {

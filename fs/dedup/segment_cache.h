@@ -5,11 +5,11 @@
 // offsets (recompressor.h). Threads that have the old file open go on reading it. So an offset is
 // valid only together with its file; OpenSegment holds them together.
 //
-// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: the block tables
-// of the segments used last, 8 bytes a block (some 5 KiB for a segment of usual blocks),
-// kTableBytes at most; 4 bytes for each recompressed segment, and for each removed one. Errors:
-// kNotFound for a segment that is not there (an index entry that points into it is a miss),
-// kCorruption and kIoError as SegmentReader.
+// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: kTableBytes at
+// most for the block tables of the segments used last, 8 bytes a block (some 5 KiB for a segment of
+// usual blocks). 4 bytes for each recompressed segment, and for each removed one. Errors: kNotFound
+// for a segment that is not there (an index entry that points into it is a miss), kCorruption and
+// kIoError as SegmentReader.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ namespace siltfs {
 enum class SegmentFile : uint8_t {
   kOriginal,      // written by the log; index entries have its offsets as hints
   kRecompressed,  // the final one
-  kUnknown,       // one of the two, opened during the replacement: nothing of it may be cached
+  kUnknown,       // one of the two, opened during a replacement: its data must not be cached
 };
 
 // A segment's file. Offsets read through it are valid in this file only.
@@ -41,32 +41,34 @@ using OpenSegmentPtr = std::shared_ptr<const OpenSegment>;
 
 class SegmentCache {
  public:
-  // `log` may be null (read-only). All must outlive the cache. `recompressed`: ids of such
-  // segments, ascending.
+  // `log` may be null (read-only). All must outlive the cache. `recompressed`: ids of the
+  // recompressed segments, ascending.
   SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
                const SegmentLog* log, size_t open_files, std::vector<SegmentId> recompressed = {});
 
   Result<OpenSegmentPtr> Open(SegmentId segment);
 
-  // At most `count` entries of the footer, from `first_ordinal` on. kInvalidArgument for a segment
-  // that has no footer and no writer, which a crash left behind, in a read-only mount.
+  // Returns at most `count` entries of the footer, from `first_ordinal` on. Fails with
+  // kInvalidArgument for a segment without a footer and without a writer: in a read-only mount, a
+  // crash may have left such a segment.
   Result<std::vector<FooterChunk>> Window(SegmentId segment, uint32_t first_ordinal,
                                           uint32_t count);
-  // The block of this file that holds an ordinal, if the segment has it. For a block of an open
-  // segment the end is unknown: end_ordinal is the ordinal of its first chunk, and bytes 0.
+  // Returns the block of this file that holds an ordinal; empty if the segment has no such ordinal.
+  // For a block of an open segment the end is unknown: end_ordinal is the ordinal of its first
+  // chunk, and bytes is 0.
   Result<std::optional<BlockTable::Found>> FindBlock(const OpenSegment& segment, uint32_t ordinal);
-  // Like FindBlock, but scans the blocks. For callers that did not find the ordinal where FindBlock
-  // said: the block table is not verified when it is read. From then on FindBlock uses the scan,
-  // too.
+  // Like FindBlock, but scans the blocks of the file. Call it if the ordinal is not in the block
+  // that FindBlock returned: FindBlock reads the block table without verifying it. After this call
+  // FindBlock uses the result of the scan, too.
   Result<std::optional<BlockTable::Found>> FindBlockByScan(const OpenSegment& segment,
                                                            uint32_t ordinal);
 
   // The file that Open would open at this moment.
   SegmentFile FileOf(SegmentId segment) const SILTFS_EXCLUDES(files_mutex_);
 
-  // `install` puts the segment's new file in place, durably. One segment at a time may be replaced.
-  // After a failure, which is returned, it is unknown which file is in place, and nothing of the
-  // segment is cached any more.
+  // Replaces the segment's file: calls `install`, which durably puts the new file in place. One
+  // segment at a time may be replaced. If `install` fails, returns its status. Then it is unknown
+  // which file is in place, and nothing of the segment is cached any more.
   Status Replace(SegmentId segment, const std::function<Status()>& install)
       SILTFS_EXCLUDES(files_mutex_);
   // The segment's current file counts as the recompressed one.

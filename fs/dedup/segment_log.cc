@@ -21,7 +21,7 @@ void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream)
   sum.plain_bytes += writer.plain_bytes();
 }
 
-// The segment is unchanged, and the call may be repeated.
+// True if the disk was full: then the segment is unchanged, and the call may be repeated.
 bool IsFullDisk(const Status& failed, const SegmentWriter& writer) {
   return failed.Is(StatusCode::kNoSpace) && writer.failure().ok();
 }
@@ -55,7 +55,8 @@ SegmentRecord SegmentLog::RecordOf(const SegmentWriter& writer, LogStream stream
   record.sealed = writer.sealed();
   record.recompressed = record.sealed && stream == LogStream::kMovedData;
   record.length = writer.synced_size();
-  // It may have been sealed just now; the footer is not committed then.
+  // If the segment was sealed just now, after record.sealed was set, the record must not include
+  // the footer.
   const SegmentTrailer totals = writer.totals();
   if (!record.sealed && totals.block_count > 0) {
     record.length = std::min<uint64_t>(record.length, totals.data_end);
@@ -129,7 +130,7 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
                                        last_commit, writer_options);
   MutexLock lock(mutex_);
-  // After another failure there may be a file with this id.
+  // After a failure other than kNoSpace there may be a file with this id.
   if (!created.status().Is(StatusCode::kNoSpace)) next_segment_ = id + 1;
   if (!created.ok()) return std::move(created).status();
   WriterPtr writer = std::move(created).value();
@@ -174,9 +175,11 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
 }
 
 Status SegmentLog::WaitToSeal(size_t most) {
-  // The segments to be sealed by then; segments that fill up meanwhile do not prolong the wait.
+  // The value of sealed_count_ to wait for. Segments that fill up meanwhile do not prolong the
+  // wait.
   const uint64_t enough = sealed_count_ + sealing_.size() - std::min(most, sealing_.size());
-  // An attempt begun before the call may have met a disk that has room by now.
+  // An attempt that began before the call does not count: it may have found the disk full, although
+  // it has room by now.
   const uint64_t before = seals_begun_;
   if (!seal_delay_.ok()) {
     seal_now_ = true;
@@ -201,8 +204,8 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
   }
   std::vector<SegmentRecord> records;
   for (const auto& [writer, stream] : writers) {
-    // The counts may run ahead of the length while blocks are appended; SyncAll's callers stop the
-    // appends they need.
+    // While blocks are appended, the counts may include blocks beyond the length. Callers of
+    // SyncAll stop the appends for which this matters.
     if (!writer->sealed()) {
       Status synced = writer->Sync();
       if (!synced.ok()) return Fail(synced);

@@ -1,11 +1,12 @@
 // The growing end of the segment log: the open segment of each stream, to which blocks are
 // appended, and the full segments that are being sealed.
 //
-// Thread-safety: every call from any thread. Append is called by one thread at a time, which fixes
-// the order (BlockPipeline). Errors: an Append that meets a full disk fails with kNoSpace, changes
-// nothing, and may be repeated. Any other failure of a segment is permanent, and so is every failed
-// sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly. Durability: SyncAll. A
-// thread of the log seals full segments (which syncs them); on a full disk it retries until it can.
+// Thread-safety: every call from any thread. Only one thread at a time may call Append, which fixes
+// the order of blocks; BlockPipeline ensures this. Errors: an Append that meets a full disk fails
+// with kNoSpace, changes nothing, and may be repeated. Any other failure of a segment is permanent,
+// and so is every failed sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly.
+// Durability: SyncAll. A thread of the log seals full segments, which syncs them; on a full disk it
+// retries until it succeeds.
 #pragma once
 
 #include <array>
@@ -23,13 +24,13 @@
 
 namespace siltfs {
 
-// Blocks of different streams go into different segments. Moved chunks lie apart from new ones:
-// they have outlived others, and are likely to outlive new ones, too.
+// Blocks of different streams go into different segments. Moved chunks are kept apart from new
+// chunks: they have already outlived other chunks, and are likely to outlive the new ones.
 enum class LogStream : uint8_t {
   kData,         // new chunks
   kRecipeNodes,  // new recipe nodes
-  kMovedData,    // chunks moved by garbage collection, in their final form
-  kMovedNodes,   // recipe nodes moved by it
+  kMovedData,    // chunks moved by garbage collection, not to be recompressed
+  kMovedNodes,   // recipe nodes moved by garbage collection
 };
 inline constexpr size_t kLogStreams = 4;
 inline LogStream NewStreamOf(SegmentKind kind) {
@@ -82,7 +83,7 @@ class SegmentLog {
   void Tell(SegmentId segment, const SegmentRecord& record);
 
   Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
-  // A sequence above those of all blocks so far, that no block will have.
+  // Returns a sequence above the sequences of all blocks so far. No block will get this sequence.
   uint64_t TakeSequence();
 
   // Makes everything appended so far durable, and appends the records of the segments that changed
@@ -125,10 +126,10 @@ class SegmentLog {
 
  private:
   using WriterPtr = std::shared_ptr<SegmentWriter>;
-  static constexpr size_t kMaxSealing = 2;  // Append waits for one when there are more
+  static constexpr size_t kMaxSealing = 2;  // Append waits while more segments are being sealed
 
-  // A segment with a newer state than metadata has: all open and sealing ones, and some that were
-  // just sealed.
+  // A segment with a newer state than metadata has. All open segments and all segments being sealed
+  // are tracked, and some that were just sealed.
   struct Tracked {
     WriterPtr writer;
     LogStream stream;
@@ -137,8 +138,8 @@ class SegmentLog {
   };
 
   void SealLoop();
-  // Returns when at most `most` of the segments being sealed now are left. kNoSpace if a retry
-  // failed with it.
+  // Returns when at most `most` of the segments being sealed now are not sealed yet. Fails with
+  // kNoSpace if a retry of sealing fails with it.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
@@ -162,8 +163,8 @@ class SegmentLog {
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);          // of the first in sealing_: kNoSpace
-  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // that attempt, counted as in seals_begun_
+  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // kNoSpace: the first in sealing_ has to wait
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // number of that attempt, by seals_begun_
   bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // retry without waiting
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;

@@ -16,7 +16,7 @@
 namespace siltfs {
 namespace {
 
-// I5: no block was written after a commit that metadata does not have.
+// Fails unless invariant I5 holds: each commit after which a block was written is in metadata.
 Status CheckCommitNumber(const StoreIdentity& identity, SegmentId id, uint64_t block_commit) {
   if (block_commit <= identity.last_commit) return Status::Ok();
   return Status(StatusCode::kCorruption,
@@ -40,14 +40,16 @@ Result<uint64_t> NewestCommitIn(Env& env, const StoreIdentity& identity, Segment
   return newest;
 }
 
-// The segment's record after recovery; empty if the segment held nothing and was removed.
+// Seals or removes a segment. Returns its record after recovery; empty if the segment held nothing
+// and was removed.
 Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, const StoreIdentity& identity,
                                                   SegmentId id,
                                                   const std::optional<SegmentRecord>& record,
                                                   const ReportFinding& report) {
   auto newest = NewestCommitIn(env, identity, id);
   if (newest.ok()) SILTFS_RETURN_IF_ERROR(CheckCommitNumber(identity, id, *newest));
-  // Otherwise the header is damaged or was never written; the salvage finds out which.
+  // If the commit number cannot be read, the header is damaged or was never written; the salvage
+  // finds out which.
   SalvageOptions options;
   options.committed_length = record ? record->length : 0;
   if (record) options.kind = static_cast<SegmentKind>(record->kind);
@@ -72,8 +74,8 @@ Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& 
                        std::vector<Mutation>& changes, const ReportFinding& report) {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env, identity.store));
   for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
-  // An earlier recovery may have removed segments and failed to make that durable. Their names
-  // would return with the next power cut, when metadata knows newer ones.
+  // An earlier recovery may have removed segments and failed to make that durable. The next power
+  // cut could then bring their file names back, when metadata knows newer segments.
   for (const std::string& path : listing.directories) {
     SILTFS_RETURN_IF_ERROR(env.SyncDirectory(path));
   }

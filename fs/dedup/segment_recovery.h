@@ -1,5 +1,5 @@
-// Recovers segments after an unclean shutdown: seals the segments that were open. (block_replay.h
-// finds their entries that the index may not have.)
+// Recovers segments after an unclean shutdown: seals the segments that were open. (Then
+// block_replay.h enters the chunks into the index that it may lack.)
 //
 // Errors: kCorruption if metadata is older than the blocks say (docs/crash-model.md, I5); the mount
 // is refused then. Damage within segments is passed to `report`, and left for reads to find.
@@ -28,8 +28,8 @@ struct StoreIdentity {
 };
 
 // Seals or removes every segment that was not sealed at the last commit, and removes leftover
-// temporary files. Updates `records`, and appends the same changes to `changes`. Durable (but for
-// the records) on return.
+// temporary files. Updates `records`, and appends the same changes to `changes`. On return all
+// changes except the records are durable.
 Status RecoverSegments(Env& env, const StoreIdentity& identity, SegmentRecords& records,
                        std::vector<Mutation>& changes, const ReportFinding& report);
 

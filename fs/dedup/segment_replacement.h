@@ -1,9 +1,10 @@
-// Resolves file replacements of segments that were under way when the store was last open.
+// Resolves replacements of segment files that were unfinished when the store was last open.
 //
-// Before a new file is renamed over a segment's, metadata durably gets the record that the segment
-// will have then, its *intent*. After the rename is durable, one write makes the intent the
-// segment's record and drops it. Between the two, the file that is in place says which record is
-// true. Every opening of a store resolves them: mounts for reading or writing, and checks.
+// Before a new file is renamed over a segment's file, metadata durably gets the *intent*: the
+// record that the segment will have after the rename. After the rename is durable, one write makes
+// the intent the segment's record and drops the intent. Between these two writes, the file that is
+// in place shows which record is right. Every opening of a store resolves the intents: mounts for
+// reading or writing, and checks.
 //
 // Thread-safety: any thread, while no other has the store open for writing.
 #pragma once
@@ -16,11 +17,11 @@
 
 namespace siltfs {
 
-// For each intent, makes the segment's record that of the file in place, and appends to `changes`
-// the mutations by which metadata says so and drops the intent. Writes nothing: before `changes`
-// are written, RecoverSegments must make durable which files are in place, as a killed process may
-// have left that undone. A segment that cannot be read because the device fails keeps record and
-// intent.
+// For each intent, sets the segment's record to that of the file in place. Appends to `changes` the
+// mutations that set this record in metadata and drop the intent. Writes nothing. Before the caller
+// writes `changes`, RecoverSegments must make durable which files are in place: a killed process
+// may have left the rename not durable. If a device failure prevents reading a segment, its record
+// and intent stay.
 void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents,
                          SegmentRecords& records, std::vector<Mutation>& changes);
 

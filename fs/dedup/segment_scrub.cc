@@ -11,10 +11,10 @@
 namespace siltfs {
 namespace {
 
-// A device that fails for more blocks in a row has not a few bad places: it is gone.
+// If a device fails for more blocks in a row, it does not just have a few bad places: it is gone.
 constexpr uint32_t kMostDeviceFailures = 16;
 
-// A block that can be read at the second attempt is not damaged.
+// Tries twice: a block that can be read at the second attempt is not damaged.
 Result<DecodedBlockPtr> ReadBlock(const SegmentReader& reader, const BlockTable::Found& found) {
   const size_t bytes = found.bytes > 0 ? found.bytes : kUsualBlockBytes;
   auto block = reader.ReadBlock(found.place.block_offset, bytes);
@@ -70,7 +70,7 @@ void SegmentScrub::VerifyFooter(const OpenSegment& segment, const SegmentRecord&
           : fmt::format("the footer of a segment is damaged: {}", footer.status().ToString()));
 }
 
-// Without a whole footer the blocks are scanned.
+// If the footer is damaged, the blocks are scanned.
 Result<SegmentScrub::Found> SegmentScrub::FindBlock(const OpenSegment& segment, uint32_t ordinal) {
   return findings_.footer_damaged ? segments_.FindBlockByScan(segment, ordinal)
                                   : segments_.FindBlock(segment, ordinal);

@@ -1,5 +1,5 @@
-// Verifies one segment, sealed or still growing: its footer, every block's checksums, that it can
-// be decompressed, and every chunk's name and tag, computed again.
+// Verifies one segment, sealed or still growing. It verifies the footer and every block's
+// checksums, decompresses every block, and computes every chunk's name and tag again.
 //
 // Thread-safety: one object a thread; the store may be in use. Memory: a block, and a footer.
 // Errors: kIoError if the device fails again and again; those of `pace`. Damage is a finding, not
@@ -34,7 +34,8 @@ class SegmentScrub {
   using Pace = std::function<Status(uint64_t bytes)>;
   SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
 
-  // `record` as metadata has it; a segment that is not sealed may have grown since.
+  // Returns the findings. `record`: the segment's record in metadata. A segment that is not sealed
+  // may have grown since.
   Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record);
 
  private:
@@ -46,7 +47,7 @@ class SegmentScrub {
   Result<uint32_t> VerifyBlock(const OpenSegment& segment, const BlockTable::Found& found,
                                uint32_t ordinal);
   void VerifyChunks(const OpenSegment& segment, uint32_t offset, const DecodedBlock& block);
-  // Notes all chunks from this ordinal on that the segment should have as lost.
+  // Notes as lost all chunks that the segment should have from `ordinal` on.
   void NoteRest(const OpenSegment& segment, const SegmentRecord& record, uint32_t ordinal);
   void Say(const std::string& path, uint64_t offset, const DamagedBlock& damaged,
            std::string_view cause);

@@ -17,7 +17,8 @@ Result<SegmentSearch::Places> SegmentSearch::Find(uint64_t prefix,
                                                   std::span<const uint64_t> companions) {
   if (auto places = found_.Get(prefix)) return places;
   MutexLock lock(mutex_);
-  if (auto places = found_.Get(prefix)) return places;  // by the search that it waited for
+  if (auto places = found_.Get(prefix))
+    return places;  // found by the search that this call waited for
   Wanted wanted{{prefix, {}}};
   for (const uint64_t companion : companions) wanted.try_emplace(companion);
   SILTFS_ASSIGN_OR_RETURN(const bool complete, SearchAll(wanted));
@@ -44,7 +45,8 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
     return !opened.status().Is(StatusCode::kIoError);
   }
   const SegmentReader& reader = *(*opened)->reader;
-  // The whole footer, as a window of a damaged footer may lack the chunks wanted.
+  // Read the whole footer, which is verified: a part of a damaged footer may lack the wanted
+  // chunks.
   const auto footer = reader.ReadFooter();
   if (footer.ok()) {
     Take(segment, 0, footer->chunks, wanted);
@@ -53,7 +55,7 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   if (footer.status().Is(StatusCode::kIoError)) return false;
   if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
     return true;
-  // The blocks have the same names.
+  // Without a footer, search the blocks: they have the same names.
   const auto table = reader.ScanBlockTable();
   if (!table.ok()) {
     table.status().IgnoreError("an unreadable segment is skipped");

@@ -1,8 +1,8 @@
-// Finds chunks to which the index does not lead, or only to a damaged place: reads the footers of
-// all segments, or the blocks of those without one, which takes long in a large store.
+// Finds chunks for which the index leads nowhere or to a damaged place. It reads the footers of all
+// segments, or the blocks of segments without a footer. This takes long in a large store.
 //
-// So results are remembered, misses too: one search answers for all chunks that were lost together,
-// and for all later calls for them. Chunks that are stored later are found by the index first.
+// So results are remembered, also misses. One search covers all chunks that were lost together, and
+// answers all later calls for them. Chunks that are stored later are found through the index first.
 //
 // Thread-safety: any thread; one search at a time, the others wait for its results. Memory: 2 MB at
 // most, and the footer of one segment. Errors: Env's, if the segments cannot be listed; an
@@ -30,17 +30,18 @@ class SegmentSearch {
   SegmentSearch(Env& env, SegmentCache& segments, std::string store)
       : env_(env), segments_(segments), store_(std::move(store)) {}
 
-  // The places, without block offsets, where footers have a chunk with this name prefix
-  // (ChunkName::Prefix64). If it has to search, it also looks for those of `companions`.
+  // Returns the places, without block offsets, of all chunks with this name prefix
+  // (ChunkName::Prefix64). If Find has to search, it also searches for the prefixes in
+  // `companions`.
   using Places = std::shared_ptr<const std::vector<Location>>;
   Result<Places> Find(uint64_t prefix, std::span<const uint64_t> companions)
       SILTFS_EXCLUDES(mutex_);
-  // The remembered places are no longer right.
+  // Call when the remembered places are no longer right; the next Find searches again.
   void Forget(uint64_t prefix) { found_.Erase(prefix); }
 
  private:
   using Wanted = std::unordered_map<uint64_t, std::vector<Location>>;
-  // False if some segment could not be read for a reason that may pass.
+  // False if some segment could not be read for a reason that may be temporary.
   Result<bool> SearchAll(Wanted& wanted) SILTFS_REQUIRES(mutex_);
   bool SearchSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
   bool SearchOpenSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);

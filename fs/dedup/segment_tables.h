@@ -1,4 +1,5 @@
-// The tables of metadata that are keyed by segment.
+// Reads the tables of metadata that are keyed by segment. Results have ascending ids. Errors:
+// kCorruption for a malformed key or record.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace siltfs {
 
-// Ascending ids. kCorruption for a malformed key or record.
+// The records of all segments.
 Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
 // The future records of segments with files that are being replaced (segment_replacement.h).
 Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
@@ -17,7 +18,7 @@ Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
 // Segments that may hold secondary copies (secondary_copies.h).
 Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata);
-// Of these, the ones that were victims when they were noted.
+// The segments of ReadSecondary that were victims when they were noted.
 Result<std::vector<SegmentId>> ReadVictims(const KvSnapshot& metadata);
 // All damage that is known.
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata);

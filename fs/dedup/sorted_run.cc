@@ -13,7 +13,8 @@ ByteView BytesOf(std::span<const uint64_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
 }
 
-// Of the words behind it. Includes the block's place, so that a misplaced block does not match.
+// Returns the checksum of the words behind the first. It includes the block's place, so that a
+// misplaced block does not match.
 uint64_t ChecksumOf(std::span<const uint64_t> block, const RunFile& file, uint64_t offset) {
   return Checksum(BytesOf(block.subspan(1)), file.seed + offset);
 }

@@ -1,11 +1,11 @@
 // Runs of rising 64-bit numbers in temporary files, which an external sort spills and merges again.
 //
-// A run is blocks one after the other: a checksum, then numbers. It is kept in the machine's own
-// byte order and checksummed with a secret seed, as only the process that wrote it reads it.
+// A run is a sequence of blocks, each with a checksum and then numbers. Only the process that wrote
+// a run reads it: so it has the machine's own byte order, and checksums with a secret seed.
 //
 // Thread-safety: each object belongs to one thread. Ownership: files and blocks belong to the
 // caller and must outlive readers and writers. Errors: kNoSpace and kIoError of the device;
-// kCorruption for a block that is not as it was written.
+// kCorruption for a block that differs from what was written.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class RunWriter {
   RunWriter(RunFile& file, std::span<uint64_t> block)
       : file_(file), block_(block), run_{.offset = file.end} {}
 
-  // Numbers come in rising order.
+  // Appends a number; numbers must come in rising order.
   Status Append(uint64_t number) {
     block_[used_++] = number;
     return used_ < block_.size() ? Status::Ok() : WriteBlock();
@@ -53,7 +53,7 @@ class RunWriter {
   RunFile& file_;
   const std::span<uint64_t> block_;
   SortedRun run_;
-  size_t used_ = 1;  // words; the first is the checksum's
+  size_t used_ = 1;  // words; the first one is for the checksum
 };
 
 // Reads a run that was written with blocks as large as `block`.

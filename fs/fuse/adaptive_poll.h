@@ -6,7 +6,8 @@
 // machine, polling takes processor time from other threads, often from the very program that is
 // about to ask; and busy processors do not sleep.
 //
-// Thread-safety: a Linger belongs to one thread; RunnableThreads may be used from any thread.
+// Thread-safety: an AdaptivePoll belongs to one thread; RunnableThreads may be used from any
+// thread.
 #pragma once
 
 #include <chrono>
@@ -47,7 +48,7 @@ class AdaptivePoll {
 
   // Whether to poll; call it when the thread has no more work.
   bool Begin(Time now);
-  // Call it when the request has come for which the thread waited since Begin.
+  // Call it when the first request after Begin has come.
   void Arrived(Time now) { soon_ = now - began_ <= kSoon; }
 
  private:

@@ -1,17 +1,16 @@
 // Tracks which threads may have a reply under way that carries a directory's attributes.
 //
 // The kernel caches attributes for a day. But a reply is applied only when the thread that asked
-// gets to run, perhaps after a change that another thread requested later and that was answered
-// earlier. The change marks the cached attributes as stale, the late reply marks them as valid
-// again, and the old links and times are shown for a day. The remedy is to notify the kernel that
-// the inode's attributes are invalid: it then applies no reply to a request sent before the
-// notification. A notification costs a system call and may cause extra requests from the kernel. So
-// it is sent only if another thread may have got a reply since the last one; a single program that
-// fills a directory causes none.
+// gets to run. Meanwhile, another thread may request a change and get its answer. The change marks
+// the cached attributes as stale, but the late reply marks them as valid again. So the old links
+// and times are shown for a day. The remedy is to notify the kernel that the inode's attributes are
+// invalid: it then applies no reply to a request sent before the notification. A notification costs
+// a system call and may cause extra requests from the kernel. So it is sent only if another thread
+// may have got a reply since the last one; a single program that fills a directory causes none.
 //
 // Order of events: a handler that replies attributes notes the reply first and reads the attributes
 // afterwards. A handler that changes a directory first changes it, then calls TakeOthers, and
-// notifies before it answers. So either the reader is found here, or it has read the new
+// notifies before it answers. So either TakeOthers finds the reader, or the reader has read the new
 // attributes. A reader noted between TakeOthers and the notification does no harm: its request,
 // too, was sent before the notification.
 //
@@ -20,8 +19,9 @@
 // other changes of an inode (SETATTR, LINK, the loss of a name) the kernel itself refuses older
 // replies.
 //
-// The table has a fixed size and one directory per slot, so it forgets. A forgotten directory
-// counts as replied to several threads. Memory: 64 KiB. Thread-safety: every call from any thread.
+// The table has a fixed size and one directory per slot, so a new directory may replace another. A
+// replaced directory counts as replied to several threads. Memory: 64 KiB. Thread-safety: every
+// call from any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -43,10 +43,11 @@ class AttributeReplyTracker {
   // Call it before reading the attributes for a reply to `thread`. An unknown thread counts as
   // several.
   void NoteReply(InodeNumber directory, Thread thread);
-  // `thread` gets the attributes of a directory it made: there can be no earlier reply.
+  // Notes a reply to `thread` with the attributes of a directory that this thread made: there can
+  // be no earlier reply.
   void NoteMade(InodeNumber directory, Thread thread);
-  // Whether a thread other than `thread`, which has changed the directory, may have got a reply
-  // since this last returned true. If true, the caller must notify the kernel; if that fails, it
+  // `thread` has changed the directory. Returns whether another thread may have got a reply since
+  // this function last returned true. If true, the caller must notify the kernel; if that fails, it
   // must note a reply to an unknown thread.
   [[nodiscard]] bool TakeOthers(InodeNumber directory, Thread thread);
 

@@ -15,10 +15,10 @@ struct AttributeReply {
   uint32_t valid_seconds = 0;
 };
 
-// Includes the birth time.
+// The reply to STATX, which includes the birth time.
 StatxReply ToStatx(const AttributeReply& told);
 
-// The node id is the inode number; the name is valid for a day.
+// The reply for a name, which stays valid for a day. The node id is the inode number.
 fuse_entry_param ToEntry(const AttributeReply& told);
 
 // `which` are FUSE_SET_ATTR_... bits; "now" becomes `now`, nanoseconds since 1970.

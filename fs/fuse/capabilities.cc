@@ -9,7 +9,7 @@ namespace {
 // threads idle.
 constexpr unsigned kMaxBackgroundRequests = 64;
 
-// False if the kernel does not offer it.
+// Asks for the capability. False if the kernel does not offer it.
 bool Ask(fuse_conn_info& connection, uint64_t capability) {
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
   return fuse_set_feature_flag(&connection, capability);
@@ -48,7 +48,8 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
   // File handles (open_by_handle_at, NFS) then stay valid after the kernel has dropped the inode:
-  // it looks up "." of the inode's number. Numbers are never reused, so the generation is always 0.
+  // the kernel looks up "." of the inode's number. Numbers are never reused, so the generation is
+  // always 0.
   Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
   // Listings include attributes if the kernel sees that programs use them, as `ls -l` and `find
   // -size` do.
@@ -63,15 +64,15 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
 
   // Truncation at open then arrives as SETATTR, so one handler deals with all truncations.
   Decline(connection, FUSE_CAP_ATOMIC_O_TRUNC);
-  // For set-id bits and capabilities the successor, FUSE_HANDLE_KILLPRIV_V2, is accepted (in
-  // kernel_extensions.cc, since libfuse knows it only from 3.17 on). With it, each request says
-  // what to remove, according to the caller's rights, and the kernel need not ask for
+  // The successor FUSE_HANDLE_KILLPRIV_V2 is accepted in its place (in kernel_extensions.cc, since
+  // libfuse knows it only from 3.17 on). With V2, each request says which set-id bits and
+  // capabilities to remove, according to the caller's rights. So the kernel need not ask for
   // security.capability before each write.
   Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
   // The kernel would finish an asynchronous direct write before it drops the pages that buffered
   // reads filled meanwhile, and later reads would return the old bytes.
   Decline(connection, FUSE_CAP_ASYNC_DIO);
-  // All changes go through the kernel.
+  // All changes go through the kernel, so its cache needs no such check.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
   // Data are in memory, on their way through the chunker; there is no descriptor to splice from or
   // to.

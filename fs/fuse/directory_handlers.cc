@@ -77,7 +77,7 @@ struct Record {
   uint64_t cookie;
 };
 
-// As many records after `cookie` as fit a reply of `size` bytes with their attributes.
+// Returns the records after `cookie`: as many as fit a reply of `size` bytes with their attributes.
 Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber directory,
                                            uint64_t cookie, size_t size) {
   std::vector<Record> records;

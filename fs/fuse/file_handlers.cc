@@ -1,8 +1,8 @@
-// Handlers of requests about open files. The kernel's writeback cache also reads files that are
-// opened only for writing (to fill up a page), so no handler depends on how a file was opened.
+// Handlers of requests about open files. To fill up a page, the kernel's writeback cache also reads
+// files that are opened only for writing. So no handler depends on how a file was opened.
 //
 // FLUSH has no handler: libfuse then answers ENOSYS, and the kernel sends no more FLUSH requests.
-// It writes back on close anyway.
+// The kernel writes back on close anyway.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -92,8 +92,8 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
 }
 
 // Exists while a file's content is changed. After such a change the kernel asks for size and times
-// again, but still shows set-id bits that the change removed. So it is told to ask for the mode,
-// too.
+// again, but still shows set-id bits that the change removed. So AnnounceLoss makes the kernel ask
+// for the mode, too.
 class SetIdBits {
  public:
   SetIdBits(fuse_req_t request, InodeNumber inode, Privileges taken)
@@ -131,8 +131,8 @@ void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
 }
 
-// The privileges removed by a content change, for requests that do not carry them: the same as for
-// a write by the same caller. User 0 stands for callers that may keep set-id bits.
+// Returns the privileges that a content change removes, for requests that do not name them: those
+// that a write by the same caller removes. User 0 stands for callers that may keep set-id bits.
 Privileges PrivilegesTakenBy(fuse_req_t request) {
   return CallerOf(request).uid == 0 ? Privileges::kDropCapability : Privileges::kDropAll;
 }
@@ -181,7 +181,8 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
   const auto from = static_cast<uint64_t>(offset);
   const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
   if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
-  // An error is better than reporting data as a hole: the program then copies everything.
+  // The kernel may hold data that would be reported as a hole. An error is better: the program then
+  // copies everything.
   if (!context.writeback_can_be_awaited) {
     fuse_reply_err(request, EINVAL);
     return;

@@ -33,7 +33,8 @@ fuse_lowlevel_ops MakeOperations(const MountOptions& mount) {
   fuse::AddAttributeHandlers(operations);
   fuse::AddDirectoryHandlers(operations);
   fuse::AddFileHandlers(operations);
-  // Without a handler libfuse answers ENOSYS, and the kernel never asks again.
+  // Without handlers for extended attributes, libfuse answers ENOSYS, and the kernel never asks
+  // again.
   if (!mount.no_xattrs) fuse::AddXattrHandlers(operations);
   return operations;
 }

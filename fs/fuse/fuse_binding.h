@@ -3,11 +3,11 @@
 //
 // Kernel caching: this daemon is the only writer. So names, attributes and negative lookups stay
 // valid for a day, file contents stay cached across opens, and the kernel's writeback cache gathers
-// writes. A power cut may lose data that was written but not fsynced. The kernel is told to drop a
-// directory's attributes only when a reply under way may carry attributes older than another
-// thread's change (attribute_reply_tracker.h). The kernel checks permissions (default_permissions).
-// Node ids are inode numbers, which are never reused. FLUSH and OPENDIR are declined permanently
-// (ENOSYS), which saves a round trip for every close and every directory.
+// writes. A power cut may lose data that was written but not fsynced. The binding tells the kernel
+// to drop a directory's attributes only if a reply under way may carry attributes from before
+// another thread's change (attribute_reply_tracker.h). The kernel checks permissions
+// (default_permissions). Node ids are inode numbers, which are never reused. FLUSH and OPENDIR are
+// declined permanently (ENOSYS), which saves a round trip for every close and every directory.
 //
 // Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
 // AwaitWriteback and Connected may be called from any thread; everything else belongs to one
@@ -56,15 +56,15 @@ class FuseBinding {
   // failures, not for a regular shutdown.
   virtual ~FuseBinding() = default;
 
-  // Call it after syncfs(2), which makes the kernel send the data it holds of this mount but does
-  // not wait for the answers; this call returns when they are answered. From any thread except
-  // those that answer requests, while Serve runs. Only files that are open for writing are checked,
-  // because closing a file waits for its answers. kUnsupported and kInUse if the owner of the mount
-  // cannot find out.
+  // Waits until the kernel's writes are answered. Call it after syncfs(2), which makes the kernel
+  // send its dirty data of this mount, but does not wait for the answers. Call it while Serve runs,
+  // from any thread except those that answer requests. Only files that are open for writing are
+  // checked, because closing a file waits for its answers. kUnsupported or kInUse if the mount's
+  // owner cannot find out whether all are answered.
   virtual Status AwaitWriteback() = 0;
 
   // Answers requests until the file system is unmounted. On return every request has been answered,
-  // and none follows.
+  // and no request follows.
   virtual Status Serve() = 0;
 
   // False once the file system is unmounted everywhere, whether Serve has noticed or not. From any

@@ -15,8 +15,9 @@ AttributeReplyTracker::Thread ThreadOf(fuse_req_t request) { return fuse_req_ctx
 
 bool IsDirectory(const Attributes& attributes) { return S_ISDIR(attributes.mode); }
 
-// A directory's attributes are read twice: the first read shows that it is a directory, and the
-// attributes of a reply must be read after the reply is noted.
+// Returns the attributes to reply. A directory's attributes are read twice. The first read shows
+// that it is a directory. The second one gives the attributes of the reply, which must be read
+// after the reply is noted.
 Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
   if (!IsDirectory(found)) return found;
   ContextOf(request).attribute_replies.NoteReply(found.inode, ThreadOf(request));

@@ -21,8 +21,8 @@ namespace siltfs::fuse {
 // How long the kernel may cache attributes and names, in seconds: there is no other writer.
 inline constexpr uint32_t kForever = 86400;
 
-// Reply buffers for READ, kept for reuse: the kernel would map and zero a fresh megabyte page by
-// page for every request.
+// Reply buffers for READ, kept for reuse. For a fresh buffer, the kernel would map and zero a
+// megabyte page by page in every request.
 class ReadBuffers {
  public:
   using Buffer = std::unique_ptr<uint8_t[]>;
@@ -36,9 +36,9 @@ class ReadBuffers {
   std::vector<Buffer> free_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The protocol of the first kernel (6.6) that keeps reads and writes past its cache coherent with
-// the cache: it writes cached data back before, and drops cached pages that were overwritten. Older
-// kernels do neither. A file's readers would see old content as long as it is cached, and a late
+// The protocol of Linux 6.6, the first kernel that keeps its cache coherent with reads and writes
+// past the cache. It first writes cached data back, and drops cached pages that were overwritten.
+// Older kernels do neither: readers would see old content as long as it is cached, and a late
 // writeback would overwrite newer data.
 inline constexpr unsigned kFirstProtocolToPassCacheBy = 39;
 
@@ -67,40 +67,40 @@ HandlerContext& ContextOf(fuse_req_t request);
 //
 // The kernel asks for a file's blocks again only after the file was closed. A file that is open for
 // writing may have data that the kernel has not sent. So it is never reported with 0 blocks:
-// programs take such a file for one hole (tar --sparse reads no byte of it). For any other file the
-// kernel must not cache 0 blocks, as the file may be opened for writing next.
+// programs would assume one large hole (tar --sparse reads no byte of such a file). For any other
+// file the kernel must not cache 0 blocks, as the file may be opened for writing next.
 struct AttributeReply;
 AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes);
 
 FileSystem& FileSystemOf(fuse_req_t request);
 Caller CallerOf(fuse_req_t request);
 
-// Attributes to answer `request` with. For a directory, the reply is noted
-// (attribute_reply_tracker.h) before the attributes are read.
+// Return the attributes for the answer to `request`. For a directory, these functions note the
+// reply (attribute_reply_tracker.h) and then read the attributes.
 Result<Attributes> LookUpToTell(fuse_req_t request, InodeNumber parent, std::string_view name);
 Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 
 // Call it after a change of `directory`, before answering `request`, which asked for the change.
 // Ensures that the kernel applies no late reply with the directory's old attributes.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
-// The same for the permission bits of `inode`, of any type, where the kernel does not notice the
-// change: a new access control list changes them, and so does a write by a caller that may not keep
-// set-id bits.
+// Makes the kernel ask again for the permission bits of `inode`, of any type. Call it after a
+// change of the bits that the kernel does not notice: by a new access control list, or by a write
+// of a caller that may not keep set-id bits.
 void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
 
-// Each answers `request`, once. If the answer does not arrive (the caller was interrupted), the
-// lookup that the core counted for it is undone.
+// Each function answers `request` once. If the answer does not arrive (the caller was interrupted),
+// the function undoes the lookup that the core counted for the answer.
 void ReplyError(fuse_req_t request, const Status& status);
 void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or plain success
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes);
 
-// The same for a change of directories, which is announced if it succeeded.
+// As above, for a request that changes directories. A successful change is announced first.
 void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry);
 void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> directories,
                  const Status& status);
 
-// The handlers, by the kind of object.
+// Each sets the handlers for one kind of object.
 void AddNameHandlers(fuse_lowlevel_ops& operations);
 void AddAttributeHandlers(fuse_lowlevel_ops& operations);
 void AddXattrHandlers(fuse_lowlevel_ops& operations);

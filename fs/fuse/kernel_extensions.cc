@@ -8,7 +8,7 @@ namespace {
 
 thread_local RequestNotes current_request;
 
-// libfuse cancels its idle threads here, so this owns nothing and is not noexcept.
+// libfuse cancels its idle threads in this function, so it owns nothing and is not noexcept.
 ssize_t ReadRequest(int fd, void* buffer, size_t size, void* /*user_data*/) {
   const ssize_t count = read(fd, buffer, size);
   if (count > 0) {

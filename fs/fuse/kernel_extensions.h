@@ -1,8 +1,8 @@
 // Reads requests before libfuse does, so that requests and flags that libfuse does not know or pass
 // on still reach the handlers (kernel_messages.h).
 //
-// A thread of the request loop answers a request before it reads another one, so the notes about it
-// are thread-local. Thread-safety: from any thread.
+// A thread of the request loop answers a request before it reads another one. So the notes about a
+// request are thread-local. Thread-safety: from any thread.
 #pragma once
 
 #include "fs/fuse/fuse_api.h"

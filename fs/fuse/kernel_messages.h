@@ -1,9 +1,9 @@
 // Parses raw kernel requests, for requests and flags that libfuse does not know or pass on
 // (include/uapi/linux/fuse.h of the kernel; libfuse 3.14 speaks protocol 7.38).
 //
-// A request unknown to libfuse is turned, in place, into a known one with the same arguments; a
-// note tells the handler what was really asked. So libfuse treats it like any other: it is counted
-// and logged, and refused if the caller has no access. The kernel matches a reply to its request by
+// A request unknown to libfuse is turned, in place, into a known one with the same arguments. A
+// note tells the handler the original request. So libfuse counts and logs the request like any
+// other, and refuses it if the caller has no access. The kernel matches a reply to its request by
 // number alone.
 //
 // Pure computation on arbitrary bytes: a message that is too short is left unchanged, and libfuse
@@ -17,10 +17,10 @@
 
 namespace siltfs::fuse {
 
-// FUSE_... flags of INIT that libfuse 3.14 does not accept. The first: the file system removes
-// set-id bits and capabilities itself (unknown to libfuse). The second: names of one directory are
-// looked up and listed in parallel (libfuse takes the request but does not send the flag). The
-// third: a file written past the kernel's cache may still be mapped (protocol 7.39).
+// FUSE_... flags of INIT that libfuse 3.14 does not accept. The first says that the file system
+// removes set-id bits and capabilities itself (unknown to libfuse). The second lets the kernel look
+// up and list names of one directory in parallel (libfuse takes the request but does not send the
+// flag). The third allows mapping a file that is written past the kernel's cache (protocol 7.39).
 inline constexpr uint64_t kKillPrivilegesOffer = 1U << 28;
 inline constexpr uint64_t kParallelDirectoryOffer = 1U << 18;
 inline constexpr uint64_t kDirectMmapOffer = uint64_t{1} << 36;
@@ -56,7 +56,7 @@ struct StatxReply {
   uint32_t valid_nanoseconds;
   uint32_t flags;
   uint64_t spare[2];
-  // struct fuse_statx; like struct statx except for its end.
+  // The fields of struct fuse_statx, which is like struct statx except for its end.
   uint32_t mask;  // STATX_...: which of these are set
   uint32_t block_size;
   uint64_t attributes;

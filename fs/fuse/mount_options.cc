@@ -17,8 +17,8 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// A flag and its opposite. libfuse gets the last one given, unless it is an opposite that is the
-// default.
+// A flag and its opposite. libfuse gets the last one given; an opposite that is the default is not
+// passed on.
 struct KernelFlag {
   std::string_view on;
   std::string_view off;
@@ -33,8 +33,8 @@ constexpr std::array<KernelFlag, 6> kKernelFlags = {{
     {"dirsync", ""},
 }};
 
-// Options for mount(8) and /etc/fstab, or about access times, which the kernel does not keep over
-// FUSE.
+// Options for mount(8) and /etc/fstab, and options about access times, which the kernel does not
+// keep over FUSE.
 constexpr std::array<std::string_view, 24> kIgnored = {
     "defaults",      "auto",     "noauto",     "user",     "nouser",     "users",
     "nousers",       "owner",    "noowner",    "group",    "nogroup",    "_netdev",

@@ -35,7 +35,7 @@ inline constexpr std::chrono::seconds kMinCommitInterval{1};
 inline constexpr std::chrono::seconds kMaxCommitInterval{3600};
 
 // Each of `lists` is the argument of one -o. If options contradict each other, the last one counts.
-// kInvalidArgument, with one sentence for the user, for an unknown option or an invalid value.
+// An unknown option or invalid value gives kInvalidArgument, with one sentence for the user.
 Result<MountOptions> ParseMountOptions(std::span<const std::string> lists);
 
 }  // namespace siltfs

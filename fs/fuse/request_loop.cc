@@ -18,7 +18,8 @@
 namespace siltfs::fuse {
 namespace {
 
-// The leader does not answer requests that may wait for the device or work on more data than this.
+// The leader hands over before requests that may wait for the device, or that have more data than
+// this.
 constexpr size_t kQuickWriteBytes = 64U << 10;
 
 class Request {
@@ -110,7 +111,7 @@ class RequestLoop {
   const std::chrono::nanoseconds patience_;
   const RunnableThreads runnable_;
 
-  // Changed under mutex_; a thread checks without it whether it still leads.
+  // Changed under mutex_. A thread checks without mutex_ whether it still leads.
   std::atomic<ThreadNumber> leader_ = kNobody;
   // The number of the request that the leader answers; 0 while it reads.
   std::atomic<uint64_t> answering_ = 0;

@@ -92,7 +92,8 @@ Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber ino
   return {};
 }
 
-// Closing a file waits until the kernel's dirty data of it is written back and answered.
+// Opens and closes the files. Closing a file waits until its dirty data is written back and the
+// writes are answered.
 Status OpenAndClose(const std::string& mountpoint, uint64_t device,
                     const std::vector<InodeNumber>& inodes) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -109,10 +110,11 @@ Status OpenAndClose(const std::string& mountpoint, uint64_t device,
   return {};
 }
 
-// The kernel waits here for this very process, and no signal ends that wait. If the process were
-// killed meanwhile, the waiting thread would keep the connection to the kernel open: it would wait
-// forever and keep the store locked. So this thread does not share the process's descriptors: once
-// all other threads are gone, the kernel ends the connection, and with it the wait.
+// Runs `wait` on a thread of its own. In it, the kernel waits for this very process, and no signal
+// ends that wait. If the process were killed meanwhile, the waiting thread would keep the
+// connection to the kernel open: it would wait forever and keep the store locked. So this thread
+// does not share the process's descriptors: once all other threads are gone, the kernel ends the
+// connection, and with it the wait.
 Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
   Status outcome;
   outcome.IgnoreError("no outcome yet");

@@ -25,17 +25,17 @@ namespace siltfs::fuse {
 // holds.
 inline constexpr unsigned kFirstProtocolToAwait = 44;
 
-// Makes the kernel send a file's dirty data, and waits until the requests are answered. On return
-// it has no file of the mount open.
+// Makes the kernel send a file's dirty data, and waits until the requests are answered. On return,
+// this function has no file of the mount open.
 //
 // Never call it on a thread that answers requests. `device` is the mount's device; it prevents
-// opening the file in another mount over the same mountpoint. Needs a mount owner that may open
-// files by handle (the superuser); kUnsupported for others.
+// opening the file in another mount over the same mountpoint. The owner of the mount must be able
+// to open files by handle (the superuser); otherwise kUnsupported.
 Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
 
-// The same for several files, on any kernel version; files deleted meanwhile are skipped. Waits for
-// the files' locks: never call it for a request of a caller that may hold one. kIoError if data
-// could not be written back.
+// As WriteBack, for several files and on any kernel version; files deleted meanwhile are skipped.
+// Waits for the files' locks: never call it for a request of a caller that may hold one. kIoError
+// if data could not be written back.
 Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
                       const std::vector<InodeNumber>& inodes);
 

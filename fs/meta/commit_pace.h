@@ -4,8 +4,9 @@
 // Committing at a pause makes `sync` fast, and makes programs that never call fsync safe after a
 // moment. A store that changes slowly without end must not commit with every change, so early
 // commits are limited twice: in number (kBurst in a row, one per kRefill on average) and in time.
-// After a commit that took T the next early one begins at least kRest * T later, so a slow disk
-// spends a small part of its time on them. Neither limit delays a commit beyond the interval.
+// The next early commit begins at least kRest * T after a commit that took T. So a slow disk spends
+// only a small part of its time on early commits. Neither limit delays a commit beyond the
+// interval.
 //
 // Pure computation; all times come from one monotonic clock. Not thread-safe: the caller holds its
 // lock.
@@ -27,8 +28,8 @@ class CommitPace {
   // `quiet`: minimum length of a pause; 0 disables early commits.
   CommitPace(Time interval, Time quiet) : interval_(interval), quiet_(quiet) {}
 
-  // When to commit a group whose first and last change came at these times. Later changes move the
-  // result: call again when it is reached.
+  // Returns when to commit a group whose first and last change came at these times. Later changes
+  // move this time, so call Due again when it is reached.
   Time Due(Time first_change, Time last_change) const;
 
   // Records a commit that began and ended at these times. `early`: it began unrequested, before the
@@ -38,7 +39,7 @@ class CommitPace {
  private:
   const Time interval_;
   const Time quiet_;
-  Time rested_ = Time::min();  // no early commit before this
+  Time rested_ = Time::min();  // no early commit before this time
   Time spent_ = Time::min();   // when the allowance of early commits is full again
 };
 

@@ -1,8 +1,8 @@
-// Records of damaged chunks: the value of the key (segment id, ordinal), one for each run of chunks
-// that were lost together, usually a block.
+// The record of a run of chunks that were lost together, usually a block: the value of the key
+// (segment id, ordinal of the first chunk).
 //
 // A record holds the beginning of each chunk's name and its tag: only bytes that match both may
-// replace the chunk. The records are hints and may be lost: an undamaged chunk that is recorded is
+// replace the chunk. Records are hints and may be lost. If an undamaged chunk is recorded, it is
 // stored twice at worst.
 #pragma once
 
@@ -26,7 +26,7 @@ struct DamagedChunk {
 };
 
 struct DamagedBlock {
-  static constexpr size_t kMostChunks = 4096;  // at most in a block
+  static constexpr size_t kMostChunks = 4096;  // of a block, at most
 
   SegmentId segment = kNoSegment;
   uint32_t first_ordinal = 0;

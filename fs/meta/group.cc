@@ -6,7 +6,8 @@ namespace siltfs {
 
 namespace {
 
-// malloc's size for a request: 8 bytes of overhead, rounded up to 16, at least 32.
+// The bytes that malloc takes for a request: 8 bytes of overhead, rounded up to a multiple of 16,
+// at least 32.
 size_t HeapBlock(size_t request) {
   const size_t block = (request + 8 + 15) / 16 * 16;
   return block < 32 ? 32 : block;
@@ -19,7 +20,7 @@ size_t HeapOf(const std::string& text) {
 
 size_t HeapOf(const std::optional<std::string>& value) { return value ? HeapOf(*value) : 0; }
 
-// A red-black tree's node: colour and three pointers before the entry.
+// The header of a red-black tree's node: its colour and three pointers. The entry follows.
 constexpr size_t kNodeHeader = 4 * sizeof(void*);
 
 }  // namespace

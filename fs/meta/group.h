@@ -1,10 +1,11 @@
 // A group: the mutations of operations that will become durable together, as an ordered map key ->
 // value or tombstone.
 //
-// The last mutation of a key wins. A group changes only by Add, until its store has closed it and
-// added the deferred mutations of operations that joined it before; then it is immutable.
-// Thread-safety: all calls from any thread; an Add is atomic for every single call of the others.
-// Memory: bytes() estimates the group's heap use, map nodes and allocator overhead included.
+// The last mutation of a key wins. A group changes only by Add. The last Adds bring the deferred
+// mutations of operations that joined the group before its store closed it; after them the group is
+// immutable. Thread-safety: all calls from any thread. Any other call sees the mutations of an Add
+// all or not at all. Memory: bytes() estimates the group's heap use, map nodes and allocator
+// overhead included.
 #pragma once
 
 #include <atomic>
@@ -26,16 +27,16 @@ class Group {
 
   void Add(std::vector<Mutation> mutations) SILTFS_EXCLUDES(mutex_);
 
-  // Sets `value` only if kPresent.
+  // Looks a key up; sets `value` only if the result is kPresent.
   Presence Find(std::string_view key, std::string* value) const SILTFS_EXCLUDES(mutex_);
 
-  // Copies the entries of [begin, end), tombstones included, in order, to `out`: stops after
-  // `max_entries`, or when keys and values reach `max_bytes` (after at least one entry). An empty
-  // `end` means no end.
+  // Copies the entries of [begin, end) to `out`, in order, tombstones included. Stops after
+  // `max_entries`, or when keys and values reach `max_bytes`, but copies at least one entry. An
+  // empty `end` means no end.
   void CopyRange(std::string_view begin, std::string_view end, size_t max_entries, size_t max_bytes,
                  std::vector<Mutation>& out) const SILTFS_EXCLUDES(mutex_);
 
-  // Passes all entries, in key order.
+  // Passes all entries to the sink, in key order.
   void WriteTo(MutationSink& sink) const SILTFS_EXCLUDES(mutex_);
 
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

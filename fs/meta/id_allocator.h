@@ -1,9 +1,9 @@
-// Hands out inode numbers and segment ids that have never been used. They come from ranges that are
-// claimed durably before their first number is used: a crash wastes the rest of a range, and no
-// number is used twice.
+// Hands out inode numbers and segment ids that have never been used. A range of numbers is claimed
+// durably before its first number is used. So a crash wastes the rest of a range, but no number is
+// used twice.
 //
-// Thread-safety: every call from any thread. Errors: those of the write that claims. Durability:
-// claims are durable when the number is returned.
+// Thread-safety: every call from any thread. Errors: those of the write that claims a range.
+// Durability: when a number is returned, its claim is durable.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class IdAllocator {
   static constexpr uint64_t kInodeRange = 1u << 16;
   static constexpr SegmentId kSegmentRange = 1u << 12;
 
-  // Ids from here on are never handed out: use them where ids of segments that never exist are
-  // needed.
+  // Ids at or above this one are never handed out; they can serve as ids of segments that never
+  // exist.
   static constexpr SegmentId first_unused_segment() {
     return std::numeric_limits<SegmentId>::max() - kSegmentRange;
   }
@@ -40,14 +40,15 @@ class IdAllocator {
   // Begins a writable mount: increments the epoch, claims the first ranges and marks the store as
   // in use.
   Status BeginMount();
-  // Gives the unused numbers back. `next_segment`: the first unused segment id.
+  // Ends a writable mount: gives the unused numbers back and marks the store as closed.
+  // `next_segment`: the first unused segment id.
   Status EndMount(SegmentId next_segment);
 
   Result<uint64_t> NextInode();
   // Claims another range of segment ids; returns the new limit.
   Result<SegmentId> ClaimSegments();
 
-  // Of this mount.
+  // The first segment id, the end of the claimed ids, and the first block sequence of this mount.
   SegmentId first_segment() const { return first_segment_; }
   SegmentId segment_limit() const;
   uint64_t first_sequence() const { return (epoch_ << kSequenceBits) + 1; }

@@ -1,10 +1,11 @@
-// The ordered key-value store under the metadata: a narrow interface that RocksDB implements and a
-// distributed store could. Callers do not know the implementation.
+// The ordered key-value store under the metadata. RocksDB implements this narrow interface; a
+// distributed store could implement it, too. Callers do not know the implementation.
 //
 // Thread-safety: all calls from any thread; an iterator from one thread at a time. Snapshots and
 // iterators must be destroyed before CloseCleanly. Errors: kIoError, kNoSpace, kCorruption. A
-// failed Write is invisible to readers but may have reached the device: after one (kNoSpace
-// excepted) further writes are refused. Durability: an OK Write is atomic and durable.
+// failed Write is invisible to readers but may have reached the device. After a Write failed with
+// an error other than kNoSpace, all further writes are refused. Durability: an OK Write is atomic
+// and durable.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ class KvSnapshot {
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
   // The iterator must not outlive the snapshot.
   std::unique_ptr<KvIterator> NewIterator() const { return NewIteratorBelow({}); }
-  // Stops before `end` (empty: at the last key); the store then reads nothing beyond it.
+  // The iterator stops before `end`, and the store reads nothing beyond it. An empty `end` means no
+  // end.
   virtual std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const = 0;
 };
 
@@ -63,20 +65,21 @@ class KvStore {
   virtual std::shared_ptr<const KvSnapshot> Snapshot() const = 0;
   // Applies the mutations in order, atomically.
   Status Write(const std::vector<Mutation>& mutations);
-  // Like Write, with the mutations that `fill` passes to the sink: a large group need not be copied
-  // into a list first. `fill` may be called more than once and must pass the same mutations each
-  // time.
+  // Like Write, but writes the mutations that `fill` passes to the sink, so that a large group need
+  // not be copied into a list first. `fill` may be called more than once and must pass the same
+  // mutations each time.
   virtual Status WriteFrom(const std::function<void(MutationSink&)>& fill) = 0;
   // Reads all stored data and verifies its checksums. kCorruption on a difference; OK if the store
   // keeps no checksums.
   virtual Status VerifyChecksums() const { return Status::Ok(); }
-  // The number of changes a read-only store found in a log; CloseCleanly leaves none there.
+  // The number of changes that a store opened read-only found in a log. It is 0 if CloseCleanly has
+  // closed the store before.
   virtual uint64_t LoggedChanges() const { return 0; }
   // Bytes on disk, live log included.
   virtual uint64_t DiskBytes() const = 0;
   // Empties the logs, so that the next open needs no recovery. No calls may follow; a failed close
-  // may be retried. Without it the store is left as after a crash: all writes are there, in the
-  // log.
+  // may be retried. A store that is not closed by CloseCleanly is left as after a crash: no write
+  // is lost, but the latest ones are only in the log.
   virtual Status CloseCleanly() = 0;
 };
 

@@ -5,7 +5,8 @@
 // 11 belong to recycled logs, which siltfs never lets RocksDB write. If such a record follows one
 // of another type, RocksDB's reader loops for ever (9.10: db/log_reader.cc, ReadPhysicalRecord,
 // before it verifies the checksum). One flipped bit turns the most frequent type into such a type.
-// The sync ledger has verified the synced bytes, so such a record is a torn end.
+// The synced bytes were compared with the sync ledger before, so such a record lies in the torn
+// tail.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,11 @@ inline constexpr size_t kLogBlockBytes = 32768;
 // Logs and MANIFESTs stay far below this: RocksDB starts a new one after some megabytes.
 inline constexpr uint64_t kMostLogBytes = uint64_t{256} << 20;
 
-// kCorruption for a longer file: it is crafted to keep its reader busy.
+// kCorruption if the file is longer than that: such a file is crafted to keep its reader busy.
 Status CheckLogSize(const File& file);
 
-// The number of bytes before the first recycled record of a block, or of the beginning of one.
+// Returns the number of bytes before the first recycled record in a block of a log. `block` may be
+// only the beginning of the block.
 size_t BytesBeforeRecycled(ByteView block);
 
 }  // namespace siltfs

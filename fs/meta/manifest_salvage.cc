@@ -44,7 +44,7 @@ bool SkipNumbers(Decoder& in, int count) {
 bool AddTable(Decoder& in, LiveFiles& files) {
   const auto level = DecodeVarint(in);
   const auto number = DecodeVarint(in);
-  // Its size; its first and last key; the numbers of its first and last change.
+  // Skip the table's size, its first and last key, and the numbers of its first and last change.
   if (!level || !number || !SkipNumbers(in, 1) || !SkipText(in) || !SkipText(in) ||
       !SkipNumbers(in, 2)) {
     return false;

@@ -1,8 +1,8 @@
-// Which of RocksDB's files are live according to its MANIFEST: for reading them without RocksDB.
+// Finds RocksDB's live files by its MANIFEST, so that they can be read without RocksDB.
 //
-// A MANIFEST is a log (log_salvage.h) of edits, each a sequence of fields: a tag (a varint) and its
-// data. Needed here: which tables were added and removed, and the first log that is not in tables
-// yet.
+// A MANIFEST is a log (log_salvage.h) of edits. An edit is a sequence of fields; a field is a tag
+// (a varint) and its data. Only the added and removed tables are needed, and the first log that is
+// not in tables yet.
 //
 // Pure; any thread.
 //

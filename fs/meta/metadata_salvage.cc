@@ -26,7 +26,7 @@ std::optional<uint64_t> NumberIn(std::string_view digits) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// The number in a file name: digits and the extension.
+// The number in a file name; nullopt if the name is not digits and the extension.
 std::optional<uint64_t> NumberOf(std::string_view name, std::string_view extension) {
   if (!name.ends_with(extension)) return std::nullopt;
   return NumberIn(name.substr(0, name.size() - extension.size()));
@@ -112,7 +112,7 @@ class Salvage {
     }
   }
 
-  // The live files according to the newest MANIFEST that is known to be whole.
+  // Returns the live files according to the newest MANIFEST that is known to be whole.
   std::optional<LiveFiles> FindLiveFiles() {
     uint64_t highest = 0;
     const SyncLedgerEntry* newest = nullptr;
@@ -235,7 +235,7 @@ class Salvage {
           (!from_table || IsBefore(logged_->second, open_.front().reader->change()));
       if (!from_table && !from_log) return Status::Ok();
       const StoredChange change = from_log ? std::move((logged_++)->second) : TakeFromTable();
-      if (last == change.key) continue;  // an older one
+      if (last == change.key) continue;  // an older change of the key
       last = change.key;
       if (!change.value) continue;
       ++result_.entries;

@@ -3,12 +3,12 @@
 //
 // Reads the tables and logs whose checksums are right (table_salvage.h, log_salvage.h) and merges
 // them: the newest change of a key, by number, wins. The MANIFEST selects the live files if the
-// sync ledger confirms it; otherwise all files are used. So if a change is lost, an older one of
-// its key shows: an older value, or a value that had been removed.
+// sync ledger confirms it; otherwise all files are used. So if the newest change of a key is lost,
+// an older change shows: an older value, or a value that had been removed.
 //
-// Any thread. Memory: 1 MiB and a block for each table being read (tables whose keys overlap, some
-// twenty), the first key of every table, and the logs' changes. Errors: none for damaged or missing
-// files; Env's if the directory cannot be listed, and `visit`'s.
+// Any thread. Memory: 1 MiB and a block for each table being read, the first key of every table,
+// and the logs' changes. Tables whose keys overlap are read at the same time, some twenty. Errors:
+// damaged or missing files are no error; Env's if the directory cannot be listed, and `visit`'s.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ namespace siltfs {
 struct SalvageLoss {
   std::string path;
   bool missing = false;                   // the file does not exist or cannot be opened
-  uint64_t bytes = 0;                     // damaged
-  uint64_t read = 0;                      // changes
-  std::optional<uint64_t> expected = {};  // changes; unset if unknown
+  uint64_t bytes = 0;                     // damaged bytes
+  uint64_t read = 0;                      // changes that were read
+  std::optional<uint64_t> expected = {};  // changes in the file; unset if unknown
 };
 
 // Whether the directory has files of a key-value store, at least one of them not empty. Any thread.
 Result<bool> HasMetadataFiles(Env& env, const std::string& directory);
 
 struct MetadataSalvage {
-  uint64_t entries = 0;             // visited
-  uint64_t tables = 0;              // read
+  uint64_t entries = 0;             // visited entries
+  uint64_t tables = 0;              // tables read
   bool manifest_known = false;      // the MANIFEST selected the files
   std::vector<SalvageLoss> losses;  // by path
 };

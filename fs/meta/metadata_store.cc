@@ -126,8 +126,8 @@ class GroupedStore final : public MetadataStore {
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
-  // When to retry the closed group, or else to commit the open one without a request; one of them
-  // must be there, the open one used.
+  // When to retry the closed group. If there is none: when to commit the open group, which must be
+  // used, without a request.
   Time Deadline() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
@@ -151,7 +151,7 @@ class GroupedStore final : public MetadataStore {
   CommitParticipant* const participant_;
   const std::unique_ptr<KvStore> kv_;
 
-  // Held from a write to the key-value store until the snapshot that includes it is published, so
+  // Held from a write to the key-value store until the snapshot with this write is published, so
   // that snapshots are published in write order. Locked before mutex_; held during I/O.
   Mutex kv_write_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
 
@@ -162,24 +162,24 @@ class GroupedStore final : public MetadataStore {
   std::shared_ptr<const KvSnapshot> snapshot_ SILTFS_GUARDED_BY(mutex_);
   std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
   CommitPace pace_ SILTFS_GUARDED_BY(mutex_);
-  // Closed and not yet durable. Only the commit thread resets it.
+  // The group that is closed and not yet durable. Only the commit thread resets it.
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
-  // The closed group still accepts ApplyTo.
+  // Whether the closed group still accepts ApplyTo.
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
   DeferredChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   // True: commit the closed group now; otherwise at retry_at_.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
   Time retry_at_ SILTFS_GUARDED_BY(mutex_){};
-  uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest number asked for
+  uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest commit requested
   uint64_t published_ SILTFS_GUARDED_BY(mutex_);      // the last durable commit
-  uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last durable one whose CommitDone
+  uint64_t completed_ SILTFS_GUARDED_BY(mutex_);      // the last commit whose CommitDone
                                                       // returned
   Counters committed_counters_ SILTFS_GUARDED_BY(mutex_);
   Counters counters_ SILTFS_GUARDED_BY(mutex_);
   uint64_t tries_ SILTFS_GUARDED_BY(mutex_) = 0;  // attempts begun
   // The number (by tries_) of the last failed attempt.
   uint64_t failed_try_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // of the last failed attempt
+  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // the error of the last failed attempt
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   bool stop_ SILTFS_GUARDED_BY(mutex_) = false;
 
@@ -314,8 +314,8 @@ Status GroupedStore::WaitForCommit(uint64_t number) {
   while (completed_ < number) {
     if (!failure_.ok()) return failure_;
     if (failed_try_ > begun_before) return no_space_;
-    // Request again after an attempt that was already running: it may have failed on a disk that
-    // has room now.
+    // An attempt that was already running may have failed on a disk that has room now: request
+    // another attempt.
     requested_ = std::max(requested_, number);
     if (closed_) try_closed_ = true;
     work_.NotifyOne();
@@ -443,7 +443,7 @@ void GroupedStore::TryCommit() {
   std::unique_ptr<NumberedGroup> done;
   if (status.ok()) {
     MutexLock write_lock(kv_write_mutex_);
-    // A WriteThrough that failed meanwhile ends all writing.
+    // If a WriteThrough has failed meanwhile, nothing more is written.
     mutex_.Lock();
     status = failure_;
     mutex_.Unlock();

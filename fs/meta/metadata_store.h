@@ -1,25 +1,29 @@
 // Metadata with groups and commits: the heart of the crash model (docs/crash-model.md).
 //
 // Operations change metadata by Apply: it adds a list of mutations atomically to the *open group*,
-// an ordered map key -> value or tombstone in memory. A *commit* closes the group (a new one opens
-// at once) and has the participant make all data durable that the group may refer to. It then
-// writes the group and the commit number as one atomic synced batch. So after a crash the store
-// holds exactly the operations up to some commit, in the order they were applied.
+// an ordered map key -> value or tombstone in memory. A *commit* closes the group, and a new group
+// opens at once. The commit makes the participant sync all data that the closed group may refer to.
+// Then it writes the group and the commit number as one atomic synced batch. So after a crash the
+// store holds exactly the operations up to some commit, in the order they were applied.
 //
 // Reading: a View pins {open group, committing group, key-value snapshot} at one moment. The newest
 // value of a key is returned.
 //
-// Thread-safety: every call from any thread. Callers that read, decide and Apply hold their own
-// locks in between. The store's commit thread commits on request, when the group is full and, if
-// there are changes, every commit interval and when changes pause (commit_pace.h). A store without
-// changes does nothing. Concurrent Commit calls share one commit. Memory: a group grows to about
-// `group_bytes`; WaitForRoom blocks until there is room. An operation calls it *before* it takes
-// locks or applies, and never blocks between its Apply and its return. Errors: after a commit
-// failed other than by kNoSpace the store is permanently read-only. Callers that waited for that
-// commit get the failure itself; later Apply, WaitForRoom and Commit answer kReadOnly with the
-// first failure's cause, and reads go on. After kNoSpace the closed group is kept and the next
-// commit retries it with the same number. Callers that waited since before the attempt began get
-// kNoSpace; later waiters trigger a retry.
+// Thread-safety: every call from any thread. A caller whose Apply depends on an earlier read holds
+// its own lock from the read to the Apply. The store's commit thread commits on request and when
+// the group is full. If there are changes, it also commits every commit interval and when changes
+// pause (commit_pace.h). A store without changes does nothing. Concurrent Commit calls share one
+// commit.
+//
+// Memory: a group grows to about `group_bytes`; WaitForRoom blocks until there is room. An
+// operation calls WaitForRoom *before* it takes locks or applies. It never blocks between its Apply
+// and its return.
+//
+// Errors: if a commit fails with an error other than kNoSpace, the store is read-only permanently.
+// Callers that waited for that commit get its error. Later calls of Apply, WaitForRoom and Commit
+// fail with kReadOnly and the first failure's cause; reads still succeed. After kNoSpace the closed
+// group is kept and the next commit retries it with the same number. Callers that waited since
+// before the attempt began get kNoSpace; later waiters trigger a retry.
 #pragma once
 
 #include <array>
@@ -44,11 +48,12 @@ class CommitParticipant {
   virtual ~CommitParticipant() = default;
   // All chunks written before this call must be durable on return. `extra` collects mutations for
   // the same batch (segment records, totals); their keys must never be written by Apply. `number`
-  // is this commit's number; after kNoSpace, here or in the batch, the call is repeated with the
-  // same number. May call the store's Get, Pin, counters, last_commit and WriteThrough; must not
-  // call functions that wait for a commit.
+  // is this commit's number. If this call or the batch fails with kNoSpace, the call is repeated
+  // with the same number. May call the store's Get, Pin, counters, last_commit and WriteThrough;
+  // must not call functions that wait for a commit.
   virtual Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) = 0;
-  // The batch is durable and last_commit() includes it. Commit(number) returns after this call.
+  // Called when the batch is durable and last_commit() includes it. Commit(number) returns after
+  // this call.
   virtual void CommitDone(uint64_t number) = 0;
 };
 
@@ -60,10 +65,9 @@ class CommitParticipant {
 class DeferredChanges {
  public:
   virtual ~DeferredChanges() = default;
-  // The group of commit `number` is closed: on return, all operations that joined it before the
-  // call must be applied to it. Called on the commit thread, before PrepareCommit; operations
-  // meanwhile join the next group. May make the calls that CommitParticipant::PrepareCommit may
-  // make, and ApplyTo.
+  // Called on the commit thread when the group of commit `number` is closed, before PrepareCommit.
+  // On return, all operations that joined that group must be applied to it; new operations join the
+  // next group. May call ApplyTo, and all functions that CommitParticipant::PrepareCommit may call.
   virtual Status FlushDeferred(uint64_t number) = 0;
 };
 
@@ -75,10 +79,11 @@ using Counters = std::array<int64_t, kCounterCount>;
 struct MetadataOptions {
   size_t group_bytes = 4u << 20;  // two groups are in memory at a time
   std::chrono::milliseconds commit_interval{5000};
-  // Minimum pause in the changes for a commit before the interval is over; 0: no such commits.
+  // If changes pause this long, they are committed before the interval is over. 0: no early
+  // commits.
   std::chrono::milliseconds quiet_interval{0};
   // A monotonic clock to use instead of the machine's. A deadline is checked again each time the
-  // remaining difference has passed in real time.
+  // remaining time has passed in real time.
   std::function<std::chrono::nanoseconds()> clock = {};
   bool read_only = false;  // Apply answers kReadOnly; no commit thread
 };
@@ -86,11 +91,12 @@ struct MetadataOptions {
 // The metadata at one moment. Cheap to make; hold it no longer than one operation (it pins memory),
 // and not across Close.
 //
-// Exactness: operations applied before the view was made are always seen. Later operations may be
-// seen, independently by each lookup, until the group open at that time has closed and received its
-// deferred changes. A single Get or a batch of a Scan (at most 64 entries) sees an Apply whole or
-// not at all. A Scan visits a key that no Apply touches meanwhile exactly once if it exists, never
-// if it does not. Keys come in strictly ascending order. Errors: those of the key-value store.
+// Exactness: a view always shows the operations that were applied before it was made. Each lookup
+// may or may not show later operations, until the group that was open then has closed and received
+// its deferred changes. A single Get or a batch of a Scan (at most 64 entries) sees an Apply whole
+// or not at all. If no Apply touches a key during a Scan, the Scan visits the key exactly once if
+// it exists, and never if it does not. Keys come in strictly ascending order. Errors: those of the
+// key-value store.
 class View {
  public:
   class Source;
@@ -108,7 +114,7 @@ class View {
 
 class MetadataStore {
  public:
-  // `kv` holds commit number 0 when empty. `participant` may be null (tests, read-only) and must
+  // An empty `kv` is at commit number 0. `participant` may be null (tests, read-only) and must
   // outlive the store. kCorruption if the commit number or the counters in `kv` are malformed.
   static Result<std::unique_ptr<MetadataStore>> Open(std::unique_ptr<KvStore> kv,
                                                      MetadataOptions options,
@@ -118,35 +124,35 @@ class MetadataStore {
   virtual ~MetadataStore() = default;
 
   virtual View Pin() const = 0;
-  // The durable state, without the groups: one whole commit, and later WriteThrough calls.
+  // The durable state, without the groups: the last whole commit, and later WriteThrough calls.
   virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;
-  // Point lookup without pinning: the newest value.
+  // Returns the newest value of a key, without pinning a view.
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
 
-  // Returns when the open group has room. A full group is closed and its commit started; the caller
-  // waits only if the previous group is not yet committed. kNoSpace if that group cannot be
-  // committed after one more attempt.
+  // Returns when the open group has room. If the group is full, the call closes it and starts its
+  // commit. The call waits only while the previous group is not committed; kNoSpace if one more
+  // attempt to commit the previous group fails.
   virtual Status WaitForRoom() = 0;
-  // Joins the open group; returns the number of the commit that will carry it. `differences` are
-  // added to the counters. kInvalidArgument for the store's own keys (below).
+  // Adds the mutations to the open group; returns the number of the commit that will include them.
+  // `differences` are added to the counters. kInvalidArgument for the store's own keys (below).
   virtual Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) = 0;
   Result<uint64_t> Apply(std::vector<Mutation> mutations) {
     return Apply(std::move(mutations), Counters{});
   }
   // Joins the open group without mutations, which follow by ApplyTo; returns the commit's number.
   virtual Result<uint64_t> Join() = 0;
-  // Apply for an operation that joined commit `number`. Its group must be open, or closed with
-  // FlushDeferred not yet returned; otherwise kInvalidArgument.
+  // Like Apply, for an operation that joined commit `number`. kInvalidArgument unless the group of
+  // this commit is open, or is closed and FlushDeferred has not returned yet.
   virtual Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
                          const Counters& differences) = 0;
   // Registers `late`, which is called when a group closes. Call before the first Join; `late` must
   // outlive the store.
   virtual void SetDeferredChanges(DeferredChanges* late) = 0;
-  // Include all operations applied so far.
+  // The counters, including all operations applied so far.
   virtual Counters counters() const = 0;
 
-  // Returns when commit `number` (from Apply) is durable; starts it if necessary. kInvalidArgument
-  // for a number that no Apply has returned.
+  // Returns when commit `number` (from Apply) is durable; starts the commit if necessary.
+  // kInvalidArgument for a number that no Apply has returned.
   virtual Status Commit(uint64_t number) = 0;
   // Returns when all operations applied before the call are durable.
   virtual Status CommitAll() = 0;
@@ -154,8 +160,8 @@ class MetadataStore {
   // before its first use (id ranges). The keys must never be written by Apply.
   virtual Status WriteThrough(const std::vector<Mutation>& mutations) = 0;
 
-  virtual uint64_t last_commit() const = 0;  // the last durable one
-  virtual Status failure() const = 0;        // the failure that made it read-only, if any
+  virtual uint64_t last_commit() const = 0;  // number of the last durable commit
+  virtual Status failure() const = 0;  // the failure that made the store read-only; OK if none
   virtual uint64_t DiskBytes() const = 0;
 
   // Waits for a running commit and ends the commit thread; the participant and the DeferredChanges

@@ -17,7 +17,8 @@ class DirectoryPaths {
  public:
   explicit DirectoryPaths(const KvSnapshot& snapshot) : snapshot_(snapshot) {}
 
-  // The path with a slash at the end; empty if it does not reach the root.
+  // Returns the directory's path with a slash at the end; empty if its parents do not lead to the
+  // root.
   Result<std::string> PathOf(uint64_t directory, int depth = 0) {
     if (directory == kRoot) return std::string("/");
     if (const auto known = known_.find(directory); known != known_.end()) return known->second;
@@ -56,7 +57,7 @@ class DirectoryPaths {
 
 Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
                                                   const std::set<uint64_t>& inodes) {
-  std::map<uint64_t, std::pair<uint64_t, std::string>> names;  // directory and name of each
+  std::map<uint64_t, std::pair<uint64_t, std::string>> names;  // a directory and name of each inode
   TableCursor cursor(snapshot, Table::kDirectoryEntry);
   for (; cursor.inode() != TableCursor::kEnd && names.size() < inodes.size(); cursor.Next()) {
     const auto entry = NameEntry::Decode(cursor.value());

@@ -11,8 +11,8 @@
 
 namespace siltfs {
 
-// One path of each inode that has one, from the root: "/a/b". Inodes under damaged directories are
-// left out.
+// Returns one path from the root, such as "/a/b", for each inode that has a path. Inodes under
+// damaged directories are left out.
 Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
                                                   const std::set<uint64_t>& inodes);
 

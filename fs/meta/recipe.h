@@ -38,12 +38,12 @@ struct Recipe {
   uint64_t hole_bytes() const { return totals().hole_bytes; }
   bool operator==(const Recipe&) const = default;
 
-  // For the inode: 3 bytes, then 24 per chunk, 9 per hole or 48 per child. Decoding leaves the
-  // following bytes in `in`.
+  // The encoding in the inode: 3 bytes, then 24 per chunk, 9 per hole or 48 per child. DecodeFrom
+  // does not read the bytes that follow the recipe in `in`.
   void EncodeTo(Encoder& out) const;
   static Result<Recipe> DecodeFrom(Decoder& in);
   Bytes Encode() const;
-  static Result<Recipe> Decode(ByteView bytes);  // all of `bytes`
+  static Result<Recipe> Decode(ByteView bytes);  // nothing may follow
 };
 
 }  // namespace siltfs

@@ -80,13 +80,14 @@ bool RecipeBuilder::AnyAtOrAbove(uint8_t level) const {
 }
 
 bool RecipeBuilder::MayReuse(uint8_t level, bool last) const {
-  // In step: a node begins here on every level below, as it does at the subtree's first items.
+  // The subtree must be in step: at its first items, a node begins on every level below. So no node
+  // may be open there.
   if (level == 0 || level > Recipe::kMaxHeight || ended_ || hole_ > 0) return false;
   for (uint8_t below = 0; below < level; ++below) {
     if (!Empty(below)) return false;
   }
-  // A node that ended by its names is too large for the inode. The last node may be small enough,
-  // and alone it would have to become the root.
+  // A node that ended by its names is too large for the inode. The last node may be small enough.
+  // If it stood alone, it would have to become the root.
   return !last || AnyAtOrAbove(level);
 }
 

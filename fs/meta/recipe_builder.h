@@ -1,9 +1,9 @@
-// Builds the canonical tree of an ordered list of entries, of any length, in bounded memory (the
-// open node of each level: below 150 KiB for any file).
+// Builds the canonical tree of an ordered list of entries, of any length. Memory: the open node of
+// each level, below 150 KiB for any file.
 //
 // Not thread-safe; the NodeStore must outlive the builder. Errors: those of NodeStore::PutNode;
 // kFileTooLarge beyond kMaxRecipeBytes; kInvalidArgument for an invalid entry. After an error the
-// builder is unusable (the nodes written so far are garbage, which GC finds).
+// builder is unusable; GC removes the nodes written so far.
 #pragma once
 
 #include <array>
@@ -20,15 +20,16 @@ class RecipeBuilder {
  public:
   explicit RecipeBuilder(NodeStore& nodes) : nodes_(nodes) {}
 
-  // Adjacent holes become one.
+  // Appends an entry; adjacent holes become one.
   Status Append(const RecipeEntry& entry);
-  // Ends the current hole: the next entry is known not to be a hole. (AppendSubtree cannot see its
-  // first entry, so the caller must know.)
+  // Ends the current hole. Call this only if the next entry is not a hole. AppendSubtree needs the
+  // call, because it does not see the first entry of its subtree.
   Status EndHole();
 
-  // Appends a subtree of a canonical tree, whose node has level `level` - 1, without reading it.
-  // Requires MayReuse; otherwise append the node's items one by one. `last`: the node is the last
-  // of its level in its tree, so it ended because the entries did, and only Finish may follow.
+  // AppendSubtree appends a subtree of a canonical tree without reading it; its node has level
+  // `level` - 1. It requires MayReuse; if that is false, append the node's items one by one.
+  // `last`: the node is the last one of its level in its tree. Such a node ends because the entries
+  // end, so only Finish may follow.
   bool MayReuse(uint8_t level, bool last) const;
   Status AppendSubtree(uint8_t level, const RecipeChild& child, bool last);
 

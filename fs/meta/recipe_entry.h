@@ -64,7 +64,8 @@ struct RecipeTotals {
   uint64_t chunk_count = 0;
   uint64_t hole_bytes = 0;
 
-  // False, and nothing added, if the item is malformed or the sum would exceed kMaxRecipeBytes.
+  // Returns false, and adds nothing, if the item is malformed or the sum would exceed
+  // kMaxRecipeBytes.
   [[nodiscard]] bool Add(const RecipeEntry& entry);
   [[nodiscard]] bool Add(const RecipeChild& child);
 
@@ -77,8 +78,8 @@ struct RecipeTotals {
 void EncodeItem(Encoder& out, const RecipeEntry& entry);
 void EncodeItem(Encoder& out, const RecipeChild& child);
 
-// Read `count` items, check each, and add them to `totals`. kCorruption says what is wrong, not
-// where.
+// DecodeItems reads `count` items, checks each of them, and adds them to `totals`. The message of
+// kCorruption says what is wrong, not where.
 Status DecodeItems(Decoder& in, size_t count, std::vector<RecipeEntry>& items,
                    RecipeTotals& totals);
 Status DecodeItems(Decoder& in, size_t count, std::vector<RecipeChild>& items,

@@ -1,9 +1,9 @@
 // A node of a recipe's tree: its encoding, the rule for where nodes end, and the interface of the
-// store that keeps them.
+// store that keeps nodes.
 //
-// Decoding accepts hostile bytes (docs/format.md, "Recipe node"); the chunk a node is stored in
-// carries the checksum. Thread-safety: RecipeNode as for a plain value; a NodeStore may be called
-// from any thread.
+// Decoding accepts hostile bytes (docs/format.md, "Recipe node"). The checksum is not part of the
+// node, but of the chunk that stores it. Thread-safety: RecipeNode as for a plain value; a
+// NodeStore may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@
 
 namespace siltfs {
 
-// Where the nodes of a level end: after at least `min` items, at the first item that is not a hole
-// and whose name's last byte has zeros under `mask`; after `max` items at the latest. Only the last
-// node of a level may have fewer than `min`. Both minimums exceed the inode's capacity, so a level
-// that fits into the inode never began a node.
+// The rule for where the nodes of a level end. A node has at least `min` items. From item number
+// `min` on, it ends at the first item that is not a hole and has zeros under `mask` in the last
+// byte of its name. It ends after `max` items at the latest. Only the last node of a level may be
+// shorter. The minimums for leaves and for other levels exceed the inode's capacity, so a level
+// that fits into the inode has no nodes.
 struct NodeCut {
   size_t min;
   size_t max;
@@ -55,7 +56,7 @@ struct RecipeNode {
 
   size_t count() const { return level == 0 ? entries.size() : children.size(); }
 
-  // kCorruption says what is wrong; the caller adds which node it is.
+  // The message of kCorruption says what is wrong; the caller adds the node's name.
   static Result<RecipeNode> Decode(ByteView bytes);
 };
 
@@ -68,15 +69,16 @@ Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
 class NodeStore {
  public:
   virtual ~NodeStore() = default;
-  // Stores the node unless it is stored already. Durable with the next commit, like any chunk.
+  // Stores the node unless it is stored already; returns its name. The node is durable with the
+  // next commit, like any chunk.
   virtual Result<ChunkName> PutNode(ByteView node) = 0;
-  // The node's bytes, verified against its checksum; `node_bytes` of them if the reference is
-  // right.
+  // Returns the node's bytes, verified against the checksum. If the reference is right, there are
+  // `node_bytes` of them.
   virtual Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
                                                        uint32_t node_bytes) = 0;
 };
 
-// Fetches and decodes the node of this level that `child` refers to. kCorruption, with the node's
+// Reads and decodes the node of this level that `child` refers to. kCorruption, with the node's
 // name, if its level, length or totals differ from the reference.
 Result<RecipeNode> ReadNode(NodeStore& nodes, const RecipeChild& child, uint8_t level);
 

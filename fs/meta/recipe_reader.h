@@ -20,19 +20,20 @@ namespace siltfs {
 // reads no node twice.
 class RecipeReader {
  public:
-  // Not Valid() until Seek.
+  // The reader is not Valid() until Seek is called.
   RecipeReader(NodeStore& nodes, const Recipe& recipe) : cursor_(nodes, recipe) {}
 
-  // To the entry that holds byte `offset` of the file; not Valid() at the end or beyond.
+  // Moves to the entry that holds byte `offset` of the file. At the end and beyond, the reader is
+  // not Valid().
   void Seek(uint64_t offset);
   void Next();
 
   bool Valid() const { return valid_; }
-  const RecipeEntry& entry() const { return cursor_.entry(); }  // only where Valid()
+  const RecipeEntry& entry() const { return cursor_.entry(); }  // only if Valid()
   uint64_t entry_offset() const { return cursor_.offset(); }    // of the entry's first byte
 
-  // Not OK: a node could not be read. It covers the bytes [failed_begin(), failed_end()) of the
-  // file; Seek(failed_end()) continues after them.
+  // Not OK if a node could not be read. The node covers the bytes [failed_begin(), failed_end()) of
+  // the file; Seek(failed_end()) continues after it.
   const Status& status() const { return status_; }
   uint64_t failed_begin() const { return cursor_.offset(); }
   uint64_t failed_end() const { return cursor_.offset() + cursor_.item_bytes(); }
@@ -47,12 +48,14 @@ class RecipeReader {
 
 // The callbacks of WalkRecipe; each may be empty. `offset` is in the file.
 struct RecipeVisitor {
-  // Called before a node of level `level` is read. False skips the node and its subtree.
+  // Called before a node of level `level` is read. If it returns false, the node and its subtree
+  // are skipped.
   std::function<bool(const RecipeChild& node, uint8_t level, uint64_t offset)> node;
-  // Called for each entry, in order. Without it leaves are not read. Failure ends the walk.
+  // Called for each entry, in order; a failure ends the walk. Without this callback, leaves are not
+  // read.
   std::function<Status(const RecipeEntry& entry, uint64_t offset)> entry;
-  // Called for an unreadable node. OK continues after it, failure ends the walk; without this
-  // callback `why` ends it.
+  // Called for an unreadable node. If it returns OK, the walk continues after the node; a failure
+  // ends the walk. Without this callback, `why` ends the walk.
   std::function<Status(const RecipeChild& node, uint8_t level, uint64_t offset, Status why)>
       damaged;
 };
@@ -64,12 +67,12 @@ Status WalkRecipe(NodeStore& nodes, const Recipe& recipe, const RecipeVisitor& v
 Status ForEachNode(NodeStore& nodes, const Recipe& recipe,
                    const std::function<bool(const RecipeChild& node, uint8_t level)>& visit);
 
-// The first offset in [begin, end) inside a hole, or outside holes; `end` if there is none. Nodes
-// that cover only holes or only data are not read.
+// FindHole returns the first offset in [begin, end) inside a hole, FindData the first one outside
+// holes. Both return `end` if there is none. Nodes that cover only holes or only data are not read.
 Result<uint64_t> FindHole(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
 Result<uint64_t> FindData(NodeStore& nodes, const Recipe& recipe, uint64_t begin, uint64_t end);
 
-// Visits every chunk of file content in order, repeated chunks each time; skips holes.
+// Visits every chunk of file content in order; skips holes. A repeated chunk is visited each time.
 Status ForEachChunk(
     NodeStore& nodes, const Recipe& recipe,
     const std::function<Status(const ChunkName& name, uint64_t length, uint64_t offset)>& visit);

@@ -43,7 +43,8 @@ Status RecipeSplicer::Copy(Walk& from, uint64_t end, bool finish) {
     }
     const uint64_t item_end = cursor.offset() + cursor.item_bytes();
     const bool last = item_end == cursor.size();
-    // A subtree that ends where a change begins may end in a hole that the change lengthens.
+    // A subtree that ends where a change begins may end in a hole that the change lengthens, so it
+    // is not reused.
     const bool whole = finish ? item_end <= end : item_end < end;
     if (whole && !builder_.MayReuse(cursor.level(), last) && ++out_of_step_ > kMostOutOfStep)
       SILTFS_RETURN_IF_ERROR(builder_.Align(cursor.level()));

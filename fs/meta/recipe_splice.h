@@ -1,19 +1,19 @@
 // Changes a recipe: keeps parts of the old one and replaces the rest, also by parts of another
-// recipe. The new recipe shares every node outside the changes.
+// recipe. The new recipe shares every node outside the changes with the old one.
 //
 // The result is canonical: equal to the recipe built from its whole list of entries. Nodes are read
-// only around a change: on both sides, and after it until the new nodes fall in step with the old
-// ones, a few at each level. Subtrees in between are reused unread.
+// only around a change, a few at each level: before it, and after it until new nodes begin where
+// old nodes begin (the nodes fall in step). All other subtrees are reused without being read.
 //
-// Nodes may never fall in step again after thousands of entries without a name that ends a node,
-// such as one chunk repeated, or in a crafted tree whose nodes break the rule. Once kMostOutOfStep
-// nodes after a change were read, the splicer ends the open nodes early and reuses the old ones;
-// such a recipe is valid, but not canonical. This bounds the work: a tree of a few nodes that share
-// their subtrees can stand for 2^44 entries.
+// Sometimes the nodes do not fall in step: in thousands of entries without a name that ends a node,
+// such as one repeated chunk, or in a crafted tree whose nodes break the rule. Once kMostOutOfStep
+// nodes after a change were read, the splicer ends the open nodes early and reuses the old ones.
+// Such a recipe is valid, but not canonical. This bounds the work, because a few nodes that share
+// their subtrees can represent 2^44 entries.
 //
-// Not thread-safe; the NodeStore must outlive it, the old recipe is copied. Errors: those of
-// RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of order.
-// After an error the splicer is unusable.
+// Not thread-safe; the NodeStore must outlive the splicer; the old recipe is copied. Errors: those
+// of RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of
+// order. After an error the splicer is unusable.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ namespace siltfs {
 // Walks the old recipe from its first byte to its last and inserts new entries, in bounded memory.
 class RecipeSplicer {
  public:
-  // Limit on nodes of the old tree; nodes that follow the rule fall in step after some ten.
+  // The most nodes of the old tree that are read after a change. Nodes that follow the rule fall in
+  // step after some ten.
   static constexpr size_t kMostOutOfStep = 1024;
 
   RecipeSplicer(NodeStore& nodes, const Recipe& old)
@@ -38,8 +39,8 @@ class RecipeSplicer {
   uint64_t position() const { return old_.position(); }  // in the old recipe
   uint64_t size() const { return builder_.size(); }      // bytes of the new one so far
 
-  // Keeps / drops the old bytes from position() to `end`, which is an entry's boundary or inside a
-  // hole.
+  // Keep keeps the old bytes from position() to `end`, and Skip drops them. `end` is an entry's
+  // boundary or an offset inside a hole.
   Status Keep(uint64_t end) { return Copy(old_, end, false); }
   Status Skip(uint64_t end) {
     out_of_step_ = 0;
@@ -49,18 +50,18 @@ class RecipeSplicer {
     out_of_step_ = 0;
     return builder_.Append(entry);
   }
-  // Appends the bytes [begin, end) of another recipe in the same store (or of this one); both are
-  // an entry's boundary or inside a hole. `last`: only Finish follows, and no bytes of the old
-  // recipe are left.
+  // Appends the bytes [begin, end) of another recipe in the same store (or of this one). `begin`
+  // and `end` are entries' boundaries or offsets inside a hole. `last`: only Finish follows, and no
+  // bytes of the old recipe are left.
   Status AppendFrom(const Recipe& other, uint64_t begin, uint64_t end, bool last);
   // Keeps the rest of the old recipe. No calls may follow.
   Result<Recipe> Finish();
 
  private:
-  // A position in a recipe, also inside a hole.
+  // A position in a recipe; it may be inside a hole.
   struct Walk {
     RecipeCursor cursor;
-    uint64_t within = 0;  // bytes already passed of the hole at the cursor
+    uint64_t within = 0;  // passed bytes of the hole at the cursor
     uint64_t position() const { return cursor.offset() + within; }
   };
 
@@ -68,8 +69,8 @@ class RecipeSplicer {
   Status Copy(Walk& from, uint64_t end, bool finish);
   static Status SkipIn(Walk& walk, uint64_t end);
   static Status CheckEnd(const Walk& walk, uint64_t end);
-  // Takes the rest of the walk's current entry (level 0), or its part before `end` if it is a hole,
-  // and moves past it.
+  // Returns the rest of the walk's current entry and moves past it; of a hole, only the part before
+  // `end`. The walk must be at level 0.
   static Result<RecipeEntry> TakeEntry(Walk& walk, uint64_t end);
 
   NodeStore& nodes_;
@@ -86,7 +87,7 @@ struct Splice {
   std::vector<RecipeEntry> entries;
 };
 
-// `splices` sorted, not overlapping.
+// Applies the splices and returns the new recipe. They must be sorted and must not overlap.
 Result<Recipe> SpliceRecipe(NodeStore& nodes, const Recipe& old,
                             const std::vector<Splice>& splices);
 

@@ -40,7 +40,7 @@ IOStatus ToRocksDb(const Status& status) {
   }
 }
 
-// For calls in which RocksDB asks whether a file exists.
+// Converts the result of a call by which RocksDB asks whether a file exists.
 IOStatus ToRocksDbLookup(const Status& status) {
   if (status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kNotADirectory)) {
     return IOStatus::NotFound(status.ToString());
@@ -95,7 +95,8 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
                 char* scratch, IODebugContext* /*debug*/) const override {
     return ReadInto(*file_, offset, size, scratch, result);
   }
-  // With NotSupported RocksDB does its own readahead; the default differs between its versions.
+  // If the result is NotSupported, RocksDB does its own readahead. The inherited default differs
+  // between RocksDB's versions.
   IOStatus Prefetch(uint64_t /*offset*/, size_t /*size*/, const IOOptions& /*options*/,
                     IODebugContext* /*debug*/) override {
     return IOStatus::NotSupported("Prefetch");
@@ -115,8 +116,8 @@ class LogWatch {
     checksum_.Add(bytes);
     length_ += bytes.size();
   }
-  // Syncs the file. After a failure the bytes above the length synced before are permanently
-  // unknown, and the log is not reported again.
+  // Syncs the file and reports its length. After a failure, the bytes above the last synced length
+  // are permanently unknown, so the log is not reported again.
   Status Sync(File& file) {
     const Extent extent = Appended();
     Status synced = file.Sync();
@@ -127,7 +128,8 @@ class LogWatch {
     if (!synced.ok()) failed_ = true;
     return synced;
   }
-  // Call before the file's content differs from the appended bytes.
+  // Withdraws the log from the ledger. Call before the file's content differs from the appended
+  // bytes.
   Status Stop() {
     MutexLock lock(mutex_);
     failed_ = true;
@@ -342,9 +344,9 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                       IODebugContext* /*debug*/) override {
     Status status = Withdraw(from);
     if (status.ok()) status = Withdraw(to);
-    // RocksDB syncs the names of the new MANIFEST and its tables only after CURRENT refers to it.
-    // If a file system makes names durable in another order, a crash would leave neither the old
-    // metadata nor the new.
+    // Sync the directory before CURRENT refers to the new MANIFEST. RocksDB syncs the names of the
+    // MANIFEST and of its tables only afterwards. If the file system makes names durable in another
+    // order, a crash would then leave neither the old metadata nor the new.
     const size_t slash = to.rfind('/');
     const bool names_manifest = to.substr(slash + 1) == "CURRENT";
     if (status.ok() && names_manifest) status = env_.SyncDirectory(to.substr(0, slash));
@@ -409,13 +411,14 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   bool IsWatched(const std::string& path) const {
     return ledger_ != nullptr && SyncLedger::IsLog(path);
   }
-  // Call before the content of a file of this name is replaced.
+  // Withdraws the file's entry from the ledger. Call before the content of a file of this name is
+  // replaced.
   Status Withdraw(const std::string& path) {
     return IsWatched(path) ? ledger_->Withdraw(path) : Status::Ok();
   }
 
-  // Creates the file if it does not exist; `keep`: an existing file's content is kept, otherwise
-  // truncated.
+  // Opens the file, and creates it if it does not exist. If `keep`, an existing file's content is
+  // kept; otherwise the file is truncated.
   Status OpenForWriting(const std::string& path, bool keep,
                         std::unique_ptr<rocksdb::FSWritableFile>* result) {
     if (!keep) SILTFS_RETURN_IF_ERROR(Withdraw(path));

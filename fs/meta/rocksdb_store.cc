@@ -24,8 +24,8 @@ namespace {
 
 constexpr uint64_t kLeastWriteBufferBytes = 512u << 10;
 constexpr uint64_t kMostWriteBufferBytes = 4u << 20;
-constexpr uint64_t kWriteBufferShare = 128;  // 1/128 of the disk
-// Sizes of tables, and of the first level below the flushed tables.
+constexpr uint64_t kWriteBufferShare = 128;  // a write buffer is 1/128 of the disk
+// The sizes of tables, and of the first level below the flushed tables, in write buffers.
 constexpr uint64_t kBuffersPerTable = 2;
 constexpr int kTablesToCompact = 4;  // flushed tables
 constexpr int kTablesToCompactOnSmallDisk = 2;
@@ -53,7 +53,7 @@ Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   return Status(code, std::move(cause)).At(path);
 }
 
-// Otherwise RocksDB's own log would be in the store.
+// Discards RocksDB's own log messages, which would otherwise go to a file in the store.
 class SilentLogger final : public rocksdb::Logger {
  public:
   SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
@@ -72,8 +72,9 @@ class BackgroundListener final : public rocksdb::EventListener {
     NoteEvent();
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
-    // Without room for the next log RocksDB considers the last one torn and never resumes. siltfs
-    // syncs the log with each write, so no part of it was only in memory.
+    // If there is no room for the next log, RocksDB considers the last log torn and never resumes.
+    // kHardError allows it to resume. This is safe, because siltfs syncs the log with each write,
+    // so no part of the log was only in memory.
     if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace()) {
       *error = rocksdb::Status(*error, rocksdb::Status::Severity::kHardError);
     }
@@ -254,12 +255,13 @@ class RocksDbStore final : public KvStore {
   Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
   // Converts RocksDB's answer. A full disk is recorded, because Resume is needed after it.
   Status Heed(const rocksdb::Status& answer) SILTFS_REQUIRES(mutex_);
-  // After a background error: on kNoSpace resumes if there is room now; returns other errors.
+  // Returns the listener's error, if it has one. If that is kNoSpace and there is room now, resumes
+  // RocksDB instead.
   Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
-  // Takes the kNoSpace error to resume after from the listener; fails with the current error if it
-  // is another one.
+  // Removes the kNoSpace error from the listener and returns it; call Resume afterwards. If the
+  // listener has another error, fails with that.
   Result<rocksdb::Status> TakeErrorToResumeAfter() SILTFS_REQUIRES(mutex_);
-  // Whether less than this is known to be free on the disk.
+  // Whether the disk has less than `bytes` free. False if its free space cannot be read.
   bool SpaceIsShort(uint64_t bytes) const;
   Status FlushAll() SILTFS_REQUIRES(mutex_);
   // Returns when this property, which changes with flushes, is 0; fails with the error that stops
@@ -291,17 +293,17 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
   return written;
 }
 
-// Resume begins a new log only if there is data in memory to flush. Otherwise the next write would
-// follow a torn one in the log, and RocksDB would abort the process or refuse all calls
-// permanently. So there is always data in memory: the removal of a key that never existed, which is
-// in no log.
+// Ensures that there is data in memory to flush, because Resume begins a new log only then. Without
+// a new log, the next write would follow a torn write, and RocksDB would abort the process or
+// refuse all calls permanently. The data is the removal of a key that never existed, which is in no
+// log.
 Status RocksDbStore::KeepMemoryOccupied() {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   // This begins the next write buffer if the current one is full.
   SILTFS_RETURN_IF_ERROR(Heed(database_->db->Delete(options, kNeverPresentKey)));
-  // If the log met a full disk before the flush of a full buffer has begun, RocksDB would forget
-  // that flush, and Resume would wait for it for ever.
+  // Suppose that a write to the log found the disk full before the flush of a full buffer began.
+  // RocksDB would forget that flush, and Resume would wait for it for ever.
   return WaitUntilNone(rocksdb::DB::Properties::kMemTableFlushPending);
 }
 
@@ -332,7 +334,7 @@ Status RocksDbStore::Heed(const rocksdb::Status& answer) {
 Status RocksDbStore::ResumeIfFull() {
   const rocksdb::Status known = database_->background->error();
   if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
-  // Without room to flush the memory, Resume may wait for a flush that never began.
+  // If there is no room to flush the memory, Resume may wait for a flush that never began.
   if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
@@ -341,10 +343,10 @@ Status RocksDbStore::ResumeIfFull() {
   return StatusFrom(resumed, database_->path);
 }
 
-// RocksDB reports a background error before it enters its error state; until then Resume would do
-// nothing. While background work is paused, RocksDB has entered that state and reports no new
-// errors. An error dropped here while RocksDB is still in its error state would fail all calls
-// permanently.
+// Pauses background work, because RocksDB reports a background error before it enters its error
+// state, and Resume does nothing until then. While background work is paused, RocksDB has entered
+// that state and reports no new errors. If an error were dropped while RocksDB stays in that state,
+// all calls would fail permanently.
 Result<rocksdb::Status> RocksDbStore::TakeErrorToResumeAfter() {
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
   const rocksdb::Status error = database_->background->error();
@@ -371,15 +373,15 @@ Status RocksDbStore::WaitUntilNone(const std::string& property) {
     const rocksdb::Status error = database_->background->error();
     uint64_t count = 0;
     const bool none = !database_->db->GetIntProperty(property, &count) || count == 0;
-    // A compaction that met a full disk does not stop flushes.
+    // A compaction that found the disk full does not stop flushes.
     if (none && (error.ok() || error.IsNoSpace())) return Status::Ok();
     if (!error.ok()) return StatusFrom(error, database_->path);
     database_->background->WaitForEventAfter(seen);
   }
 }
 
-// First block by block, which locates the damage. RocksDB skips some blocks (partitioned filters)
-// then, so each file is also verified as a whole.
+// Verifies block by block first, which locates the damage. RocksDB then skips some blocks
+// (partitioned filters), so each file is also verified as a whole.
 Status RocksDbStore::VerifyChecksums() const {
   rocksdb::Status verified = database_->db->VerifyChecksum();
   if (verified.ok()) verified = database_->db->VerifyFileChecksums(rocksdb::ReadOptions());
@@ -408,7 +410,7 @@ uint64_t RocksDbStore::DiskBytes() const {
   uint64_t bytes = 0;
   for (const DirectoryEntry& file : *files) {
     const auto info = database_->env.GetFileInfo(JoinPath(database_->path, file.name));
-    if (info.ok()) bytes += info->size;  // else it was removed meanwhile
+    if (info.ok()) bytes += info->size;  // if not ok, the file was removed meanwhile
   }
   return bytes;
 }
@@ -418,7 +420,7 @@ Status RocksDbStore::CloseCleanly() {
   if (!failure_.ok()) return failure_;
   if (!database_->read_only) {
     SILTFS_RETURN_IF_ERROR(ResumeIfFull());
-    // Leaves an empty log; the old logs are deleted during the flush or by Close.
+    // The flush leaves an empty log; the old logs are deleted during the flush or by Close.
     Status flushed = FlushAll();
     if (flushed.Is(StatusCode::kNoSpace)) {
       // See PrepareToWrite: an earlier full disk may be reported only now.
@@ -442,8 +444,8 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   cache.high_pri_pool_ratio = 0.5;
   table.block_cache = rocksdb::NewLRUCache(cache);
   table.block_size = 8u << 10;
-  // Partitioned index and filter in the block cache: whole ones would outgrow the cache in a large
-  // store.
+  // Keep partitioned indexes and filters in the block cache: whole ones would exceed the cache in a
+  // large store.
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.pin_top_level_index_and_filter = true;
@@ -470,7 +472,8 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
   // A crash leaves a torn end of the log. The sync ledger detects damage below it.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.track_and_verify_wals_in_manifest = true;
-  // Kept in the MANIFEST, for VerifyChecksums; files written without this option have none.
+  // These checksums of files are kept in the MANIFEST, for VerifyChecksums; files written without
+  // this option have none.
   db.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
   db.max_bgerror_resume_count = 0;  // RocksDB must not retry a failed sync by itself
 
@@ -526,7 +529,8 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
       .At(options.path);
 }
 
-// One attempt; of each MANIFEST in `lengths` only that many bytes are read.
+// Makes one attempt to open the store. Of each MANIFEST in `lengths`, only the given number of
+// bytes is read.
 Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& options,
                                           ManifestLengths lengths) {
   const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
@@ -571,8 +575,8 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions
     return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
         .At(options.path);
   }
-  // First without the ledger's lengths: the ledger may be damaged, and a whole MANIFEST can be read
-  // to its end.
+  // First open without the ledger's lengths, because the ledger may be damaged, and a whole
+  // MANIFEST can be read to its end.
   auto opened = OpenOnce(env, options, {});
   if (lengths.empty() || !opened.status().Is(StatusCode::kCorruption)) return opened;
   return OpenOnce(env, options, std::move(lengths));

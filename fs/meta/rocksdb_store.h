@@ -1,8 +1,8 @@
 // The key-value store on RocksDB, in a directory of its own.
 //
 // Memory: about 16 MiB for any store size (docs/architecture.md, "Memory"): two write buffers of 4
-// MiB, or less on a small disk (MetadataBufferBytes), 6 MiB of block cache including the index and
-// filter blocks, a bounded table cache, one thread each for flushes and compactions. The cache's
+// MiB, or less on a small disk (MetadataBufferBytes); 6 MiB of block cache, including the index and
+// filter blocks; a bounded table cache. Flushes and compactions have one thread each. The cache's
 // limit is not strict: with a strict limit RocksDB fails reads, also of compactions, when all
 // blocks are in use.
 //
@@ -28,7 +28,7 @@ namespace siltfs {
 
 // The size of a write buffer for a disk of this size. Recovery writes the logs of two buffers as
 // tables before any file can be deleted, and a flush or compaction writes before it removes. Small
-// buffers keep this a small part of a small disk.
+// buffers keep this extra space a small part of a small disk.
 uint64_t MetadataBufferBytes(uint64_t disk_bytes);
 
 struct RocksDbOptions {

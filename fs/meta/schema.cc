@@ -17,7 +17,7 @@ Encoder StartKey(Table table, uint64_t inode) {
   return key;
 }
 
-// A decoder after the table byte; nullopt if the key belongs to another table.
+// Returns a decoder of the bytes after the table byte; nullopt if the key belongs to another table.
 std::optional<Decoder> StartParse(Table table, std::string_view key) {
   if (key.empty() || key[0] != static_cast<char>(table)) return std::nullopt;
   return Decoder(AsBytes(key.substr(1)));

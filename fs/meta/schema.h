@@ -13,7 +13,8 @@
 
 namespace siltfs {
 
-// The first byte of every key.
+// The first byte of every key. The comments name the rest of the key, if there is one, or the
+// value.
 enum class Table : char {
   kDamage = 'b',           // segment id, ordinal: damage_record.h
   kCommitNumber = 'c',     // metadata_store.h
@@ -26,7 +27,7 @@ enum class Table : char {
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // IdRanges, segment_record.h
-  kReplacement = 'p',      // segment id: its record once its file is replaced
+  kReplacement = 'p',      // segment id: the record that holds once its file is replaced
   kRemovedSegment = 'g',   // segment id: unreferenced; its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when it is no longer in use
@@ -45,13 +46,14 @@ std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
 std::string SecondaryKey(SegmentId segment);
-// Values of SecondaryKey: of a segment that GC is collecting (a victim), and of other segments.
+// Values of SecondaryKey: kVictimNote for a segment that GC is collecting (a victim), kPlainNote
+// for other segments.
 inline constexpr std::string_view kVictimNote = "c";
 inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
 
-// The bounds of all keys of one table, or of one inode in a table keyed by inode first: [begin,
-// end).
+// The range [begin, end) of all keys of one table, or of the keys of one inode in a table with keys
+// that begin with the inode.
 struct KeyRange {
   std::string begin;
   std::string end;
@@ -59,7 +61,7 @@ struct KeyRange {
 KeyRange RangeOf(Table table);
 KeyRange RangeOf(Table table, uint64_t inode);
 
-// The parts of a key; nullopt if the key is not of that table.
+// The Parse functions return the parts of a key; nullopt if the key is not of that table.
 struct NumberedKey {
   uint64_t inode;
   uint64_t number;  // offset or cookie
@@ -70,19 +72,19 @@ std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseSecondaryKey(std::string_view key);
-// Segment and ordinal.
+// Returns the segment and the ordinal.
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
-// Without a value. Present: all segments were compared with the index once, and kSecondary has been
-// complete since.
+// A key without a value. If it is present, all segments were compared with the index once, and the
+// table kSecondary has been complete since then.
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 
-// Positions in Counters (metadata_store.h). On disk; append only.
+// Positions in Counters (metadata_store.h). They are stored on disk, so only append new ones.
 enum class Counter : uint8_t {
   kLogicalBytes = 0,    // of regular files: sizes without holes
   kFiles = 1,           // inodes that are not directories

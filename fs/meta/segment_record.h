@@ -1,6 +1,6 @@
 // A segment as of the last commit: the value of the key (segment id). Bytes of the file up to
-// `length` are committed: a bad block below is damage, above it a torn tail (docs/crash-model.md,
-// I4).
+// `length` are committed: a bad block below `length` is damage, and a bad block above is a torn
+// tail (docs/crash-model.md, I4).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SegmentRecord {
   uint64_t length = 0;  // bytes of the file that are durable
   uint64_t chunks = 0;
   uint64_t plain_bytes = 0;
-  uint64_t first_sequence = 0;  // of its blocks; both 0 without one
+  uint64_t first_sequence = 0;  // of its blocks; both 0 without blocks
   uint64_t last_sequence = 0;
   // Sealed and in its final form: not recompressed again.
   bool recompressed = false;
@@ -29,8 +29,8 @@ struct SegmentRecord {
   static Result<SegmentRecord> Decode(std::string_view value);
 };
 
-// Numbers that are never used twice come from ranges claimed durably beforehand: the value of
-// kIdRangesKey.
+// The ranges of numbers that were claimed durably before use, so that no number is used twice: the
+// value of kIdRangesKey.
 struct IdRanges {
   uint64_t epoch = 0;          // counts writable mounts; block sequences start at epoch << 40
   uint64_t inode_limit = 2;    // no inode number at or above it has been used

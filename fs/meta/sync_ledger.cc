@@ -246,7 +246,7 @@ Status SyncLedger::Withdraw(const std::string& path) {
 Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
   MutexLock lock(mutex_);
   Synchronized& entry = entries_[std::string(NameOf(path))];
-  // Of two concurrent syncs, the shorter one ended later: ignore it.
+  // A concurrent sync of more bytes has ended earlier: ignore this one.
   if (length <= entry.length) return Status::Ok();
   entry = {length, checksum};
   if (IsManifest(path)) return WriteDurableSlot();
@@ -276,14 +276,16 @@ void SyncLedger::Close() {
 Status SyncLedger::MarkOpen() {
   SILTFS_ASSIGN_OR_RETURN(const bool open, HasMark(*file_, kOpen));
   if (!open) SILTFS_RETURN_IF_ERROR(file_->Write(kMarkOffset, AsBytes(kOpen)));
-  // Sync even if the mark is there: its writer may have been killed before its sync.
+  // Sync even if the mark is there, because the process that wrote it may have been killed before
+  // its sync.
   return Sync();
 }
 
 std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
-  // If there are too many, keep those with the highest numbers: they matter most.
+  // If there are too many entries, keep those of the files with the highest numbers, which matter
+  // most.
   for (auto entry = entries_.rbegin();
        entry != entries_.rend() && state.entries.size() < kSyncLedgerEntries; ++entry) {
     if (entry->second.length == 0) continue;

@@ -4,21 +4,21 @@
 // silently drops everything after it. The ledger distinguishes the two: changed bytes below the
 // synced length are damage (docs/crash-model.md, I4 and I5).
 //
-// Write-ahead logs: the ledger is evidence, not a promise. It is updated by one small unsynced
-// write after each sync of the log, so a crash may leave an older state. That state is still true:
+// Write-ahead logs: the ledger may be older than the log. It is updated by one small unsynced write
+// after each sync of the log, so a crash may leave an older state. The older state is still true:
 // synced bytes of a log never change, and the entry of a name is durably withdrawn before the name
 // is used again.
 //
-// MANIFESTs: the ledger is a promise. A MANIFEST's sync returns when the ledger is durable, too, so
-// nothing depends on bytes above the ledger's length. If they are not whole, they may be left
-// unread: RocksDB would take this torn end for damage and refuse it.
+// MANIFESTs: the ledger is never older than an acknowledged sync. The sync returns when the ledger
+// is durable, too, so nothing depends on bytes above the ledger's length. If these bytes are not
+// whole, they may be left unread, because RocksDB would refuse such a torn tail as damage.
 //
-// The file has four slots. Two are written in turn, and each is synced before the other is written
-// (for MANIFEST syncs); two are written in turn and not synced. After any crash, one of the first
-// two is whole. A ledger that is missing or has no whole slot is ignored. After the slots, a mark
-// says whether the ledger was closed: then all slots were whole, and a slot that is not is damaged.
-// The mark is durably "open" before a slot is written, and "closed" only after all slots are
-// durable. Encoding: docs/format.md.
+// The file has four slots. Slots 0 and 1 are written in turn, for MANIFEST syncs, and each is
+// synced before the other is written. Slots 2 and 3 are written in turn and not synced. After any
+// crash, slot 0 or slot 1 is whole. A ledger that is missing or has no whole slot is ignored. After
+// the slots, a mark says whether the ledger was closed. A closed ledger has only whole slots, so
+// any other slot in it is damaged. The mark is durably "open" before a slot is written, and
+// "closed" only after all slots are durable. Encoding: docs/format.md.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +53,14 @@ constexpr size_t kSyncLedgerNameSize = 32;
 constexpr size_t kSyncLedgerEntries = 84;
 
 std::string EncodeSyncLedgerSlot(const SyncLedgerState& state);
-// kCorruption unless it is a whole slot; kNeedsNewer for another version's.
+// Returns the state in a slot. kCorruption if the slot is not whole; kNeedsNewer if it has another
+// version.
 Result<SyncLedgerState> DecodeSyncLedgerSlot(ByteView bytes);
 
-// Offsets of the damaged slots: not whole although the ledger was closed, or beyond the end of the
-// file. Whole-length slots of a ledger that was not closed are not reported, because a power cut
-// may tear a slot. Empty if the ledger does not exist. Writes nothing.
+// Returns the offsets of the damaged slots: slots that are not whole although the ledger was
+// closed, and slots beyond the end of the file. Other slots of a ledger that was not closed are not
+// reported, because a power cut may tear a slot. Empty if the ledger does not exist. Writes
+// nothing.
 Result<std::vector<uint64_t>> FindDamagedSlots(Env& env, const std::string& path);
 
 // Compares the files in `directory` with the ledger at `path`: kCorruption with the file's path if
@@ -76,11 +78,11 @@ Status CheckSynced(Env& env, const std::string& directory, const SyncLedgerEntry
 class SyncLedger {
  public:
   // Call after CheckSyncLedger. Creates the ledger if necessary and keeps the entries of existing
-  // files; on return the device holds only these. `env` must outlive the ledger.
+  // files; on return the device holds only these entries. `env` must outlive the ledger.
   static Result<std::unique_ptr<SyncLedger>> Open(Env& env, const std::string& path,
                                                   const std::string& directory);
 
-  // Whether the path is that of a log: a file that is written sequentially, synced in between, and
+  // Whether this is the path of a log: a file that is written sequentially, synced in between, and
   // never written after it was closed.
   static bool IsLog(const std::string& path);
   static bool IsManifest(const std::string& path);
@@ -91,21 +93,21 @@ class SyncLedger {
   // Records that `length` bytes with this checksum were synced. A failure to record them fails the
   // sync of a MANIFEST and is ignored for other logs.
   Status Synced(const std::string& path, uint64_t length, uint64_t checksum);
-  // The file was removed, or is about to be.
+  // Drops the entry of a file that was removed, or is about to be removed.
   void Removed(const std::string& path);
   // Makes the entries durable, if the device allows it. Called when a log is begun.
   void MakeDurable();
-  // Like MakeDurable, as the last call, and then marks the ledger as closed. A power cut may lose
-  // the mark.
+  // Makes the entries durable, and then marks the ledger as closed. No calls may follow. A power
+  // cut may lose the mark.
   void Close();
 
  private:
   SyncLedger(Env& env, std::unique_ptr<File> file, SyncLedgerState state, size_t next_durable);
 
-  // The encoded current state, to be written to a slot.
+  // Returns the encoded current state, to be written to a slot.
   std::string NextSlot() SILTFS_REQUIRES(mutex_);
   Status WriteSlot(size_t slot) SILTFS_REQUIRES(mutex_);
-  // Returns when the mark is durable.
+  // Marks the ledger as open; returns when the mark is durable.
   Status MarkOpen() SILTFS_REQUIRES(mutex_);
   Status Sync() SILTFS_REQUIRES(mutex_);
   // Writes the older of the two synced slots and syncs it.
@@ -128,7 +130,7 @@ class SyncLedger {
   size_t next_durable_ SILTFS_GUARDED_BY(mutex_);  // the slot that the next WriteDurableSlot writes
   size_t next_running_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Synchronized> entries_ SILTFS_GUARDED_BY(mutex_);
-  // Names that a slot may hold after a power cut, with any subset of the writes surviving.
+  // Names that some slot may hold after a power cut, whichever writes survive.
   std::set<std::string> written_ SILTFS_GUARDED_BY(mutex_);
   // Code of the first failed sync: from then on this file's content on the device is unknown.
   StatusCode doubt_ SILTFS_GUARDED_BY(mutex_) = StatusCode::kOk;

@@ -59,7 +59,7 @@ std::optional<Start> ReadStart(ByteView plain) {
   return Start{plain.size() - in.remaining() + *rest, *length};
 }
 
-// Whether this can be the beginning of a first entry; its whole key must be there.
+// Whether `plain` can be the beginning of a first entry; false if it does not hold the whole key.
 bool MayBegin(ByteView plain) {
   const auto start = ReadStart(plain);
   if (!start || start->key_end > plain.size()) return false;
@@ -93,7 +93,7 @@ bool MayBeginPacked(ByteView packed) {
   return start && MayBegin(UnpackLz4Start(packed, start->key_end));
 }
 
-// The uncompressed length before compressed bytes; nullopt if no block has this length.
+// Reads the uncompressed length before compressed bytes; nullopt if no block can have this length.
 std::optional<uint64_t> ReadPlainLength(Decoder& in) {
   const auto length = DecodeVarint(in);
   if (!length || *length == 0 || *length > kMostPlainBytes) return std::nullopt;
@@ -128,7 +128,8 @@ Length FindLength(ByteView bytes) {
     return {whole ? length : 0, kZstd};
   }
   if (!MayBeginPacked(packed)) return {};
-  // Compressed data is never longer than uncompressed data: RocksDB would store it uncompressed.
+  // Compressed data is never longer than the uncompressed data: RocksDB would have stored the block
+  // uncompressed.
   return {FindEnd(bytes, front + *plain, kLz4), kLz4};
 }
 
@@ -141,7 +142,7 @@ std::optional<Bytes> Unpack(ByteView block, uint8_t compression) {
   return compression == kLz4 ? UnpackLz4(packed, *size) : UnpackZstd(packed, *size);
 }
 
-// The offsets at the end of a block, ascending from 0, and the entries before them.
+// The parts of a block: the entries, and the offsets of the restarts at its end, ascending from 0.
 struct Parts {
   std::vector<uint32_t> restarts;
   ByteView entries;
@@ -163,7 +164,8 @@ std::optional<Parts> Divide(ByteView plain) {
   return parts;
 }
 
-// False if it is not a block, or `visit` returns false.
+// Calls `visit` with each entry. Returns false if `plain` is not a block, or if `visit` returns
+// false.
 template <typename Visit>
 bool ForEachEntry(ByteView plain, const Visit& visit) {
   const auto parts = Divide(plain);

@@ -2,14 +2,15 @@
 // block's trailer shows where the block ends.
 //
 // A block is uncompressed, or compressed with LZ4 or zstd (preceded by the uncompressed length, a
-// varint). Uncompressed, it is a list of entries. An entry is three varints (length of the prefix
-// shared with the previous key, of the key's rest, of the value), the key's rest and the value.
-// Then follow the offsets of the restarts, the entries that share no prefix (4 bytes each), and
-// their number (4). A key ends in 8 bytes, little-endian: the change's number, shifted left by 8,
-// and its kind, 1 for a value and 0 for a removal.
+// varint). Uncompressed, it is a list of entries. An entry is three varints, the rest of the key,
+// and the value. The varints are the lengths of the prefix shared with the previous key, of the
+// rest of the key, and of the value. A restart is an entry that shares no prefix. The offsets of
+// the restarts (4 bytes each) and their number (4) follow the entries. A key ends in 8 bytes,
+// little-endian: the change's number, shifted left by 8, and its kind, 1 for a value and 0 for a
+// removal.
 //
-// Pure; any thread. Accepts hostile bytes. A block with the right checksum that holds no data (a
-// filter, an index) is rejected: restarts, kinds and the order of keys are all checked.
+// Pure; any thread. Accepts hostile bytes. A block that holds no data (a filter, an index) is
+// rejected even if its checksum is right: restarts, kinds and the order of keys are all checked.
 //
 // Source: RocksDB, table/block_based/block_builder.cc, table/format.cc and util/compression.h.
 #pragma once
@@ -45,8 +46,8 @@ struct FoundBlock {
   std::vector<StoredChange> changes;  // in the order of IsBefore; empty if the block holds no data
 };
 
-// The data block at the beginning of `bytes`, which may be longer; nullopt if none begins there.
-// When trying many offsets, pass fewer bytes: it is faster.
+// Returns the data block at the beginning of `bytes`; nullopt if none begins there. `bytes` may be
+// longer than the block. When trying many offsets, pass fewer bytes, which is faster.
 std::optional<FoundBlock> FindDataBlock(ByteView bytes);
 
 // The length of a block of any kind at the beginning of `bytes`, trailer included; 0 if none begins
@@ -56,10 +57,10 @@ size_t FindAnyBlock(ByteView bytes);
 // The changes in a block's uncompressed bytes; nullopt if it is not a data block.
 std::optional<std::vector<StoredChange>> ParseDataBlock(ByteView plain);
 
-// The number of changes stated in a table's properties; nullopt if these are not properties.
+// The number of changes stated in a table's properties; nullopt if `plain` holds no properties.
 std::optional<uint64_t> CountInProperties(ByteView plain);
 
-// A varint of at most 64 bits; nullopt if it is too long or cut short.
+// Reads a varint of at most 64 bits; nullopt if it is too long or cut short.
 std::optional<uint64_t> DecodeVarint(Decoder& in);
 
 }  // namespace siltfs

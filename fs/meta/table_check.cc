@@ -29,7 +29,7 @@ struct BlockHandle {
 };
 
 struct Footer {
-  uint64_t offset = 0;  // its own
+  uint64_t offset = 0;  // of the footer itself
   BlockHandle metaindex;
 };
 
@@ -37,7 +37,7 @@ Status Damage(const File& file, uint64_t offset, std::string cause) {
   return Status(StatusCode::kCorruption, std::move(cause)).At(file.path(), offset);
 }
 
-// nullopt if it is too long or cut short.
+// Reads a varint; nullopt if it is too long or cut short.
 std::optional<uint64_t> ReadVarint(Decoder& in) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -48,7 +48,8 @@ std::optional<uint64_t> ReadVarint(Decoder& in) {
   return std::nullopt;
 }
 
-// nullopt if it is not a handle, or the block with its trailer is not below `end`.
+// Reads a handle; nullopt if it is malformed, or if its block with the trailer does not lie below
+// `end`.
 std::optional<BlockHandle> ReadHandle(Decoder& in, uint64_t end) {
   const std::optional<uint64_t> offset = ReadVarint(in);
   const std::optional<uint64_t> size = ReadVarint(in);
@@ -87,7 +88,7 @@ Result<std::optional<Footer>> ReadFooter(const File& file) {
   return std::optional(footer);
 }
 
-// The block, verified; `name` is for messages.
+// Reads and verifies the block; `name` is for messages.
 Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string_view name) {
   if (handle.size > kMaxBlockBytes) {
     return Damage(file, handle.offset,
@@ -105,7 +106,8 @@ Result<Bytes> ReadBlock(const File& file, const BlockHandle& handle, std::string
   return bytes;
 }
 
-// The value of `key` in the block at `handle`, if it is there. Encoding of a block: table_block.h.
+// Returns the value of `key` in the block at `handle`, if the key is there. Encoding of a block:
+// table_block.h.
 Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& handle,
                                           ByteView block, std::string_view key) {
   const auto senseless = [&] {
@@ -130,7 +132,8 @@ Result<std::optional<ByteView>> FindValue(const File& file, const BlockHandle& h
   return std::optional<ByteView>();
 }
 
-// nullopt if there are none, or the file is not a table of the kind siltfs writes.
+// Reads the properties block; nullopt if there is none, or the file is not a table of the kind
+// siltfs writes.
 Result<std::optional<Bytes>> ReadProperties(const File& file) {
   SILTFS_ASSIGN_OR_RETURN(const std::optional<Footer> footer, ReadFooter(file));
   if (!footer) return std::optional<Bytes>();

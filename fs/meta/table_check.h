@@ -31,10 +31,12 @@ namespace siltfs {
 // kCorruption, with the path and the offset, if the footer points outside the table, or the
 // metaindex or the properties are damaged. Reads only these three: a few KiB, never more than 1 MiB
 // at a time. OK for a table of another kind (another magic number, a later format version, other
-// checksums): RocksDB knows it, or refuses it itself. Thread-safety: as for File::Read.
+// checksums): RocksDB can read such a table, or refuses it itself. Thread-safety: as for
+// File::Read.
 Status CheckTable(const File& file);
 
-// The number of changes in the table by its properties; nullopt if these cannot be found or read.
+// The number of changes in the table, by its properties; nullopt if the properties cannot be found
+// or read.
 std::optional<uint64_t> CountInTable(const File& file);
 
 }  // namespace siltfs

@@ -8,18 +8,18 @@
 namespace siltfs {
 namespace {
 
-// Tables stay far below this (rocksdb_store.cc: a new one is begun after some megabytes); a longer
-// file is crafted to keep its reader busy.
+// Tables stay far below this (rocksdb_store.cc: a new table is begun after some megabytes). A
+// longer file is crafted to keep its reader busy.
 constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
 
 constexpr size_t kBufferBytes = 1u << 20;
 constexpr size_t kPageBytes = 4096;
-// A longer block after damage is not found; only a block with an incompressible value of 64 KiB can
-// be longer.
+// After damage, a block longer than this is not found. Only a block with an incompressible value of
+// 64 KiB can be longer.
 constexpr size_t kMostSought = 96u << 10;
 static_assert(kBufferBytes > 2 * kMostBlockBytes);
 
-// Unreadable pages are filled with zeros.
+// Reads into `out`; unreadable pages are filled with zeros.
 void ReadWhatCan(const File& file, uint64_t offset, MutableByteView out) {
   const auto got = file.Read(offset, out);
   if (got.ok()) return;

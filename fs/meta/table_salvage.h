@@ -1,11 +1,12 @@
 // Reads all undamaged changes of a RocksDB table that may be damaged anywhere.
 //
 // The table's index is not used: data blocks are consecutive, and the checksum of each shows where
-// it ends (table_block.h). If no whole block begins at an offset, the next one is searched byte by
-// byte. So a damaged data block loses its own changes, and other damage loses none.
+// it ends (table_block.h). If no whole block begins where the last one ended, the next block is
+// searched byte by byte. So a damaged data block loses its own changes, and other damage loses
+// none.
 //
-// Not thread-safe. Memory: 1 MiB, and a block. Errors: none for unreadable bytes, which count as
-// damaged; Env's if the file cannot be opened.
+// Not thread-safe. Memory: 1 MiB, and one block. Errors: Env's if the file cannot be opened;
+// unreadable bytes are no error and count as damaged.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +23,19 @@ namespace siltfs {
 
 class TableSalvage {
  public:
-  // The result is at the first change.
+  // Opens the table. The result is at the first change.
   static Result<std::unique_ptr<TableSalvage>> Open(Env& env, const std::string& path);
 
-  // False at the end.
+  // Whether there is a current change; false at the end.
   bool Valid() const { return position_ < changes_.size(); }
-  // In the order of IsBefore.
+  // The current change. Changes come in the order of IsBefore.
   const StoredChange& change() const { return changes_[position_]; }
   void Next();
 
   // Counts so far.
   uint64_t changes_read() const { return changes_read_; }
   uint64_t lost_bytes() const { return lost_bytes_; }
-  // From the table's properties; unset while unknown, final at the end.
+  // The number of changes by the table's properties. Unset while unknown; final at the end.
   std::optional<uint64_t> changes_expected() const { return changes_expected_; }
 
  private:

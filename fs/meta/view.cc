@@ -1,4 +1,4 @@
-// Reading through a View: merges three ordered sources; the newest wins.
+// Reads through a View: merges three ordered sources. If several have a key, the newest one wins.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,13 +9,13 @@ namespace siltfs {
 
 namespace {
 
-// Size of a batch, the part of a group in memory during a scan. A scan sees one batch of the open
-// group at one moment.
+// The size of a batch: a scan copies a group batch by batch, and sees the open group's entries of
+// one batch as of one moment.
 constexpr size_t kBatchEntries = 64;
 constexpr size_t kBatchBytes = 64u << 10;
 
-// The entries of a group in a range, a batch at a time. Looks up the next key after each batch, so
-// that the group may change in between.
+// Walks the entries of a group in a range, a batch at a time. The group may change between batches,
+// because the cursor looks up the next key after each batch.
 class GroupCursor {
  public:
   GroupCursor(const Group* group, std::string_view begin, std::string_view end)

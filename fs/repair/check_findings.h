@@ -39,8 +39,8 @@ struct CheckFindings {
   SegmentFindings BySegment() const;
 };
 
-// CheckLockedStore; keeps the first `most` findings. Calls on_finding of the options, but not
-// on_lost.
+// Runs CheckLockedStore and keeps the first `most` findings. Calls the options' on_finding, but not
+// their on_lost.
 Result<CheckFindings> CheckAndKeep(Env& env, CheckOptions options, size_t most);
 
 }  // namespace siltfs

@@ -69,7 +69,7 @@ class ContentRepair {
         ranges.begin(), ranges.end(), offset,
         [](uint64_t wanted, const LostRange& candidate) { return wanted < candidate.offset; });
     if (range != ranges.end() && range->offset < offset + length) return true;
-    // Ranges seldom overlap, so the previous one suffices.
+    // Ranges seldom overlap, so checking the previous range suffices.
     return range != ranges.begin() && std::prev(range)->offset + std::prev(range)->length > offset;
   }
 
@@ -129,7 +129,7 @@ class ContentRepair {
     });
   }
 
-  // Removes the chunks that some segment still has readable.
+  // Removes from unreadable_ the chunks of which some segment has a readable copy.
   Status FindReadable() {
     if (unreadable_.empty()) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session_.superblock.uuid.bytes));

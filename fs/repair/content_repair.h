@@ -1,7 +1,7 @@
 // Repairs files that refer to unreadable chunks or recipe nodes: keeps the files, and replaces the
 // lost ranges by holes.
 //
-// A chunk counts as lost only if no segment has a readable copy, independent of the index. The new
+// A chunk counts as lost only if no segment has a readable copy, whatever the index holds. The new
 // recipes' nodes are durable before anything refers to them; then all files change in one write.
 //
 // Not thread-safe. Memory: the names of the suspect chunks, and the changes. Errors: Env's, and the
@@ -15,9 +15,9 @@
 
 namespace siltfs {
 
-// `found`: the lost ranges by a check, in any order. Returns the ranges that are really lost and
-// are now holes, by inode and offset. If anything was changed, the store is then in the state of
-// one that was not unmounted.
+// `found`: the lost ranges that a check has reported, in any order. Returns the ranges that are
+// really lost and are now holes, by inode and offset. If anything was changed, the store then
+// counts as not unmounted.
 Result<std::vector<LostRange>> RepairContents(RepairSession& session,
                                               const CheckOptions& check_options,
                                               std::vector<LostRange> found);

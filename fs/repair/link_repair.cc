@@ -86,7 +86,7 @@ class LinkPass {
     const bool second =
         slot.type == kDirectoryType && (slot.names > 0 || slot.number == kRootInode);
     if (second && options_.all) {
-      // Keep the name in the directory's recorded parent, or the first one.
+      // Keep the name in the directory's recorded parent; if there is none, the first name.
       if (slot.number != kRootInode && slot.parent == directory && slot.seen_in != directory) {
         std::swap(kept_[slot.number], name);
         const uint64_t other = std::exchange(slot.seen_in, directory);
@@ -133,7 +133,8 @@ class LinkPass {
       SILTFS_ASSIGN_OR_RETURN(parent, lost_and_found_.TakeIn(slot.number, slot.type));
     }
     if (orphan != slot.orphan) edit_.Remove(OrphanKey(slot.number));
-    // RepairCounters recounts a directory's links, unless they are 0.
+    // Of a directory's links only zero or nonzero matters here: RepairCounters recounts them later
+    // if they are not 0.
     const bool same_links = directory ? (links == 0) == (slot.links == 0) : links == slot.links;
     if (same_links && (!directory || parent == slot.parent)) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(slot.number)));

@@ -1,6 +1,7 @@
 // Makes names and inodes agree: the number of an inode's names, the parent of a directory, the
-// types in names, and the orphan marks. Only with `all`, because it needs a choice: inodes without
-// a name get one in /lost+found, and a directory with several names keeps one.
+// types in names, and the orphan marks. This runs only with `all`, because it needs a choice: an
+// inode without a name gets one in /lost+found, and a directory with several names keeps one of
+// them.
 //
 // Works in passes over the inodes, like the check; each pass is a step of its own.
 #pragma once

@@ -17,10 +17,10 @@ class LostAndFound {
   // `now`: nanoseconds since 1970.
   LostAndFound(MetadataEdit& edit, int64_t now) : edit_(edit), now_(now) {}
 
-  // Gives the inode a name. Returns the directory's inode number, the parent of an added
-  // subdirectory.
+  // Gives the inode a name in /lost+found. Returns the inode number of /lost+found, which becomes
+  // the parent of the inode if that is a directory.
   Result<uint64_t> TakeIn(uint64_t inode, uint32_t type);
-  // Records the added names. kCorruption without a root.
+  // Updates the records of the root and of /lost+found. kCorruption if there is no root.
   Status Finish();
 
  private:

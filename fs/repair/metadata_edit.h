@@ -23,7 +23,8 @@ class MetadataEdit {
   }
   void Remove(std::string key) { mutations_.push_back({std::move(key), std::nullopt}); }
 
-  // Durable on return; does nothing without changes. Later calls write the changes made since.
+  // Writes the changes that were made since the last call. They are durable on return. Does nothing
+  // if there are none.
   Status Write();
   // Number of changes written so far.
   uint64_t changes() const { return changes_; }

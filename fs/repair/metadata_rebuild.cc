@@ -67,8 +67,8 @@ class Rebuild {
   Result<RebuiltMetadata> Run() {
     SILTFS_ASSIGN_OR_RETURN(const bool there, HasMetadataFiles(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
-    // If `meta` exists, the store may have been mounted and changed since that repair: salvage
-    // again.
+    // If `meta` exists, the store may have been mounted and changed since the interrupted repair:
+    // salvage again.
     rebuilt_.resumed = salvaged && !there;
     if (!there && !salvaged) {
       return Status(StatusCode::kCorruption,
@@ -120,7 +120,7 @@ class Rebuild {
     return writer.Flush();
   }
 
-  // Durable on return.
+  // Renames a file or directory; durable on return.
   Status Move(const std::string& from, const std::string& to) {
     SILTFS_RETURN_IF_ERROR(env_.Rename(from, to));
     return SyncNames(env_, store_);

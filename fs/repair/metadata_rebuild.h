@@ -6,12 +6,13 @@
 // renamed to meta.salvaged; then meta becomes meta.damaged, the new ledger replaces the old one,
 // and meta.salvaged becomes meta. Each step is durable before the next. So an interruption leaves
 // either the damaged metadata unchanged, or no meta at all: then no mount opens the store, and the
-// next repair continues. The disk must have room for both; otherwise nothing is changed.
+// next repair continues. The disk must have room for the damaged and the new metadata; otherwise
+// nothing is changed.
 //
 // The damaged files are kept, because other tools may read more of them.
 //
-// The caller holds the store's lock. Errors: Env's and the key-value store's; kNoSpace changes
-// nothing, nor does kCorruption, which means that there is no metadata at all.
+// The caller holds the store's lock. Errors: Env's and the key-value store's. kCorruption means
+// that there is no metadata at all. After kNoSpace and kCorruption nothing is changed.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@
 namespace siltfs {
 
 struct MetadataRepairOptions {
-  // Also make repairs that lose data or need a choice.
+  // Whether to also make repairs that lose data or need a choice.
   bool all = false;
   int64_t now = 0;       // nanoseconds since 1970
   FileOwner owner = {};  // of recreated directories

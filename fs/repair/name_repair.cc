@@ -38,7 +38,7 @@ class NameRepair {
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(inode)));
     return value.has_value();
   }
-  // nullopt if there is no such name, or it is malformed.
+  // Returns the entry of this name; nullopt if there is none, or it is malformed.
   Result<std::optional<NameEntry>> NameOf(std::string_view name) {
     SILTFS_ASSIGN_OR_RETURN(const auto value,
                             edit_.snapshot().Get(DirectoryEntryKey(directory_, name)));

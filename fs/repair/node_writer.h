@@ -1,5 +1,6 @@
-// Writes the changed recipe nodes of repaired files: into new segments of their own, sealed before
-// anything refers to them. Nodes that are stored already are not written again.
+// Writes the changed recipe nodes of repaired files into new segments, which hold nothing else. The
+// segments are sealed before anything refers to the nodes. Nodes that are stored already are not
+// written again.
 //
 // Not thread-safe. Errors: Env's; kInvalidArgument if a segment is out of limits. Without Finish
 // the written nodes stay unreferenced, and the next mount removes or collects them.

@@ -19,8 +19,8 @@ struct PlacedExtent {
 // The part [begin, end) of an extent, relative to its beginning; 0 <= begin < end <= length.
 OverlayExtent PartOf(const OverlayExtent& extent, uint64_t begin, uint64_t end);
 
-// The extent, divided if necessary, with holes in place of the `lost` slices. Empty if no slice is
-// lost.
+// Returns the extent, divided if necessary, with holes in place of the `lost` slices. Returns
+// nothing if no slice is lost.
 std::vector<PlacedExtent> WithoutLost(const PlacedExtent& placed,
                                       const std::function<bool(const ChunkSlice&)>& lost);
 

@@ -1,9 +1,9 @@
 // Replaces lost chunks and unreadable nodes of recipes by holes.
 //
-// Nodes are replaced one for one, each once, however many places refer to it; nodes without a loss
-// stay unchanged. So the work is bounded by the number of stored nodes, not by the number of
-// entries a recipe represents. A new tree is valid, but not canonical near the losses: its nodes
-// may be shorter than the rule in recipe_node.h allows.
+// A node with a loss is replaced by one new node, only once, however many places refer to it. Nodes
+// without a loss stay unchanged. So the work is bounded by the number of stored nodes, not by the
+// number of entries a recipe represents. A new tree is valid, but not canonical near the losses:
+// its nodes may be shorter than the rule in recipe_node.h allows.
 //
 // Not thread-safe. Errors: those of the node stores. Memory: some 100 bytes per node with a loss,
 // in addition to the SubtreeSet.
@@ -29,8 +29,9 @@ class RecipeRepair {
   RecipeRepair(NodeStore& nodes, NodeStore& writer, IsLost is_lost)
       : nodes_(nodes), writer_(writer), is_lost_(std::move(is_lost)) {}
 
-  // True if the recipe had losses and was replaced. Each lost range is added to `lost`; after
-  // kMostRanges ranges of a file, a range is a whole subtree with losses.
+  // Replaces the recipe if it has losses; returns whether it had any. Adds each lost range to
+  // `lost`. After kMostRanges ranges of a file, each whole subtree with losses is added as one
+  // range.
   Result<bool> Repair(uint64_t inode, Recipe& recipe, std::vector<LostRange>& lost);
 
  private:
@@ -38,11 +39,12 @@ class RecipeRepair {
 
   Result<RecipeChild> Repaired(const RecipeChild& child, uint8_t level);
   Result<RecipeChild> Rewritten(const RecipeChild& child, const RecipeNode& node);
-  // A node of this level that covers only a hole.
+  // Writes a node of this level that covers only a hole of `bytes`, and returns the reference to
+  // it.
   Result<RecipeChild> HoleNode(uint64_t bytes, uint8_t level);
   template <typename Item>
   Result<RecipeChild> Put(uint8_t level, const std::vector<Item>& items);
-  // False if nothing was lost.
+  // Replaces lost chunks by holes; returns false if there are none.
   bool RepairEntries(std::vector<RecipeEntry>& entries) const;
   Status List(uint64_t inode, const Recipe& recipe, std::vector<LostRange>& lost) const;
 

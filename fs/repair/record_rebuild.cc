@@ -22,7 +22,7 @@
 namespace siltfs {
 namespace {
 
-// More commits than any store makes between two mounts, at which the superblock is written.
+// More commits than any store makes between two mounts. (A mount writes the superblock.)
 constexpr uint64_t kCommitsBeyond = uint64_t{1} << 40;
 
 std::optional<uint64_t> NumberIn(std::string_view value) {
@@ -31,7 +31,7 @@ std::optional<uint64_t> NumberIn(std::string_view value) {
   return in.Done() ? std::optional(number) : std::nullopt;
 }
 
-// The record of an unsealed segment, from its blocks.
+// Makes the record of an unsealed segment from its blocks; nullopt if they cannot be read.
 std::optional<SegmentRecord> OpenRecord(const SegmentReader& reader, const SegmentHeader& header) {
   const auto size = reader.file().Size();
   if (!size.ok()) return std::nullopt;
@@ -73,7 +73,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return false;
     }
     case Table::kSecondary:
-      return false;  // some notes may be lost; without kNotesKey the next mount makes all again
+      return false;  // notes may be lost; without kNotesKey the next mount makes all again
     case Table::kDamage:
       return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
     default:
@@ -121,7 +121,7 @@ void RecordRebuild::NoteInodes(std::string_view key, std::string_view value) {
 Status RecordRebuild::SurveySegments(Env& env, const std::string& store, const StoreUuid& uuid) {
   const auto listing = ListSegments(env, store);
   if (!listing.ok()) {
-    // Later repairs create a missing directory.
+    // A missing directory is no error: later repairs create it.
     return listing.status().Is(StatusCode::kNotFound) ? Status::Ok() : listing.status();
   }
   for (const SegmentId id : listing->ids) {
@@ -156,7 +156,8 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
   if (known == segments_.end()) segments_[identity.id] = *scanned;
 }
 
-// A mount replays only blocks above the index's durable sequence: new blocks must be above it.
+// Raises the highest sequence to the index's durable sequence. A mount replays only blocks above
+// that sequence, so new blocks must be above it.
 void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superblock& superblock) {
   IndexOptions options;
   options.engine = static_cast<IndexEngine>(superblock.index_engine);
@@ -167,7 +168,7 @@ void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superb
   highest_sequence_ = std::max(highest_sequence_, (*index)->durable_sequence());
 }
 
-// Above all numbers seen in use, because lost records may have used more.
+// Returns ranges above all numbers seen in use, because lost records may have used more.
 IdRanges RecordRebuild::Ids() const {
   IdRanges ids = ids_;
   ids.epoch = std::max(ids.epoch, highest_sequence_ >> IdAllocator::kSequenceBits);

@@ -5,7 +5,8 @@
 // are also collected from every key and name, from the segments and from the index. The number of
 // the last commit is set far above any number that a superblock, header or block of the store can
 // hold (docs/crash-model.md, I5). Segment records come from the segments' footers. Replacement
-// intents and notes are dropped: the files show the state.
+// intents and notes of secondary copies are dropped: the files show which segments were replaced,
+// and the next mount makes the notes again.
 //
 // Not thread-safe. Memory: the segments' records. Errors: Env's, if the segments cannot be listed.
 #pragma once
@@ -27,8 +28,8 @@ namespace siltfs {
 
 class RecordRebuild {
  public:
-  // Call for each salvaged entry. True: keep it unchanged. False: it is malformed, or Finish
-  // replaces it if needed.
+  // Call for each salvaged entry. Returns whether to keep the entry unchanged. False if the entry
+  // is malformed, or if Finish replaces it where needed.
   bool Keep(std::string_view key, std::string_view value);
 
   // Call once, after the last Keep. Returns the new records.

@@ -1,6 +1,6 @@
-// Repairs unreadable and missing inodes, and removes keys that belong to no table. An inode with
-// names below it was a directory and becomes one again, so that no name is lost; all remains of
-// other such inodes are removed. A missing root is created again.
+// Repairs unreadable and missing inodes, and removes keys that belong to no table. If such an inode
+// has names below it, it was a directory and becomes one again, so that no name is lost. All
+// remains of other such inodes are removed. A missing root is created again.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ class Repair {
     return found.HasAnyOf({"metadata-open", "metadata-read", "metadata-records"}) ||
            (all() && found.Has("metadata-checksum"));
   }
-  // Salvages unreadable metadata.
+  // Salvages unreadable metadata; returns whether anything was changed.
   Result<bool> SalvageUnreadable();
   void Tell(Finding finding);
   void Remark(std::string sentence) { report_.remarks.push_back(std::move(sentence)); }
@@ -83,7 +83,7 @@ class Repair {
 
 Status Repair::Lock() {
   const auto info = env_.GetFileInfo(LockPath(store_));
-  // Another object in its place is a finding.
+  // Another object in the place of the lock file is a finding.
   if (info.ok() && info->type != FileType::kRegular) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(lock_, env_.LockFile(LockPath(store_)));
   return Status::Ok();
@@ -153,10 +153,10 @@ RepairReport Repair::Report(const CheckFindings& last) {
 }
 
 Result<bool> Repair::Round(const CheckFindings& found) {
-  // The other findings rely on a superblock that may be another store's.
+  // The other findings rely on the superblock, which may belong to another store.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
   if (found.Has("superblock")) return false;
-  // If metadata is unreadable, "metadata-lost" may be a result of that.
+  // If metadata is unreadable, "metadata-lost" may follow from that.
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
@@ -409,8 +409,8 @@ Result<bool> Repair::Recover() {
   }
   SILTFS_RETURN_IF_ERROR(Lock());
   if (recovered.ok()) return true;
-  // The next check reports what prevents opening; other errors, as of a failing device, end the
-  // repair.
+  // The next check reports what prevents opening; other errors, such as those of a failing device,
+  // end the repair.
   if (recovered.Is(StatusCode::kCorruption)) return false;
   return recovered;
 }

@@ -8,11 +8,11 @@
 // holes, and each is reported.
 //
 // If RocksDB cannot open or read the metadata, kAll rebuilds it from its readable parts
-// (metadata_rebuild.h) and then repairs the rest; kSafe leaves it. Neither mode changes a store
-// whose metadata is whole but older than the store (docs/crash-model.md, I5), or a store without
-// any segments or any metadata, which may be on a disk that is not mounted. At the end a store that
-// was not unmounted, or is in such a state after the repairs, is recovered as by a mount and an
-// unmount.
+// (metadata_rebuild.h) and then repairs the rest; kSafe leaves it unchanged. Neither mode changes a
+// store whose metadata is whole but older than the store (docs/crash-model.md, I5). A store without
+// any segments or any metadata is not changed either, because the missing part may be on a disk
+// that is not mounted. If the store was not unmounted, or counts as such after the repairs, it is
+// at last recovered as by a mount and an unmount.
 //
 // After an interruption at any write, another repair can continue, and no readable data is lost:
 // each step is durable before another step relies on it.
@@ -35,8 +35,8 @@ namespace siltfs {
 enum class RepairMode : uint8_t { kSafe, kAll };
 
 struct RepairOptions {
-  // The store, and how it is checked. on_finding is called for the findings of the first check, and
-  // for new ones of later checks.
+  // The store and the options of its checks. on_finding is called for the findings of the first
+  // check, and for new ones of later checks.
   CheckOptions check;
   RepairMode mode = RepairMode::kSafe;
   // Owner of directories that are recreated because their records are lost.
@@ -56,7 +56,7 @@ struct LostContent {
 };
 
 struct RepairReport {
-  CheckReport checked;  // the last check
+  CheckReport checked;  // the report of the last check
   // The first kMostFindingsKept findings, in order of detection; later ones are only counted.
   std::vector<RepairedFinding> findings;
   uint64_t found = 0;

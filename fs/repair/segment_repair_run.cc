@@ -60,7 +60,8 @@ class SegmentRun {
   }
 
  private:
-  // The path of an object of a wrong type in the place of the file or its directory.
+  // Returns the path of an object of a wrong type in the place of the file or its directory;
+  // nullopt if there is none.
   Result<std::optional<std::string>> StrayInPlaceOf(SegmentId id) {
     const std::pair<std::string, FileType> wanted[] = {
         {SegmentDirectory(session_.store, id), FileType::kDirectory},
@@ -74,7 +75,7 @@ class SegmentRun {
     return std::optional<std::string>();
   }
 
-  // Keep the object, and earlier ones moved aside: they may be user data.
+  // Renames the object. It is kept, like objects moved aside earlier, because it may be user data.
   Status MoveAside(const std::string& path) {
     std::string aside = path + ".stray";
     auto there = session_.env.GetFileInfo(aside);
@@ -84,7 +85,8 @@ class SegmentRun {
     return session_.env.SyncDirectory(path.substr(0, path.rfind('/')));
   }
 
-  // The trailer, if only the record may be wrong.
+  // Returns the trailer if the file is whole, so that only the record may be wrong; otherwise
+  // nullopt.
   Result<std::optional<SegmentTrailer>> WholeFooter(SegmentId id,
                                                     const std::set<std::string>& codes) {
     std::optional<SegmentTrailer> none;
@@ -145,7 +147,7 @@ class SegmentRun {
     return Status::Ok();
   }
 
-  // Metadata first, then the file, as in garbage collection.
+  // Removes the segment: first its record in metadata, then its file, as in garbage collection.
   Result<bool> Forget(SegmentId id) {
     if (session_.RecordOf(id) == nullptr) return false;
     SILTFS_RETURN_IF_ERROR(session_.kv->Write({{SegmentKey(id), std::nullopt},
@@ -175,8 +177,8 @@ class SegmentRun {
   const std::optional<ChunkRecord> filler_;
 };
 
-// Removes damage records of the segment's removed chunks. If a repair ends before this, a scrub
-// removes them.
+// Removes the damage records of the segment after its damaged chunks were removed. If a repair is
+// interrupted before this step, a scrub removes the records.
 Status ForgetDamage(RepairSession& session, SegmentId id) {
   const auto snapshot = session.kv->Snapshot();
   const KeyRange range = RangeOf(Table::kDamage);

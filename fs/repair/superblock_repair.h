@@ -14,7 +14,8 @@ namespace siltfs {
 // Writes both copies from the valid one with the highest generation.
 Status RepairSuperblockCopies(Env& env, const std::string& store);
 
-// False, and no change, if the segments do not decide.
+// Keeps the copy of the store to which the segments belong. Returns false, and changes nothing, if
+// the segments do not decide this.
 Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store);
 
 }  // namespace siltfs

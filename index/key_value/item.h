@@ -1,6 +1,6 @@
-// An item of a key-value store: a key and its value as one run of bytes. The part that fits into a
-// slot behind name and location lies there, the rest in the value log (SILT, section 4,
-// "Variable-Length Key-Values": "(offset, first part of (key, value)) pairs").
+// An item of a key-value store: a key and its value as one run of bytes. A slot holds, behind name
+// and location, as much of the item's beginning as fits; the value log holds the rest (SILT,
+// section 4, "Variable-Length Key-Values": "(offset, first part of (key, value)) pairs").
 //
 //   checksum of what follows (4)   key size (varint)   value size (varint)   key   value
 //
@@ -14,7 +14,7 @@ namespace siltfs {
 
 inline constexpr size_t kMaxKeySize = (64U << 10) - 1;
 inline constexpr size_t kMaxValueSize = 1U << 20;
-// Checksum and both sizes.
+// Maximum size of the checksum and both sizes.
 inline constexpr size_t kMaxItemHeaderSize = 4 + 3 + 3;
 
 struct Item {
@@ -22,14 +22,15 @@ struct Item {
   ByteView value;
 };
 
-// key.size() <= kMaxKeySize, value.size() <= kMaxValueSize.
+// Encodes an item. key.size() <= kMaxKeySize, value.size() <= kMaxValueSize.
 Bytes EncodeItem(const Item& item);
 // Size of EncodeItem's result.
 size_t ItemSize(size_t key_size, size_t value_size);
-// Size of the whole item that begins with these bytes: at least kMaxItemHeaderSize of them, or all.
-// kCorruption if no item begins with these bytes.
+// Returns the size of the whole item that begins with `beginning`: at least kMaxItemHeaderSize
+// bytes of the item, or all of it. kCorruption if no item begins with these bytes.
 Result<size_t> ItemSizeOf(ByteView beginning);
-// Decodes the item that occupies all of `bytes`; returns views into them. kCorruption.
+// Decodes the item that occupies all of `bytes`; returns views into `bytes`. kCorruption if they
+// are not exactly one item.
 Result<Item> DecodeItem(ByteView bytes);
 
 }  // namespace siltfs

@@ -15,15 +15,15 @@ namespace siltfs {
 
 struct KeyValueManifest {
   SlotLayout layout;
-  std::array<uint8_t, 32> secret{};  // names are hashes of it and the key
+  std::array<uint8_t, 32> secret{};  // the name of a key is a hash of secret and key
 
   friend bool operator==(const KeyValueManifest&, const KeyValueManifest&) = default;
 };
 
-// Nothing if there is none. kCorruption, kNeedsNewer.
+// Reads the manifest; empty if there is none. Errors: kCorruption, kNeedsNewer.
 Result<std::optional<KeyValueManifest>> ReadKeyValueManifest(Env& env,
                                                              const std::string& directory);
-// Durable on return.
+// Writes the manifest; it is durable on return.
 Status WriteKeyValueManifest(Env& env, const std::string& directory,
                              const KeyValueManifest& manifest);
 

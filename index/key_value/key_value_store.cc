@@ -11,7 +11,7 @@
 namespace siltfs {
 namespace {
 
-// The segment of an entry with its item entirely in the slot.
+// The segment id that marks an entry with its whole item in the slot.
 constexpr SegmentId kInlineSegment = UINT32_MAX;
 // Retries of a lookup if its segment is reclaimed before the lookup reads it.
 constexpr int kMostChases = 8;
@@ -21,7 +21,8 @@ bool IsInline(const Location& location) { return location.segment == kInlineSegm
 std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
 std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
 
-// Bucket bits of a LogStore as large as one of 2^bits buckets with the smallest slots.
+// Bucket bits of a LogStore with these slots that is as large as one with 2^bits buckets and the
+// smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
   return bits > doublings + 1 ? bits - doublings : 1;
@@ -34,7 +35,8 @@ Result<bool> HasFiles(Env& env, const std::string& directory) {
   return !listing->empty();
 }
 
-// These directories stay empty until the store's own file is durable.
+// Called without a manifest of the store. The index's and values' directories stay empty until that
+// manifest is durable, so files in them mean that the manifest was lost.
 Status CheckNotLost(Env& env, const KeyValueOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const bool entries, HasFiles(env, IndexDirectory(options.directory)));
   SILTFS_ASSIGN_OR_RETURN(const bool values, HasFiles(env, ValuesDirectory(options.directory)));
@@ -44,7 +46,8 @@ Status CheckNotLost(Env& env, const KeyValueOptions& options) {
       .At(options.directory);
 }
 
-// The index has a manifest before the first value is appended.
+// Fails if there are values but the index has no files: the index's manifest is written before the
+// first value is appended.
 Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog& values) {
   if (index.accept_lost_entries || values.segments().empty()) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const bool there, HasFiles(env, index.directory));
@@ -61,7 +64,7 @@ Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
   KeyValueManifest manifest;
   manifest.layout = SlotLayout(static_cast<unsigned>(std::countr_zero(options.slot_size)));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.secret));
-  // The manifest comes last, so that a store with a manifest has both directories.
+  // Write the manifest last, so that a store with a manifest has both directories.
   const std::string& directory = options.directory;
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, IndexDirectory(directory)));
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, directory, ValuesDirectory(directory)));
@@ -117,7 +120,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.read_only = options.read_only;
   index.slot_bits = manifest.layout.bits();
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
-  index.serve_early = false;  // replaying entries calls the value log's Holds
+  index.serve_early = false;  // replay calls Holds of the value log
   SILTFS_RETURN_IF_ERROR(CheckIndexNotLost(env, index, *log));
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
@@ -177,7 +180,7 @@ Result<Bytes> KeyValueStore::ReadItem(const ChunkName& name, const Found& found)
     item.insert(item.end(), tail.begin(), tail.end());
     return item;
   }
-  // Zeros fill the slot's end.
+  // Zeros fill the end of the slot behind the item.
   auto size = ItemSizeOf(item);
   if (size.ok() && *size > item.size()) {
     size = Status(StatusCode::kCorruption, "has an item that is longer than its slot");
@@ -294,7 +297,8 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
 
 // --- Writing ---
 
-// Checks under the lock: Close may have run while the call waited for it.
+// Fails after Close. That is checked under the lock, because Close may have run while the call
+// waited for the lock.
 Status KeyValueStore::Put(ByteView key, ByteView value) {
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);

@@ -1,9 +1,9 @@
 // A key-value store of keys and values of any length, on a SILT index (SILT, section 4,
 // "Variable-Length Key-Values": indirection with inlining). Keys are found by a hash of 20 bytes.
-// Each has a slot of a fixed size with the first part of key and value; the rest is in a separate
-// log and costs one more read. Choose the slot size for the stored items: large slots save reads,
-// small ones space (docs/silt.md, "Keys and values of any length"); segregated_store.h chooses
-// among several sizes for each item.
+// Each key has a slot of a fixed size with the first part of key and value. The rest is in a
+// separate log and costs one more read. Choose the slot size for the stored items: large slots save
+// reads, small slots save space (docs/silt.md, "Keys and values of any length"); segregated_store.h
+// chooses among several sizes for each item.
 //
 // When not to use it: for chunks of files, which have names, checksums and garbage collection of
 // their own; or if keys must be listed in order.
@@ -21,9 +21,9 @@
 // damaged file, never wrong bytes. ForEach and Reclaim fail if pages of the index are damaged. A
 // lookup doesn't verify whole pages of HashStores and SortedStores: if the name in a slot is
 // damaged, the slot counts as absent, and an older entry of the name may be found (Verify reports
-// it). kNoSpace fails only its call, which may be repeated. Any other write failure is permanent
-// until the store is opened again; lookups continue. Opening fails with kCorruption if durable
-// entries are lost, unless accept_lost_entries is set.
+// it). kNoSpace fails only the call that returns it; the call may be repeated. Any other write
+// failure is permanent until the store is opened again; lookups continue. Opening fails with
+// kCorruption if durable entries are lost, unless accept_lost_entries is set.
 #pragma once
 
 #include <functional>
@@ -50,7 +50,7 @@ struct KeyValueOptions {
   // bucket_bits applies to slots of 32 bytes: LogStores with larger slots have fewer buckets, so
   // that their size is the same.
   SiltIndexOptions index;
-  // Options of the value log; likewise.
+  // Options of the value log; the store sets directory and read_only.
   ValueLogOptions values;
 };
 
@@ -65,8 +65,8 @@ struct KeyValueStats {
 struct ReclaimOptions {
   // A segment of the value log is emptied if at most this share of it is in use. 0 to 1.
   double most_in_use = 0.5;
-  // If more than this many segments are smaller than an eighth of the full size, as opening and
-  // closing leaves them, they are combined, however much of them is in use.
+  // If more than this many segments are smaller than an eighth of the full size, Reclaim combines
+  // them, however much of them is in use. Opening and closing the store leaves such small segments.
   size_t most_small_segments = 8;
 };
 
@@ -89,14 +89,15 @@ class KeyValueStore : private EntryOwner {
   // --- Reading ---
 
   Result<std::optional<Bytes>> Get(ByteView key);
-  // values[i] belongs to keys[i]. After an error the values that could not be read are empty; the
-  // others are right.
+  // Looks up all `keys` at once; values[i] belongs to keys[i] and is empty if the key is absent.
+  // After an error the values that could not be read are empty; the other values are right.
   Status Get(std::span<const ByteView> keys, std::span<std::optional<Bytes>> values);
   // Calls `visit` once for each key, in no order, as of some moment during the call; stops at the
   // first failure of `visit`. `visit` may call the store.
   Status ForEach(const std::function<Status(const Item&)>& visit);
-  // Reads everything; calls `report` with each fault: those of ChunkIndex::Verify, and
-  // "value-missing", "value-damaged", "item-damaged". Fails only if it can't continue.
+  // Reads everything; calls `report` with each fault: the faults of ChunkIndex::Verify, and
+  // "value-missing", "value-damaged", "item-damaged". Fails only if the verification can't
+  // continue.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 
   // --- Writing ---
@@ -140,9 +141,9 @@ class KeyValueStore : private EntryOwner {
 
   Result<ChunkName> NameOf(ByteView key) const;
   Result<std::optional<Found>> Find(const ChunkName& name);
-  // All bytes of an entry's item. kNotFound: its segment was removed.
+  // Reads all bytes of an entry's item. kNotFound if its segment was removed.
   Result<Bytes> ReadItem(const ChunkName& name, const Found& found) const;
-  // The same, but looks the name up again if its segment was removed. Nothing if the name was
+  // Like ReadItem, but looks the name up again if its segment was removed. Empty if the name was
   // deleted meanwhile.
   Result<std::optional<Bytes>> ReadCurrentItem(const ChunkName& name, Found found);
   Result<std::optional<Bytes>> ValueOf(ByteView key, const ChunkName& name, Found found);
@@ -162,7 +163,7 @@ class KeyValueStore : private EntryOwner {
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> entries_put_{0};
 
-  Mutex reclaim_mutex_ SILTFS_ACQUIRED_BEFORE(write_mutex_);  // one at a time
+  Mutex reclaim_mutex_ SILTFS_ACQUIRED_BEFORE(write_mutex_);  // Reclaim calls run one at a time
   Mutex write_mutex_;  // taken before any lock of the engine and the log
   uint64_t flushes_ SILTFS_GUARDED_BY(write_mutex_) = 0;  // used as the engine's sequence
 };

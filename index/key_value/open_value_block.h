@@ -1,6 +1,6 @@
-// The block in which a value log gathers records before writing it. Its place in the segment is
-// fixed when it begins, so that each record has its location at once. Not thread-safe: the owner
-// locks.
+// The block in which a value log gathers records before writing it. The block's place in the
+// segment is fixed when the block is begun, so each record has its location at once. Not
+// thread-safe: the owner locks.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,20 @@ class OpenValueBlock {
   bool empty() const { return block_.records.empty(); }
   size_t records() const { return block_.records.size(); }
   size_t plain_bytes() const { return block_.plain.size(); }
-  // Whether a record fits a block of about this many bytes. An empty block takes any record.
+  // Whether a record of `length` bytes fits into this block if blocks have about `block_bytes`
+  // bytes. An empty block takes any record.
   bool Takes(size_t length, size_t block_bytes) const;
 
-  // Requires an empty block.
+  // Begins a block at this place. The previous one must be empty.
   void Begin(SegmentId segment, const BlockPlace& place);
-  // Returns the record's location. record.length == bytes.size(), within the format's limits.
+  // Adds a record and returns its location. record.length == bytes.size(), within the format's
+  // limits.
   Location Add(const ChunkRecord& record, ByteView bytes);
 
   // Whether the location lies in this block.
   bool IsAt(const Location& location) const;
-  // The record's bytes, valid until the next change. Empty if the record there has another name.
+  // The bytes of the record at `location`, valid until the block changes. Empty if that record has
+  // another name.
   std::optional<ByteView> Find(const ChunkName& name, const Location& location) const;
 
   const PlainBlock& block() const { return block_; }

@@ -1,9 +1,9 @@
 // KeyValueStore::Reclaim: frees the space of values that are no longer in use.
 //
-// Live records are those the index refers to at one moment. A record that is dead then stays dead,
-// because locations are never reused. A live record is appended again and entered under its new
-// location if the entry is still unchanged; the segment is removed when that is durable. A lookup
-// that finds its segment removed looks the name up again.
+// Live records are those the index refers to at one moment. A record that is dead at that moment
+// stays dead, because locations are never reused. A live record is appended again and entered under
+// its new location if the entry is still unchanged; the segment is removed when the new entries are
+// durable. A lookup that finds its segment removed looks the name up again.
 #include <algorithm>
 
 #include "index/key_value/key_value_store.h"
@@ -90,8 +90,8 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
   return result;
 }
 
-// Returns the number of damaged stretches in the segment. Live records there are lost, but the
-// segment and their entries are kept.
+// Appends the live records of the segment again. Returns the number of damaged stretches in the
+// segment. Live records in these stretches are lost, but the segment and their entries are kept.
 Result<uint64_t> KeyValueStore::MoveLiveRecords(SegmentId segment, ReclaimResult& result) {
   return values_->ForEachRecord(
       segment, [&](const ChunkName& name, const Location& location, ByteView bytes) -> Status {

@@ -21,10 +21,10 @@ class SegmentReaderCache {
   // Holds at most `capacity` readers, at least 1.
   explicit SegmentReaderCache(size_t capacity);
 
-  // Null if absent.
+  // Returns the reader of the segment; null if it is not in the cache.
   Reader Find(SegmentId id);
-  // Returns the present reader if another thread inserted one first. Evicts the least recently used
-  // reader if there are too many.
+  // Inserts a reader and returns it; returns the cached reader instead if another thread inserted
+  // one first. Evicts the least recently used reader if there are too many.
   Reader Insert(SegmentId id, Reader reader);
   void Erase(SegmentId id);
 

@@ -1,7 +1,7 @@
 // Segregated stores (SILT, section 4, "Variable-Length Key-Values"): several key-value stores with
-// slots of different sizes, each for the items that just fit its slots. So small items do not waste
-// large slots, and items of medium size need no second read. An item that fits no slot goes into
-// the store with the smallest slots, and mostly into its value log.
+// slots of different sizes, each for the items that just fit its slots. Then small items do not
+// waste large slots, and items of medium size need no second read. An item that fits no slot goes
+// into the store with the smallest slots, and mostly into its value log.
 //
 // "SILT can choose the best instance for a new key and return an opaque key containing the instance
 // ID to the application": Put returns the instance, and the caller must pass it to Get and Delete.

@@ -31,7 +31,7 @@ Status Validate(const ValueLogOptions& options) {
   return ValidateCompression(options.compression);
 }
 
-// Whether a block of any number of records may be begun: their number is not known yet.
+// Whether a block may be begun, with any number of records: the number is not known yet.
 bool HasRoomForABlock(const SegmentWriter& writer) {
   return !writer.IsFull() && writer.chunk_count() + kMaxBlockChunks <= kMaxSegmentChunks;
 }
@@ -44,7 +44,7 @@ ValueSegment DescriptionOf(const SegmentWriter& writer) {
           .records = totals.chunk_count};
 }
 
-// The record, or an error if it isn't in this block.
+// Returns the record, or an error if it isn't in this block.
 Result<Bytes> RecordIn(const DecodedBlock& block, const ChunkName& name, const Location& location) {
   if (block.head().Covers(location.ordinal)) {
     const size_t i = location.ordinal - block.head().first_ordinal;
@@ -146,7 +146,8 @@ Status ValueLog::WriteOpenBlock() {
   {
     MutexLock lock(state_mutex_);
     if (open_block_.empty()) return Status::Ok();
-    // A copy: readers use the block until it is written, and it stays if the write fails.
+    // A copy, because readers use the open block until it is written, and it stays if the write
+    // fails.
     plain = open_block_.block();
   }
   const std::shared_ptr<SegmentWriter> to = writer();
@@ -261,11 +262,11 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
       .At(SegmentPath(options_.directory, id));
 }
 
-// `record_bytes`: the largest record expected in the block.
+// `record_bytes` is the size of the largest record expected in the block.
 Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset,
                                               size_t record_bytes) const {
   block_reads_.fetch_add(1, std::memory_order_relaxed);
-  // The size of blocks with today's options.
+  // The largest expected block, if it was written with today's options.
   const size_t records =
       std::max<size_t>(options_.block_bytes, OpenValueBlock::CostOf(record_bytes));
   return reader.ReadBlock(offset, kBlockHeaderSize + records);
@@ -309,7 +310,7 @@ bool ValueLog::Holds(const ChunkName& name, const Location& location) const {
 void ValueLog::ForgetRecovered() {
   MutexLock lock(state_mutex_);
   recovered_.clear();
-  // The next write of the manifest drops the list; until then it does no harm.
+  // The next write of the manifest drops the list; until then the list on disk does no harm.
   incomplete_.clear();
 }
 

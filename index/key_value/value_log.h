@@ -44,7 +44,7 @@ namespace siltfs {
 struct ValueLogOptions {
   // Must exist durably, and hold only the log's files.
   std::string directory;
-  // Nothing is written. An unsealed segment is read up to its last whole block.
+  // True: nothing is written, and an unsealed segment is read up to its last whole block.
   bool read_only = false;
   Compression compression{.codec = BlockCodecId::kNone};
   // Size at which a segment is full: kMinSegmentTargetSize to kMaxSegmentTargetSize.
@@ -65,7 +65,7 @@ struct ValueLogStats {
   uint64_t bytes_written = 0;   // to segments, including by opening
   uint64_t block_reads = 0;     // from flash
   // Damaged stretches and segments found while opening, and reads that failed because of damage.
-  // Also writes that a crash lost before later writes that survived.
+  // Also counts writes lost in a crash if later writes survived.
   uint64_t damaged = 0;
 };
 
@@ -73,10 +73,10 @@ class ValueLog {
  public:
   static constexpr size_t kMaxRecordBytes = kMaxBlockPlainBytes;
 
-  // Creates missing files in a new directory, durably. Seals segments that a crash left unsealed;
-  // the disk must have room for that (kNoSpace). kCorruption if the manifest is damaged, missing
-  // beside segments, or older than they are. Damage in segments does not fail the call: see
-  // stats().
+  // Opens the log. In a new directory it creates the missing files, durably. Seals segments that a
+  // crash left unsealed; the disk must have room for that (kNoSpace). kCorruption if the manifest
+  // is damaged, is missing although there are segments, or is older than the segments. Damage in
+  // segments does not fail the call; stats() counts it.
   static Result<std::unique_ptr<ValueLog>> Open(Env& env, const ValueLogOptions& options);
   ~ValueLog();
   ValueLog(const ValueLog&) = delete;
@@ -94,13 +94,14 @@ class ValueLog {
 
   Status Sync();
 
-  // Whether Read would find the record at a location noted before a crash and possibly never
-  // synced. Does not access the device: for a sealed segment it tests that the segment exists, for
-  // one that a crash left unsealed it tests the records found when opening.
+  // Whether Read would find the record at `location`, which may have been noted before a crash
+  // without a sync of the record. Does not access the device. For a sealed segment it tests that
+  // the segment exists. For a segment that a crash left unsealed it tests the records found when
+  // opening.
   bool Holds(const ChunkName& name, const Location& location) const;
-  // Call when Holds is no longer needed for records appended before this opening, because
-  // everything that refers to the log is durable. Until this call, later openings also know which
-  // records are missing in the segments that were unsealed.
+  // Call this when everything that refers to the log is durable. Holds is then no longer needed for
+  // records appended before this opening. Until this call, later openings also know which records
+  // are missing in segments that a crash left unsealed.
   void ForgetRecovered();
 
   struct SegmentInfo {
@@ -108,27 +109,27 @@ class ValueLog {
     uint64_t bytes = 0;        // on flash
     uint64_t plain_bytes = 0;  // uncompressed, of the records
     uint32_t records = 0;
-    bool open = false;  // then the counts include the records not yet written
+    bool open = false;  // if true, the counts include the records not yet written
   };
   // In rising order of ids.
   std::vector<SegmentInfo> segments() const;
 
   using RecordVisitor = std::function<Status(const ChunkName&, const Location&, ByteView bytes)>;
-  // Visits all records of a segment that is not open, in order, verified. Returns the number of
-  // damaged stretches it skipped. kNotFound: no such segment; kInvalidArgument: it is open. A
-  // failure of the visitor ends the call.
+  // Visits all records of a segment that is not open, in order, and verifies them. Returns the
+  // number of damaged stretches it skipped. kNotFound: no such segment; kInvalidArgument: it is
+  // open. A failure of the visitor ends the call.
   Result<uint64_t> ForEachRecord(SegmentId id, const RecordVisitor& visitor) const;
 
   // Makes everything appended so far durable; the next Append begins a new segment. After this
   // call, the log can be opened without salvaging.
   Status SealOpenSegment();
 
-  // Removes a segment. Durable on return; after an error the segment may exist or not, and may
-  // return after a power cut. Reads that have begun continue. kInvalidArgument: it is open.
+  // Removes a segment. Durable on return; after an error the segment may exist or not, and a power
+  // cut may bring it back. Reads that have begun continue. kInvalidArgument: it is open.
   Status Remove(SegmentId id);
 
   ValueLogStats stats() const;
-  // OK, or the permanent failure.
+  // OK, or the permanent failure of writing.
   Status failure() const SILTFS_EXCLUDES(state_mutex_);
 
  private:
@@ -136,9 +137,9 @@ class ValueLog {
            FoundValueSegments found);
 
   Status CheckWritable() const;
-  // Records the failure if it is the first, and returns the first.
+  // Records the failure if it is the first; returns the first failure.
   Status Fail(Status status) SILTFS_EXCLUDES(state_mutex_);
-  // The same, except for kNoSpace that left the writer unchanged.
+  // Like Fail, but does not record kNoSpace if it left the writer unchanged.
   Status FailUnlessFull(const SegmentWriter& writer, Status status);
 
   Status WriteOpenBlock() SILTFS_REQUIRES(append_mutex_);
@@ -163,7 +164,8 @@ class ValueLog {
   // Held while a block is written or a segment begun or sealed. Taken before state_mutex_.
   Mutex append_mutex_ SILTFS_ACQUIRED_BEFORE(state_mutex_);
   uint64_t next_segment_ SILTFS_GUARDED_BY(append_mutex_);
-  uint64_t reserved_segments_ SILTFS_GUARDED_BY(append_mutex_);  // ids below may be used
+  uint64_t reserved_segments_ SILTFS_GUARDED_BY(append_mutex_);  // segment ids below this one may
+                                                                 // be used
   uint64_t next_sequence_ SILTFS_GUARDED_BY(append_mutex_);
 
   // Never held while waiting for the device.
@@ -171,10 +173,10 @@ class ValueLog {
   // The open block and the writer change only while both mutexes are held.
   OpenValueBlock open_block_ SILTFS_GUARDED_BY(state_mutex_);
   std::shared_ptr<SegmentWriter> writer_ SILTFS_GUARDED_BY(state_mutex_);  // may be null
-  // Includes the open segment; its values here are meaningless.
+  // Includes the open segment, but the values of its entry are meaningless.
   std::map<SegmentId, ValueSegment> segments_ SILTFS_GUARDED_BY(state_mutex_);
   std::map<SegmentId, SegmentFooter> recovered_ SILTFS_GUARDED_BY(state_mutex_);
-  std::vector<SegmentId> incomplete_ SILTFS_GUARDED_BY(state_mutex_);  // for the manifest
+  std::vector<SegmentId> incomplete_ SILTFS_GUARDED_BY(state_mutex_);  // listed in the manifest
   mutable SegmentReaderCache readers_ SILTFS_GUARDED_BY(state_mutex_);
   Status failure_ SILTFS_GUARDED_BY(state_mutex_);
   uint64_t bytes_appended_ SILTFS_GUARDED_BY(state_mutex_) = 0;

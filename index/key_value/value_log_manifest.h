@@ -8,7 +8,7 @@
 //       12      4  number of incomplete segments, n
 //       16     16  store: random, drawn when the log was made; seeds the segments' checksums
 //       32      8  segment ids from here on have never been used, 1 to 2^32 - 1
-//       40    4 n  ids of the incomplete segments, rising, below that
+//       40    4 n  ids of the incomplete segments, rising; all are below the id at 32
 //   40 + 4n      8  checksum (XXH3-64, seed 0) of all before it
 //
 // A segment is incomplete if it was salvaged after a crash and ForgetRecovered has not been called
@@ -45,7 +45,7 @@ struct ValueLogManifest {
 std::string EncodeValueLogManifest(const ValueLogManifest& manifest);
 Result<ValueLogManifest> DecodeValueLogManifest(ByteView bytes);
 
-// Nothing if there is no manifest.
+// Reads the manifest; empty if there is none.
 Result<std::optional<ValueLogManifest>> ReadValueLogManifest(Env& env,
                                                              const std::string& directory);
 Status WriteValueLogManifest(Env& env, const std::string& directory,

@@ -21,10 +21,10 @@ constexpr uint64_t kMaxSegmentFileBytes =
     uint64_t{kMaxSegmentTargetSize} + kMaxBlockHeadSize + kMaxBlockPlainBytes +
     uint64_t{kMaxSegmentChunks} * (kFooterChunkSize + kFooterBlockSize) + kSegmentTrailerSize;
 
-// By segment; empty if the segment's file doesn't end in a whole trailer.
+// By segment id; empty if the segment's file doesn't end in a whole trailer.
 using Trailers = std::map<SegmentId, std::optional<SegmentTrailer>>;
 
-// Empty if the file doesn't end in a whole trailer of this segment.
+// Returns the trailer; empty if the file doesn't end in a whole trailer of this segment.
 Result<std::optional<SegmentTrailer>> TrailerOf(const SegmentReader& reader) {
   auto sealed = reader.IsSealed();
   if (!sealed.ok() && !sealed.status().Is(StatusCode::kCorruption))
@@ -50,7 +50,8 @@ class Recovery {
   }
   void EnterUseless(SegmentId id, uint64_t file_bytes);
   Status Salvage(SegmentId id, uint64_t size);
-  // False if there was nothing to seal: the segment was removed or is unreadable.
+  // Seals or removes an unsealed segment. False if nothing was sealed: the segment was removed or
+  // is unreadable.
   Result<bool> SealOrRemove(SegmentId id, uint64_t size);
   Status EnterSalvaged(SegmentId id);
   Status Scan(SegmentId id, const File& file, uint64_t size);
@@ -101,9 +102,10 @@ Status Recovery::Salvage(SegmentId id, uint64_t size) {
 }
 
 Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
-  std::vector<uint64_t> damage;  // begins of the damaged stretches
+  std::vector<uint64_t> damage;  // starts of the damaged ranges
   SalvageOptions options;
-  // Not every byte was durable, but with this setting a damaged block does not end the scan.
+  // Treats the whole file as committed, so that the scan goes on behind a damaged block. In fact
+  // the last bytes may not have been durable.
   options.committed_length = size;
   options.on_damage = [&damage](uint64_t begin, uint64_t, const Status& cause) {
     cause.IgnoreError("a torn tail or damage, which is counted");
@@ -116,8 +118,8 @@ Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
     SILTFS_ASSIGN_OR_RETURN(auto reader, OpenReader(id));
     auto sealed = reader->IsSealed();
     const bool claims_sealed = !sealed.ok() || *sealed;
-    // No whole block. If the segment was never sealed, the crash came before its first sync or all
-    // of it is damaged; removing it loses nothing.
+    // The segment has no whole block. If it was never sealed, the crash came before its first sync,
+    // or all of it is damaged. Removing it then loses nothing.
     if (!claims_sealed) salvaged = SalvageSegment(env_, directory_, identity, {});
   }
   if (!salvaged.ok()) {
@@ -128,7 +130,8 @@ Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
   if (salvaged->outcome == SalvageOutcome::kRemoved) return false;
   if (salvaged->outcome == SalvageOutcome::kSealed) {
     found_.bytes_written += salvaged->trailer.file_size();
-    // A stretch that reaches the end of the file is a torn tail, as every crash leaves one.
+    // A damaged range at the end of the file is a torn tail, which any crash can leave. It does not
+    // count as damage.
     const uint64_t data_end = salvaged->trailer.data_end;
     found_.damaged += static_cast<uint64_t>(std::count_if(
         damage.begin(), damage.end(), [data_end](uint64_t begin) { return begin < data_end; }));
@@ -182,7 +185,7 @@ Result<SegmentListing> ListAll(Env& env, const std::string& directory) {
   return SegmentListing();
 }
 
-// The manifest on disk, or a new one. It must match the listing.
+// Returns the manifest on disk, or a new one. The manifest must match the listing.
 Result<ValueLogManifest> FindManifest(Env& env, const std::string& directory,
                                       const SegmentListing& listing, bool& is_new) {
   SILTFS_ASSIGN_OR_RETURN(auto found, ReadValueLogManifest(env, directory));
@@ -217,7 +220,7 @@ Status TidyUp(Env& env, const SegmentListing& listing) {
   return Status::Ok();
 }
 
-// Existing segments that the manifest lists as incomplete, and unsealed ones.
+// Returns the existing segments that the manifest lists as incomplete, and the unsealed ones.
 std::vector<SegmentId> IncompleteOf(const Trailers& trailers,
                                     const std::vector<SegmentId>& listed) {
   std::vector<SegmentId> incomplete;
@@ -268,7 +271,8 @@ Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory
   std::vector<SegmentId> incomplete = IncompleteOf(trailers, manifest.incomplete);
   if (incomplete != manifest.incomplete) {
     manifest.incomplete = std::move(incomplete);
-    // Before sealing them: after a power cut, sealed segments would look complete.
+    // Write the manifest before sealing the segments: otherwise they would look complete after a
+    // power cut.
     if (!read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
   }
   SILTFS_ASSIGN_OR_RETURN(FoundValueSegments segments,

@@ -1,9 +1,9 @@
 // Opens a value log's directory: finds its segments and seals those that a crash left unsealed.
 //
 // A segment is sealed if its file ends in a whole trailer: all of its blocks were durable before
-// the footer was begun. Any other is salvaged: it keeps every whole block, also behind damage,
-// because blocks after a lost write may have survived. Only a segment without a whole block that
-// was never sealed is removed.
+// the footer was begun. Any other segment is salvaged: it keeps every whole block, also behind
+// damage, because blocks after a lost write may have survived. A segment is removed only if it was
+// never sealed and has no whole block.
 //
 // Cost: the trailer of a sealed segment is read; an unsealed one is read whole and copied.
 // Thread-safety: none needed; it runs before other calls. Errors: Env's, also kNoSpace if the disk
@@ -28,7 +28,7 @@ struct ValueSegment {
   uint64_t data_end = kSegmentHeaderSize;  // end of its last block
   uint64_t plain_bytes = 0;
   uint32_t records = 0;  // number of ordinals; some records may be lost
-  bool readable = true;  // false: nothing of it is readable, or it is another log's
+  bool readable = true;  // false: no part of it is readable, or it belongs to another log
 };
 
 struct FoundValueSegments {
@@ -45,9 +45,10 @@ struct RecoveredValueLog {
   FoundValueSegments segments;
 };
 
-// Creates missing files in a new directory, durably. kCorruption if the manifest is damaged,
-// missing beside segments, or older than they are. Afterwards, unless `read_only` (then nothing is
-// written), all segments are sealed, and the manifest lists those that may be incomplete.
+// Opens the directory. In a new directory it creates the missing files, durably. kCorruption if the
+// manifest is damaged, is missing although there are segments, or is older than the segments. With
+// `read_only` nothing is written; otherwise all segments are sealed afterwards, and the manifest
+// lists those that may be incomplete.
 Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory, bool read_only);
 
 // Whether the footer has this record at exactly this place.

@@ -75,7 +75,7 @@ class MapIndex final : public ChunkIndex {
   Status ForEachInOrderImpl(
       const std::function<Status(uint64_t order, const IndexEntry&)>& visit) override {
     return ForEachImpl([&](const IndexEntry& entry) {
-      return visit(entry.name.Prefix64(), entry);  // names sort as their prefixes do
+      return visit(entry.name.Prefix64(), entry);  // prefixes sort like the names
     });
   }
 
@@ -134,7 +134,7 @@ class MapIndex final : public ChunkIndex {
 }  // namespace
 
 Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions& options) {
-  // Distinguishes an empty directory from a missing one.
+  // Fails if the directory is missing; an empty directory is an empty index.
   SILTFS_RETURN_IF_ERROR(env.ListDirectory(options.directory).status());
   const std::string path = MapSnapshotPath(options.directory);
   SILTFS_ASSIGN_OR_RETURN(MapSnapshot snapshot, ReadMapSnapshot(env, path));

@@ -19,7 +19,7 @@ struct MapIndexOptions {
   bool read_only = false;
 };
 
-// kCorruption if the snapshot is damaged: it is one file under one checksum.
+// Opens the index. kCorruption if the snapshot is damaged; it is one file with one checksum.
 Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions& options);
 
 }  // namespace siltfs

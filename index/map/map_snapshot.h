@@ -28,7 +28,7 @@ Result<MapSnapshot> DecodeMapSnapshot(ByteView bytes);
 
 std::string MapSnapshotPath(const std::string& directory);
 
-// An empty snapshot if there is no file.
+// Reads the snapshot; it is empty if there is no file.
 Result<MapSnapshot> ReadMapSnapshot(Env& env, const std::string& path);
 
 }  // namespace siltfs

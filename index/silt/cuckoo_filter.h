@@ -1,9 +1,9 @@
 // The memory side of a HashStore (SILT, section 3.2): the tags of a LogStore's cuckoo table, in the
 // table's order. The entry of place i lies in slot i of the HashStore's file, so only tags are
-// kept: 2 bytes per place, 17.3 bits per entry at the occupancy a LogStore reaches.
+// kept. They take 2 bytes per place: 17.3 bits per entry at the occupancy a LogStore reaches.
 //
 // The table's stash is included: its entries lie in the slots after the places. Thread-safety:
-// const, so any. Memory: 2 bytes per place.
+// const, so any thread may call. Memory: 2 bytes per place.
 #pragma once
 
 #include <vector>
@@ -33,7 +33,7 @@ class CuckooFilter {
   // Whether a lookup of this hash has this slot among its candidates.
   bool Finds(uint64_t hash, uint32_t slot) const;
 
-  // For flash; docs/format.md, "SILT HashStore".
+  // The filter as bytes for flash; docs/format.md, "SILT HashStore".
   std::string Encode() const;
   // kCorruption if the bytes are not as Encode writes them.
   static Result<CuckooFilter> Decode(unsigned bucket_bits, ByteView bytes);

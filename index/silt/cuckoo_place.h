@@ -13,7 +13,7 @@
 namespace siltfs {
 
 inline constexpr unsigned kMaxBucketBits = 15;
-inline constexpr unsigned kTagBits = 15;  // the other bucket's number and further bits together
+inline constexpr unsigned kTagBits = 15;  // bits of the other bucket's number and further hash bits
 inline constexpr uint16_t kTagValid = 1U << kTagBits;
 inline constexpr size_t kBucketWays = 4;
 
@@ -35,7 +35,7 @@ inline CuckooPlace CuckooPlaceOf(uint64_t hash, unsigned bucket_bits) {
 }
 
 // A bucket's four tags are compared as one word: way w is bits 16 w to 16 w + 15. A set of ways is
-// the ways' highest bits.
+// a word in which the highest bits of these ways are set.
 static_assert(kBucketWays * 16 == 64 && kTagBits == 15);
 inline constexpr uint64_t kEveryWay = 0x0001'0001'0001'0001;
 inline constexpr uint64_t kHighestOfWays = kEveryWay * kTagValid;
@@ -49,11 +49,12 @@ inline uint64_t FreeWays(uint64_t tags) { return ~tags & kHighestOfWays; }
 
 inline uint64_t WaysWithTag(uint64_t tags, uint16_t tag) {
   const uint64_t difference = tags ^ (kEveryWay * tag);
-  // A way's lower 15 bits carry into its highest unless all are zero; none carries further.
+  // In each way, the sum carries from the lower 15 bits into the highest bit unless all 15 are
+  // zero. No carry reaches the next way.
   return ~(((difference & ~kHighestOfWays) + ~kHighestOfWays) | difference) & kHighestOfWays;
 }
 
-// Requires a set that is not empty.
+// Returns the lowest way of a set, which must not be empty.
 inline size_t FirstWay(uint64_t ways) { return static_cast<size_t>(std::countr_zero(ways)) / 16; }
 
 }  // namespace siltfs

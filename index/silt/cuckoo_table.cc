@@ -22,12 +22,12 @@ size_t CuckooTable::memory_bytes() const {
          stash_.capacity() * sizeof(Stashed);
 }
 
-// The tag of an entry with the other bucket `other_bucket`.
+// Returns `tag` with the number of the other bucket replaced by `other_bucket`.
 uint16_t CuckooTable::TagFor(uint16_t tag, uint32_t other_bucket) const {
   return static_cast<uint16_t>((tag & ~bucket_mask_) | other_bucket);
 }
 
-// Splitmix's increment and a multiplicative mix: enough to choose victims.
+// Splitmix's increment and a multiplicative mix: random enough to choose the entries to move.
 uint32_t CuckooTable::RandomBits() {
   random_state_ += 0x9e3779b97f4a7c15U;
   return static_cast<uint32_t>(((random_state_ ^ (random_state_ >> 32)) * 0xd6e8feb86659fd93U) >>
@@ -67,8 +67,9 @@ bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   return true;
 }
 
-// Puts the key in the place of another entry, moves that entry into its other bucket, and so on
-// until one finds a free way. If none does, undoes all moves and returns false.
+// Puts the key in the place of another entry, and moves that entry into its other bucket. It goes
+// on in this way until a moved entry finds a free way. If none does, it undoes all moves and
+// returns false.
 bool CuckooTable::Displace(const CuckooPlace& place, uint32_t value) {
   struct Undo {
     size_t index;

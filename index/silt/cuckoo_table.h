@@ -5,20 +5,21 @@
 // Two parts of a key's hash select its two buckets. An entry keeps no key, only a tag: the number
 // of its *other* bucket and further bits of the hash, 15 bits in all for every table size. So an
 // entry can move between its buckets without reading its key from flash, and a small table filters
-// as well as a large one. In a full table an absent key matches the tag of 8 / 2^15 = 2^-12
-// entries. A tag match is therefore only a candidate that the caller confirms in the log.
+// as well as a large one. In a full table an absent key matches 8 / 2^15 = 2^-12 tags on average.
+// So a tag match is only a candidate; the caller confirms it in the log.
 //
-// Insert displaces at most 128 entries. If that makes no room, it undoes the moves and puts the key
-// into a stash of 8. If the stash is full, too, it refuses the key and leaves the table unchanged;
-// this happens at about 95 % occupancy. The stash also takes keys that share both buckets, which is
-// rare with a good hash.
+// Insert displaces at most 128 entries. If that frees no place, Insert undoes the moves and puts
+// the key into a stash of 8. If the stash is full, too, Insert refuses the key and leaves the table
+// unchanged; this happens at about 95 % occupancy. The stash also takes keys that share both
+// buckets, which is rare with a good hash.
 //
 // The choice of moved entries depends only on the table: the same inserts in the same order give
 // the same table.
 //
-// Thread-safety: const calls may run concurrently, others alone. Memory: 6 bytes per place, 4
-// places per bucket. When not to use it: if an adversary can predict the keys' hash; 17 such keys
-// fill two buckets and the stash.
+// Thread-safety: const calls may run concurrently; any other call needs exclusive access. Memory: 6
+// bytes per place, 4 places per bucket. When not to use it: if an adversary can predict the keys'
+// hash. Of keys with the same two buckets, the table refuses the 17th: the buckets and the stash
+// are full.
 #pragma once
 
 #include <array>
@@ -64,7 +65,7 @@ class CuckooTable {
   double occupancy() const;
   size_t memory_bytes() const;
 
-  // The greatest value first: in a log, the newest.
+  // Returns the key's candidates, the greatest value first; in a log this is the newest slot.
   Candidates Find(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
 
@@ -104,8 +105,8 @@ class CuckooTable {
 
   unsigned bucket_bits_;
   uint32_t bucket_mask_;
-  PageVector<uint16_t> tags_;    // kTagValid, further bits, other bucket
-  PageVector<uint32_t> values_;  // where the tag is valid
+  PageVector<uint16_t> tags_;    // of each place: kTagValid, further bits, other bucket
+  PageVector<uint32_t> values_;  // of each place; meaningful if the tag is valid
   std::vector<Stashed> stash_;
   size_t size_ = 0;
   uint64_t random_state_ = 0;

@@ -5,7 +5,8 @@
 namespace siltfs {
 namespace {
 
-// Slots of zeros were free places, or entries in a damaged page of a log.
+// Whether the slot is empty: a free place of the table, or an entry lost in a damaged page of a
+// log.
 bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
 
 }  // namespace
@@ -111,7 +112,8 @@ void EntryMerge::SortAndDropOld() {
   items_.erase(end, items_.end());
 }
 
-// Table 3's rule: of two equal keys, the one in the SortedStore is older; a tombstone removes it.
+// Implements the rule of table 3: of two entries with equal keys, the one in the SortedStore is
+// older; a tombstone removes it.
 Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
   for (const Item& item : items_) {
     while (sorted.item() && sorted.item()->key < item.key) {

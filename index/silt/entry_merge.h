@@ -1,6 +1,6 @@
-// Visits all entries of some stores of one partition in order, only the newest of each name (SILT,
-// section 3.3, table 3). Used to merge HashStores and a SortedStore into a new SortedStore, and to
-// list an index.
+// Visits the entries of some stores of one partition in order; of each name only the newest entry
+// (SILT, section 3.3, table 3). Used to merge HashStores and a SortedStore into a new SortedStore,
+// and to list an index.
 //
 // The SortedStore is read once from front to back. The other stores are not in this order; sorting
 // them on flash would write every entry once more. So their entries are sorted in memory, in as
@@ -37,7 +37,7 @@ class EntryMerge {
   Status Run(const Visit& visit);
 
   uint64_t damaged_pages() const { return damaged_pages_; }
-  uint64_t entries_dropped() const { return dropped_; }  // older ones of a name, and tombstones
+  uint64_t entries_dropped() const { return dropped_; }  // older entries of a name, and tombstones
   // Memory used for sorting; valid after Run().
   size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item) + rests_.capacity(); }
 

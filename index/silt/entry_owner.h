@@ -17,7 +17,8 @@ namespace siltfs {
 class EntryOwner {
  public:
   virtual ~EntryOwner() = default;
-  // Called before entries put so far become durable. After an error they do not.
+  // Makes the data of all entries put so far durable. Called before these entries become durable;
+  // after an error they do not become durable.
   virtual Status MakeDurable() = 0;
   // Whether the data of an entry exists. Called for entries that were written before a crash but
   // are not known to be durable.

@@ -230,7 +230,8 @@ Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
   return out;
 }
 
-// Reads a store that fits one batch together with its checksums, which follow the pages.
+// Reads pages and checksums together; used if the store fits one batch. The checksums follow the
+// pages.
 Status FrozenFileScan::ReadAll() {
   const uint32_t pages = file_.info().pages;
   SILTFS_ASSIGN_OR_RETURN(const MutableByteView got, Read(0, OffsetOfPage(pages + 1)));

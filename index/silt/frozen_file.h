@@ -2,12 +2,12 @@
 // checksums and the filter or trie. Written once from front to back, in large writes. Format:
 // docs/format.md, "SILT frozen store".
 //
-// Slots fill a page, so the checksums lie behind the pages; they are not kept in memory. So a
-// lookup does not verify a page (an entry is a hint that the caller confirms), but scans of a whole
+// Slots fill a page, so the checksums lie behind the pages; they are not kept in memory. A lookup
+// therefore does not verify a page (an entry is a hint that the caller confirms). Scans of a whole
 // store, by a merge or a verification, check every page.
 //
 // Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file counts
-// only after FrozenFileWriter::Sync, and SyncDirectory by its user.
+// only after FrozenFileWriter::Sync and the caller's SyncDirectory.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,8 @@ struct FrozenFileInfo {
 
 class FrozenFileWriter {
  public:
-  // `throttle` is paid for every write; it and `env` must outlive the writer.
+  // Creates the file. Every write is charged to `throttle`, which must outlive the writer, as must
+  // `env`.
   static Result<std::unique_ptr<FrozenFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& file,
                                                           Throttle& throttle,
@@ -86,8 +87,8 @@ class FrozenFileWriter {
 
 class FrozenFile {
  public:
-  // Reads the footer. kCorruption if it is not a whole frozen file of this id with this layout,
-  // kNotFound.
+  // Opens the file and reads its footer. kCorruption if it is not a whole frozen file with this id
+  // and layout; kNotFound.
   static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& id,
                                                         const SlotLayout& layout = kChunkSlots);
@@ -95,7 +96,7 @@ class FrozenFile {
   const FrozenFileInfo& info() const { return info_; }
   const SlotLayout& layout() const { return info_.layout; }
   const File& file() const { return *file_; }
-  // A filter or trie is smaller than the entries it indexes.
+  // Upper bound of payload_bytes: a filter or trie is smaller than the entries it indexes.
   uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }
   uint64_t size() const;  // bytes
   // Distinguishes this file from others of the same name, by the checksums of all its pages and its
@@ -110,7 +111,7 @@ class FrozenFile {
   FrozenFile(std::shared_ptr<File> file, FrozenFileInfo info)
       : file_(std::move(file)), info_(info) {}
 
-  const std::shared_ptr<File> file_;  // without the page cache, where possible
+  const std::shared_ptr<File> file_;  // opened without the page cache, where possible
   const FrozenFileInfo info_;
 };
 
@@ -124,7 +125,8 @@ class FrozenFileScan {
   FrozenFileScan(const FrozenFileScan&) = delete;
   FrozenFileScan& operator=(const FrozenFileScan&) = delete;
 
-  // The next page; its bytes are valid until the next call. Nothing after the last one.
+  // A page; its bytes are valid until the next call of Next. Next returns nothing after the last
+  // page.
   struct Page {
     uint32_t number = 0;
     bool damaged = false;  // the checksum is wrong; `bytes` are meaningless
@@ -140,7 +142,7 @@ class FrozenFileScan {
   const FrozenFile& file_;
   AlignedBuffer own_;
   AlignedBuffer& buffer_;
-  Bytes checksums_;  // from checksums_first_ on
+  Bytes checksums_;  // of the pages from checksums_first_ on
   uint32_t checksums_first_ = 0;
   uint32_t next_ = 0;
   uint32_t batch_first_ = 0;

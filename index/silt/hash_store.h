@@ -1,13 +1,14 @@
-// A HashStore (SILT, section 3.2): a LogStore's entries in the order of its cuckoo table, so that a
-// tag's place in the filter is the entry's slot on flash and the filter needs no offsets. Written
-// sequentially from a full LogStore; immutable.
+// A HashStore (SILT, section 3.2): a LogStore's entries in the order of its cuckoo table. A tag's
+// place in the filter is therefore the entry's slot on flash, and the filter needs no offsets. A
+// HashStore is written sequentially from a full LogStore, and is immutable.
 //
 // The filter can be left out of memory (section 4, "Fail-Graceful Indexing"). The paper then reads
-// the filter from flash, two reads, and then the entry. But the entries of the filter's two buckets
-// lie in the same two buckets of the file; reading those directly takes only two reads.
+// the filter from flash with two reads, and then the entry. Here a lookup reads the key's two
+// buckets of the file directly, because they have the entries of the filter's two buckets. That
+// takes only two reads.
 //
-// Thread-safety: const, so any. Memory: the filter, 17.3 bits per entry; without it, a constant.
-// Durability: frozen_file.h. Format: docs/format.md, "SILT HashStore".
+// Thread-safety: const, so any thread may call. Memory: the filter, 17.3 bits per entry; without
+// it, a constant. Durability: frozen_file.h. Format: docs/format.md, "SILT HashStore".
 #pragma once
 
 #include <memory>
@@ -21,8 +22,8 @@ namespace siltfs {
 
 class HashStore {
  public:
-  // Opens the store with its filter, which is read from flash, or without. kCorruption, kNotFound,
-  // kIoError.
+  // Open also reads the filter from flash; OpenWithoutFilter leaves it out of memory. kCorruption,
+  // kNotFound, kIoError.
   static Result<std::shared_ptr<const HashStore>> Open(Env& env, const std::string& directory,
                                                        const StoreFileId& id,
                                                        const SlotLayout& layout = kChunkSlots);
@@ -39,14 +40,14 @@ class HashStore {
   static Result<Written> WriteFrom(const LogStore& log, Env& env, const std::string& directory,
                                    const StoreFileId& id, Throttle& throttle);
 
-  // The same store with its filter, read from flash, or without.
+  // Copies of this store: WithFilter reads the filter from flash, WithoutFilter has none in memory.
   Result<std::shared_ptr<const HashStore>> WithFilter() const;
   std::shared_ptr<const HashStore> WithoutFilter() const;
   Result<CuckooFilter> ReadFilter() const;
 
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
-  // Null if it was left out of memory.
+  // The filter; null if it was left out of memory.
   const CuckooFilter* filter() const { return filter_ ? &*filter_ : nullptr; }
   // Memory of the filter when loaded.
   uint64_t filter_bytes() const { return file_->info().payload_bytes; }
@@ -58,9 +59,9 @@ class HashStore {
     return DecodeSlot(SlotOfPage(layout(), bytes, layout().IndexOf(slot)));
   }
 
-  // Without a filter: the pages that may hold a key of this hash, as page numbers rather than
-  // slots. There are two, or three if the table had stashed entries; more if slots are so large
-  // that a bucket takes several pages.
+  // For a store without its filter in memory: returns the pages that may hold a key of this hash.
+  // The candidates are page numbers, not slots. There are two, or three if the table had stashed
+  // entries; more if slots are so large that a bucket takes several pages.
   CuckooTable::Candidates PagesOf(uint64_t hash) const;
 
   StoreCounters& counters() const { return *counters_; }

@@ -1,10 +1,10 @@
-// The page of a LogStore's log: 4,096 bytes with their own checksum, so that replay stops exactly
-// at the first page that is not as it was written. Format: docs/format.md, "SILT log page".
+// The page of a LogStore's log: 4,096 bytes with their own checksum. So replay stops exactly at the
+// first page that is not as it was written. Format: docs/format.md, "SILT log page".
 //
 // A page is written only once, so a later write cannot tear a durable page. A slot's number in its
 // log is its byte offset / its size; slot 0 of each page is the page's header. Page numbers
-// continue across all logs of a partition, so a log's first page shows whether its predecessor lost
-// its end. Functions only, safe to call from any thread.
+// continue across all logs of a partition, so a log's first page shows whether pages at the end of
+// the previous log are missing. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace siltfs {
 // The header takes one slot.
 constexpr size_t LogSlotsPerPage(const SlotLayout& layout) { return layout.slots_per_page() - 1; }
 
-// Slot numbers are 32 bits wide.
+// Limit of a log's pages: slot numbers are 32 bits wide.
 inline constexpr uint32_t kMaxLogPages = 1U << 25;
 
 struct LogPageHeader {
@@ -43,7 +43,7 @@ SlotEntry DecodeLogSlot(const SlotLayout& layout, ConstPageBytes page, size_t in
 // Writes header and checksum into a page. Used slots must be filled, all others zero.
 void SealLogPage(PageBytes page, const LogPageHeader& header);
 
-// The header, if the page is exactly as it was sealed for this place in this log.
+// Returns the header if the page is exactly as it was sealed for this place in this log.
 std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageBytes page,
                                           uint64_t log_id, uint32_t page_number);
 

@@ -6,10 +6,10 @@
 // replays the log to build the table. A full LogStore is frozen: it stays unchanged and const until
 // its entries have moved into other stores.
 //
-// Thread-safety: const calls may run concurrently, others alone; but WriteOut and Sync may run
-// beside const calls. A const LogStore may be shared. Durability: entries are durable when their
-// page was sealed and written out and Sync returned OK thereafter. Memory: the table's 6 bytes per
-// place, and the tail.
+// Thread-safety: const calls may run concurrently. Other calls need exclusive access, except that
+// WriteOut and Sync may run beside const calls. A const LogStore may be shared. Durability: entries
+// are durable when their page was sealed and written out and Sync returned OK thereafter. Memory:
+// the table's 6 bytes per place, and the tail.
 #pragma once
 
 #include <algorithm>
@@ -52,11 +52,11 @@ class LogStore {
 
   // --- Reading ---
 
-  // The slots that may hold a name; newest first.
+  // The slots that may hold a name of this hash; newest first.
   CuckooTable::Candidates Find(uint64_t hash) const { return table_.Find(hash); }
   void Prefetch(uint64_t hash) const { table_.Prefetch(hash); }
   bool InTail(uint32_t slot) const { return layout().PageOf(slot) >= written_pages_; }
-  SlotEntry TailEntry(uint32_t slot) const;  // InTail(slot)
+  SlotEntry TailEntry(uint32_t slot) const;  // requires InTail(slot)
   const CuckooTable& table() const { return table_; }
 
   // Written pages are at page * kPageSize of this file; null for an empty log.
@@ -65,9 +65,10 @@ class LogStore {
   // layout().PageOf(slot).
   std::optional<SlotEntry> EntryInPage(uint32_t slot, ConstPageBytes bytes) const;
 
-  // Reads the whole log. A damaged page yields no entries. Entries are addressed by slot number.
+  // The contents of a whole log, read by ReadAll. A damaged page yields no entries. Entries are
+  // addressed by slot number.
   struct Contents {
-    Bytes bytes;  // pages as they were sealed, the one being filled included
+    Bytes bytes;  // pages as they were sealed, including the page being filled
     uint64_t damaged_pages = 0;
     std::optional<SlotEntry> Entry(uint32_t slot) const;
     std::vector<bool> page_is_damaged;
@@ -89,7 +90,8 @@ class LogStore {
   // Inserts a name that is not in the store, at the end of the tail. False: the table is full and
   // nothing has changed. `complete` goes into the page's header if this entry fills it.
   bool Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete);
-  // The same for a name that is in the store; false if it is not.
+  // Replaces the entry of a name that is in the store, like Insert. False if the name is not in the
+  // store. Resident describes the name's present entry.
   struct Resident {
     uint32_t slot = 0;
     bool tombstone = false;
@@ -102,9 +104,9 @@ class LogStore {
   bool HasOpenEntries() const { return open_count_ > 0; }
   uint32_t sealed_tail_pages() const { return sealed_pages_ - written_pages_; }
   uint32_t sealed_pages() const { return sealed_pages_; }
-  // The claim of the last sealed page; 0 in an empty log.
+  // The complete_sequence of the last sealed page; 0 in an empty log.
   uint64_t complete_sequence() const { return complete_sequence_; }
-  // Lowers a claim that no longer holds, in memory only.
+  // Lowers complete_sequence(), in memory only, if it no longer holds.
   void LowerCompleteSequence(uint64_t sequence) {
     complete_sequence_ = std::min(complete_sequence_, sequence);
   }
@@ -119,12 +121,12 @@ class LogStore {
   // --- Replay ---
 
   struct ReplayResult {
-    uint32_t valid_pages = 0;  // pages before the first that is not as it was sealed
-    bool all_valid = false;    // the file has no other bytes
+    uint32_t valid_pages = 0;  // pages before the first page that is not as it was sealed
+    bool all_valid = false;    // the file has no bytes except these pages
   };
   // Fills an empty store from its file; called once, before any other call. The tail is empty
-  // afterwards. kIoError if the file can't be read. `accepts` gets an entry and its page's index in
-  // the log; a page with an entry that it rejects counts as damaged.
+  // afterwards. kIoError if the file can't be read. `accepts` is called with each entry and the
+  // index of its page in the log. If it rejects an entry, the entry's page counts as damaged.
   using Accepts = std::function<bool(uint32_t page, const SlotEntry& entry)>;
   Result<ReplayResult> Replay(const Accepts& accepts = nullptr);
 
@@ -156,7 +158,7 @@ class LogStore {
   uint32_t sealed_pages_ = 0;
   uint64_t complete_sequence_ = 0;
   size_t open_count_ = 0;  // entries of the page being filled
-  Bytes tail_;             // from page `written` on; the open page only while it has entries
+  Bytes tail_;             // pages from `written` on; without the open page while it is empty
 };
 
 }  // namespace siltfs

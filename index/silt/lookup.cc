@@ -9,7 +9,7 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   version_ = version;
   candidates_ = active.Find(hash_);
   Count(active.counters().probes);
-  // Newest first, so those in the tail come before those on flash.
+  // Candidates are newest first, so slots in the tail come before slots on flash.
   for (; next_ < candidates_.size() && active.InTail(candidates_[next_]); ++next_) {
     slot_ = candidates_[next_];
     const SlotEntry entry = active.TailEntry(slot_);
@@ -237,7 +237,8 @@ class BatchRun {
     size_t number = 0;
   };
 
-  // Gives the request the next page for its lookup or, when that has ended, for the next lookup.
+  // Points the request to the next page of its lookup; if that lookup has ended, to the first page
+  // of the next lookup. False if there are no more lookups.
   bool Aim(ReadRequest& request, Running*& run) {
     for (;;) {
       if (run != nullptr) {
@@ -254,7 +255,7 @@ class BatchRun {
     }
   }
 
-  // Null: there are no more.
+  // Returns a begun lookup; null if there are no more.
   Running* TakeBegun() {
     if (begun_.empty()) BeginSome();
     if (begun_.empty()) return nullptr;
@@ -287,7 +288,7 @@ class BatchRun {
   size_t prepared_ = 0;
   std::vector<Running> runs_;
   std::vector<Running*> free_;
-  std::vector<Running*> begun_;  // wait for a request
+  std::vector<Running*> begun_;  // lookups that wait for a request
   std::vector<ReadRequest> requests_;
   std::vector<Running*> reading_;  // the lookup that each request serves
 };

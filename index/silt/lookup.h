@@ -1,4 +1,4 @@
-// Finding names in the stores of their partitions, newest store first: the LogStore that is being
+// Finds names in the stores of their partitions, newest store first: the LogStore that is being
 // written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
 // Filters in memory rule out most pages; the others are read, one at a time. Without a filter or
 // trie in memory, a lookup reads more pages: hash_store.h, sorted_store.h. In a batch every lookup
@@ -22,8 +22,8 @@ class Lookup {
   // `name` must outlive the lookup.
   Lookup(const ChunkName& name, uint64_t hash) : name_(&name), hash_(hash) {}
 
-  // Searches the table and the tail of the active store; call under the partition's lock. Pins must
-  // outlive the lookup.
+  // Searches the table and the tail of the active store; call under the partition's lock. The pin
+  // of `version` must outlive the lookup.
   void Begin(const LogStore& active, const PartitionVersion* version);
 
   // Called instead of Begin(): the lookup finds nothing.
@@ -35,8 +35,9 @@ class Lookup {
   };
   // The page that must be read next; nothing when the lookup has ended.
   std::optional<PageRead> NextRead();
-  // While the lookup waits for a page of a HashStore: the pages it will need next unless it finds
-  // the name earlier. In order, at most `most`, and none after the SortedStore's first.
+  // Returns the pages that the lookup will need next unless it finds the name earlier: at most
+  // `most`, in order; the SortedStore's first page is the last. Call this while the lookup waits
+  // for a page of a HashStore.
   std::vector<PageRead> ReadsToCome(size_t most) const;
   // Passes in the page that was read.
   void Take(const Status& status, ConstPageBytes bytes);
@@ -44,15 +45,15 @@ class Lookup {
   uint64_t hash() const { return hash_; }
   // Empty until an entry was found. May be a tombstone.
   const std::optional<IndexEntry>& found() const { return found_; }
-  // The bytes of its slot behind name and location.
+  // The bytes behind name and location in the slot of the found entry.
   ByteView found_rest() const { return found_rest_; }
-  // Its slot in the active store, if it was found there.
+  // The slot of the found entry in the active store, if it was found there.
   std::optional<uint32_t> active_slot() const {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
-  // Damaged pages of logs, and HashStore slots left empty because a log's page was damaged. Their
-  // entries count as absent.
+  // Number of damaged pages of logs, and of HashStore slots left empty because a log's page was
+  // damaged. Their entries count as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
   // kCorruption with the place of the first damaged page. Requires damaged_pages() > 0.
   Status Damage() const;
@@ -84,16 +85,16 @@ class Lookup {
   size_t next_ = 0;
   bool by_page_ = false;  // the candidates are pages, not slots
   SortedSearch search_;   // of a SortedStore without a trie; gives the candidates one by one
-  uint32_t slot_ = 0;     // being read, or the page
+  uint32_t slot_ = 0;     // the slot being read; the page if by_page_
   std::optional<IndexEntry> found_;
   Bytes found_rest_;
   uint32_t pages_read_ = 0;
   uint32_t damaged_pages_ = 0;
-  PageRead damaged_{};  // the first
+  PageRead damaged_{};  // the first damaged page
   Status status_;
 };
 
-// Ends a lookup with one read after the other.
+// Finishes the lookup with sequential reads.
 void FinishLookup(Lookup& lookup);
 
 // The read queue of a batch of lookups, with pages for twice its depth: one half is being read
@@ -103,8 +104,8 @@ struct LookupReader {
   AlignedBuffer pages;
 };
 
-// A batch makes its lookups one after the other, so that a batch of any size holds only as many as
-// the reader has pages, and a few more.
+// A batch makes its lookups one after the other. So a batch of any size keeps only as many lookups
+// in memory as the reader has pages, and a few more.
 class LookupBatch {
  public:
   virtual ~LookupBatch() = default;
@@ -113,7 +114,7 @@ class LookupBatch {
   virtual Lookup Prepare(size_t i) = 0;
   // Calls the lookup's Begin(), soon after Prepare.
   virtual void Begin(Lookup& lookup) = 0;
-  // The lookup has ended. Called in any order.
+  // Called when the i-th lookup has ended, in any order.
   virtual void End(size_t i, const Lookup& lookup) = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kLeastBucketBits = 8;
 constexpr unsigned kMaxUnfilteredStores = 16;
 constexpr uint64_t kLeastSortBytes = 64U << 10;
-// Two scans, and the write buffers for entries and the filter.
+// Memory of two scans, and of the write buffers for entries and the filter.
 constexpr uint64_t kMergeBuffers =
     (2 * (kFrozenBatchPages + 1) + 32) * kPageSize + RibbonFileWriter::kMostMemory;
 

@@ -1,10 +1,10 @@
 // Divides the memory of a SILT index (SILT, section 4, "Fail-Graceful Indexing") between LogStores,
 // work space, and filters and tries.
 //
-// LogStores come first: smaller ones make more HashStores, which costs writes and reads
-// permanently, while a missing filter costs reads only as long as it is missing. Next comes the
-// work space of conversions and merges; filters and tries get the rest. The minimum at any limit is
-// the tails of the logs, the smallest tables, and the buffers of one merge: 2.4 MiB with 64
+// LogStores come first: smaller LogStores make more HashStores, which cost writes and reads
+// permanently. A missing filter costs reads only as long as it is missing. Next comes the work
+// space of conversions and merges; filters and tries get the rest. At any limit the index needs the
+// tails of the logs, the smallest tables, and the buffers of one merge. That is 2.4 MiB with 64
 // partitions, and about a KiB for each store.
 //
 // Functions only, safe to call from any thread. Units: bytes.
@@ -24,13 +24,14 @@ struct MemoryPlan {
   unsigned read_depth = 0;  // reads in flight for one Get call, each with two pages
   uint64_t sort_memory_bytes = 0;
   uint64_t index_bytes = 0;  // for filters and tries; kNoMemoryLimit: no limit
-  // A partition with more HashStores without a filter is merged, because each costs two reads.
+  // A partition with more than this many HashStores without a filter is merged, because each of
+  // these stores costs two reads.
   unsigned max_unfiltered_stores = 0;
 
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
-// `bucket_bits` is the value the index was made with.
+// Returns the plan for `limit`. `bucket_bits` is the value the index was made with.
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
                       unsigned partition_bits, const SlotLayout& layout = kChunkSlots);
 

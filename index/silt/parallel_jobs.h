@@ -1,5 +1,5 @@
-// Runs independent jobs that wait for the device in parallel, in threads that end with the work. A
-// flash device answers dozens of reads in the time of one.
+// Runs independent jobs in parallel, in threads that end with the work. The jobs mostly wait for
+// the device, and a flash device answers dozens of reads in the time of one.
 //
 // When not to use it: if device calls must come in a fixed order. With 0 threads Finish runs the
 // jobs in order.
@@ -39,7 +39,7 @@ class ParallelJobs {
   const Job job_;
   std::vector<std::thread> threads_;
 
-  Mutex mutex_;  // nothing else is taken under it
+  Mutex mutex_;  // no other mutex is locked under it
   size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;
   size_t failed_ SILTFS_GUARDED_BY(mutex_);  // the failed job; count_ for none
   Status failure_ SILTFS_GUARDED_BY(mutex_);

@@ -54,8 +54,8 @@ struct Partition {
     return all;
   }
 
-  std::atomic<bool> recovered{false};  // until then there are no stores
-  // A HashStore was made since the last merge, and since the index was opened.
+  std::atomic<bool> recovered{false};  // until it is true, there are no stores
+  // True if a HashStore was made since the index was opened and since the last merge.
   std::atomic<bool> grown{false};
 
   // Held for memory accesses only, never during device access. No other lock is taken under it.

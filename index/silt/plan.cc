@@ -103,8 +103,8 @@ double PredictFlash(const SiltWorkload& workload, const SiltParameters& paramete
   return entries * workload.entry_bytes;
 }
 
-// Expected failed probes for a uniformly drawn key. A key in the HashStores fails in half of them
-// and in the LogStore; the LogStore is half full on average.
+// Expected failed probes for a uniformly drawn key. The lookup of a key in the HashStores fails in
+// the LogStore and in half of the HashStores. The LogStore is half full on average.
 double StoresAskedInVain(const SiltWorkload& workload, const SiltParameters& parameters,
                          const SiltPrediction& prediction) {
   const double instance_entries = workload.entries / parameters.instances;
@@ -175,7 +175,8 @@ void Search::Try(const SiltParameters& parameters) {
   double stores =
       std::max(1.0, std::ceil(least_entries / LogStoreEntries(parameters, particulars)));
   SiltPlan plan = PlanOf(parameters, stores);
-  if (plan.prediction.write_amplification > limits.write_amplification) {  // caused by rounding
+  if (plan.prediction.write_amplification > limits.write_amplification) {  // only rounding causes
+                                                                           // this
     plan = PlanOf(parameters, ++stores);
   }
   Note(plan.prediction);
@@ -195,7 +196,8 @@ void Search::Try(const SiltParameters& parameters) {
   if (Better(plan)) best = plan;
 }
 
-// "3.1 GiB, more than the 3.0 GiB", with enough decimals to distinguish the two.
+// Returns a text like "3.1 GiB, more than the 3.0 GiB", with enough decimals to distinguish the
+// two.
 std::string MoreThan(double needed, double limit) {
   constexpr int kMostDecimals = 9;
   int decimals = 1;

@@ -1,12 +1,12 @@
 // The analytic model of SILT (Lim et al., SOSP 2011, section 5): the cost of a choice of parameters
-// in writes, reads and memory, and the best choice within given limits. It models and measures
-// nothing; pure computation.
+// in writes, reads and memory, and the best choice within given limits. It is pure computation and
+// measures nothing.
 //
 // One model serves the paper's SILT and this one; they differ in SiltParticulars. With
 // PaperParticulars() the predictions match equations 4 to 8 exactly.
 //
-// The model assumes, as the paper does, that the number of distinct keys is constant and every put
-// replaces one of them. While an index grows, a merge also writes the added entries, at most one
+// Like the paper, the model assumes that the number of distinct keys is constant and every put
+// replaces one of them. While an index grows, a merge also writes the added entries: at most one
 // more write per entry. Puts are spread evenly over the P instances.
 //
 // Thread-safety: functions only. Units: bytes, entries, seconds. Errors: kInvalidArgument for
@@ -45,7 +45,7 @@ struct SiltParameters {
 struct SiltParticulars {
   double occupancy = 0.95;           // of a table that is frozen
   unsigned log_pointer_bits = 32;    // per place of a LogStore's table, besides the tag
-  unsigned log_valid_bits = 1;       //
+  unsigned log_valid_bits = 1;       // per place of a LogStore's table
   unsigned hash_valid_bits = 1;      // per place of a HashStore's filter, besides the tag
   double sorted_bits_per_key = 3.0;  // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
   double sorted_reads = 1;           // per lookup that reaches the SortedStore
@@ -62,7 +62,7 @@ struct SiltParticulars {
   unsigned max_tag_bits = 15;
   unsigned min_bucket_bits = 8;
   unsigned max_bucket_bits = 15;
-  bool buckets_follow_tags = false;  // bucket_bits is tag_bits
+  bool buckets_follow_tags = false;  // if true, bucket_bits equals tag_bits
   unsigned max_instances = 1U << 16;
 };
 
@@ -75,7 +75,8 @@ struct SiltPrediction {
   double log_store_entries = 0;    // occupancy * 2^(bucket_bits + 2)
   double hash_stores = 0;          // H, an instance's average; equation 5
   double write_amplification = 0;  // equations 1 and 4
-  double read_amplification = 0;   // equations 2 and 6: of a key of the SortedStore, or of none
+  double read_amplification = 0;   // equations 2 and 6: for a key in the SortedStore, or in no
+                                   // store
   double average_hit_reads = 0;    // of a uniformly drawn key
   double memory_bytes = 0;         // average over time, all instances; equations 3 and 7
   double peak_memory_bytes = 0;
@@ -97,7 +98,7 @@ struct SiltLimits {
 
 enum class SiltPreference : uint8_t {
   kLeastMemory,  // the least memory that keeps to the limits
-  kLeastWrites,  // as much of the allowed memory as saves writes
+  kLeastWrites,  // the fewest writes; uses allowed memory as far as that saves writes
 };
 
 struct SiltPlan {

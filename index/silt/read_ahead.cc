@@ -14,7 +14,8 @@ class PagesAhead {
   explicit PagesAhead(LookupReader& reader)
       : reader_(reader), most_(std::min(kPagesAhead, reader.pages.size() / kPageSize)) {}
 
-  // The page that `lookup` waits for: already read, or read now together with the next ones.
+  // Returns the page that `lookup` waits for. If it was not read yet, reads it together with the
+  // next ones.
   const ReadRequest& Get(const Lookup& lookup, const Lookup::PageRead& page) {
     const bool there = next_ < requests_.size() && requests_[next_].file == page.file &&
                        requests_[next_].offset == page.offset;

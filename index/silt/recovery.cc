@@ -13,12 +13,12 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
-// A crash leaves behind a log's last page only bytes written since its last sync. A longer tail was
-// not made by a crash, and is not overwritten.
+// A crash leaves behind a log's last page only bytes written since its last sync. A longer tail
+// does not come from a crash, and is not overwritten.
 constexpr uint64_t kMostTornBytes = uint64_t{4} << 30;
 constexpr size_t kOpeningThreads = 16;  // each waits for the device most of the time
 
-// How far page number `a` is behind `b`; page numbers wrap.
+// Number of pages by which page number `a` is behind `b`; page numbers wrap.
 int32_t PagesBehind(uint32_t a, uint32_t b) { return static_cast<int32_t>(b - a); }
 
 Result<uint64_t> NewSecret(Env& env, const SiltIndexOptions& options) {
@@ -134,7 +134,7 @@ Status Recovery::MakeManifest() {
   manifest_.partition_bits = options_.partition_bits;
   manifest_.layout = SlotLayout(options_.slot_bits);
   manifest_.partitions.resize(size_t{1} << options_.partition_bits);
-  // Before any log: a log without a manifest would look like damage.
+  // Write the manifest before any log exists: a log without a manifest would look like damage.
   return options_.read_only ? Status::Ok() : WriteManifest();
 }
 
@@ -229,7 +229,7 @@ std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
   return logs;
 }
 
-// False: the log does not count.
+// Replays a log. False: the log does not count.
 Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
                                  uint32_t first_page) {
   const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
@@ -251,7 +251,7 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
     return Status::Ok();
   };
   Status replayed = replay(bucket_bits);
-  // The log may have more entries than the smaller table takes.
+  // The smaller table may be too small for the log's entries.
   if (replayed.Is(StatusCode::kCorruption) && bucket_bits < manifest_.bucket_bits) {
     replayed = replay(manifest_.bucket_bits);
   }
@@ -318,9 +318,9 @@ Status Recovery::FinishLog(const FoundLog& found) {
   return found.file->Sync();
 }
 
-// If the process is killed between Truncate and Sync, the next one finds nothing to cut or sync. A
-// power cut could then bring the tail back behind a page that was written meanwhile, as its valid
-// successor. So the tail is overwritten with zeros first; on a full disk this may fail.
+// If the process is killed between Truncate and Sync, the next process finds nothing to cut or
+// sync. A power cut could then bring the tail back behind a page that was written meanwhile, as its
+// valid successor. So the tail is overwritten with zeros first; on a full disk this may fail.
 Status Recovery::CutTail(File& file, uint64_t end) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   if (size - end > kMostTornBytes) {
@@ -371,9 +371,9 @@ Status Recovery::RemoveOrphans() {
 }
 
 // Each partition claims a sequence, up to which it has all entries. Entries above the durable
-// sequence are put again, or are lost and their sequences are reused. So higher claims are lowered
-// to the durable sequence; otherwise entries put from now on would count as durable too early. On a
-// full disk the claims stay, because an index that does not open would be worse.
+// sequence are put again, or they are lost and their sequences are reused. So higher claims are
+// lowered to the durable sequence. Otherwise entries put from now on would count as durable too
+// early. On a full disk the claims stay, because an index that does not open would be worse.
 Status Recovery::LowerClaims(const ChangeActive& change_active) {
   const uint64_t durable = durable_sequence_;
   bool lowered = false;
@@ -382,7 +382,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
     record.complete_sequence = std::min(record.complete_sequence, durable);
   }
   manifest_.complete_sequence = std::min(manifest_.complete_sequence, durable);
-  // The manifest first: the page of WriteClaim would take the number of a missing page.
+  // Write the manifest first: the page of WriteClaim takes the number of a missing page.
   if (damaged_pages_ > 0) {
     SILTFS_RETURN_IF_ERROR(WriteManifest());
   } else if (lowered) {
@@ -400,7 +400,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   return Status::Ok();
 }
 
-// Appends a page with the lowered claim: the last page's claim counts.
+// Appends a page with the lowered claim; of a log, the last page's claim counts.
 Status Recovery::WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active) {
   LogStore& log = *states_[p].active;
   change_active(p, [&](std::shared_ptr<LogStore>& active) { active->SealPage(complete); });

@@ -9,10 +9,10 @@
 // read later, by Residency.
 //
 // After a crash: the pages of a log count up to the first page that is not the partition's next
-// page. They also end before a page with an entry that is unknown to its owner, unless the page is
-// known to be durable. Later pages, and files that no manifest lists, are removed. A killed process
-// may have written pages that are only in the kernel's memory, so the pages that were read are made
-// durable before they count.
+// page. A page with an entry unknown to its owner also ends the log, unless the page is known to be
+// durable. Later pages, and files that no manifest lists, are removed. A killed process may have
+// written pages that are only in the kernel's memory, so the pages that were read are made durable
+// before they count.
 //
 // After damage: if durable pages of logs are missing, the durable sequence falls to the last
 // sequence that is complete without them. The index fails with kCorruption if the footer of a
@@ -47,8 +47,8 @@ struct RecoveredPartition {
 
 class Recovery {
  public:
-  // `env` and the owner, which may be null, must outlive it. kInvalidArgument for invalid options,
-  // or an index with other slots.
+  // Begins the recovery of options.directory. `env` and `owner`, which may be null, must outlive
+  // the recovery. kInvalidArgument for invalid options, or if the index has another slot size.
   static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options,
                                                  EntryOwner* owner = nullptr);
 
@@ -59,19 +59,19 @@ class Recovery {
   // True: entries are the truth, and the index must not continue after losing some to damage.
   bool needs_all_entries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
 
-  // Call once for each partition. LogStores get tables of `bucket_bits` if their entries fit, else
-  // larger ones.
+  // Opens a partition's stores. Call once for each partition. LogStores get tables of `bucket_bits`
+  // if their entries fit, else larger ones.
   Result<RecoveredPartition> RecoverPartition(uint32_t p, unsigned bucket_bits);
 
   struct Outcome {
     StoreManifest manifest;
     uint64_t durable_sequence = 0;
-    uint64_t damaged_pages = 0;  // found now
+    uint64_t damaged_pages = 0;  // found by this recovery
     uint64_t bytes_written = 0;
   };
-  // Call once, after all partitions. Changes or replaces active LogStores only within calls of
-  // `change_active`; it gets a partition and a function to run while no other thread uses its
-  // active LogStore.
+  // Repairs the files. Call once, after all partitions are recovered. Finish changes or replaces
+  // active LogStores only within calls of `change_active`. That function gets a partition and a
+  // function to run while no other thread uses the partition's active LogStore.
   using Change = std::function<void(std::shared_ptr<LogStore>& active)>;
   using ChangeActive = std::function<void(uint32_t partition, const Change& change)>;
   Result<Outcome> Finish(const ChangeActive& change_active);
@@ -80,12 +80,12 @@ class Recovery {
   Recovery(Env& env, const SiltIndexOptions& options, EntryOwner* owner)
       : env_(env), options_(options), owner_(owner) {}
 
-  // A log that counts, and how many of its pages do.
+  // A log that counts, and the number of its pages that count.
   struct FoundLog {
     std::shared_ptr<LogStore> log;
     std::shared_ptr<File> file;
     LogStore::ReplayResult replayed;
-    uint32_t durable_pages = 0;  // from its first on
+    uint32_t durable_pages = 0;  // number of durable pages, from the log's first page on
   };
 
   void BeginListing();
@@ -120,17 +120,17 @@ class Recovery {
   struct State {
     std::vector<FoundLog> found;
     std::shared_ptr<LogStore> active;
-    uint64_t log_claim = 0;  // sequence up to which it claims to have all entries, by its last page
+    uint64_t log_claim = 0;  // sequence up to which the last log page claims to have all entries
     uint64_t durable_sequence = UINT64_MAX;
     uint64_t damaged_pages = 0;
   };
   std::vector<State> states_;
-  // Over all partitions, in Finish.
+  // The minimum over all partitions, computed in Finish.
   uint64_t durable_sequence_ = UINT64_MAX;
   uint64_t damaged_pages_ = 0;
 
   Mutex files_mutex_;  // nothing else is taken under it
-  std::unique_ptr<ParallelJobs> listing_ SILTFS_GUARDED_BY(files_mutex_);  // ends before the rest
+  std::unique_ptr<ParallelJobs> listing_ SILTFS_GUARDED_BY(files_mutex_);  // destroyed first
 };
 
 }  // namespace siltfs

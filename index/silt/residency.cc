@@ -10,8 +10,8 @@ namespace {
 // Memory of a HashStore or SortedStore without its filter or trie.
 constexpr uint64_t kStoreBytes = 1024;
 
-// While they are read, Drop and Backlog wait. Each takes three times the memory of a filter
-// meanwhile.
+// Items that are loaded together. Meanwhile Drop and Backlog wait, and each item takes three times
+// the memory of a filter.
 constexpr size_t kLoadedTogether = 64;
 constexpr size_t kLoadingThreads = 8;
 
@@ -105,8 +105,8 @@ size_t Residency::Backlog() {
       [](const Item& item) { return !item.resident(); }));
 }
 
-// The current copy of the item's store: another of its items may have been loaded or dropped. Null:
-// the store was replaced.
+// Returns the current copy of the item's store, because another item of that store may have been
+// loaded or dropped. Null if the store was replaced.
 std::shared_ptr<const SortedStore> Residency::SortedNow(const Item& item) const {
   auto now = stores_.partition(item.partition).Get().version->sorted;
   return now && now->file_id() == item.sorted->file_id() ? now : nullptr;

@@ -1,14 +1,14 @@
 // Chooses the filters and tries in memory (SILT, section 4, "Fail-Graceful Indexing"; memory_plan.h
-// sets their total size). The choice does not depend on history. As long as they fit: first the
-// filters of HashStores, partition by partition, then tries, then the slices of SortedStores'
-// filters, with the first slice of all partitions before the second of any. A HashStore's filter
-// (16 KiB) saves two reads for each lookup in its partition. A trie (about 60 KiB at 100 M entries)
-// saves one to two. The first slice (about 190 KiB) saves half a read for each absent name, the
-// next a quarter.
+// sets their total size). The choice does not depend on history. As long as there is room, it takes
+// the filters of HashStores, partition by partition, then tries, then the slices of SortedStores'
+// filters (ribbon_filter.h). The first slices of all partitions come before any second slice. A
+// HashStore's filter (16 KiB) saves two reads for each lookup in its partition. A trie (about 60
+// KiB at 100 M entries) saves one to two reads. The first slice (about 190 KiB) saves half a read
+// for each absent name, the next a quarter.
 //
-// Slices are not part of SILT, and only use memory left under a limit. No limit means "what SILT
-// needs": then no slices are loaded. Under a limit, slices leave room for the filters of the next
-// conversions, so that new HashStores start with a filter.
+// Slices are not part of SILT, and only use memory left under a limit. Without a limit no slices
+// are loaded: the index then takes only what SILT needs. Under a limit, slices leave room for the
+// filters of the next conversions, so that new HashStores start with a filter.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
@@ -26,9 +26,9 @@ class Residency {
 
   // Frees the filters and tries that do not fit.
   void Drop();
-  // Reads filters or tries that fit from flash: one, or in an index with threads several in
-  // parallel. False if there are none. An unreadable one is left out until the index is opened
-  // again; its store works without it. Damage is counted.
+  // Reads filters or tries that fit and are not in memory from flash: one, or several in parallel
+  // if the index has threads. False if there are none. An unreadable one is left out until the
+  // index is opened again; its store works without it. Damage is counted.
   bool LoadSome();
   // Number of filters, tries and slices still to be read.
   size_t Backlog();
@@ -40,7 +40,7 @@ class Residency {
     Kind kind = Kind::kFilter;
     uint32_t partition = 0;
     unsigned slice = 0;
-    // The owner; exactly one is set.
+    // The store that has the item; exactly one of these pointers is set.
     std::shared_ptr<const HashStore> hash = nullptr;
     std::shared_ptr<const SortedStore> sorted = nullptr;
 
@@ -65,7 +65,7 @@ class Residency {
   std::shared_ptr<const SortedStore> SortedNow(const Item& item) const;
 
   StoreSet& stores_;
-  Mutex mutex_;  // taken before those of the StoreSet
+  Mutex mutex_;  // taken before the locks of the StoreSet
   std::set<StoreFileId> unreadable_ SILTFS_GUARDED_BY(mutex_);
 };
 

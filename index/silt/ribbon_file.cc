@@ -188,15 +188,15 @@ Result<std::shared_ptr<const RibbonSlice>> RibbonFile::ReadSlice(unsigned number
   slice->reserve(shape_.slice_words());
   const size_t block_bytes = shape_.block_words * sizeof(uint64_t);
   uint64_t checksum = 0;
-  // The buffer has pages of its own: loading threads are short-lived, and each would leave a heap
-  // behind.
+  // The buffer has pages of its own. Loading threads are short-lived; with buffers on the heap,
+  // each would leave a heap behind.
   PageVector<uint8_t> buffer;
   for (uint32_t block = 0; block < shape_.blocks; block += kBlocksReadAtOnce) {
     const uint32_t blocks = std::min(kBlocksReadAtOnce, shape_.blocks - block);
     SILTFS_ASSIGN_OR_RETURN(
         const ByteView bytes,
         ReadStoreRange(*file_, OffsetOf(shape_, number, block), blocks * block_bytes, buffer));
-    // In the same pieces as written.
+    // The checksum is computed over the same pieces as when writing.
     for (ByteView rest = bytes; !rest.empty();) {
       const size_t piece = std::min(rest.size(), RibbonFileWriter::kBlocksAtOnce * block_bytes);
       checksum = Checksum(rest.first(piece), checksum);

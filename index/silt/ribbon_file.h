@@ -3,8 +3,8 @@
 // written together with it, from front to back of every slice. Format: docs/format.md, "SILT
 // SortedStore filter".
 //
-// The filter is optional. If it is missing, damaged or another store's, the store gives the same
-// answers with more reads, until the next merge.
+// The filter is optional. If it is missing or damaged, or belongs to another store, the store gives
+// the same answers with more reads until the next merge.
 //
 // Thread-safety: a writer belongs to one thread; a RibbonFile is const. Memory: 128 KiB while
 // writing, for any size; 64 KiB plus the slice while reading a slice. Durability: the file counts
@@ -25,11 +25,11 @@ class RibbonFileWriter {
  public:
   // Blocks of each slice that are written at once.
   static constexpr uint32_t kBlocksAtOnce = 8;
-  // Memory of a writer: those blocks, and the equations of one block.
+  // Memory of a writer: kBlocksAtOnce blocks of each slice, and the equations of one block.
   static constexpr uint64_t kMostMemory = uint64_t{RibbonShape::kMostBlockWords} *
                                           sizeof(uint64_t) * (kRibbonSlices * kBlocksAtOnce + 64);
 
-  // For the SortedStore of this partition and id, with about `expected_entries` entries. `throttle`
+  // Creates the file for the SortedStore `store`, with about `expected_entries` entries. `throttle`
   // is charged for every write; it and `env` must outlive the writer.
   static Result<std::unique_ptr<RibbonFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& store,
@@ -69,8 +69,8 @@ class RibbonFileWriter {
 
 class RibbonFile {
  public:
-  // Reads the footer. kNotFound; kCorruption if it is not the whole filter of the SortedStore with
-  // this partition, id and fingerprint.
+  // Opens the file and reads its footer. kNotFound; kCorruption if it is not the whole filter of
+  // the SortedStore with this partition, id and fingerprint.
   static Result<std::shared_ptr<const RibbonFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& store,
                                                         unsigned partition_bits,
@@ -79,7 +79,7 @@ class RibbonFile {
   const StoreFileId& id() const { return id_; }
   const RibbonShape& shape() const { return shape_; }
   uint64_t size() const;  // bytes
-  // Slice `number` (< kRibbonSlices). kCorruption if its checksum is wrong.
+  // Reads slice `number` (< kRibbonSlices). kCorruption if its checksum is wrong.
   Result<std::shared_ptr<const RibbonSlice>> ReadSlice(unsigned number) const;
 
  private:

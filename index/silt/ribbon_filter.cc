@@ -15,8 +15,8 @@ constexpr unsigned kWidth = 64;  // of an equation
 // times the expected share, with 108 1.4 times, with 110 1.02 times.
 constexpr uint64_t kBitsPerHundredKeys = 111;
 
-// The product's high bits, a share of `of` that rises with `fraction`, and its low bits, the
-// remainder.
+// The product of `fraction` and `of`. `whole`, its high bits, is a share of `of` that rises with
+// `fraction`; `rest` is its low bits, the remainder.
 struct Share {
   uint64_t whole;
   uint64_t rest;
@@ -26,8 +26,8 @@ Share ShareOf(uint64_t fraction, uint64_t of) {
   return {.whole = static_cast<uint64_t>(product >> 64), .rest = static_cast<uint64_t>(product)};
 }
 
-// A bijection in which each bit depends on all: hashes of neighboring places share their leading
-// bits.
+// A bijection in which each bit of the result depends on all bits of `x`. Hashes of neighboring
+// places share their leading bits, so they must be mixed.
 uint64_t Mix(uint64_t x) {
   x ^= x >> 32;
   x *= 0x9FB21C651E98DF25;
@@ -43,7 +43,7 @@ uint64_t Parity(uint64_t x) { return static_cast<uint64_t>(__builtin_parityll(x)
 
 RibbonShape RibbonShape::For(uint64_t keys, unsigned skip_bits) {
   constexpr uint64_t kBlockBits = uint64_t{kMostBlockWords} * kWidth;
-  // One equation's width more, because no equation begins in the last bits.
+  // Add the width of one equation, because no equation begins in the last bits.
   const uint64_t bits = keys / 100 * kBitsPerHundredKeys + keys % 100 * kBitsPerHundredKeys / 100;
   const uint64_t blocks =
       std::clamp<uint64_t>((bits + kBlockBits - kWidth - 1) / (kBlockBits - kWidth), 1, UINT32_MAX);
@@ -65,7 +65,8 @@ RibbonRow RibbonRow::Of(const RibbonShape& shape, uint64_t hash) {
 }
 
 void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
-  // Gaussian elimination: a bit that has an equation is replaced by the others of that equation.
+  // Gaussian elimination: a bit that has an equation is replaced by the other bits of that
+  // equation.
   while (rows_[start] != 0) {
     coefficients ^= rows_[start];
     if (coefficients == 0) return;  // the equation is redundant

@@ -4,18 +4,18 @@
 // ("slice"): their sum, weighted with the key's coefficients, is 0. Every added key satisfies its
 // equation; half of the other names do not. Eight slices solve the same equations, each with
 // different values for the free bits. A lookup tests all slices in memory, so every slice halves
-// the false positives, for 1.11 bits per key (a Bloom filter takes 1.44 for that). Any first slices
-// form a filter: when memory grows or shrinks, slices are loaded or dropped, and nothing is
-// rebuilt.
+// the false positives, for 1.11 bits per key (a Bloom filter takes 1.44 for that). Any number of
+// slices, from the first on, forms a filter. So when memory grows or shrinks, slices are loaded or
+// dropped, and nothing is rebuilt.
 //
-// The position of a key's equation rises with its hash. Keys in order, as a merge writes them,
-// therefore fill one block of the solution after the other, and building takes the memory of one
-// block (RibbonBlock).
+// The position of a key's equation rises with its hash. A merge writes keys in order, so they fill
+// one block of the solution after the other. Building therefore takes the memory of one block
+// (RibbonBlock).
 //
 // When not to use it: for keys in no order, or keys added one by one over time.
 //
-// Thread-safety: RibbonBlock belongs to one thread; the other classes are values. Memory: as
-// stated.
+// Thread-safety: RibbonBlock belongs to one thread; the other classes are values. Memory: stated at
+// each class.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ inline constexpr unsigned kRibbonSlices = 8;
 struct RibbonShape {
   static constexpr uint32_t kMostBlockWords = 128;
 
-  // For `keys` keys that share the `skip_bits` (< 64) leading bits of their hashes. More keys may
-  // be added: then more absent names pass, but no key is ever ruled out.
+  // Returns the shape for `keys` keys that share the `skip_bits` (< 64) leading bits of their
+  // hashes. More keys may be added: then more absent names pass, but no key is ever ruled out.
   static RibbonShape For(uint64_t keys, unsigned skip_bits);
 
   unsigned skip_bits = 0;
@@ -54,7 +54,7 @@ struct RibbonRow {
   static RibbonRow Of(const RibbonShape& shape, uint64_t hash);
 
   uint32_t block;
-  uint32_t start;         // first of its 64 bits, in the block
+  uint32_t start;         // number in the block of the first of its 64 bits
   uint64_t coefficients;  // of these bits; the first is the lowest bit, which is set
 };
 
@@ -63,7 +63,7 @@ class RibbonBlock {
  public:
   explicit RibbonBlock(uint32_t words) : rows_(size_t{words} * 64) {}
 
-  // `start` and `coefficients` as in a row of this block.
+  // Adds the equation of a RibbonRow of this block.
   void Add(uint32_t start, uint64_t coefficients);
   // Computes the solutions, each of the block's size. Free bits are drawn from `seed`. Leaves the
   // block empty.
@@ -74,11 +74,11 @@ class RibbonBlock {
   std::vector<uint64_t> rows_;  // by start; 0: none
 };
 
-// A slice: shape.slice_words() words. Even small slices get pages of their own: every merge
-// replaces them by slightly larger ones, and on the heap each left a hole of its size.
+// A slice: shape.slice_words() words. Even small slices get pages of their own. Every merge
+// replaces them by slightly larger ones; on the heap, each replaced slice left a hole of its size.
 using RibbonSlice = std::vector<uint64_t, PageAllocator<uint64_t, 4 << 10>>;
 
-// The slices in memory; shared with the filters that have more or fewer.
+// The slices of one filter that are in memory. Copies with more or fewer slices share them.
 class RibbonFilter {
  public:
   explicit RibbonFilter(const RibbonShape& shape) : shape_(shape) {}
@@ -92,7 +92,7 @@ class RibbonFilter {
   unsigned slices() const { return static_cast<unsigned>(slices_.size()); }
   uint64_t memory_bytes() const { return slices() * shape_.slice_bytes(); }
 
-  // False: no key has this hash. Always true for a key, and without a slice.
+  // Returns false if no key has this hash. Always true for a key's hash, and if there is no slice.
   bool MayContain(uint64_t hash) const;
   // Prefetches the words that MayContain reads first.
   void Prefetch(uint64_t hash) const;

@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kFewLookups = 3;
 // Idle readers kept for concurrent Get calls.
 constexpr size_t kMostIdleReaders = 4;
-// A sync waits for the device and, beside other work, also for a processor.
+// Threads that sync logs. A sync waits for the device; on a busy machine it also waits for a
+// processor.
 constexpr size_t kSyncingThreads = 8;
 // A listing sorts in this multiple of a merge's sort memory. It writes nothing, so passes over
 // HashStores take most of its time: with 100 million entries 18 passes in a merge's memory, 5 with
@@ -183,7 +184,7 @@ Result<LookupReader> SiltEngine::TakeReader() {
                       .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
 }
 
-// The entry of a name in the active store; nothing if it is absent.
+// Returns the entry of a name in the active store; empty if it is absent.
 Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& partition,
                                                                    const ChunkName& name,
                                                                    uint64_t hash) {
@@ -320,7 +321,8 @@ Status SiltEngine::Freeze(uint32_t p) {
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.WaitForRoom()));
   SealOpenPage(p);
   SILTFS_RETURN_IF_ERROR(WriteOut(p));
-  // A frozen log may become durable, as another store, at any moment.
+  // The frozen log may become durable, as a HashStore, at any moment; its owner's data must be
+  // durable before.
   SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
   maintenance_.Wake();
@@ -385,8 +387,8 @@ Status SiltEngine::SyncLogs() {
     std::for_each(pin.version->logs.begin(), pin.version->logs.end(), add);
     add(pin.active);
   }
-  // Start all before waiting for the first: a journaling file system then makes most of them
-  // durable with one journal commit, instead of one for each.
+  // Begin all syncs before waiting for the first. A journaling file system then makes most logs
+  // durable with one journal commit, instead of one commit for each log.
   for (const auto& log : logs) log->BeginSync();
   ParallelJobs syncing(logs.size(), options_.background ? kSyncingThreads : 0,
                        [&](size_t i) { return logs[i]->Sync(); });

@@ -1,12 +1,12 @@
-// The engine of a SILT index (silt_index.h): entries, with the further bytes of their slots, in
-// partitions of LogStores, HashStores and a SortedStore. The chunk index and the key-value store
-// are built on it.
+// The engine of a SILT index (silt_index.h). It keeps entries, with the further bytes of their
+// slots, in partitions of LogStores, HashStores and a SortedStore. The chunk index and the
+// key-value store are built on it.
 //
 // Thread-safety: Get, ForEach, Verify, stats and durable_sequence may be called from any thread at
-// any time; the others, which write, one at a time. Ownership: `env` and the owner must outlive the
-// engine. Errors: silt_index.h. Durability: chunk_index.h; `complete` is the sequence up to which
-// everything has been put, and never decreases. If there is an owner, it makes the data that
-// entries point to durable before the entries.
+// any time. The other calls write, and must be made one at a time. Ownership: `env` and the owner
+// must outlive the engine. Errors: silt_index.h. Durability: chunk_index.h; `complete` is the
+// sequence up to which everything has been put, and never decreases. If there is an owner, it makes
+// the data that entries point to durable before the entries.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,8 @@ namespace siltfs {
 
 class SiltEngine {
  public:
-  // `owner` may be null. Unless options.serve_early is set, WaitUntilOpen has been called.
+  // `owner` may be null. Unless options.serve_early is set, Open returns only when the index is
+  // open (WaitUntilOpen).
   static Result<std::unique_ptr<SiltEngine>> Open(Env& env, const SiltIndexOptions& options,
                                                   EntryOwner* owner);
 
@@ -35,35 +36,36 @@ class SiltEngine {
   // --- Reading ---
 
   // Calls found(i, entry) with the entry of names[i] if it has one, in any order, from the calling
-  // thread. After an error the names that could not be looked up are left out. With an owner,
-  // unless lost entries are accepted: kCorruption for names that a damaged page of a log may have
-  // held.
+  // thread. After an error the names that could not be looked up are left out. If a damaged page of
+  // a log may have held a name, Get fails with kCorruption, except without an owner or if lost
+  // entries are accepted.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
-  // Likewise kCorruption, after all other entries were visited, if pages were damaged.
+  // Visits each live entry. If pages were damaged, it visits all other entries and then fails with
+  // kCorruption, under the same condition as Get.
   Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
-  // Visits partitions in order and pins one at a time. The order of an entry is its hash; the top
-  // bits are the partition.
+  // Visits each live entry in order; pins one partition at a time. The order of an entry is its
+  // hash; the hash's top bits are the partition.
   using OrderedVisit = std::function<Status(uint64_t order, const SlotEntry&)>;
   Status ForEachInOrder(const OrderedVisit& visit);
   uint64_t OrderOf(const ChunkName& name) const { return HashOf(name, stores_.hash_secret()); }
   Status Verify(const std::function<void(const IndexFinding&)>& report);
-  // Without lookups and entry_bytes_put.
+  // Statistics without `lookups` and `entry_bytes_put`: the callers count these.
   IndexStats stats() const;
   uint64_t durable_sequence() const;
 
   // --- Writing ---
 
   Status WaitUntilOpen();
-  // Inserts entries one by one: BeginPut, then Enter for each, then EndPut with their number. No
-  // calls may follow one that failed.
+  // Inserts entries one by one: BeginPut, then Enter for each, then EndPut with their number. If
+  // one of them fails, none of them may follow.
   Status BeginPut(uint64_t complete);
   Status Enter(const SlotEntry& entry);
   Status EndPut(size_t entries);
   Status Delete(const ChunkName& name);
   Status Flush(uint64_t complete);
   // Rewrites a partition without the entries of gone segments; returns whether there is another
-  // one.
+  // partition.
   Result<bool> DropGone(size_t partition, uint64_t complete);
   Status SetMemoryLimit(uint64_t bytes);
   Status Close(uint64_t complete);
@@ -111,15 +113,15 @@ class SiltEngine {
   std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
   Status stopped_;               // why writing has ended permanently
 
-  std::atomic<uint64_t> durable_{0};  // by flushes since the index was opened
+  std::atomic<uint64_t> durable_{0};  // made durable by flushes since the index was opened
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
   mutable Mutex readers_mutex_;  // nothing else is taken under it
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
-  mutable StoreSet stores_;          // a const call may be the one that recovers it
-  mutable Maintenance maintenance_;  // ends before the stores
+  mutable StoreSet stores_;          // mutable: a const call may recover partitions
+  mutable Maintenance maintenance_;  // destroyed before the stores
 };
 
 }  // namespace siltfs

@@ -118,7 +118,7 @@ Status Maintenance::WaitForRoom() {
 }
 
 Status Maintenance::Rewrite(uint32_t partition) {
-  uint64_t before = 0;  // a later failed step may have been this rewrite
+  uint64_t before = 0;  // a step that fails after this count may be this rewrite
   {
     MutexLock lock(mutex_);
     rewrite_ = RewriteRequest{partition, ++rewrites_};
@@ -160,7 +160,7 @@ bool Maintenance::HasRoom() const {
   if (sizes.most_stores > most_stores) return false;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
   const double share = std::min(1.0, options.hash_store_share * kMostShare);
-  // With few stores the share has no meaning.
+  // With at most two stores per partition the share has no meaning.
   return sizes.most_stores <= 2 || static_cast<double>(sizes.hash_entries) <= share * all;
 }
 
@@ -193,8 +193,8 @@ Result<bool> Maintenance::ConvertOrMerge() {
   if (const auto rewrite = to_rewrite()) {
     SILTFS_RETURN_IF_ERROR(MergeIfAny(rewrite->partition));
     MutexLock lock(mutex_);
-    // Keep a later request: the caller may have abandoned this one after an earlier step failed
-    // with kNoSpace.
+    // Keep a newer request. The caller may have abandoned this one, because an earlier step failed
+    // with kNoSpace, and made another.
     if (rewrite_ && rewrite_->number == rewrite->number) rewrite_.reset();
     return true;
   }

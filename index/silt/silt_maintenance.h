@@ -2,22 +2,23 @@
 // into SortedStores (SILT, sections 3.2, 3.3 and 5).
 //
 // Conversions come first, even in the middle of merges, because a frozen LogStore takes three times
-// the memory of its HashStore. Merges follow memory: as long as HashStores hold more than their
-// share of all entries, the partition with the most HashStore entries is merged. So merges are
-// staggered: partitions are spread between just merged and fullest, and the filters' memory stays
-// at its average instead of swinging between zero and twice that. One partition is merged at a
-// time, so that flash holds only one SortedStore twice.
+// the memory of its HashStore. As long as HashStores hold more than their share of all entries, the
+// partition with the most HashStore entries is merged. So merges are staggered: at any moment some
+// partitions were just merged and some are nearly full. The filters' memory stays at its average
+// instead of swinging between zero and twice the average. One partition is merged at a time, so
+// that flash holds only one SortedStore twice.
 //
-// Back-pressure: when a LogStore is full, Put waits while too many LogStores are frozen, while
-// HashStores hold a twentieth more than their share, or while a partition has a quarter more
-// HashStores than its limit. So neither memory use nor lookup cost grows when Puts outpace the
+// Back-pressure: when a LogStore is full, Put waits while one of these limits is exceeded: the
+// number of frozen LogStores; the HashStores' share plus a twentieth; a partition's limit of
+// HashStores plus a quarter. So neither memory use nor lookup cost grows when Puts outpace the
 // background work.
 //
-// A merge also leaves out entries that lead into gone segments (SetGone). The newest entry of a
-// name counts, gone or not: a merge never uncovers an older entry.
+// A merge also leaves out entries that lead into gone segments (SetGone). Of each name a merge
+// considers only the newest entry, even if its segment is gone. So a merge never uncovers an older
+// entry.
 //
-// Order of work: recovery if the index serves before it (recovery.h); conversions; loading filters
-// and tries, a few at a time between conversions; merges.
+// Order of work: recovery, if the index answers before it is recovered (recovery.h); conversions;
+// loading filters and tries, a few at a time between conversions; merges.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
@@ -38,19 +39,19 @@ class Maintenance {
   explicit Maintenance(StoreSet& stores);
   ~Maintenance();
 
-  // Returns when there is room for one more frozen LogStore; does the work itself if there is no
-  // thread. kNoSpace may be retried; any other failure is permanent.
+  // Waits until there is room for one more frozen LogStore; without a thread, the call does the
+  // work itself. kNoSpace may be retried; any other failure is permanent.
   Status WaitForRoom();
-  // Call after freezing a LogStore, or when filters or tries are to be loaded. Without a thread it
-  // loads them at once.
+  // Wakes the thread. Call it after freezing a LogStore, or when filters or tries are to be loaded.
+  // Without a thread, Wake loads filters and tries at once.
   void Wake();
   // Drops or loads filters and tries after the memory plan has changed.
   void FitMemory();
   // Merges that begin from now on leave out entries of segments for which `gone` is true. Entries
   // in LogStores and HashStores stay until they are merged.
   void SetGone(std::function<bool(SegmentId)> gone);
-  // Returns when the partition's frozen LogStores are converted and merged with all its other
-  // stores. One call at a time. kNoSpace may be retried; any other failure is permanent.
+  // Converts the partition's frozen LogStores, merges them with all its other stores, and returns
+  // when that is done. One call at a time. kNoSpace may be retried; any other failure is permanent.
   Status Rewrite(uint32_t partition);
   // The permanent failure, if any.
   Status failure() const;
@@ -73,7 +74,7 @@ class Maintenance {
   Status WaitUntilRewritten(uint64_t before);
   struct RewriteRequest {
     uint32_t partition;
-    uint64_t number;  // of all requests
+    uint64_t number;  // counted over all requests
   };
   std::optional<RewriteRequest> to_rewrite() const;
   Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);

@@ -34,10 +34,11 @@ struct SiltIndexOptions {
   // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
   // Share of all entries that merges leave in HashStores. A larger share costs filter memory, a
-  // smaller one more writes (section 5: WA is about 2.1 + 1 / (2 share)).
+  // smaller one more writes (section 5: write amplification is about 2.1 + 1 / (2 share)).
   double hash_store_share = 0.145;
-  // A partition with more HashStores is merged, because a lookup may read each of them without
-  // finding its name (RA). Puts wait when a partition has a quarter more.
+  // A partition with more than this many HashStores is merged, because a lookup may read each of
+  // them without finding its name (read amplification). Puts wait when a partition has a quarter
+  // more.
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
@@ -51,12 +52,13 @@ struct SiltIndexOptions {
   // Initial memory limit; SetMemoryLimit changes it.
   uint64_t memory_limit = kNoMemoryLimit;
   // True: opening returns before logs have been replayed; lookups wait for the partitions they
-  // need, other calls for all. False: it returns when only filters and tries remain to be read.
-  // After a write failure during recovery, also on a full disk, the index must be opened again.
+  // need, other calls for all. False: opening returns when only filters and tries remain to be
+  // read. After a write failure during recovery, also on a full disk, the index must be opened
+  // again.
   bool serve_early = false;
-  // If entries are not hints (entry_owner.h): continue although damage destroyed durable entries.
-  // Otherwise the index is not opened, lookups that meet the damage fail, and a merge that meets it
-  // ends all writing.
+  // Used if entries are not hints (entry_owner.h). True: the index continues although damage
+  // destroyed durable entries. False: the index is not opened, lookups that meet the damage fail,
+  // and a merge that meets it ends all writing.
   bool accept_lost_entries = false;
   // Section 4's synchronous mode: entries are durable when Put returns.
   bool synchronous = false;

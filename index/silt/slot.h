@@ -1,6 +1,6 @@
 // The slot of every SILT file: a name, its location and a fixed number of further bytes, chosen
-// when the index is made. Slots lie in pages of 4 KiB, the unit of every read. Also the hash of
-// names and the sort orders of the stores.
+// when the index is made. Slots lie in pages of 4 KiB, the unit of every read. This file also
+// defines the hash of names and the sort orders of the stores.
 //
 // A chunk index has slots of 32 bytes, with nothing behind name and location. A key-value store
 // keeps the first part of key and value in the further bytes (SILT, section 4, "Variable-Length
@@ -64,9 +64,9 @@ static_assert(kChunkSlots.slot_size() == 32 && kChunkSlots.slots_per_page() == 1
 // The maximum over all layouts.
 inline constexpr size_t kMostSlotsPerPage = kPageSize / kEntrySize;
 
-// A slot's contents. `rest` are the bytes behind name and location. A writer may pass fewer than
-// fit, zeros follow; a reader gets all of them. They point into the page; its owner keeps them
-// alive.
+// A slot's contents. `rest` is the bytes behind name and location. A writer may pass fewer bytes
+// than fit; zeros fill the slot. A reader gets all of them, as a view into the page; the page's
+// owner keeps the page alive.
 struct SlotEntry : IndexEntry {
   SlotEntry() = default;
   SlotEntry(const IndexEntry& entry, ByteView bytes = {}) : IndexEntry(entry), rest(bytes) {}
@@ -76,7 +76,8 @@ struct SlotEntry : IndexEntry {
 using PageBytes = std::span<uint8_t, kPageSize>;
 using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 
-// slot.size() is a layout's. Inline, and fast without a rest: merges spend most of their time here.
+// slot.size() must be the slot size of a layout. Inline, and fast without a rest: merges spend most
+// of their time here.
 inline void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
   std::memcpy(slot.data(), entry.name.bytes.data(), ChunkName::kSize);
   entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
@@ -104,17 +105,17 @@ inline ByteView SlotOfPage(const SlotLayout& layout, ConstPageBytes page, size_t
 std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
                                     ConstPageBytes page);
 
-// A deletion: an entry with a location that names no segment. A slot of zeros is one, too; it fills
-// the end of a partly used page. No name is all zeros.
+// Whether the entry is a tombstone: its location names no segment. A slot of zeros is one, too;
+// such slots fill the end of a partly used page. No name is all zeros.
 inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment == kNoSegment; }
 
 // The hash by which an index finds a name: its top bits choose the partition, its low ones the
 // buckets of the cuckoo tables, and SortedStores are ordered by it. (The paper uses the key itself,
 // since its keys are hashes. Names here are hashes, too, but an attacker can search for chunks with
-// chosen names. If the buckets were predictable, chunks that share two buckets would have a
-// LogStore frozen every 17 chunks, and chosen chunks could all fall into one partition or one deep
-// branch of a trie. With SHA-1 an attacker can only search blindly for a name's bytes, so a fast
-// keyed hash suffices.)
+// chosen names. If the buckets were predictable, chunks that share two buckets would cause a
+// LogStore to be frozen every 17 chunks. Chosen chunks could also all fall into one partition or
+// one deep branch of a trie. With SHA-1 an attacker can only search blindly for a name's bytes, so
+// a fast keyed hash suffices.)
 inline uint64_t HashOf(const ChunkName& name, uint64_t secret) {
   return Checksum(name.view(), secret);
 }
@@ -132,8 +133,8 @@ struct OrderKey {
   auto operator<=>(const OrderKey&) const = default;
 };
 
-// The same order as a string of bits, for a trie: the hash and as much of the name as fits. Two
-// names share such a key only if the keyed hash and 96 bits of SHA-1 collide at once.
+// An OrderKey as a string of bits with the same order, for a trie: the hash and as much of the name
+// as fits. Two names share a trie key only if the keyed hash and 96 bits of SHA-1 collide at once.
 ChunkName TrieKeyOf(const OrderKey& key);
 
 }  // namespace siltfs

@@ -195,12 +195,12 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   } else if (all[slots - 2] < key_) {
     Narrow(page, false, 0, all[slots - 2].hash);
   } else {
-    first_ = end_;  // absent: it would lie between two keys of this page
+    first_ = end_;  // absent: its place is between two keys of this page
   }
   return false;
 }
 
-// The key is not in `page`, but before or behind it.
+// Narrows the search: the key is not in `page`, but before or behind it.
 void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash) {
   if (before) {
     end_ = aside_.value_or(page);

@@ -7,8 +7,8 @@
 // to a page even for an absent key; if memory allows, a filter beside the trie rules out most
 // absent keys (ribbon_filter.h).
 //
-// Thread-safety: const, so any. Memory: the trie, and the filter's slices that were loaded.
-// Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
+// Thread-safety: const, so any thread may call. Memory: the trie, and the filter's slices that were
+// loaded. Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ class SortedStoreWriter {
   static Result<std::unique_ptr<SortedStoreWriter>> Create(
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
-  // In rising order; no tombstones. Of several entries with the same TrieKeyOf, only the first is
-  // kept.
+  // Appends an entry. Keys must rise; tombstones are not allowed. Of several entries with the same
+  // TrieKeyOf, only the first is kept.
   Status Append(const OrderKey& key, const SlotEntry& entry);
   // Ends the files and syncs them.
   Status Finish();
@@ -49,8 +49,8 @@ class SortedStoreWriter {
 
 class SortedStore {
  public:
-  // Opens the store with its trie, which is read from flash, or without. kCorruption, kNotFound,
-  // kIoError. The filter's slices are not loaded, and damage of its file is no error.
+  // Open also reads the trie from flash; OpenWithoutTrie leaves it out of memory. kCorruption,
+  // kNotFound, kIoError. The filter's slices are not loaded, and damage of its file is no error.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits,
@@ -59,26 +59,27 @@ class SortedStore {
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       const SlotLayout& layout = kChunkSlots);
 
-  // The same store with its trie, read from flash, or without.
+  // Copies of this store: WithTrie reads the trie from flash, WithoutTrie has none in memory.
   Result<std::shared_ptr<const SortedStore>> WithTrie() const;
   std::shared_ptr<const SortedStore> WithoutTrie() const;
   Result<TrieIndex> ReadTrie() const;
 
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
-  // Null if it was left out of memory.
+  // The trie; null if it was left out of memory.
   const TrieIndex* trie() const { return trie_.get(); }
 
-  // The same store with one more slice of its filter, read from flash, or with only the first
-  // `slices` (<= filter_slices()). Requires filter_file().
+  // Copies of this store: WithSlice reads one more slice of the filter from flash, WithFirstSlices
+  // has only the first `slices` (<= filter_slices()). Both require filter_file().
   Result<std::shared_ptr<const SortedStore>> WithSlice() const;
   std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
-  // Null if there is none, or if it is damaged or another store's; filter_damage() then says why.
+  // The filter's file. Null if there is none, if it is damaged, or if it belongs to another store;
+  // filter_damage() then gives the reason.
   const RibbonFile* filter_file() const { return filter_file_.get(); }
   const Status* filter_damage() const { return filter_damage_.get(); }
   unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }
   uint64_t filter_bytes() const { return filter_ ? filter_->memory_bytes() : 0; }  // in memory
-  // False: the store has no key of this hash. Needs no read.
+  // Returns false if the store has no key of this hash. Needs no read.
   bool MayContain(uint64_t hash) const { return !filter_ || filter_->MayContain(hash); }
   void Prefetch(uint64_t hash) const {
     if (filter_) filter_->Prefetch(hash);
@@ -124,7 +125,8 @@ class SortedStore {
 // guesses do not help, as with crafted hashes, every other step bisects.
 //
 // Pages are not verified here. A page with keys out of order is skipped. The search turns left or
-// right only if two keys of the page agree, so a damaged entry does not hide other entries.
+// right only if two keys of the page agree on the direction, so a damaged entry does not hide other
+// entries.
 //
 // Belongs to one thread.
 class SortedSearch {
@@ -145,7 +147,7 @@ class SortedSearch {
   SlotLayout layout_;
   uint64_t hash_secret_ = 0;
   OrderKey key_;
-  // The key is in pages [first_, end_), where all keys have hashes between these.
+  // The key is in pages [first_, end_). All keys in these pages have hashes between the two below.
   uint32_t first_ = 0;
   uint32_t end_ = 0;
   uint64_t first_hash_ = 0;

@@ -39,14 +39,15 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name);
 Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& directory,
                                               const StoreFileId& file);
 
-// Null if there is no such file. `direct`: with O_DIRECT if the file system supports it.
+// Opens a store's file; null if it does not exist. `direct`: with O_DIRECT if the file system
+// supports it.
 Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directory,
                                             const StoreFileId& file, OpenMode mode, bool direct);
 
 // Reads exactly these bytes, at any alignment; direct access needs whole blocks of 4 KiB.
 // kCorruption if the file ends earlier.
 Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size);
-// The same, in `buffer`, which grows as needed.
+// The same, but reads into `buffer`, which grows as needed.
 Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,
                                 PageVector<uint8_t>& buffer);
 

@@ -1,8 +1,8 @@
 // The HashStores and SortedStores of a SILT index, the first log and page that count, and the
-// sequence up to which all entries are durable. It is the only file that is replaced, atomically;
-// without it the other files have no meaning. A log needs no entry here: it counts if its id is not
-// below its partition's first one, and its pages continue where the previous log ended. Format:
-// docs/format.md, "SILT manifest".
+// sequence up to which all entries are durable. The manifest is the only file that is replaced,
+// atomically; without it the other files have no meaning. A log needs no entry in the manifest. It
+// counts if its id is not below its partition's first_log_id, and its pages continue where the
+// previous log ended. Format: docs/format.md, "SILT manifest".
 //
 // Durability: WriteStoreManifest returns OK when the manifest and the names of files made before it
 // are durable. After an error either the old or the new manifest is in place. Functions only, safe
@@ -55,7 +55,7 @@ std::string EncodeStoreManifest(const StoreManifest& manifest);
 // version.
 Result<StoreManifest> DecodeStoreManifest(ByteView bytes);
 
-// Nothing if there is no manifest.
+// Reads the manifest; empty if there is none.
 Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::string& directory);
 Status WriteStoreManifest(Env& env, const std::string& directory, const StoreManifest& manifest);
 

@@ -182,7 +182,7 @@ void StoreSet::ReplaceSortedStore(uint32_t p, uint64_t id) {
 void StoreSet::RemoveUnlisted() {
   auto there = ReadStoreManifest(env_, options_.directory);
   if (!there.ok() || !there->has_value()) return;
-  // Opening uses ids without a new manifest.
+  // Ignore next_id: opening uses ids without writing a new manifest.
   (*there)->next_id = manifest_.next_id;
   if (**there != manifest_) return;
   RemoveReplaced().IgnoreError("the next manifest that is written removes them");
@@ -212,7 +212,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     PartitionRecord& record = manifest.partitions[conversion.hash_file.partition];
     record.first_log_id = conversion.log->id() + 1;
     record.first_page = conversion.log->end_page();
-    // Later pages that are durable remain so.
+    // Pages behind first_page that are durable stay recorded as durable.
     if (static_cast<int32_t>(record.durable_page - record.first_page) < 0) {
       record.durable_page = record.first_page;
     }

@@ -87,7 +87,8 @@ class StoreSet {
   };
   // Removes the files of HashStores that are not to be installed.
   void Discard(std::span<const Conversion> conversions);
-  // Replaces the old SortedStore and the merged HashStores by the new SortedStore. Errors as above.
+  // Replaces the old SortedStore and the merged HashStores by the new SortedStore. After an error
+  // the new SortedStore is not used; it is removed once it is certain that no manifest names it.
   Status InstallSortedStore(const Merge& merge);
 
   // Records that all entries put with sequences up to `complete` are in synced pages, and that all
@@ -145,7 +146,9 @@ class StoreSet {
   Mutex recovery_mutex_;
   std::unique_ptr<Recovery> recovery_ SILTFS_GUARDED_BY(recovery_mutex_);  // until Recover is done
   std::set<uint32_t> recovering_ SILTFS_GUARDED_BY(recovery_mutex_);       // in progress
-  CondVar partition_recovered_;                                            // or failed
+  CondVar partition_recovered_;                                            // notified after a
+                                                                           // recovery, also a
+                                                                           // failed one
   std::vector<Status> recovery_failures_ SILTFS_GUARDED_BY(recovery_mutex_);  // by partition
   std::atomic<bool> recovered_{false};
   std::atomic<uint64_t> durable_sequence_found_{0};

@@ -8,7 +8,7 @@ void Throttle::Pay(uint64_t bytes) {
   if (rate_ == 0) return;
   MutexLock lock(mutex_);
   const int64_t now = env_.MonotonicNanoseconds();
-  // Unused bandwidth does not accumulate.
+  // Bandwidth that was not used in the past is not available later.
   paid_until_ = std::max(paid_until_, now) +
                 static_cast<int64_t>(static_cast<double>(bytes) * 1e9 / static_cast<double>(rate_));
   const int64_t until = paid_until_;

@@ -35,7 +35,7 @@ class TrieBuckets {
     return {.rank = group.rank + starts_[i].rank, .bit = group.bit + starts_[i].bit};
   }
 
-  // Rank and bit must not be below the previous ones. bit < 2^63.
+  // Appends a start. Its rank and bit must not be below those of the previous start. bit < 2^63.
   void Append(Start start);
   void ShrinkToFit();
 

@@ -79,7 +79,7 @@ bool TrieBuilder::NeedsNode(uint32_t first, uint32_t leaves) const {
          (index_.options_.block_entries == 1 || !index_.InOneBlock(bucket_rank_ + first, leaves));
 }
 
-// The nodes as a tree, which is the Cartesian tree of the numbers in shared_; returns its root.
+// Links the nodes to a tree, the Cartesian tree of the numbers in shared_; returns its root.
 uint32_t TrieBuilder::LinkPartings() {
   const auto count = static_cast<uint32_t>(shared_.size());
   partings_.resize(count);

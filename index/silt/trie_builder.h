@@ -22,7 +22,7 @@ class TrieBuilder {
   TrieBuilder(const TrieOptions& options, uint64_t expected);
 
   // Adds the next key, which must be greater than the last. Finish fails if it is not, if its
-  // leading bits differ, or if it is the 2^32-th.
+  // leading bits differ from the other keys', or if it is the 2^32-th key.
   void Add(const ChunkName& key);
 
   uint64_t added() const { return added_; }
@@ -32,8 +32,8 @@ class TrieBuilder {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // The node at which two neighboring keys of the bucket branch: the nodes of its subtrees, or
-  // kNone.
+  // The node at which two neighboring keys of the bucket branch. Its fields are the nodes of its
+  // subtrees, or kNone.
   struct Parting {
     uint32_t left;
     uint32_t right;

@@ -13,7 +13,7 @@ struct Weights {
   std::array<uint32_t, kMaxSymbols> of{};
 };
 
-// The probability of each number of left leaves, times 2^n.
+// Returns the probability of each number of left leaves, times 2^n.
 Weights Binomial(uint32_t n) {
   Weights weights;
   weights.of[0] = 1;
@@ -21,8 +21,8 @@ Weights Binomial(uint32_t n) {
   return weights;
 }
 
-// Huffman's algorithm. Among equal weights it takes the node made first, symbols in their order
-// before all others, so the lengths are the same everywhere.
+// Huffman's algorithm. Among equal weights it takes the node made first; symbols, in their order,
+// come before all other nodes. So the lengths are the same on every machine.
 std::array<uint8_t, kMaxSymbols> CodeLengths(const Weights& weights, uint32_t symbols) {
   struct Node {
     uint32_t weight;
@@ -87,7 +87,8 @@ uint32_t TrieCodec::Symbols(uint32_t leaves) const {
   return ordering_ == TrieOrdering::kWeak ? leaves : leaves + 1;
 }
 
-// Canonical codes: shorter before longer, equally long ones in the order of the symbols.
+// Makes canonical codes: shorter ones before longer ones, and equally long ones in the order of the
+// symbols.
 void TrieCodec::MakeCodes(uint32_t leaves) {
   Weights weights = Binomial(leaves);
   if (ordering_ == TrieOrdering::kWeak) weights.of[0] += weights.of[leaves];
@@ -115,7 +116,8 @@ void TrieCodec::MakeShorts(uint32_t leaves) {
 
 // Needs the tables for fewer leaves.
 void TrieCodec::MakeTrieBits(uint32_t leaves) {
-  // End of a subtree that begins at bit `from` of `next`; more than kLookBits if it does not fit.
+  // Returns the end of a subtree that begins at bit `from` of `next`; more than kLookBits if it
+  // does not fit.
   auto end_of = [&](size_t next, unsigned from, uint32_t subtree) -> unsigned {
     if (subtree < 2) return from;
     // The zeros above the known bits may give a wrong length, but then the end exceeds kLookBits.

@@ -5,8 +5,8 @@
 // - n <= 16: Huffman's code of exactly that distribution, one static table for each n.
 // - Above: the deviation from n / 2, folded to 0, -1, 1, -2, ... -> 0, 1, 2, 3, ...; its k lowest
 //   bits are written as they are, the bits above by Elias' gamma code. k follows the distribution's
-//   width, sqrt(n) / 2, so that the gamma code has small numbers to code (as for every n with
-//   k = 0 in the paper).
+//   width, sqrt(n) / 2, so that the gamma code has small numbers to code (the paper has k = 0 for
+//   every n).
 //
 // Weak ordering codes the two splits (n, 0) and (0, n) as one symbol, "one-sided". A lookup passes
 // through such a node without testing its key's bit. That is correct for every key of the trie,
@@ -44,7 +44,8 @@ class TrieCodec {
 
   TrieOrdering ordering() const { return ordering_; }
 
-  // leaves >= 2. left <= leaves; with weak ordering left < leaves, and 0 is "one-sided".
+  // Writes how many of a node's `leaves` (>= 2) are in its left subtree. left <= leaves; with weak
+  // ordering left < leaves, and 0 is "one-sided".
   void Write(BitWriter& out, uint32_t leaves, uint32_t left) const {
     if (leaves <= kHuffmanLeaves) {
       const Code code = codes_[leaves][left];
@@ -54,7 +55,8 @@ class TrieCodec {
     }
   }
 
-  // Reads a number written by Write. From other bits: any number, after at most kMaxBits bits.
+  // Reads a number written by Write. Bits that Write did not write give any number, after at most
+  // kMaxBits bits.
   uint32_t Read(BitReader& in, uint32_t leaves) const {
     if (leaves > kHuffmanLeaves) return ReadDeviation(in, leaves);
     const uint64_t next = in.Peek();

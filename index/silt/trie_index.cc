@@ -38,8 +38,8 @@ void SkipTrie(const TrieCodec& codec, BitReader& in, uint32_t leaves) {
   }
 }
 
-// Skips a trie in which only subtrees that cross a block boundary have nodes. `rank` is that of its
-// first key.
+// Skips a trie in which only subtrees that cross a block boundary have nodes. `rank` is the rank of
+// the trie's first key.
 template <typename InOneBlock>
 void SkipSparseTrie(const TrieCodec& codec, BitReader& in, uint32_t rank, uint32_t leaves,
                     InOneBlock in_one_block) {
@@ -156,8 +156,8 @@ Status TrieIndex::Check() const {
   return Status::Ok();
 }
 
-// Checks that the bucket's trie has its leaves, is no deeper than a key is long, and ends where the
-// next begins.
+// Checks the bucket's trie: it has as many leaves as the bucket has keys, is no deeper than a key
+// is long, and ends where the next trie begins.
 Status TrieIndex::CheckBucket(TrieBuckets::Start start, TrieBuckets::Start end) const {
   struct Subtree {
     uint32_t leaves;

@@ -1,6 +1,7 @@
 // The memory side of a SortedStore (SILT, section 3.3): it maps a key to its place in a file of
-// sorted entries, by an entropy-coded trie over the keys' shortest unique prefixes, in 2.5 bits per
-// key. It stores no keys: the caller must read the entry to learn whether the key is present.
+// sorted entries. It is an entropy-coded trie over the keys' shortest unique prefixes, and takes
+// 2.5 bits per key. It stores no keys: the caller must read the entry to learn whether the key is
+// present.
 //
 // Keys are distributed to buckets by their leading bits. Each bucket has its own trie, so that a
 // lookup decodes half a bucket at most. A trie is written as in the paper: for each node the number
@@ -13,8 +14,8 @@
 // The file is in key order in every mode, so two files merge as plain sorted runs; weak ordering
 // only means that absent keys are led to arbitrary places.
 //
-// Keys that are not uniform cost more bits, and a lookup in a bucket with all of them takes time
-// proportional to their number, but answers stay correct.
+// Keys that are not uniform cost more bits. If one bucket has all of them, a lookup takes time
+// proportional to their number. Answers stay correct.
 //
 // When not to use it: if an absent key must be led to its neighbors (only TrieOrdering::kExact with
 // block_entries = 1 does that).
@@ -45,8 +46,8 @@ struct TrieOptions {
 // Thread-safety: immutable, so safe to share between threads.
 class TrieIndex {
  public:
-  // A key's block: rank / block_entries. For an absent key some block, < blocks(), or 0 if there
-  // are no blocks.
+  // Returns a key's block: rank / block_entries. For an absent key it returns any block below
+  // blocks(), or 0 if there are no blocks.
   uint32_t Lookup(const ChunkName& key) const {
     return options_.block_entries == 1 ? Find<true>(key) : Find<false>(key);
   }

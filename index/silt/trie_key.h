@@ -21,7 +21,7 @@ struct TrieKey {
   uint32_t bucket;
   std::array<uint64_t, 3> path;  // the first bit is the highest; zeros behind the key's last bit
 
-  // 1 <= buckets; skip_bits < 64.
+  // Returns the TrieKey of `key`. 1 <= buckets; skip_bits < 64.
   static TrieKey Of(const ChunkName& key, unsigned skip_bits, uint32_t buckets) {
     __extension__ using Wide = unsigned __int128;
     std::array<uint64_t, 3> words = {BigEndian(&key.bytes[0]), BigEndian(&key.bytes[8]),

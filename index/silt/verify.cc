@@ -38,7 +38,7 @@ class StoreCheck {
         fmt::format("{} in slot {} is not behind the entry before it", entry.name.ToHex(), slot));
   }
 
-  // The filter or trie on flash.
+  // Reports a fault of the filter or trie on flash.
   void Index(const Status& why) {
     report_({.code = "store-index",
              .path = std::string(why.path()),

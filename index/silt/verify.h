@@ -1,7 +1,7 @@
 // Verifies the stores of a partition: every page is as it was written, filters and tries lead to
 // every entry, SortedStores are in order, and entry counts are correct.
 //
-// Thread-safety: the stores are only read. Findings, by code: "page-checksum", "page-missing",
+// Thread-safety: the stores are only read. Findings, by code: "page-checksum", "store-index",
 // "entry-place", "entry-order", "entry-partition", "entry-count".
 #pragma once
 

@@ -17,7 +17,7 @@ class AlignedBuffer {
   static constexpr size_t kAlignment = 4096;
 
   AlignedBuffer() = default;
-  // At least `size` bytes.
+  // Allocates at least `size` bytes.
   explicit AlignedBuffer(size_t size) : size_((size + kAlignment - 1) / kAlignment * kAlignment) {
     if (size_ == 0) return;
     bytes_.reset(static_cast<uint8_t*>(::operator new (size_, std::align_val_t{kAlignment})));

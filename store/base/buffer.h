@@ -2,8 +2,8 @@
 // not zeroed; the caller fills it. Without the pool, each large allocation is mapped and faulted in
 // page by page.
 //
-// Thread-safety: a Buffer as a plain value, a BufferPool from any thread. Ownership: a Buffer
-// returns its memory to its pool; the pool's memory outlives the BufferPool until its last Buffer
+// Thread-safety: a Buffer as a plain value; a BufferPool may be used from any thread. Ownership: a
+// Buffer returns its memory to its pool; this memory outlives the BufferPool until the last Buffer
 // is gone. Units: bytes.
 #pragma once
 
@@ -21,7 +21,7 @@ class BufferPool;
 class Buffer {
  public:
   Buffer() = default;
-  // Allocated, from no pool. Not zeroed.
+  // Allocates memory that belongs to no pool. It is not zeroed.
   explicit Buffer(size_t size);
   Buffer(Buffer&& other) noexcept { Swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -40,7 +40,7 @@ class Buffer {
   uint8_t* end() { return data() + size_; }
   const uint8_t* begin() const { return data(); }
   const uint8_t* end() const { return data() + size_; }
-  // At most capacity(); added bytes are not zeroed.
+  // `size` must be at most capacity(). Added bytes are not zeroed.
   void SetSize(size_t size);
 
  private:
@@ -52,7 +52,7 @@ class Buffer {
   std::unique_ptr<uint8_t[]> memory_;
   size_t size_ = 0;
   size_t capacity_ = 0;
-  std::shared_ptr<Idle> home_;  // null: from no pool
+  std::shared_ptr<Idle> home_;  // null: the memory belongs to no pool
 };
 
 // Keeps at most `idle_bytes` of returned memory. Buffers of kStep to kMaxPooled bytes come from the

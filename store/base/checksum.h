@@ -21,7 +21,7 @@ class StreamingChecksum {
   ~StreamingChecksum();
 
   void Add(ByteView bytes);
-  // Of all bytes so far; more may follow.
+  // The checksum of all bytes added so far; more may follow.
   uint64_t value() const;
 
  private:

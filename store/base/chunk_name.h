@@ -2,8 +2,8 @@
 //
 // The name is the SHA-1 of the uncompressed bytes. SHA-1 collisions exist, so a name identifies a
 // chunk only together with its tag: XXH3-64 of the same bytes under the store's random secret
-// (superblock). If other bytes already have a chunk's name, the chunk gets a salted name: SHA-1 of
-// (salt prefix, bytes). chunker/ computes names, TagKey tags.
+// (superblock). If a chunk with other bytes already has the name, the chunk gets a salted name:
+// SHA-1 of (salt prefix, bytes). chunker/ computes names; TagKey computes tags.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct ChunkName {
 
   ByteView view() const { return bytes; }
   std::string ToHex() const;
-  // The first 8 bytes as a number, most significant first: orders like the name itself.
+  // The first 8 bytes as a number, most significant first, so that the numbers sort like the names.
   uint64_t Prefix64() const;
   static ChunkName FromBytes(ByteView view);  // view.size() == kSize
 };
@@ -52,7 +52,7 @@ template <>
 struct std::hash<siltfs::ChunkName> {
   size_t operator()(const siltfs::ChunkName& name) const noexcept {
     uint64_t v;
-    std::memcpy(&v, name.bytes.data(), sizeof v);  // already uniform
+    std::memcpy(&v, name.bytes.data(), sizeof v);  // SHA-1 is uniform already
     return v;
   }
 };

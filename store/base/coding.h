@@ -25,7 +25,7 @@ class Encoder {
   Encoder& BigU64(uint64_t v);
   Encoder& Raw(ByteView bytes);
   Encoder& Raw(std::string_view text) { return Raw(AsBytes(text)); }
-  // A 16-bit length and then the bytes, at most 65,535.
+  // Appends a 16-bit length and then the bytes; at most 65,535 bytes.
   Encoder& Text16(std::string_view text);
   Encoder& Zeros(size_t count);
 
@@ -67,7 +67,7 @@ class Decoder {
 
   bool ok() const { return ok_; }
   size_t remaining() const { return rest_.size(); }
-  // All fields were present, and no bytes remain.
+  // Whether all fields were present and no bytes remain.
   bool Done() const { return ok_ && rest_.empty(); }
 
  private:

@@ -1,8 +1,8 @@
 // The location of a chunk as the index stores it: a hint, checked against the segment at every use.
 //
-// 96 bits on disk (docs/format.md): segment id 32, ordinal of the chunk in its segment 20, byte
-// offset of its block 25, spare 19 (zero). Since the ordinal identifies the chunk, a whole segment
-// may be replaced under the same id.
+// A location has 96 bits on disk (docs/format.md): segment id 32, ordinal of the chunk in its
+// segment 20, byte offset of its block 25, spare 19 (zero). The ordinal identifies the chunk, so a
+// whole segment may be replaced under the same id.
 #pragma once
 
 #include <compare>
@@ -41,7 +41,8 @@ struct Location {
   }
 };
 
-// Segment ids start at 1; an index may use these for its own marks (a tombstone).
+// Segment ids start at 1. An index may use locations in segment 0 for its own marks, such as a
+// tombstone.
 inline constexpr SegmentId kNoSegment = 0;
 
 }  // namespace siltfs

@@ -14,7 +14,7 @@ class Random {
  public:
   explicit Random(uint64_t seed);
   uint64_t Next();
-  // Uniform in [0, bound); bound > 0.
+  // A uniform number in [0, bound); bound > 0.
   uint64_t Below(uint64_t bound);
   bool OneIn(uint64_t n) { return Below(n) == 0; }
   void Fill(MutableByteView out);

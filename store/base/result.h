@@ -12,8 +12,8 @@ namespace siltfs {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // Both implicit, so that `return value;` and `return status;` read naturally. Passing an OK
-  // status is a bug.
+  // Both constructors are implicit, so that `return value;` and `return status;` read naturally.
+  // Passing an OK status is a bug.
   Result(T value) : value_(std::move(value)) {}                                  // NOLINT
   Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT
 
@@ -52,7 +52,7 @@ class [[nodiscard]] Result {
 #define SILTFS_RESULT_CONCAT_(a, b) a##b
 #define SILTFS_RESULT_NAME_(line) SILTFS_RESULT_CONCAT_(siltfs_result_, line)
 
-// `SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path));`
+// Example: `SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path));`
 #define SILTFS_ASSIGN_OR_RETURN(declaration, expression)      \
   auto SILTFS_RESULT_NAME_(__LINE__) = (expression);          \
   if (!SILTFS_RESULT_NAME_(__LINE__).ok())                    \

@@ -11,17 +11,18 @@
 
 namespace siltfs {
 
-// Bytes: a whole decimal number, then nothing, or one of K, M, G, T, P, E (powers of 1024), which
-// "iB" may follow: "8K" is "8KiB". Either case. kInvalidArgument for anything else, and for a
-// number that does not fit 64 bits.
+// The number of bytes that the text means. The text is a whole decimal number, then optionally K,
+// M, G, T, P or E (powers of 1024), then, only after such a letter, optionally "iB": "8K" is
+// "8KiB". Letters may have either case. kInvalidArgument for any other text, and for a number that
+// does not fit 64 bits.
 Result<uint64_t> ParseSize(std::string_view text);
 
-// For users: "0 B", "999 B", "1.5 MiB".
+// A rounded size for users: "0 B", "999 B", "1.5 MiB".
 std::string FormatSize(uint64_t bytes);
-// With a chosen number of decimals, and for sizes beyond 64 bits.
+// The same with a chosen number of decimals, and for sizes beyond 64 bits.
 std::string FormatSize(double bytes, int decimals);
 
-// Exact, in the form that ParseSize takes: "64", "128K", "5M".
+// The exact size in the form that ParseSize takes: "64", "128K", "5M".
 std::string FormatSizeArgument(uint64_t bytes);
 
 }  // namespace siltfs

@@ -58,7 +58,8 @@ class [[nodiscard]] Status {
   Status& operator=(Status&& other) noexcept;
   ~Status() { AssertLookedAt(); }
 
-  // Adds where the failure occurred. An earlier, more precise place is kept.
+  // Adds the place of the failure. If the Status has a place already, that more precise one is
+  // kept.
   Status At(std::string_view path) &&;
   Status At(std::string_view path, uint64_t offset) &&;
 
@@ -80,7 +81,8 @@ class [[nodiscard]] Status {
   // One sentence: "PATH: CAUSE", "PATH: CAUSE at offset N"; "ok" when OK.
   std::string ToString() const;
 
-  // For the rare failure that has no effect; `why` documents the reason in the source.
+  // Marks the Status as read. For the rare failure that has no effect; `why` documents the reason
+  // in the source.
   void IgnoreError([[maybe_unused]] std::string_view why) const { MarkLookedAt(); }
 
  private:

@@ -53,7 +53,7 @@ Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon) {
   start.role = DaemonRole::kLauncher;
   if (report.Done() && kind == kReady) return start;
 
-  // Wait for the failing daemon to exit, so that a retry does not find its locks.
+  // Wait for the failing daemon to exit, so that a retry does not find its locks still held.
   int status = 0;
   if (RetryInterrupted([&] { return waitpid(child, &status, 0); }) < 0) {
     return PosixError("wait for the daemon", errno);
@@ -74,7 +74,7 @@ Status LeaveTerminal() {
       return PosixError("leave the terminal", errno);
     }
   }
-  if (null.get() <= STDERR_FILENO) null.Release();  // it is one of the three itself
+  if (null.get() <= STDERR_FILENO) null.Release();  // the descriptor is one of the three
   return Status::Ok();
 }
 
@@ -105,7 +105,7 @@ Status DaemonReport::Send(uint8_t kind, std::string_view message, int exit_code)
 
 Result<DaemonStart> BecomeDaemon() {
   int ends[2];
-  // Not a pipe: writing to a launcher that is gone must not raise a signal.
+  // A socket, not a pipe: writing must not raise a signal when the launcher is gone.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return PosixError("prepare the daemon's report", errno);
   }

@@ -29,11 +29,11 @@ class DaemonReport {
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
 
   // Leaves the working directory and the terminal (standard input, output and error become
-  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone: its user never
-  // learns of the daemon, which may exit, too.
+  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. Its user then
+  // never learns of the daemon, so the daemon may exit, too.
   Status Ready();
-  // Lets the launcher end with this message and exit code, once this process has ended. Call it
-  // last.
+  // Lets the launcher end with this message and exit code, as soon as this process has ended. It
+  // must be the last call.
   Status Failure(std::string_view message, int exit_code);
 
  private:
@@ -51,8 +51,9 @@ struct DaemonStart {
   std::unique_ptr<DaemonReport> report;
 };
 
-// Forks: returns in both processes, in the launcher once the daemon has reported or exited. Must be
-// called before threads are started. Relative paths stay valid until DaemonReport::Ready.
+// Forks, and returns in both processes; in the launcher only after the daemon has reported or
+// exited. Must be called before threads are started. Relative paths stay valid until
+// DaemonReport::Ready.
 Result<DaemonStart> BecomeDaemon();
 
 enum class UnmountMode : uint8_t {
@@ -60,10 +61,11 @@ enum class UnmountMode : uint8_t {
   kForce,     // MNT_FORCE: open files lose their connection
 };
 
-// Never lazy: after OK this mount is gone. kInvalidArgument if nothing is mounted there,
-// kNotPermitted for users other than root. Does not follow a symbolic link at `path`.
+// Unmounts what is mounted at `path`, never lazily: after OK this mount is gone. kInvalidArgument
+// if nothing is mounted there, kNotPermitted for users other than root. Does not follow a symbolic
+// link at `path`.
 Status Unmount(const std::string& path, UnmountMode mode);
-// kInUse, with a message that says what to do.
+// A Status with kInUse and a message that says what to do.
 Status MountIsBusy(const std::string& path);
 
 // Raises this process's limit of open files to the maximum; returns it.

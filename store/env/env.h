@@ -2,9 +2,9 @@
 // source of randomness. There are two implementations: PosixEnv (the machine) and SimEnv (a
 // simulated device for tests, which drops unsynced writes and fails calls on demand).
 //
-// Thread-safety: an Env may be used by any thread; so may a File, if no two writes overlap. Errors:
-// Status with the path (and offset, for reads and writes). Only EINTR and short transfers are
-// retried. Durability: a write is durable after Sync of its file returned OK; a new, renamed or
+// Thread-safety: any thread may use an Env, and any thread a File, if no two writes overlap.
+// Errors: Status with the path (and offset, for reads and writes). Only EINTR and short transfers
+// are retried. Durability: a write is durable after Sync of its file returned OK. A new, renamed or
 // removed name is durable after SyncDirectory of its directory returned OK. Callers must not assume
 // anything else. After a failed Sync the state of the device is unknown: callers must not sync
 // again and trust the result.
@@ -27,18 +27,21 @@ class File {
   virtual ~File() = default;
 
   virtual const std::string& path() const = 0;
-  // The innermost Env's file, if another Env wraps it; its read queues need it.
+  // If another Env wraps the Env of this file: the file of the innermost Env, which its read queues
+  // need. Otherwise this file.
   virtual const File& underlying() const { return *this; }
-  // Fills `out` from `offset`; fewer bytes only at the end of the file.
+  // Reads out.size() bytes from `offset` on, fewer only at the end of the file; returns their
+  // number.
   virtual Result<size_t> Read(uint64_t offset, MutableByteView out) const = 0;
-  // Writes all of `data` or fails (then any prefix may have been written).
+  // Writes all of `data`, or fails; after a failure any prefix may have been written.
   virtual Status Write(uint64_t offset, ByteView data) = 0;
   // Makes all bytes written so far, and the file's size, durable.
   virtual Status Sync() = 0;
   // Starts writing these bytes to the device, so that Sync takes less time. A hint: only Sync
   // guarantees durability and reports failures.
   virtual void BeginSync(uint64_t /*offset*/, uint64_t /*size*/) {}
-  // Starts reading bytes into the page cache that will be read piece by piece.
+  // Starts reading these bytes into the page cache. For bytes that will then be read piece by
+  // piece.
   virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
   virtual Status Truncate(uint64_t size) = 0;
   // Claims disk space for [0, size) without changing the file's size. kUnsupported if the file
@@ -49,7 +52,7 @@ class File {
   virtual Status Close() = 0;
 };
 
-// Held until destroyed, or until the process ends in any way.
+// A lock. It is held until this object is destroyed, or until the process ends in any way.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -91,35 +94,36 @@ class Env {
  public:
   virtual ~Env() = default;
 
-  // kCorruption if it is neither a file nor a directory.
+  // kCorruption if the path leads to neither a file nor a directory.
   virtual Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) = 0;
-  // Not durable until the parent is synced. kAlreadyExists if the name is taken. Mode 0700.
+  // Creates a directory with mode 0700; it is not durable until the parent is synced.
+  // kAlreadyExists if the name is taken.
   virtual Status CreateDirectory(const std::string& path) = 0;
-  // Without "." and "..", in no particular order.
+  // The entries except "." and "..", in no particular order.
   virtual Result<std::vector<DirectoryEntry>> ListDirectory(const std::string& path) = 0;
   virtual Status RemoveFile(const std::string& path) = 0;
   virtual Status RemoveDirectory(const std::string& path) = 0;
-  // Replaces `to` if it is a file; atomic for readers, and across a crash.
+  // Replaces `to` if it is a file. The change is atomic for readers, and across a crash.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status SyncDirectory(const std::string& path) = 0;
   // kNotFound if `path` does not exist.
   virtual Result<FileInfo> GetFileInfo(const std::string& path) = 0;
   // The space of the file system that holds `path`.
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
-  // Creates the file if it is missing and locks it exclusively, also within this process; kInUse if
-  // it is locked, kCorruption if it is not a regular file.
+  // Creates the file if it is missing and locks it exclusively. kInUse if it is locked, also if
+  // this process holds the lock; kCorruption if it is not a regular file.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 
-  // Reads files of this Env, at most `depth` (1 to ReadQueue::kMaxDepth) at the same time. The
-  // queue may outlive the Env.
+  // A queue that reads files of this Env, at most `depth` (1 to ReadQueue::kMaxDepth) at the same
+  // time. The queue may outlive the Env.
   virtual Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) = 0;
 
-  // Nanoseconds since 1970, UTC, by the clock that the kernel uses for file times: its resolution
-  // is some milliseconds.
+  // Nanoseconds since 1970, UTC, by the clock that the kernel uses for file times. The resolution
+  // of this clock is some milliseconds.
   virtual int64_t NowNanoseconds() = 0;
-  // Never runs backwards; only differences are meaningful.
+  // A clock that never runs backwards; only differences of its values are meaningful.
   virtual int64_t MonotonicNanoseconds() = 0;
-  // Unpredictable bytes, fit for secrets.
+  // Fills `out` with unpredictable bytes, fit for secrets.
   virtual Status FillRandom(MutableByteView out) = 0;
 };
 

@@ -13,7 +13,8 @@ namespace siltfs {
 
 class HeapTrimmer {
  public:
-  // Less free memory than this is soon reused, and each returned page would then cost a page fault.
+  // Less free memory than this is not returned: it is soon used again, and each returned page would
+  // then cost a page fault.
   static constexpr uint64_t kStep = 2U << 20;
 
   // Below this resident size nothing is returned: page faults would cost more than free pages.

@@ -41,7 +41,8 @@ struct Address {
   socklen_t size = sizeof(sockaddr_un);
 };
 
-// An address holds 107 bytes; a longer path is replaced by one through the directory's descriptor.
+// An address holds 107 bytes. A longer path is replaced by a short path through the directory's
+// descriptor.
 Result<Address> AddressOf(const std::string& path, const std::string& name,
                           const Descriptor& directory) {
   Address made;
@@ -190,7 +191,7 @@ Result<bool> LocalStream::Receive() {
   ssize_t got = RetryInterrupted([&] { return recv(fd_.get(), bytes, sizeof bytes, 0); });
   if (got < 0) {
     if (errno == ECONNRESET)
-      return false;  // the peer closed with unread bytes from this side: the end for a reader
+      return false;  // the peer closed before it read everything: the end of the stream
     return TransferError("receive", path_);
   }
   buffer_.append(bytes, static_cast<size_t>(got));
@@ -266,8 +267,8 @@ Result<std::unique_ptr<LocalListener>> LocalListener::Listen(const std::string& 
   SILTFS_ASSIGN_OR_RETURN(const Address address, AddressOf(path, name, directory_fd));
   SILTFS_RETURN_IF_ERROR(ClearPlace(name, directory_fd, address, path));
   SILTFS_ASSIGN_OR_RETURN(Descriptor fd, NewSocket(path));
-  // bind gives the name the socket's mode. A chmod of the name would leave a moment in which other
-  // users could connect.
+  // bind gives the name the socket's mode. With a chmod after bind, other users could connect for a
+  // moment.
   if (fchmod(fd.get(), mode) != 0) return ErrorAt("set the socket's mode", path);
   if (bind(fd.get(), Generic(address), address.size) != 0) return ErrorAt("make the socket", path);
   auto stop = BeginListening(fd, path);

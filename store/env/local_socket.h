@@ -1,7 +1,7 @@
 // Stream sockets with a name in a directory, for requests between processes on the same machine
 // (the control socket of a mounted store). The directory's path may have any length. A socket can
-// also have an abstract name, which needs no directory: it works as long as both processes share a
-// network namespace, whatever happens to the disk. Abstract names have no permissions; both sides
+// also have an abstract name, which needs no directory. Such a name works as long as both processes
+// share a network namespace, even if the disk fails. Abstract names have no permissions; both sides
 // must check PeerUid.
 //
 // Thread-safety: LocalListener::Shutdown and LocalStream::Shutdown may be called from any thread at
@@ -23,8 +23,8 @@ namespace siltfs {
 
 class LocalStream {
  public:
-  // kNotFound if there is no socket of that name, kStale if it exists but its listener is gone;
-  // after other codes it is unknown whether a process listens.
+  // Connects to the socket `name` in `directory`. kNotFound if there is none, kStale if it exists
+  // but its listener is gone. After other codes it is unknown whether a process listens.
   static Result<std::unique_ptr<LocalStream>> Connect(
       const std::string& directory, const std::string& name,
       std::optional<std::chrono::milliseconds> timeout = std::nullopt);
@@ -35,17 +35,19 @@ class LocalStream {
 
   LocalStream(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
-  // From now on a call that waits longer than this for the peer fails with kInterrupted.
+  // From now on, a call fails with kInterrupted if it waits longer than this for the peer.
   Status SetTimeout(std::chrono::milliseconds timeout);
-  // The next line, without its newline; nullopt if the peer closed before sending one.
-  // kFileTooLarge if it is longer than `limit` bytes, kAborted if the stream ends within it.
+  // The next line, without its newline; nullopt if the stream ends before the line begins.
+  // kFileTooLarge if the line is longer than `limit` bytes, kAborted if the stream ends within the
+  // line.
   Result<std::optional<std::string>> ReadLine(size_t limit);
   // All bytes until the peer closes or finishes writing; kFileTooLarge beyond `limit` bytes.
   Result<std::string> ReadAll(size_t limit);
   Status WriteAll(std::string_view text);
   // Ends the peer's ReadAll; this side can still read.
   Status FinishWriting();
-  // Ends reading and writing, also in waiting calls: reads find the stream closed, writes fail.
+  // Ends reading and writing, also in waiting calls: reads then find the stream closed, writes
+  // fail.
   void Shutdown();
   // The user of the peer process when it connected or listened.
   Result<uint32_t> PeerUid() const;
@@ -54,7 +56,7 @@ class LocalStream {
   Result<int64_t> PeerPid() const;
 
  private:
-  // Appends received bytes to the buffer; false at the end of the stream.
+  // Appends received bytes to the buffer; returns false at the end of the stream.
   Result<bool> Receive();
 
   const std::string path_;
@@ -64,16 +66,17 @@ class LocalStream {
 
 class LocalListener {
  public:
-  // Replaces a socket without a listener; kInUse if another process listens on it, kAlreadyExists
-  // if the name belongs to something else. Only users with write permission by `mode` can connect.
+  // Listens on the socket `name` in `directory`. Replaces a socket that has no listener. kInUse if
+  // another process listens on it, kAlreadyExists if the name belongs to a file that is no socket.
+  // Only users with write permission by `mode` can connect.
   static Result<std::unique_ptr<LocalListener>> Listen(const std::string& directory,
                                                        const std::string& name,
                                                        uint32_t mode = 0600);
   // Listens on an abstract name of at most 100 bytes; kInUse if another process uses it. Any user
   // can connect.
   static Result<std::unique_ptr<LocalListener>> ListenAbstract(const std::string& name);
-  // Removes the socket's name. So a listener must be destroyed before its successor may start
-  // (before its store is unlocked).
+  // Removes the socket's name. So a listener must be destroyed before the store is unlocked,
+  // because the next listener of the store may start then.
   ~LocalListener();
 
   // Waits for the next connection; kAborted after Shutdown.

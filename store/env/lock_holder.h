@@ -1,5 +1,4 @@
-// Finds the process that holds a lock of Env::LockFile, as far as the system reports it; for
-// messages.
+// Finds the process that holds a lock of Env::LockFile, if the system reports it. For messages.
 //
 // Thread-safety: from any thread.
 #pragma once
@@ -19,8 +18,8 @@ struct FileLockEntry {
   uint64_t inode = 0;
 };
 
-// The held flock(2) locks in the text of /proc/locks, without waiting requests; malformed lines are
-// skipped.
+// Returns the held flock(2) locks from the text of /proc/locks. Skips waiting requests and
+// malformed lines.
 std::vector<FileLockEntry> ParseFileLocks(std::string_view text);
 
 // The process that holds this file's lock. Empty if unknown: the lock is free by now, its holder is

@@ -1,5 +1,5 @@
-// The kernel's list of mounts. Reading it accesses none of the file systems, so it works in any
-// state of them.
+// The kernel's list of mounts. Reading the list does not access the mounted file systems, so it
+// works in any state of them.
 //
 // Thread-safety: any function from any thread.
 #pragma once
@@ -29,7 +29,7 @@ std::vector<Mount> ParseMountTable(std::string_view text);
 // The mounts visible to this process. If a mount point occurs several times, the last mount counts.
 Result<std::vector<Mount>> ReadMountTable();
 
-// The value of NAME=VALUE in a list of options, if it is a number.
+// The value of the option NAME=VALUE in a list of options; empty if it is missing or not a number.
 std::optional<uint32_t> NumberOption(std::string_view options, std::string_view name);
 
 struct ForeignMount {
@@ -37,8 +37,8 @@ struct ForeignMount {
   std::string mount_point;
 };
 
-// A mount of this file system in another process's mount namespace, among the namespaces that this
-// process may read.
+// Finds a mount of this file system in the mount namespace of another process. Searches only
+// namespaces that this process may read.
 std::optional<ForeignMount> FindForeignMount(const std::string& device);
 
 }  // namespace siltfs

@@ -12,15 +12,16 @@
 
 namespace siltfs {
 
-// The absolute path without symbolic links, "." and "..", valid when the working directory changes.
-// The last component need not exist, all others must. kInvalidArgument for an empty path.
+// The absolute path without symbolic links, "." and ".."; it stays valid when the working directory
+// changes. The last component need not exist, all others must. kInvalidArgument for an empty path.
 Result<std::string> AbsolutePath(const std::string& path);
 
 // The absolute path from the text alone: the file system is not read, and symbolic links remain.
 // nullopt for a path with "..", which cannot be resolved from the text.
 std::optional<std::string> AbsoluteName(const std::string& path);
 
-// OK if `path` can be a mountpoint: a directory that answers. A crashed FUSE file system does not.
+// OK if `path` can be a mountpoint: a directory on a file system that answers. A crashed FUSE file
+// system does not answer.
 Status CheckMountpoint(const std::string& path);
 
 enum class MountAnswer : uint8_t {
@@ -29,8 +30,8 @@ enum class MountAnswer : uint8_t {
   kSilent,   // no answer within the limit
 };
 
-// Asks the file system mounted at `path` for its free space. If it is silent, the waiting thread is
-// detached and ends with the process.
+// Asks the file system mounted at `path` for its free space. If it does not answer within `limit`,
+// the thread that waits for the answer is detached and ends with the process.
 MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit);
 
 // OK if /dev/fuse exists and can be opened.
@@ -44,9 +45,9 @@ Status UnmountFuse(const std::string& path);
 // have arrived on return depends on the kernel version.
 Status SyncMount(const std::string& path);
 
-// Aborts the FUSE connection of `path`: users of the mount get errors from now on, unsynced writes
-// are lost, and the daemon's loop ends. The mount leaves the mount table. For a mount that is busy
-// when its daemon must end.
+// Aborts the FUSE connection of `path`. Users of the mount get errors from now on, unsynced writes
+// are lost, and the daemon's loop ends. The mount leaves the mount table. Use it if the mount is
+// busy when its daemon must end.
 Status AbortMount(const std::string& path);
 
 }  // namespace siltfs

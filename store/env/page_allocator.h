@@ -1,9 +1,10 @@
-// An allocator for long-lived containers of a few pages that are freed in another order than
-// allocated, such as filters. Memory comes from the system in whole pages and returns to it when
-// freed; on the heap it would leave holes that fit no other sizes.
+// An allocator for long-lived containers of a few pages, such as filters, that are freed in another
+// order than allocated. Memory comes from the system in whole pages and returns to it when freed.
+// On the heap the freed containers would leave holes that fit no other sizes.
 //
-// Thread-safety: any thread. When not to use it: for frequent allocations, each of which costs two
-// system calls and one page fault per page; or for small ones, which come from the heap anyway.
+// Thread-safety: any thread. When not to use it: for frequent allocations, because each one costs
+// two system calls and one page fault per page. Small allocations gain nothing: they come from the
+// heap.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace siltfs {
 
-// Page-aligned. Throws std::bad_alloc.
+// Returns page-aligned memory. Throws std::bad_alloc.
 void* AllocatePages(size_t bytes);
 void FreePages(void* pages, size_t bytes);
 

@@ -1,9 +1,9 @@
 // Signals that a long-running command polls for, instead of being interrupted by them.
 //
-// During its lifetime, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in the thread that made it
-// and, by inheritance, in threads started later: make it before all other threads, and destroy it
-// on the same thread. The destructor drops pending signals; SIGUSR1 stays ignored from then on.
-// Thread-safety: the calls from any thread.
+// During the object's lifetime, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in the thread that
+// made it and, by inheritance, in threads started later. So make the object before all other
+// threads, and destroy it on the same thread. The destructor drops pending signals; SIGUSR1 stays
+// ignored from then on. Thread-safety: all calls from any thread.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ class PolledSignals {
   static Result<std::unique_ptr<PolledSignals>> Block();
   virtual ~PolledSignals() = default;
 
-  // SIGINT, SIGTERM or SIGHUP has arrived; stays true.
+  // Whether SIGINT, SIGTERM or SIGHUP has arrived; stays true from then on.
   virtual bool TerminationRequested() = 0;
-  // SIGUSR1 has arrived since the last call.
+  // Whether SIGUSR1 has arrived since the last call.
   virtual bool TakeStatusRequest() = 0;
 };
 

@@ -28,7 +28,7 @@ namespace {
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 
-// For a link that could be followed, ELOOP occurs only if symbolic links are refused.
+// ELOOP means that symbolic links are refused: a link that may be followed does not cause it.
 Status ErrorAt(std::string_view action, std::string_view path) {
   if (errno != ELOOP) return PosixError(action, errno).At(path);
   return Status(StatusCode::kCorruption, "is a symbolic link, or lies behind one").At(path);
@@ -67,7 +67,7 @@ class PosixEnv : public Env {
     if (S_ISDIR(info.st_mode)) return PosixError("open as a file", EISDIR).At(path);
     if (!S_ISREG(info.st_mode)) return Status(StatusCode::kCorruption, "is not a file").At(path);
     if (options.direct) {
-      // Not as an open flag: a refusal would leave a newly created file.
+      // O_DIRECT is not set in open: if it were refused there, a newly created file would remain.
       if (fcntl(fd.get(), F_SETFL, O_DIRECT) != 0) {
         int error = errno;
         if (options.mode == OpenMode::kCreate)
@@ -202,8 +202,8 @@ class PosixEnv : public Env {
     return NewThreadReadQueue(depth);
   }
 
-  // The coarse clock, which the kernel uses for file times: by a finer one a file would seem
-  // created after it was written.
+  // The kernel uses this coarse clock for file times. By a finer clock a file would seem created
+  // after it was written.
   int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME_COARSE); }
   int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
 

@@ -1,4 +1,4 @@
-// Env on the machine itself. Its only state is its anchor; any number may exist.
+// The Env on the machine itself. Its only state is its anchor; any number of these Envs may exist.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace siltfs {
 
-// The mechanism of NewReadQueue.
+// How NewReadQueue reads.
 enum class ReadMechanism : uint8_t {
   kBest,     // io_uring, or threads if the system refuses it (containers often do)
   kUring,    // io_uring only: NewReadQueue fails if the system refuses it
@@ -19,17 +19,17 @@ enum class ReadMechanism : uint8_t {
 // The parts of a path that may be symbolic links.
 enum class SymbolicLinks : uint8_t {
   kFollow,  // all
-  // None: a link is kCorruption. A store made by another user must not lead outside itself. On
-  // Linux before 5.6 only the last name is checked.
+  // None. A link in a path is kCorruption, because a store made by another user must not lead
+  // outside itself. On Linux before 5.6 only the last name of a path is checked.
   kRefuse,
 };
 
 struct PosixEnvOptions {
   ReadMechanism reads = ReadMechanism::kBest;
   SymbolicLinks links = SymbolicLinks::kFollow;
-  // A directory that is opened when the Env is made; empty: none. Paths below it are resolved
-  // relative to it, even after it was moved and replaced at this path. The path is used verbatim
-  // and must be absolute. If it cannot be opened, there is no anchor.
+  // A directory that is opened when the Env is made; empty: no anchor. Paths below it are resolved
+  // relative to the opened directory, even after this directory was moved and replaced. The path is
+  // used verbatim and must be absolute. If the directory cannot be opened, there is no anchor.
   std::string anchor = {};
 };
 

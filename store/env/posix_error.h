@@ -10,7 +10,8 @@ namespace siltfs {
 
 StatusCode CodeOfErrno(int error);
 
-// "cannot ACTION: DESCRIPTION OF `error`", without a path: add it with At().
+// The Status "cannot ACTION: DESCRIPTION", with the description of the errno value `error`. It has
+// no path; add the path with At().
 Status PosixError(std::string_view action, int error);
 
 }  // namespace siltfs

@@ -12,7 +12,7 @@ uint64_t Resident() {
   return resident.ok() ? *resident : 0;
 }
 
-// Includes pages returned to the system earlier.
+// The free bytes of the heap, including pages returned to the system earlier.
 uint64_t FreeOnHeap() {
 #if defined(__GLIBC__)
   return mallinfo2().fordblks;

@@ -43,7 +43,8 @@ std::optional<int64_t> FindLockHolder(const std::string& path) {
     of_another_device = entry.pid;
     ++others;
   }
-  // On a device that is not 0:N, the listed device would have matched the file's.
+  // Only files on devices 0:N differ from /proc/locks; on other devices the loop would have found
+  // the lock.
   return major(info.st_dev) == 0 && others == 1 ? of_another_device : std::nullopt;
 }
 

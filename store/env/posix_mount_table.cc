@@ -54,7 +54,7 @@ Result<std::string> ReadTable(const std::string& path) {
   }
 }
 
-// Empty if it cannot be read.
+// The mount namespace of a process; empty if it cannot be read.
 std::string NamespaceOf(const std::string& process) {
   char target[PATH_MAX];
   const ssize_t size = readlink((process + "/ns/mnt").c_str(), target, sizeof target);
@@ -64,7 +64,7 @@ std::string NamespaceOf(const std::string& process) {
 }  // namespace
 
 std::vector<Mount> ParseMountTable(std::string_view text) {
-  // 36 35 0:53 / /mnt rw,noatime shared:1 - fuse.siltfs /store rw,user_id=0
+  // An example of a line: 36 35 0:53 / /mnt rw,noatime shared:1 - fuse.siltfs /store rw,user_id=0
   std::vector<Mount> mounts;
   while (!text.empty()) {
     std::string_view line = TakeUntil(text, '\n');

@@ -33,7 +33,7 @@ struct Freer {
   void operator()(char* text) const { free(text); }
 };
 
-// kNotFound if the path does not exist.
+// The path without symbolic links. kNotFound if it does not exist.
 Result<std::string> RealPath(const std::string& path) {
   const std::unique_ptr<char, Freer> resolved(realpath(path.c_str(), nullptr));
   if (!resolved) return PosixError("find it", errno).At(path);
@@ -54,7 +54,8 @@ Status MissingParent(const std::string& path) {
   return PosixError("find it", ENOENT).At(path);
 }
 
-// Works without privileges: the kernel lists every FUSE connection by its device number.
+// Aborts the FUSE connection of the path. Works without privileges, because the kernel lists every
+// FUSE connection by its device number.
 Status AbortConnection(const std::string& path) {
   struct stat stat = {};
   if (::stat(path.c_str(), &stat) != 0) return PosixError("find its device", errno).At(path);
@@ -77,7 +78,7 @@ std::string ReadAll(const Descriptor& pipe) {
   }
 }
 
-// fusermount3 has the rights that a user lacks. It reports errors only as text.
+// Unmounts with fusermount3, which has rights that a user lacks. It reports errors only as text.
 Status RunFusermount(const std::string& path) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return PosixError("run fusermount3", errno).At(path);

@@ -5,7 +5,7 @@
 
 namespace siltfs {
 
-// AddressSanitizer checks only heap memory.
+// With AddressSanitizer, memory comes from the heap, because the sanitizer checks only heap memory.
 #if defined(__SANITIZE_ADDRESS__)
 
 void* AllocatePages(size_t bytes) { return ::operator new(bytes); }

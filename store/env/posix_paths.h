@@ -1,5 +1,5 @@
-// Resolves paths to descriptors and names: following or refusing symbolic links, and relative to an
-// anchor (posix_env.h) if there is one.
+// Resolves paths to descriptors and names. Follows or refuses symbolic links, and resolves relative
+// to an anchor (posix_env.h) if there is one.
 //
 // Thread-safety: every call from any thread. Errors: those of open(2), in errno; ELOOP for a
 // refused link anywhere on the path. Without openat2(2) (Linux before 5.6, containers that refuse
@@ -21,11 +21,12 @@ class PosixPaths {
 
   bool anchored() const { return anchor_directory_.valid(); }
 
-  // O_CLOEXEC is added to the flags of open(2). The result is not valid on failure.
+  // Opens the file at `path`. `flags` are those of open(2); O_CLOEXEC is added. After a failure the
+  // result is not valid.
   Descriptor Open(const std::string& path, int flags, mode_t mode = 0) const;
 
-  // The last name of a path and its directory, for the "at" calls that do not follow a link of that
-  // name. `directory` is -1 if it cannot be opened.
+  // The last name of a path, and the descriptor of the directory before it. For the "at" calls,
+  // which do not follow a link of that name. `directory` is -1 if the directory cannot be opened.
   class Name {
    public:
     Name(const PosixPaths& paths, const std::string& path);
@@ -40,7 +41,8 @@ class PosixPaths {
   };
 
  private:
-  // A path below the anchor is relative to the anchor's directory.
+  // A directory and a path relative to it. A path below the anchor is relative to the anchor's
+  // directory.
   struct Place {
     int directory;
     const char* path;

@@ -69,8 +69,8 @@ std::string ReadProc(int64_t pid, const char* name) {
 Status OccupyStandardDescriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is `standard`. Opened read-only, writes fail as on a closed
-    // descriptor. O_PATH works without /dev; reads fail, too.
+    // open returns the lowest free number, which is `standard`. The descriptor is read-only, so
+    // writes fail as on a closed one. O_PATH works without /dev, but then reads fail, too.
     int opened = RetryInterrupted([] { return open("/dev/null", O_RDONLY); });
     if (opened < 0) opened = RetryInterrupted([] { return open("/", O_PATH); });
     if (opened != standard) {
@@ -156,7 +156,7 @@ void PrepareForStore() {
   // system. (Setting any of these thresholds disables their automatic adaptation.)
   mallopt(M_MMAP_THRESHOLD, 2 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  // Each arena may keep that much free memory.
+  // Each arena may keep as much free memory as these thresholds allow.
   mallopt(M_ARENA_MAX, static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, 4U)));
 #endif
 }

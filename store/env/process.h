@@ -21,36 +21,36 @@ uint32_t CurrentUserId();
 FileOwner RealOwner();
 
 // Opens placeholders for standard input, output and error if they are closed, so that no file or
-// socket gets one of these numbers. Writing to them fails as before, reading finds the end. Call it
-// before anything else. kIoError if no placeholder can be opened.
+// socket gets one of these numbers. Writing to a placeholder fails as before; reading finds the end
+// of the file. Call it before anything else. kIoError if no placeholder can be opened.
 Status OccupyStandardDescriptors();
 
-// Standard error is a terminal.
+// Whether standard error is a terminal.
 bool StandardErrorIsTerminal();
 // Writes all of `text` to a descriptor that this process inherited. kInvalidArgument if it is not
 // open, kIoError.
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
-// For a process that keeps a store open, called once at its start. Raises the limit of open files
-// to the maximum, because an index opens one file per component store. Sets up the heap to keep
-// freed buffers of at most 2 MiB and return larger ones to the system.
+// Prepares a process that keeps a store open; called once at its start. Raises the limit of open
+// files to the maximum, because an index opens one file per component store. Sets up the heap to
+// keep freed buffers of at most 2 MiB and return larger ones to the system.
 void PrepareForStore();
 
 // From now on this thread gets only idle processor time and idle disk time. For work that no
-// request waits for, and that holds no lock other threads wait for. Does nothing if the system
+// request waits for, done without locks that other threads need. Does nothing if the system
 // refuses.
 void RunWhenIdle();
 
-// Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. During its lifetime,
-// they are blocked in the thread that made it and, by inheritance, in threads started later: make
-// it before all other threads, and destroy it on the same thread. Thread-safety: Wait from one
-// thread; Request and Cancel from any.
+// Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. During the object's
+// lifetime, these signals are blocked in the thread that made it and, by inheritance, in threads
+// started later. So make the object before all other threads, and destroy it on the same thread.
+// Thread-safety: Wait from one thread; Request and Cancel from any.
 class TerminationSignals {
  public:
   static Result<std::unique_ptr<TerminationSignals>> Block();
   virtual ~TerminationSignals() = default;
 
-  // The number of the received signal, or nullopt once Cancel was called.
+  // Waits for a signal. Returns its number, or nullopt once Cancel was called.
   virtual std::optional<int> Wait() = 0;
   // Acts like a received SIGTERM.
   virtual void Request() = 0;
@@ -65,7 +65,7 @@ enum class ProcessState : uint8_t {
 };
 
 ProcessState StateOfProcess(int64_t pid);
-// The program and the arguments it was started with; empty if unknown.
+// The program and the arguments with which the process was started; empty if unknown.
 std::vector<std::string> ArgumentsOfProcess(int64_t pid);
 
 // Returns when process `pid` has ended (at once if it does not exist), or after `timeout`.

@@ -39,12 +39,13 @@ class ReadQueue {
 
   virtual ~ReadQueue() = default;
 
-  // Returns when all requests are done.
+  // Makes all reads; returns when all requests are done.
   void ReadAll(std::span<ReadRequest> requests) { DoReadAll(requests, nullptr); }
 
-  // Also keeps the device busy with further reads: `again` is called with each finished request,
-  // one at a time but possibly on another thread. It returns true after it has set up the request's
-  // next read. With twice as many requests as the depth, the device stays busy while `again` runs.
+  // Like the function above, but a finished request may have a further read, which keeps the device
+  // busy. `again` is called with each finished request, one at a time but possibly on another
+  // thread. It sets up the request's next read and returns true, or returns false. With twice as
+  // many requests as the depth, the device stays busy while `again` runs.
   using Again = std::function<bool(ReadRequest&)>;
   void ReadAll(std::span<ReadRequest> requests, const Again& again) { DoReadAll(requests, &again); }
 
@@ -53,7 +54,7 @@ class ReadQueue {
   virtual std::string_view mechanism() const = 0;
 
  protected:
-  // Whether the finished request has a further read.
+  // Calls `again` if there is one; returns whether the finished request has a further read.
   static bool IsAgain(const Again* again, ReadRequest& request) {
     return again != nullptr && (*again)(request);
   }

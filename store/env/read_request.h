@@ -12,13 +12,13 @@ inline Status CheckReadQueueDepth(unsigned depth) {
   return Status(StatusCode::kInvalidArgument, "the depth of a read queue is from 1 to 1024");
 }
 
-// The innermost Env's file of the request; null if there is none.
+// The file of the innermost Env under the request's file; null if the request has no file.
 inline const File* Underlying(const ReadRequest& request) {
   return request.file == nullptr ? nullptr : &request.file->underlying();
 }
 
-// Clears the request's outcome and returns its initial status: an error if it cannot be made.
-// `own_file` is its file, or null if it is not of this Env.
+// Clears the request's outcome and returns its initial status, which is an error if the read cannot
+// be made. `own_file` is the request's file, or null if the file is not of this Env.
 inline Status BeginRequest(ReadRequest& request, const File* own_file) {
   request.bytes_read = 0;
   request.status.IgnoreError("of an earlier use");
@@ -27,7 +27,8 @@ inline Status BeginRequest(ReadRequest& request, const File* own_file) {
                                                     ? "a read without a file"
                                                     : "a file of another kind than the read queue");
   }
-  // The kernel would see a negative offset, which can mean "where the last read ended".
+  // The kernel would take a larger offset as a negative one, which can mean "where the last read
+  // ended".
   constexpr uint64_t kEnd = INT64_MAX;
   if (request.offset > kEnd || request.out.size() > kEnd - request.offset) {
     return Status(StatusCode::kInvalidArgument, "a read beyond the largest offset")

@@ -11,7 +11,7 @@ const Status& StatusOf(const Result<T>& result) {
   return result.status();
 }
 
-// Retries the call until it does not fail with kNoSpace, or no reserve is left.
+// Repeats the call until it does not fail with kNoSpace, or the reserve has no more to give up.
 template <typename Call>
 auto WithReserve(SpaceReserve& reserve, SpaceReserve::Use use, const Call& call) {
   for (;;) {

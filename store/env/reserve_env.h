@@ -1,11 +1,12 @@
 // An Env that gives up a store's reserve (space_reserve.h) piece by piece before a write fails with
-// kNoSpace. So all writes through it draw on the reserve; callers that must not do so ask
+// kNoSpace. All writes through it can use the reserve. A caller that must not use the reserve calls
 // SpaceReserve::CheckRoom first.
 //
 // Removing a file refills the parts of the reserve (SpaceReserve::Restore).
 //
-// For metadata (SpaceReserve::Use) GetDiskSpace counts the reserve's releasable bytes as available:
-// metadata asks for the free space before it retries a write that found the disk full.
+// For metadata (SpaceReserve::Use) GetDiskSpace counts the bytes that the reserve can give up as
+// available. The reason: metadata asks for the free space before it retries a write that found the
+// disk full.
 //
 // A call that failed with kNoSpace is retried as a whole: writes have explicit offsets, and calls
 // that create a name leave none behind on failure. A failed Sync is not retried, because its effect

@@ -10,12 +10,12 @@
 
 namespace siltfs {
 
-// All resident pages of any kind. Exact.
+// The bytes of all resident pages of any kind. Exact.
 Result<uint64_t> ResidentBytes();
 // The maximum resident size since the process started or the last reset. The kernel updates it in
 // steps, so it may be some hundred KiB below a result of ResidentBytes.
 Result<uint64_t> PeakResidentBytes();
-// kUnsupported if the kernel refuses.
+// Resets this maximum. kUnsupported if the kernel refuses.
 Status ResetPeakResidentBytes();
 
 // Writes back dirty pages and empties the page cache, including names and inodes. kNotPermitted for

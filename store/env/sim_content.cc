@@ -179,7 +179,7 @@ void SimContent::ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced,
       durable_.Write(from, ByteView(change.data).subspan(from - change.offset, to - from));
     }
   }
-  // A device may have received the new size without the bytes.
+  // The device may have received the new size without the new bytes.
   if (random.OneIn(2)) durable_.ExtendTo(end);
 }
 

@@ -2,8 +2,8 @@
 // cut leaves, and the changes in between. Part of SimEnv (sim_env.h specifies the model); not
 // thread-safe, SimDisk's mutex guards it.
 //
-// Both images share a page of 4 KiB until one of them changes. So synced bytes are held once, and
-// unsynced bytes at most three times (both images and the journal of changes).
+// Both images share a page of 4 KiB until one of the images changes it. So synced bytes are held
+// once, and unsynced bytes at most three times (in both images and in the journal of changes).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class SimImage {
 
   uint64_t size() const { return size_; }
   size_t page_count() const { return pages_.size(); }
-  // Number of pages from page `first` on.
+  // Number of present pages from page `first` on.
   uint64_t PagesFrom(uint64_t first) const {
     return static_cast<uint64_t>(std::distance(pages_.lower_bound(first), pages_.end()));
   }
@@ -37,7 +37,8 @@ class SimImage {
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
   void ExtendTo(uint64_t size) { size_ = size > size_ ? size : size_; }
-  // Shares the page of `from`, or removes it if `from` lacks it.
+  // Makes page `index` the one of `from`, which both then share. Removes the page if `from` has
+  // none.
   void TakePage(uint64_t index, const SimImage& from);
 
  private:
@@ -55,8 +56,8 @@ class SimContent {
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
   void Sync();
-  // The sync failed: bytes written since the last one never reach the device, even if a later Sync
-  // succeeds.
+  // Records a failed sync: bytes written since the last sync never reach the device, even if a
+  // later Sync succeeds.
   void LoseUnsynced();
   void Crash(const CrashPolicy& policy, Random& random);
 
@@ -75,7 +76,7 @@ class SimContent {
   };
 
   void CountCharge();
-  // Applies some 512-byte sectors: the first ones under kPrefix, else any.
+  // Applies some 512-byte sectors of the change: the first ones under kPrefix, else any of them.
   void ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced, Random& random);
 
   SimImage current_;
@@ -83,7 +84,7 @@ class SimContent {
   uint64_t claimed_pages_ = 0;
   uint64_t durable_claimed_pages_ = 0;
   uint64_t charged_pages_ = 0;
-  // Since the last sync:
+  // Changes since the last sync:
   std::vector<Change> journal_;
   std::set<uint64_t> dirty_pages_;
   std::optional<uint64_t> cut_down_to_;  // the smallest size since the last sync

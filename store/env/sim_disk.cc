@@ -105,7 +105,7 @@ Status SimDisk::Replay(const SimRecord& record) {
 Status SimDisk::ReplayOnFile(const SimRecord& record) {
   using Kind = SimRecord::Kind;
   const SimNodePtr node = names.FindFile(record.file);
-  if (node == nullptr) return Status::Ok();  // removed; open only on the recorded device
+  if (node == nullptr) return Status::Ok();  // removed; still open on the recorded device
   SimContent& content = node->content;
   switch (record.kind) {
     case Kind::kWrite:

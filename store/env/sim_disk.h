@@ -28,19 +28,19 @@ class SimDisk {
   Status Begin(SimCall call, std::string_view path) SILTFS_REQUIRES(mutex) {
     return Begin(call, path, generation_);
   }
-  // Ends a mutating call that Begin let proceed: returns its outcome, or cuts the power if armed
-  // for it.
+  // Ends a mutating call that Begin let proceed. Returns `outcome`, unless the power cut is armed
+  // for this call: then it cuts the power and fails.
   Status End(Status outcome) SILTFS_REQUIRES(mutex);
-  // The power is cut at this call: it makes nothing durable.
+  // Whether the power is cut at the current call, which then makes nothing durable.
   bool Cutting() const SILTFS_REQUIRES(mutex) { return cutting_; }
-  // Number of bytes to write although Begin has just failed this write.
+  // Number of bytes that a write must still write although Begin has just failed it.
   uint64_t BytesOfFailedWrite() const SILTFS_REQUIRES(mutex) { return bytes_of_failed_write_; }
 
   // Fails if the power is off, or was cut since `generation`.
   Status CheckPower(uint64_t generation) const SILTFS_REQUIRES(mutex);
   uint64_t generation() const SILTFS_REQUIRES(mutex) { return generation_; }
 
-  // Writes what fits on the disk.
+  // Writes as much of `data` as fits on the disk; kNoSpace unless all of it fits.
   Status WriteWhatFits(SimNode& node, uint64_t offset, ByteView data) SILTFS_REQUIRES(mutex);
   // Frees the file's space if it has no name and is not open.
   void ReleaseIfGone(const SimNode& node) SILTFS_REQUIRES(mutex);
@@ -63,21 +63,21 @@ class SimDisk {
       SILTFS_REQUIRES(mutex) {
     if (trace) trace->push_back({kind, 0, 0, std::string(path), std::string(to), {}});
   }
-  // Copies the names, contents and numbers of another device. Nothing is open on the copy.
+  // Copies the names, contents and numbers of another device. No file of the copy is open.
   void CopyFrom(const SimDisk& other) SILTFS_REQUIRES(mutex, other.mutex);
 
   mutable Mutex mutex;
   SimNames names SILTFS_GUARDED_BY(mutex);
   std::vector<SimFault> faults SILTFS_GUARDED_BY(mutex);
-  uint64_t calls_until_cut SILTFS_GUARDED_BY(mutex) = 0;  // 0: none armed
+  uint64_t calls_until_cut SILTFS_GUARDED_BY(mutex) = 0;  // 0: no cut is armed
   bool power_is_on SILTFS_GUARDED_BY(mutex) = true;
-  std::array<uint64_t, 32> counters SILTFS_GUARDED_BY(mutex) = {};  // by bit of SimCall
+  std::array<uint64_t, 32> counters SILTFS_GUARDED_BY(mutex) = {};  // indexed by the bit of SimCall
   uint64_t capacity_pages SILTFS_GUARDED_BY(mutex) = SimEnv::kUnlimited / SimImage::kPageSize;
   uint64_t used_pages SILTFS_GUARDED_BY(mutex) = 0;
   int64_t clock SILTFS_GUARDED_BY(mutex) = 1'700'000'000'000'000'000;
   int64_t monotonic_clock SILTFS_GUARDED_BY(mutex) = 0;
   Random random SILTFS_GUARDED_BY(mutex);
-  std::optional<SimTrace> trace SILTFS_GUARDED_BY(mutex);  // while one is recorded
+  std::optional<SimTrace> trace SILTFS_GUARDED_BY(mutex);  // present while a trace is recorded
 
  private:
   Status ReplayOnFile(const SimRecord& record) SILTFS_REQUIRES(mutex);

@@ -8,27 +8,28 @@
 //      successful SyncDirectory of its directory. A file created since then is gone, even if its
 //      content was synced; a file removed since then is back, with its last synced content. A
 //      directory that is gone takes its contents with it.
-//   C3 A rename is atomic. One between two directories is durable when both were synced after it;
-//      until then later changes of the names it touched wait for it, synced or not.
-//   C4 Every File and FileLock is dead: their calls fail with kIoError permanently. Nothing is
-//      locked.
-//   C5 A failed Sync makes nothing durable, and the bytes it should have written never reach the
-//      device, even if a later Sync succeeds (unless they are written again, or share a 4,096-byte
-//      page with later writes). Linux behaves like this. Readers of the file still see the bytes
+//   C3 A rename is atomic. A rename between two directories is durable when both were synced after
+//      it. Until then later changes of the two names are not durable either, even if they were
+//      synced.
+//   C4 Every File and FileLock from before is dead: its calls fail with kIoError permanently. No
+//      file is locked.
+//   C5 A failed Sync makes nothing durable. The bytes it should have written never reach the
+//      device, even if a later Sync succeeds, unless they are written again or share a 4,096-byte
+//      page with later writes. Linux behaves like this. Readers of the file still see the bytes
 //      until the cut.
-//   C6 The call at which CutAtCall strikes fails, yet its effect counts as made and not synced (a
-//      Sync has none).
+//   C6 The call at which CutAtCall cuts the power fails. Its effect counts as made but not synced
+//      (a Sync has no effect).
 // Under a CrashPolicy other than kDrop, unsynced writes survive whole, in part (torn at multiples
-// of 512 bytes), not at all, or as random bytes. Unsynced name changes survive as a prefix of their
-// order, like those of a journal, or in any order.
+// of 512 bytes), not at all, or as random bytes. Either a prefix of the unsynced name changes
+// survives, as with a journal, or any of them survive.
 //
 // Traces: changes of the device can be recorded in order and replayed on another one, so that tests
 // can cut the power at every step of one run (sim_trace.h).
 //
 // Space: a file takes 4,096 bytes per page, names take none; a write that does not fit writes as
-// much as fits, then fails. Paths are plain strings; "." and ".." are resolved by text, a relative
-// path starts at "/". No symbolic links. Not simulated: a directory cannot be moved to another
-// directory (kUnsupported).
+// much as fits, then fails. Paths are plain strings: "." and ".." are resolved by text, and a
+// relative path starts at "/". There are no symbolic links. Not simulated: a directory cannot be
+// moved to another directory (kUnsupported).
 //
 // Thread-safety: every call from any thread. Files and locks may outlive the SimEnv.
 #pragma once
@@ -76,14 +77,14 @@ struct CrashPolicy {
   enum class Unsynced : uint8_t {
     kDrop,    // all are lost
     kKeep,    // all survive
-    kPrefix,  // per file a prefix, with the next one torn
-    kSubset,  // per file any, some of them with only some 512-byte sectors
+    kPrefix,  // of each file a prefix of its changes, with the next change torn
+    kSubset,  // of each file any changes, some of them with only some 512-byte sectors
     kGarble,  // like kSubset; some sectors of torn writes hold random bytes
   };
   Unsynced unsynced = Unsynced::kDrop;
   uint64_t seed = 0;  // for kPrefix, kSubset and kGarble
-  // Any unsynced name changes survive, but none without the older changes of its name; else a
-  // prefix of all. Ignored for kDrop and kKeep.
+  // True: any unsynced name changes survive, but none without the older changes of its name. False:
+  // a prefix of all name changes survives. Ignored for kDrop and kKeep.
   bool names_in_any_order = false;
 };
 
@@ -92,7 +93,7 @@ struct SimFault {
   uint64_t nth = 1;  // counted from now on, among matching calls
   StatusCode code = StatusCode::kIoError;
   bool sticky = false;  // all matching calls after it fail too
-  // Only calls with this in their path match (for a rename, in the source path).
+  // Only calls with this text in their path match (for a rename, in the source path).
   std::string path_part = {};
   // A failing write writes this many bytes first. Apart from C5, failing calls have no other
   // effect.
@@ -110,35 +111,37 @@ class SimEnv : public Env {
 
   // --- Faults of the device ---
 
-  // All volatile state is lost; afterwards the Env is as after a reboot. Armed faults stay armed;
-  // an armed cut is disarmed.
+  // Cuts the power. All volatile state is lost, and the Env is then as after a reboot. Armed faults
+  // stay armed; a cut armed by CutAtCall is disarmed.
   void PowerCut(CrashPolicy policy = {});
   // Cuts the power at the nth mutating call from now on: that call and all later ones fail
   // (kIoError) until Reboot.
   void CutAtCall(uint64_t nth);
   bool PowerIsOn() const;
-  // Restores the power after CutAtCall has struck; otherwise acts like PowerCut and disarms the
-  // cut.
+  // Restores the power after a cut by CutAtCall. If no such cut has happened, acts like PowerCut
+  // and disarms the cut.
   void Reboot(CrashPolicy policy = {});
 
   void FailCall(SimFault fault);
   void ClearFaults();
-  // Number of calls of these kinds so far, including failed ones, except calls without power.
+  // Number of calls of these kinds so far, including failed calls, but not calls while the power
+  // was off.
   uint64_t Calls(SimCall mask) const;
 
-  // --- Traces. Replaying a trace on a device in the initial state of the recording gives the final
-  // state of this one, including unsynced changes, unless the power was cut. ---
+  // --- Traces. Suppose that a second device is in the state that this one had at StartTrace. A
+  // replay of the trace gives it the state of this one at TakeTrace, including unsynced changes,
+  // unless the power was cut. ---
 
   // Records all changes from now on.
   void StartTrace();
-  // Ends the recording. Empty if none was started.
+  // Ends the recording and returns it; an empty trace if none was started.
   SimTrace TakeTrace();
   // Appends a note to the trace, if one is being recorded.
   void Mark(ByteView note);
-  // kCorruption for a record that does not fit this device.
+  // Applies a recorded change. kCorruption if the change does not fit this device.
   Status Replay(const SimRecord& record);
-  // A device in the same state, including unsynced changes; nothing is open, armed or recorded on
-  // it.
+  // A new device in the same state, including unsynced changes. It has no open files, armed faults
+  // or recording.
   std::unique_ptr<SimEnv> Fork() const;
 
   void SetCapacity(uint64_t bytes);  // rounded down to pages
@@ -163,7 +166,7 @@ class SimEnv : public Env {
   Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override;
   int64_t MonotonicNanoseconds() override;
-  // Not secret: drawn from the seed.
+  // Fills `out` with bytes drawn from the seed, so they are not secret.
   Status FillRandom(MutableByteView out) override;
 
  private:

@@ -42,14 +42,14 @@ class SimNames {
 
   Result<SimNodePtr> Find(std::string_view path) const;
   Status Add(std::string_view path, SimNodePtr node);
-  // Returns the removed file, which may still be open.
+  // Removes a file and returns it; the file may still be open.
   Result<SimNodePtr> RemoveFile(std::string_view path);
   Status RemoveDirectory(std::string_view path);
-  // Returns the replaced file, or null.
+  // Renames; returns the replaced file, or null.
   Result<SimNodePtr> Rename(std::string_view from, std::string_view to);
   // With `commit` false, only checks for errors.
   Status SyncDirectory(std::string_view path, bool commit);
-  // Keeps the durable names, and calls Crash on their files.
+  // Acts on a power cut: keeps the durable names, and calls Crash on their files.
   void Crash(const CrashPolicy& policy, Random& random);
   // A deep copy of the tree and its contents. Nothing in it is open or locked.
   SimNames Copy() const;
@@ -65,21 +65,21 @@ class SimNames {
     std::string name;
     SimNodePtr node;  // null: absent
   };
-  // One name's new state; null: absent.
+  // The new state of one name; `node` is null if the name is absent.
   struct Change {
     SimNodePtr directory;
     std::string name;
     SimNodePtr node;
     bool synced = false;
   };
-  using Operation = std::vector<Change>;  // durable as a whole
+  using Operation = std::vector<Change>;  // becomes durable as a whole
 
   Result<Place> Locate(std::string_view path) const;
   void Do(Operation operation);
   static void Apply(const Operation& operation);
   void CommitWhatCan();
-  // Applies a random subset of the pending operations, without skipping an older change of the same
-  // name.
+  // Applies a random subset of the pending operations. A change of a name is never applied without
+  // the older changes of that name.
   void ApplySome(Random& random);
 
   SimNodePtr root_;

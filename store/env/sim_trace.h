@@ -1,10 +1,11 @@
-// A trace of all changes to a simulated device: recorded on one SimEnv and replayed on others, it
-// lets tests cut the power at every step of a run, although its thread schedule cannot be repeated.
-// A trace can be stored in a file.
+// A trace of all changes to a simulated device. It is recorded on one SimEnv and replayed on
+// others, or stored in a file. With a trace, tests can cut the power at every step of one run,
+// although the run's thread schedule cannot be repeated.
 //
-// It holds only changes of the device (of a failed call nothing, or the part that was done). Files
-// have numbers, since a file may be renamed or removed while it is open. A device numbers its nodes
-// in order of creation, so replaying a trace on an equal device gives the same numbers.
+// A trace holds only changes of the device; of a failed call it holds the part that was done, if
+// any. Files have numbers, since a file may be renamed or removed while it is open. A device
+// numbers its nodes in order of creation, so replaying a trace on an equal device gives the same
+// numbers.
 #pragma once
 
 #include <cstdint>

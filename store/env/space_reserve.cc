@@ -23,8 +23,8 @@ constexpr uint64_t kLargestShare = 8;
 constexpr uint64_t kLeastOfSmallDisk = 16u << 20;
 // Two metadata memtables, and some space for the index and a torn segment.
 constexpr uint64_t kBytesToOpenAfterCrash = 10u << 20;
-// The same amount for flushes and compactions while the store is in use, but at most half of the
-// rest: accepted blocks and the index take the other half.
+// The same amount for flushes and compactions of metadata while the store is in use, but at most
+// half of the rest of the reserve. Accepted blocks and the index take the other half.
 constexpr uint64_t kBytesForMetadata = 10u << 20;
 constexpr uint64_t kMostSpare = 64u << 20;
 // Covers bytes accepted between two queries of the disk, and accepted bytes not written yet.
@@ -78,7 +78,7 @@ Result<std::unique_ptr<SpaceReserve>> SpaceReserve::Open(Env& env, Options optio
     const auto info = env.GetFileInfo(reserve->PathOf(*number));
     if (info.ok() && info->allocated_bytes > 0) {
       reserve->pieces_.push_back({*number, info->allocated_bytes});
-    } else {  // an unsynced claim may survive a crash as a bare name
+    } else {  // after a crash, only the name of an unsynced piece may be left
       env.RemoveFile(reserve->PathOf(*number)).IgnoreError("the next mount finds it");
     }
   }

@@ -1,17 +1,17 @@
 // Disk space that a store claims in advance, so that it can finish accepted writes, delete files
-// and collect garbage even on a completely full disk. Only leaving space free would not suffice:
+// and collect garbage even on a completely full disk. Leaving space free would not suffice, because
 // other programs write to the same disk.
 //
-// The reserve consists of *pieces*: empty files in a separate directory with claimed space
-// (File::Preallocate). A write that finds the disk full gives up one piece and is retried
+// The reserve consists of *pieces*: empty files with claimed space (File::Preallocate), in a
+// directory of their own. A write that finds the disk full gives up one piece and is retried
 // (ReserveEnv does so for every write). So no more space is given up than needed, and other
 // programs get as little of it as possible. The reserve is refilled before new data is accepted.
 //
-// It has parts, so that bulk data does not use up indispensable space. Data (blocks, copies, the
-// index) leaves a part to metadata, without which nothing can be deleted: a flush, and log replay
-// after a crash, write tables before the logs can be removed. Since this frees the space again,
-// each removed file refills this part at once (Restore). Both uses leave a part for the next
-// opening, in case other programs fill the disk meanwhile.
+// The reserve has parts, so that bulk data does not use up indispensable space. Data (blocks,
+// copies, the index) leaves a part to metadata, because deleting writes metadata first: a flush,
+// and log replay after a crash, write tables before the logs can be removed. Removing the logs
+// frees the space again, so each removed file refills this part at once (Restore). Data and
+// metadata both leave a part for the next opening, in case other programs fill the disk meanwhile.
 //
 // If the file system cannot claim space for a file, the reserve is only an amount left free.
 //
@@ -36,26 +36,27 @@ class SpaceReserve {
  public:
   struct Options {
     std::string store;         // a path on the disk
-    std::string directory;     // of the pieces; created with the first one
+    std::string directory;     // of the pieces; created with the first piece
     uint64_t piece_bytes = 0;  // of each piece; the last one may be smaller
     uint64_t pieces = 0;       // in a full reserve; 0: no reserve
     // Accepting new data leaves this much free beside the reserve.
     uint64_t spare_bytes = 0;
-    // With less than this free beyond both, the disk counts as nearly full.
+    // The disk counts as nearly full with less than this free beyond the reserve and spare_bytes.
     uint64_t nearly_full_bytes = 0;
-    // Parts of the reserve: for opening the store only, and for metadata.
+    // Parts of the reserve: one only for opening the store, and one for metadata.
     uint64_t opening_bytes = 0;
     uint64_t metadata_bytes = 0;
   };
   // The purpose of a write.
   enum class Use : uint8_t { kData, kMetadata };
-  // The state of the store. In use, both uses leave opening_bytes, and data also leaves
-  // metadata_bytes. While the store is opened or closed (a clean close leaves no log to replay),
-  // metadata may take all, and data leaves half of metadata_bytes: one table must be written, and
-  // index entries still in memory must not prevent the close.
+  // The state of the store. In kInUse, data and metadata leave opening_bytes, and data also leaves
+  // metadata_bytes. In kOpening and kClosing, metadata may take the whole reserve, because a clean
+  // close leaves no log to replay. Data then leaves only half of metadata_bytes: enough to write
+  // one table, and index entries still in memory must not prevent the close.
   enum class Phase : uint8_t { kOpening, kInUse, kClosing };
-  // Options for a disk of this size. The reserve is 1/16 of it, from 32 to 256 MiB, but at most
-  // 1/8. It is at least 16 MiB, which opening, metadata and GC need, but at most 2/5 of the disk.
+  // Options for a disk of this size. The reserve is 1/16 of the disk, from 32 to 256 MiB, but at
+  // most 1/8 of the disk. It is at least 16 MiB, which opening, metadata and GC need, but at most
+  // 2/5 of the disk.
   static Options For(uint64_t disk_bytes);
   // Below this disk size the reserve takes more than a quarter of the disk.
   static constexpr uint64_t kLeastUsefulDisk = 64u << 20;
@@ -63,12 +64,12 @@ class SpaceReserve {
   // a full store.
   static constexpr uint64_t kLeastDisk = 32u << 20;
 
-  // Adopts existing pieces. `env` must outlive it.
+  // Opens the reserve and adopts existing pieces. `env` must outlive the reserve.
   static Result<std::unique_ptr<SpaceReserve>> Open(Env& env, Options options);
 
-  // Whether `bytes` more may be accepted: kNoSpace unless the reserve is full or can be refilled,
-  // with spare_bytes free beside it. Queries the disk once per MiB accepted, and always after it
-  // was full.
+  // OK if `bytes` more may be accepted. kNoSpace unless the reserve is full or can be refilled,
+  // with spare_bytes free beside it. Queries the disk once per MiB accepted; after the disk was
+  // full, at every call.
   Status CheckRoom(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
   // Like CheckRoom, but always queries the disk; for callers that accept no data.
   Status Fill() SILTFS_EXCLUDES(mutex_);
@@ -80,19 +81,19 @@ class SpaceReserve {
   void Restore() SILTFS_EXCLUDES(mutex_);
   // The initial phase is kOpening.
   void Enter(Phase phase) { phase_ = phase; }
-  // For a store that is closed: keeps `bytes`, but at least the space needed to open it. Keeps all
-  // pieces on a nearly full disk.
+  // For a store that is closed: reduces the reserve to `bytes`, but not below the space needed to
+  // open the store. Keeps all pieces on a nearly full disk.
   void KeepOnly(uint64_t bytes) SILTFS_EXCLUDES(mutex_);
 
   // Bytes claimed by a full reserve.
   uint64_t whole_bytes() const { return options_.pieces * options_.piece_bytes; }
-  // The part of it that data may take while the store is in use.
+  // The part of a full reserve that data may take while the store is in use.
   uint64_t data_bytes() const {
     return whole_bytes() - options_.opening_bytes - options_.metadata_bytes;
   }
   // Bytes claimed now.
   uint64_t bytes() const SILTFS_EXCLUDES(mutex_);
-  // The part of them that GiveUpPiece may release.
+  // The part of bytes() that GiveUpPiece may release.
   uint64_t bytes_to_give(Use use = Use::kData) const SILTFS_EXCLUDES(mutex_);
   // The part of `available_bytes` on the disk that new data may use.
   uint64_t Usable(uint64_t available_bytes) const SILTFS_EXCLUDES(mutex_);
@@ -101,7 +102,7 @@ class SpaceReserve {
   // Free space that CheckRoom and Fill require beside the reserve.
   uint64_t spare_bytes() const { return options_.spare_bytes; }
 
-  // False if the path is neither absent nor a directory; Open removes such a file.
+  // Whether the path is a directory or does not exist. Open removes any other file.
   static Result<bool> IsDirectoryOrNothing(Env& env, const std::string& directory);
   // Bytes claimed by the pieces in this directory; 0 if it does not exist.
   static Result<uint64_t> BytesIn(Env& env, const std::string& directory);
@@ -114,14 +115,14 @@ class SpaceReserve {
     uint64_t number;  // file name
     uint64_t bytes;
   };
-  // Fails with kNoSpace or kUnsupported.
+  // Adds a piece of this size. Fails with kNoSpace or kUnsupported.
   Status MakePiece(uint64_t bytes) SILTFS_REQUIRES(mutex_);
-  // Named with the next free number.
+  // Creates a file and names it with the next free number.
   Result<std::unique_ptr<File>> CreateFile() SILTFS_REQUIRES(mutex_);
   uint64_t ClaimedBytes() const SILTFS_REQUIRES(mutex_);
   uint64_t MissingBytes() const SILTFS_REQUIRES(mutex_);
   std::string PathOf(uint64_t number) const;
-  // Bytes that GiveUpPiece leaves for this use.
+  // Bytes of the reserve that GiveUpPiece must leave when called for this use.
   uint64_t KeptFrom(Use use) const;
 
   Env& env_;

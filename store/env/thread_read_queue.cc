@@ -42,7 +42,7 @@ class ThreadReadQueue : public ReadQueue {
   std::string_view mechanism() const override { return "threads"; }
 
  private:
-  // Besides the caller's thread.
+  // Starts threads until there are `wanted`, including the caller's thread.
   void StartThreads(size_t wanted) {
     while (threads_.size() + 1 < wanted) {
       try {
@@ -64,7 +64,7 @@ class ThreadReadQueue : public ReadQueue {
     }
   }
 
-  // Takes the next request; releases the mutex while it reads.
+  // Takes the next request and reads it; releases the mutex during the read.
   void ReadNext() SILTFS_REQUIRES(mutex_) {
     ReadRequest& request = requests_[next_++];
     do {

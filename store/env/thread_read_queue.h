@@ -9,7 +9,7 @@
 namespace siltfs {
 
 // Threads start when a batch first needs them: at most `depth`, including the caller's thread. If
-// the system grants fewer, fewer do the work.
+// the system grants fewer threads, these do all the work.
 std::unique_ptr<ReadQueue> NewThreadReadQueue(unsigned depth);
 
 }  // namespace siltfs

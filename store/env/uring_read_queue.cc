@@ -64,14 +64,14 @@ class UringReadQueue : public ReadQueue {
       Fill();
       if (in_flight_ == 0) return;
       const int submitted = io_uring_submit_and_wait(&ring_, 1);
-      // If the kernel is short of memory, a retry helps only while it has reads of this ring to
-      // finish; otherwise it could wait forever.
+      // If the kernel is short of memory, a retry helps only while the kernel has reads of this
+      // ring to finish. Otherwise the retries might never end.
       const bool passing =
           submitted == -EINTR || ((submitted == -EAGAIN || submitted == -EBUSY) && InKernel() > 0);
       if (submitted < 0 && !passing) return Abandon();
       Collect();
       // Submits waiting reads first, so that the device works while the caller handles completed
-      // ones. The submission above repeats a failure.
+      // ones. If this submission fails, the submission above fails, too, and handles the failure.
       Fill();
       if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
       FinishCollected();

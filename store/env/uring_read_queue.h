@@ -11,7 +11,8 @@
 
 namespace siltfs {
 
-// Fails if the system refuses a ring: no io_uring, not permitted, no memory for it.
+// Fails if the system refuses a ring: it has no io_uring, does not permit it, or lacks memory for
+// it.
 Result<std::unique_ptr<ReadQueue>> NewUringReadQueue(unsigned depth);
 
 }  // namespace siltfs

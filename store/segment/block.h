@@ -14,7 +14,7 @@
 //                                               +---------------------------+---------------------+
 // clang-format on
 //
-// All are plain values; a DecodedBlock is shared and immutable.
+// All forms are plain values; a DecodedBlock is shared and immutable.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class BlockBuilder {
  public:
   // Whether a chunk of this length can be added.
   bool Fits(size_t length) const;
-  // Copies the bytes; bytes.size() == record.length. kInvalidArgument otherwise, or if it doesn't
-  // fit.
+  // Adds a chunk and copies its bytes. kInvalidArgument if bytes.size() differs from record.length,
+  // or if the chunk doesn't fit.
   Status Add(const ChunkRecord& record, ByteView bytes);
 
   size_t plain_bytes() const { return block_.plain.size(); }
@@ -56,7 +56,7 @@ class BlockBuilder {
   PlainBlock block_;
 };
 
-// Independent of its place: SegmentWriter adds the fields that depend on it.
+// A block that is not bound to a place; SegmentWriter adds the fields that depend on the place.
 struct EncodedBlock {
   BlockCodecId codec = BlockCodecId::kNone;
   std::vector<ChunkRecord> records;
@@ -65,7 +65,7 @@ struct EncodedBlock {
   Bytes payload;  // as stored
 
   uint32_t chunk_count() const { return static_cast<uint32_t>(records.size()); }
-  // On disk, including the head.
+  // The size of the block on disk, including its head.
   uint64_t total_bytes() const {
     return kBlockHeaderSize + uint64_t{kChunkTableEntrySize} * records.size() + payload.size();
   }

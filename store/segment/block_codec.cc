@@ -67,7 +67,7 @@ Status CheckLimits(const PlainBlock& block) {
 
 class BlockCodec::Contexts {
  public:
-  // Empty if compression doesn't save enough.
+  // The compressed bytes; empty if compression doesn't save enough.
   Result<Bytes> Compress(ByteView plain, int level) {
     auto context = compressors_.Take();
     if (!context) return OutOfMemory();

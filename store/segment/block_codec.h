@@ -1,9 +1,9 @@
 // Compresses and decompresses blocks: zstd over all chunks of a block together, or none.
 //
-// Thread-safety: one codec serves a whole store; all calls from any thread, concurrently, and none
-// waits for another. Memory: the peak number of compression and decompression contexts in use, and
-// at most kIdleBufferBytes of free buffers. Ownership: the caller owns results. Must outlive its
-// readers, but not its buffers.
+// Thread-safety: one codec serves a whole store; any thread may make any call, and no call waits
+// for another. Memory: as many compression and decompression contexts as were in use at the peak,
+// and at most kIdleBufferBytes of free buffers. Ownership: the caller owns results. A codec must
+// outlive the readers that use it, but not the buffers that it returned.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,16 @@ class BlockCodec {
   BlockCodec(const BlockCodec&) = delete;
   BlockCodec& operator=(const BlockCodec&) = delete;
 
-  // Stores a block uncompressed unless zstd makes it at least 3 % smaller. kInvalidArgument for a
-  // block beyond the format's limits.
+  // Compresses a block, or leaves it uncompressed unless zstd makes it at least 3 % smaller.
+  // kInvalidArgument for a block beyond the format's limits.
   Result<EncodedBlock> Encode(PlainBlock block, const Compression& compression) const;
 
   // The uncompressed bytes of a payload verified by CheckPayload. kCorruption if it doesn't
   // decompress to head.plain_bytes bytes.
   Result<Buffer> DecodePayload(const BlockHead& head, ByteView payload) const;
 
-  // Not zeroed. Also for payloads as stored, so that both kinds of buffers share one pool.
+  // A buffer that is not zeroed. Payloads as stored are read into such buffers, too, so that both
+  // kinds share one pool.
   Buffer TakeBuffer(size_t size) const { return buffers_.Take(size); }
 
  private:

@@ -75,7 +75,7 @@ std::string EncodeBlockHead(const BlockHead& head, const SegmentIdentity& identi
 }
 
 bool BeginsLikeBlock(ByteView bytes) {
-  // The first byte is compared first: this check runs at every offset after damage.
+  // The first byte is compared first, because this check runs at every offset after damage.
   return bytes.size() >= 4 && bytes[0] == (kBlockMagic & 0xff) &&
          Decoder(bytes).U32() == kBlockMagic;
 }

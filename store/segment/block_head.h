@@ -28,7 +28,8 @@ struct ChunkRecord {
   ChunkName name;
   ChunkTag tag = 0;
   uint32_t length = 0;  // uncompressed bytes, 1 to kMaxChunkLength
-  // 0: the name is the SHA-1 of the uncompressed bytes; n: the salted name with number n.
+  // 0: the name is the SHA-1 of the uncompressed bytes; n: the name is the salted one with number
+  // n.
   uint8_t salt = 0;
 
   bool operator==(const ChunkRecord&) const = default;
@@ -57,17 +58,18 @@ struct BlockHead {
   bool operator==(const BlockHead&) const = default;
 };
 
-// head.head_bytes() bytes. `head.segment` must be `identity.id`.
+// Encodes the head to head.head_bytes() bytes. `head.segment` must be `identity.id`.
 std::string EncodeBlockHead(const BlockHead& head, const SegmentIdentity& identity);
 
 // A fast check of whether a block could begin with these bytes.
 bool BeginsLikeBlock(ByteView bytes);
 
-// The size of the head that begins with these bytes (at least kBlockHeaderSize); its checksum is
-// not verified. kCorruption if no block begins with them.
+// The size of the head that begins with `header`, which has at least kBlockHeaderSize bytes. Does
+// not verify the checksum. kCorruption if no block begins with these bytes.
 Result<uint32_t> BlockHeadSize(ByteView header);
 
-// `bytes` is the whole head of BlockHeadSize bytes. Verifies everything except the payload.
+// Decodes a whole head; `bytes` has the size that BlockHeadSize returns. Verifies everything except
+// the payload.
 Result<BlockHead> DecodeBlockHead(ByteView bytes, const SegmentIdentity& identity);
 
 // kCorruption if the payload does not match the head.

@@ -6,7 +6,7 @@
 namespace siltfs {
 namespace {
 
-// Covers the chunk table of a usual block.
+// The size of the first read of a head; the chunk table of a usual block fits in it.
 constexpr size_t kHeadFirstRead = 4096;
 
 // Extends `bytes`, which begins at `offset` of the file, to `size` bytes or the end of the file.
@@ -41,7 +41,7 @@ Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offs
   return payload;
 }
 
-// Extends a buffer, and replaces it by a larger one if it is too small.
+// Like the function above, but replaces the buffer by a larger one if it is too small.
 Status Extend(const File& file, const BlockCodec& codec, uint64_t offset, size_t size,
               Buffer& bytes) {
   const size_t have = bytes.size();

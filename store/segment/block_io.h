@@ -31,11 +31,11 @@ struct StoredBlock {
   }
 };
 
-// The usual upper bound of a compressed block, including its head.
+// Most compressed blocks have at most this size, including the head.
 inline constexpr size_t kUsualBlockBytes = 64U << 10;
 
-// The verified block at `offset`; one read if it has at most `expected_bytes`. Its buffer comes
-// from the codec.
+// The verified block at `offset`. Takes one read if the block has at most `expected_bytes`. The
+// buffer comes from the codec.
 Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
                                       const BlockCodec& codec, uint64_t offset,
                                       size_t expected_bytes = kUsualBlockBytes);

@@ -19,8 +19,8 @@ static_assert(kChecksumOffset + 8 == kSegmentTrailerSize);
 
 Status Corrupt(std::string cause) { return Status(StatusCode::kCorruption, std::move(cause)); }
 
-// Checks that the sizes are consistent and fit the limits and the file, so that they can be
-// allocated.
+// Checks that the sizes are consistent and fit the limits and the file, so that tables of these
+// sizes can be allocated.
 Status CheckSizes(const SegmentTrailer& trailer, uint64_t file_size) {
   uint64_t least_end = kSegmentHeaderSize + uint64_t{trailer.block_count} * kBlockHeaderSize +
                        uint64_t{trailer.chunk_count} * kChunkTableEntrySize;
@@ -54,7 +54,7 @@ Status CheckBlocks(const SegmentTrailer& trailer, const std::vector<BlockPlace>&
 }  // namespace
 
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count) {
-  // The footer has at least one block.
+  // A footer lists at least one block.
   const uint64_t footer = kSegmentTrailerSize + kFooterBlockSize + chunk_count * kFooterChunkSize;
   return sealed_length - std::min(sealed_length, footer);
 }
@@ -73,7 +73,7 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
       blocks.begin(), blocks.end(), ordinal,
       [](uint32_t wanted, const BlockPlace& place) { return wanted < place.first_ordinal; });
   Found found;
-  // Chunks lost before the first block began where blocks begin.
+  // Chunks lost before the first block: the lost blocks began directly after the segment's header.
   const bool before_first = after == blocks.begin();
   found.place = before_first ? BlockPlace{kSegmentHeaderSize, 0} : *std::prev(after);
   found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;

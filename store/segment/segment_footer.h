@@ -2,9 +2,9 @@
 // places of its blocks. Byte by byte in docs/format.md ("Footers"). Pure functions of bytes; any
 // thread. Errors: see segment_format.h.
 //
-// After a duplicate found in the index, the part of the chunk table around it is cached (duplicate
-// locality, fs/dedup/deduplicator.h). In memory, 64 bits of name and 64 bits of tag identify a
-// chunk; the block's chunk table is authoritative.
+// When the index has found a duplicate, the part of the footer's chunk table around it is cached
+// (duplicate locality, fs/dedup/deduplicator.h). In this cache, 64 bits of name and 64 bits of tag
+// identify a chunk; the chunk table of the block is authoritative.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +62,8 @@ struct SegmentTrailer {
   bool operator==(const SegmentTrailer&) const = default;
 };
 
-// Upper bound of data_end for a sealed segment with a lost footer, from its known size and number
-// of chunks. Bad blocks below it are damage.
+// An upper bound of data_end for a sealed segment with a lost footer, from the segment's known size
+// and number of chunks. Bad blocks below this bound are damage.
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count);
 
 // The only block that can contain this ordinal: the last one that begins at or below it.
@@ -80,10 +80,11 @@ struct BlockTable {
     BlockPlace place;
     uint32_t end_ordinal = 0;  // chunks from here on are not in this block
     uint32_t bytes = 0;        // upper bound, on disk
-    uint32_t plain_bytes = 0;  // estimate: the segment's, in proportion to the chunks
+    uint32_t plain_bytes = 0;  // estimate: by the block's share of the segment's chunks
   };
-  // A binary search. Empty if there is no such ordinal. A block found for a lost ordinal doesn't
-  // cover it; if the first chunks are lost, there may be no block at the returned place.
+  // Finds the block of an ordinal by a binary search; empty if there is no such ordinal. If the
+  // chunk is lost, the returned block doesn't contain the ordinal. If the first chunks are lost,
+  // there may be no block at the returned place.
   std::optional<Found> Find(uint32_t ordinal) const;
   size_t memory_bytes() const { return sizeof *this + blocks.capacity() * sizeof(BlockPlace); }
 };
@@ -96,19 +97,20 @@ struct SegmentFooter {
   // Adds the next block of the segment: its chunks, and the totals in the trailer.
   void Add(const BlockPlace& place, const std::vector<ChunkRecord>& records, uint64_t sequence,
            uint64_t end_offset);
-  // Empty if the segment has no such ordinal. A block found for a lost ordinal doesn't cover it.
+  // Finds the block of an ordinal; empty if the segment has no such ordinal. If the chunk is lost,
+  // the returned block doesn't contain it.
   std::optional<BlockPlace> FindBlock(uint32_t ordinal) const;
 };
 
-// Both tables and the trailer; sets trailer.chunk_count, block_count and tables_checksum from the
-// tables.
+// Encodes both tables and the trailer. Sets trailer.chunk_count, block_count and tables_checksum
+// from the tables.
 std::string EncodeSegmentFooter(SegmentFooter& footer, const SegmentIdentity& identity);
 
 // Whether these last kSegmentTrailerSize bytes of a file look like a trailer; damage is not
 // checked.
 bool LooksLikeTrailer(ByteView bytes);
-// Checks the trailer for consistency and against the file's size, so that the tables' sizes can be
-// trusted.
+// Decodes the trailer. Checks its consistency and compares it with the file's size, so that the
+// tables' sizes can be trusted.
 Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentity& identity,
                                             uint64_t file_size);
 
@@ -116,7 +118,8 @@ Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentit
 std::vector<FooterChunk> DecodeFooterChunks(ByteView bytes);
 std::vector<BlockPlace> DecodeFooterBlocks(ByteView bytes);
 
-// `tables` are the bytes between data_end and the trailer; their checksum and order are verified.
+// Decodes the footer. `tables` are the bytes between data_end and the trailer; their checksum and
+// order are verified.
 Result<SegmentFooter> DecodeSegmentFooter(const SegmentTrailer& trailer, ByteView tables,
                                           const SegmentIdentity& identity);
 

@@ -55,15 +55,15 @@ enum class SegmentKind : uint8_t {
   kRecipeNodes = 1,  // nodes of recipe trees, uncompressed
 };
 
-// Every part of a segment is checked against this.
+// The store and the id of a segment; every part of the segment is checked against them.
 struct SegmentIdentity {
   StoreUuid store;
   SegmentId id = kNoSegment;
 
   auto operator<=>(const SegmentIdentity&) const = default;
 
-  // Seeds the checksums of block heads and footers, so that those of another store or segment are
-  // rejected.
+  // The seed for the checksums of block heads and footers. It causes heads and footers of another
+  // store or segment to be rejected.
   uint64_t ChecksumSeed() const;
 };
 
@@ -76,12 +76,12 @@ struct SegmentHeader {
   bool operator==(const SegmentHeader&) const = default;
 };
 
-// kSegmentHeaderSize bytes.
+// Encodes the header to kSegmentHeaderSize bytes.
 std::string EncodeSegmentHeader(const SegmentHeader& header);
-// Does not check the identity; see CheckIdentity.
+// Decodes the header. Does not check the identity; see CheckIdentity.
 Result<SegmentHeader> DecodeSegmentHeader(ByteView bytes);
 
-// kCorruption, with an explanation, unless both are equal.
+// OK if both are equal; otherwise kCorruption, with an explanation.
 Status CheckIdentity(const SegmentIdentity& found, const SegmentIdentity& expected);
 
 }  // namespace siltfs

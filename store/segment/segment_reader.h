@@ -1,8 +1,8 @@
 // Reads one segment file, sealed or open.
 //
-// Thread-safety: const, any number of threads, also while a SegmentWriter appends to the file (for
-// blocks after their Append has returned). Ownership: `codec` must outlive the reader; the caller
-// owns results. Cost: one open file and some hundred bytes; caches only the trailer. Errors:
+// Thread-safety: const; any number of threads, also while a SegmentWriter appends to the file. A
+// block can be read after its Append has returned. Ownership: `codec` must outlive the reader; the
+// caller owns results. Cost: one open file and some hundred bytes; caches only the trailer. Errors:
 // kNotFound if there is no such file; kCorruption with path and offset, never wrong bytes, if bytes
 // differ from those written; kIoError from the device.
 #pragma once
@@ -25,7 +25,8 @@ namespace siltfs {
 
 class SegmentReader {
  public:
-  // Reads nothing: blocks and footer carry the identity, so a damaged header costs no chunk.
+  // Opens the file and reads nothing. Blocks and footer carry the identity, so no chunk is lost if
+  // the header is damaged.
   static Result<std::unique_ptr<SegmentReader>> Open(Env& env, const std::string& store,
                                                      const SegmentIdentity& identity,
                                                      const BlockCodec& codec);
@@ -38,42 +39,42 @@ class SegmentReader {
   const SegmentIdentity& identity() const { return identity_; }
   const File& file() const { return *file_; }
 
-  // Also kCorruption for the header of another store or segment.
+  // Returns the verified header. Also kCorruption if it is the header of another store or segment.
   Result<SegmentHeader> ReadHeader() const;
   // Whether the file ends in an intact trailer. kCorruption if it ends in a damaged one.
   Result<bool> IsSealed() const;
-  // kInvalidArgument for a segment that is not sealed.
+  // Returns the trailer. kInvalidArgument for a segment that is not sealed.
   Result<SegmentTrailer> ReadTrailer() const;
-  // The whole verified footer. At most 24 bytes per chunk; kInvalidArgument for a segment that is
-  // not sealed.
+  // Returns the whole verified footer, which takes at most 24 bytes per chunk. kInvalidArgument for
+  // a segment that is not sealed.
   Result<SegmentFooter> ReadFooter() const;
-  // The entries of [first_ordinal, first_ordinal + count), fewer at the end of the segment. One
-  // read. NOT verified: the footer's checksum covers only the whole. A hint, which callers must
-  // confirm in the block's chunk table.
+  // Returns the footer's entries for the ordinals [first_ordinal, first_ordinal + count), fewer at
+  // the end of the segment, in one read. NOT verified: the footer's checksum covers only the whole.
+  // An entry is a hint, which callers must confirm in the block's chunk table.
   Result<std::vector<FooterChunk>> ReadFooterWindow(uint32_t first_ordinal, uint32_t count) const;
-  // The block that contains the ordinal, from the footer's block table. A hint, too. Empty if there
-  // is no such ordinal.
+  // The block that contains the ordinal, from the footer's block table. This is a hint, too. Empty
+  // if there is no such ordinal.
   Result<std::optional<BlockPlace>> FindBlock(uint32_t ordinal) const;
-  // The whole block table, 8 bytes per block, for repeated lookups. A hint, too.
+  // The whole block table, 8 bytes per block, for repeated lookups. Its entries are hints, too.
   Result<BlockTable> ReadBlockTable() const;
-  // The block table from the heads of all whole blocks, for a damaged footer. Reads these heads and
-  // all damaged bytes between them. kCorruption if no block is whole.
+  // The block table for a segment with a damaged footer, made from the heads of all whole blocks.
+  // Reads these heads and all damaged bytes between them. kCorruption if no block is whole.
   Result<BlockTable> ScanBlockTable() const;
 
   // The block at this offset. Everything is verified: both checksums, the segment id, the length.
-  // One read if it has at most `expected_bytes` on disk.
+  // Takes one read if the block has at most `expected_bytes` on disk.
   Result<DecodedBlockPtr> ReadBlock(uint32_t offset,
                                     size_t expected_bytes = kUsualBlockBytes) const;
-  // Header and chunk table only; the payload is neither read nor verified.
+  // The header and chunk table of a block; the payload is neither read nor verified.
   Result<BlockHead> ReadBlockHead(uint32_t offset) const;
-  // The verified payload, not decompressed: for copying a block unchanged.
+  // The block with its verified payload, not decompressed: for copying a block unchanged.
   Result<EncodedBlock> ReadEncodedBlock(uint32_t offset) const;
 
  private:
   SegmentReader(std::unique_ptr<File> file, const SegmentIdentity& identity,
                 const BlockCodec& codec);
 
-  // Empty for a file that doesn't end in a trailer.
+  // The trailer; empty for a file that doesn't end in one.
   Result<std::optional<SegmentTrailer>> FindTrailer() const;
 
   // Constant after construction.
@@ -82,7 +83,7 @@ class SegmentReader {
   const BlockCodec& codec_;
 
   mutable Mutex mutex_;
-  mutable std::optional<SegmentTrailer> trailer_ SILTFS_GUARDED_BY(mutex_);  // once it was read
+  mutable std::optional<SegmentTrailer> trailer_ SILTFS_GUARDED_BY(mutex_);  // set once it was read
 };
 
 }  // namespace siltfs

@@ -31,13 +31,13 @@ class SegmentRepair {
  private:
   bool drops_damage() const { return options_.filler.has_value(); }
   void ReadEnds();
-  // The extent of the blocks, as far as it is known.
+  // The range of the blocks, as far as it is known.
   ScanOptions Extent() const;
   Status CreateNew();
   Status CopyBlocks();
   Status OnBlock(const BlockHead& head, uint32_t offset);
   Status CopyBytes(uint64_t from, uint64_t end);
-  // Replaces the missing chunks before this ordinal.
+  // Writes filler for the missing chunks before this ordinal.
   Status Fill(uint32_t end_ordinal, uint64_t below_sequence);
   Status WriteFiller(uint32_t chunks);
   Status Finish();
@@ -131,7 +131,7 @@ Status SegmentRepair::WriteFiller(uint32_t chunks) {
 
 Status SegmentRepair::Fill(uint32_t end_ordinal, uint64_t below_sequence) {
   while (next_ordinal_ < end_ordinal) {
-    // There were at least as many blocks, each with its own sequence.
+    // There were at least as many lost blocks as filler blocks, and each one had its own sequence.
     if (last_sequence_ + 1 >= below_sequence) {
       return Status(StatusCode::kCorruption,
                     "there is no block sequence left for the missing chunks")

@@ -1,19 +1,19 @@
-// Rewrites a segment's file from its whole blocks if its header or footer is damaged, or to remove
-// damaged blocks.
+// Rewrites a segment's file from its whole blocks, either because its header or footer is damaged,
+// or to remove damaged blocks.
 //
-// Makes a new synced file beside the old one. The caller renames it over the old one
-// (InstallRewrite) and can record the new state in the metadata before. Ordinals stay the same,
+// Makes a new synced file beside the old one. The caller renames the new file over the old one
+// (InstallRewrite), and can record the new state in the metadata before. Ordinals stay the same,
 // because index entries contain them.
 //
 // Without `filler`, damaged bytes stay unchanged in their place. With it, each unreadable chunk is
 // replaced by the filler, in separate blocks, and the segment is whole again. Later blocks move;
 // index entries still find them by ordinal.
 //
-// Thread-safety: any thread; nothing may append to the segment. Memory: a block, and the footer.
-// Errors: kCorruption if no block is whole, or if chunks at the end are lost and there is no
-// filler, because the end of the blocks is then unknown; Env's errors. After a failure the new file
-// is removed, if possible. Durability: on return the new file's content is durable, its name is
-// not.
+// Thread-safety: any thread; nothing may append to the segment. Memory: one block, and the footer.
+// Errors: kCorruption if no block is whole. Also kCorruption if chunks at the end are lost and
+// there is no filler, because the end of the blocks is then unknown. Other errors are Env's. After
+// a failure the new file is removed, if possible. Durability: on return the new file's content is
+// durable, its name is not.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct SegmentRepairOptions {
   // an unsealed segment.
   uint32_t chunks = 0;
   uint64_t sealed_length = 0;
-  // For an unsealed segment: every byte below was durable.
+  // For an unsealed segment: every byte below this offset was durable.
   uint64_t committed_length = 0;
   // Replaces a lost chunk: the record of a chunk of one zero byte.
   std::optional<ChunkRecord> filler = {};

@@ -1,12 +1,12 @@
-// Recompresses a sealed data segment: replaces it by one with larger blocks and another
+// Recompresses a sealed data segment: replaces it by a segment with larger blocks and another
 // compression. Id, ordinals, chunk records and footer entries stay the same, so the index needs no
-// update (docs/format.md, "Replacing a sealed segment"). Only block offsets change, which are hints
-// in index entries.
+// update (docs/format.md, "Replacing a sealed segment"). Only the offsets of blocks change, and an
+// index entry uses its offset only as a hint.
 //
-// Two steps, so that the caller can record its intent durably in between. Prepare makes the new
-// file beside the old one, syncs it and reads it back; Install renames it over the old one. After a
-// power cut at any time either the old or the new file exists, complete. Readers with the old file
-// open continue to read it.
+// There are two steps, so that the caller can record its intent durably in between. Prepare makes
+// the new file beside the old one, syncs it and reads it back; Install renames it over the old one.
+// After a power cut at any time either the old or the new file exists, complete. Readers with the
+// old file open continue to read it.
 //
 // A merged block's sequence and commit number are the highest of its source blocks: sequences stay
 // ascending, and no block claims to be older than one of its chunks.
@@ -30,29 +30,30 @@ struct RewriteOptions {
   Compression compression;
   // Blocks are merged until they hold this many bytes; none is split.
   uint32_t block_plain_bytes = 512U << 10;
-  // Called with 0 before the first block is read, and after each block read from the old and from
-  // the new file with its uncompressed bytes. May wait. A failure ends the rewrite and leaves no
-  // new file. May be empty.
+  // Called with 0 before the first block is read, then after each block that is read from the old
+  // or the new file, with the block's uncompressed bytes. The function may wait. If it fails, the
+  // rewrite ends and leaves no new file. May be empty.
   std::function<Status(uint64_t plain_bytes)> pace = {};
 };
 
 struct PreparedRewrite {
   SegmentTrailer before;
   SegmentTrailer after;
-  // False: it would save less than 2 % (kLeastRewriteSavingPercent), and there is no new file.
+  // False if the rewrite would save less than 2 % (kLeastRewriteSavingPercent); there is then no
+  // new file.
   bool worthwhile = false;
 };
 
 inline constexpr uint64_t kLeastRewriteSavingPercent = 2;
 
-// kCorruption if the segment is damaged anywhere or lacks chunks; kInvalidArgument if it is not a
-// sealed data segment; kIoError, kNoSpace, and failures of `pace`. After a failure the segment is
-// unchanged and the new file is removed, if possible.
+// Makes the new file. kCorruption if the segment is damaged anywhere or lacks chunks;
+// kInvalidArgument if it is not a sealed data segment; kIoError, kNoSpace, and failures of `pace`.
+// After a failure the segment is unchanged and the new file is removed, if possible.
 Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
                                        const SegmentIdentity& identity, const BlockCodec& codec,
                                        const RewriteOptions& options);
 
-// Replaces the old file by the prepared one, durably. After a failure either may be in place.
+// Replaces the old file by the prepared one, durably. After a failure either file may be in place.
 Status InstallRewrite(Env& env, const std::string& store, SegmentId id);
 
 // Removes a prepared file durably. Does nothing if there is none.

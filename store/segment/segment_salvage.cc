@@ -50,9 +50,9 @@ class Salvage {
   bool header_damaged_ = false;
   bool footer_whole_ = false;
   bool footer_claimed_ = false;
-  // Every byte below was durable.
+  // Every byte below this offset was durable.
   uint64_t committed_length_ = 0;
-  // Start of the footer by an intact trailer, otherwise 0.
+  // The start of the footer according to an intact trailer, otherwise 0.
   uint64_t data_end_ = 0;
   SegmentFooter footer_;
   uint64_t first_block_commit_ = 0;
@@ -66,7 +66,7 @@ Status Salvage::InspectFooter() {
   footer_claimed_ = !sealed.ok() || *sealed;
   if (!sealed.ok() || !*sealed) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(SegmentTrailer trailer, reader_->ReadTrailer());
-  // Seal syncs the blocks before it writes the footer.
+  // Seal syncs the blocks before it writes the footer, so all blocks were durable.
   data_end_ = trailer.data_end;
   committed_length_ = std::max<uint64_t>(committed_length_, data_end_);
   auto footer = reader_->ReadFooter();
@@ -145,9 +145,9 @@ Result<SalvageResult> Salvage::Remove() {
   return SalvageResult{SalvageOutcome::kRemoved, {}, size_};
 }
 
-// The process may have been killed, or a sync may have failed, just after the footer or the name
-// was written. The blocks were durable before. Writes the footer again, because a failed sync may
-// have dropped it.
+// Writes the footer again and syncs it. The process may have been killed, or a sync may have
+// failed, just after the footer or the name was written. The blocks were durable before, but a
+// failed sync may have dropped the footer.
 Status Salvage::MakeFooterDurable() {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));
@@ -178,8 +178,8 @@ Result<bool> Salvage::HasRoomForCopy() const {
   return space.available_bytes >= footer_.trailer.data_end + kRoomForFooter;
 }
 
-// Writes bytes that were not durable again in place, because a failed sync may have dropped them;
-// durable bytes are not touched. Then seals like SegmentWriter::Seal: blocks first.
+// Writes the bytes that were not durable again in place, because a failed sync may have dropped
+// them. Durable bytes are not touched. Then seals like SegmentWriter::Seal: syncs the blocks first.
 Status Salvage::SealInPlace() {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           env_.OpenFile(reader_->path(), {.mode = OpenMode::kReadWrite}));

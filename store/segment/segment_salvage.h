@@ -2,19 +2,20 @@
 // ordinary sealed segment with the same id, ordinals and offsets; nothing is ever appended to it
 // again.
 //
-// A new file beside the old one gets the whole blocks and a footer, is synced and renamed over it:
-// after a power cut at any time either the old or the new file exists. Salvage does not work in
-// place, because the page cache may hold bytes that an earlier failed sync has dropped: only copies
-// are certain to reach the device. If the disk has no room for a copy, it works in place: bytes
-// beyond committed_length are overwritten with themselves and synced, and the footer is appended.
-// It can be repeated safely. An existing footer is written again, because a process may have been
-// killed before its sync.
+// Salvage writes the whole blocks and a footer to a new file beside the old one, and syncs it. Then
+// it renames the new file over the old one. After a power cut at any time either the old or the new
+// file exists. Salvage does not work in place, because the page cache may hold bytes that an
+// earlier failed sync has dropped: only copies are certain to reach the device. But if the disk has
+// no room for a copy, it works in place: it overwrites the bytes beyond committed_length with
+// themselves, syncs them, and appends the footer. Salvage can be repeated safely. It writes an
+// existing footer again, because a process may have been killed before the footer was synced.
 //
-// Call it for segments without a whole footer. If the last commit lists the segment as open, its
-// committed length is the one listed there. Otherwise it was created after that commit (the header
-// holds the last commit before its creation), and the length is 0. If the header's commit is older
-// than that, the segment was sealed once, and its footer is damaged: set on_damage to find the
-// remaining blocks.
+// Call it for segments without a whole footer. Set committed_length as follows:
+// - If the last commit lists the segment as open: to the committed length in that list.
+// - If the last commit does not list it, and the segment was created after that commit: to 0.
+// The segment's header holds the last commit before its creation. If that is older than the last
+// commit, and the last commit does not list the segment as open, the segment was sealed once, and
+// its footer is damaged: set on_damage to find the remaining blocks.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,14 @@
 namespace siltfs {
 
 struct SalvageOptions {
-  // Every byte below was durable at the last commit.
+  // Every byte below this offset was durable at the last commit.
   uint64_t committed_length = 0;
   // Called for each damaged range below committed_length. The damaged bytes are kept in place, so
-  // that later blocks keep their offsets; reading them still fails. Without it, salvage of a
-  // damaged segment changes nothing and returns kCorruption.
+  // that later blocks keep their offsets; reading the damaged bytes still fails. Without this
+  // function, salvage of a damaged segment changes nothing and returns kCorruption.
   std::function<Status(uint64_t begin, uint64_t end, const Status& cause)> on_damage = {};
-  // The kind for a damaged header that must be rewritten. Used only with on_damage; a damaged
-  // header is damage, too.
+  // The kind to write if the header is damaged and must be rewritten. Used only with on_damage,
+  // because a damaged header is damage, too.
   SegmentKind kind = SegmentKind::kData;
 };
 
@@ -51,8 +52,8 @@ struct SalvageResult {
   uint64_t discarded_bytes = 0;  // of the torn tail
 };
 
-// kCorruption for damage (see above) and for a damaged header of a segment with committed bytes.
-// Durable on return.
+// Salvages a segment; durable on return. Without on_damage, kCorruption for damage below
+// committed_length, and for a damaged header of a segment with committed bytes.
 Result<SalvageResult> SalvageSegment(Env& env, const std::string& store,
                                      const SegmentIdentity& identity,
                                      const SalvageOptions& options);

@@ -22,7 +22,7 @@ class BlockScan {
   Result<ScanResult> Run();
 
  private:
-  // The head of the block at `offset`, if a block can follow there.
+  // The head of the block at `offset`; an error if no block can follow there.
   Result<BlockHead> HeadAt(uint64_t offset) const;
   Status CheckPayloadAt(const BlockHead& head, uint64_t offset) const;
   Status Accept(const BlockHead& head, uint64_t offset);
@@ -39,7 +39,7 @@ class BlockScan {
   // Unknown when a scan begins in the middle.
   std::optional<uint32_t> next_ordinal_;
   uint64_t last_sequence_ = 0;
-  // The next block follows damage; its ordinals may leave a gap.
+  // Whether the next block follows damage; its ordinals may then leave a gap.
   bool after_gap_ = false;
   ScanResult result_;
 };
@@ -88,7 +88,8 @@ Status BlockScan::Accept(const BlockHead& head, uint64_t offset) {
   return Status::Ok();
 }
 
-// The chunks of an ordinal gap must have fitted into the lost bytes.
+// Whether this block can follow an ordinal gap: the missing chunks must have fitted into the lost
+// bytes.
 bool BlockScan::FollowsGap(const BlockHead& head, uint64_t gap_bytes) const {
   if (!next_ordinal_) return true;
   return head.first_ordinal >= *next_ordinal_ &&
@@ -98,7 +99,7 @@ bool BlockScan::FollowsGap(const BlockHead& head, uint64_t gap_bytes) const {
 Result<std::optional<uint64_t>> BlockScan::FindNextBlock(uint64_t damaged, uint64_t from) const {
   Bytes window;
   for (uint64_t offset = from; offset < end_; offset += kSearchBytes) {
-    // Windows overlap, so that no header is split.
+    // Search windows overlap, so that no header is split.
     window.resize(std::min<uint64_t>(kSearchBytes + kBlockHeaderSize - 1, end_ - offset));
     SILTFS_ASSIGN_OR_RETURN(size_t got, file_.Read(offset, window));
     for (size_t i = 0; i < kSearchBytes && i + kBlockHeaderSize <= got; ++i) {

@@ -26,15 +26,15 @@
 namespace siltfs {
 
 struct SegmentWriterOptions {
-  // No block starts at or beyond this offset. kMinSegmentTargetSize to kMaxSegmentTargetSize.
+  // No block starts at or beyond this offset. From kMinSegmentTargetSize to kMaxSegmentTargetSize.
   uint32_t target_size = kMaxSegmentTargetSize;
 };
 
 class SegmentWriter {
  public:
-  // Creates a segment, and durably its directory if it is new. kAlreadyExists if a file with that
-  // id exists (ids are never reused). `last_commit` is the last completed commit. kNoSpace leaves
-  // no file.
+  // Creates a segment. Creates its directory durably if that is new. kAlreadyExists if a file with
+  // that id exists (ids are never reused). `last_commit` is the last completed commit. After
+  // kNoSpace there is no file.
   static Result<std::unique_ptr<SegmentWriter>> Create(Env& env, const std::string& store,
                                                        const SegmentIdentity& identity,
                                                        SegmentKind kind, uint64_t last_commit,
@@ -53,16 +53,16 @@ class SegmentWriter {
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // One write. `sequence` starts at 1 and must exceed that of the previous block; `last_commit` is
-  // the last completed commit. kInvalidArgument if `sequence` is too low, there is no room, or the
-  // segment is sealed.
+  // Appends a block in one write; returns its place. `sequence` starts at 1 and must exceed that of
+  // the previous block; `last_commit` is the last completed commit. kInvalidArgument if `sequence`
+  // is too low, there is no room, or the segment is sealed.
   Result<BlockPlace> Append(const EncodedBlock& block, uint64_t sequence, uint64_t last_commit);
 
-  // No block of any size can be added.
+  // Whether no block of any size can be added.
   bool IsFull() const;
   bool HasRoomFor(const EncodedBlock& block) const;
 
-  // Returns at once if everything is synced.
+  // Makes all appended blocks durable. Returns at once if everything is synced.
   Status Sync();
   // Syncs, writes the footer and syncs again; afterwards the segment is immutable and the writer
   // serves only lookups. kInvalidArgument for a segment without blocks.
@@ -72,7 +72,7 @@ class SegmentWriter {
   SegmentKind kind() const { return kind_; }
   const std::string& path() const { return file_->path(); }
 
-  // These grow with each Append; Seal adds the footer to the sizes.
+  // The values below grow with each Append; Seal adds the footer to the two sizes.
   uint64_t size() const;         // valid bytes of the file, including the header
   uint64_t synced_size() const;  // of these, durable
   // The future trailer: counts, data_end, sequences (0 without a block), uncompressed bytes.
@@ -100,7 +100,8 @@ class SegmentWriter {
   Status RebuildTables(uint64_t length);
   bool HasRoom(uint64_t chunks) const SILTFS_REQUIRES_SHARED(tables_mutex_);
   Status SyncHoldingSyncMutex() SILTFS_REQUIRES(sync_mutex_);
-  // Truncates a partial write after kNoSpace; makes any other failure permanent.
+  // Writes at the end of the file. Truncates a partial write after kNoSpace; makes any other
+  // failure permanent.
   Status WriteAtEnd(uint64_t offset, ByteView bytes) SILTFS_REQUIRES(append_mutex_);
   // Starts writing appended bytes to the device, so that Sync has little left to do.
   void BeginSync(uint64_t size) SILTFS_REQUIRES(append_mutex_);

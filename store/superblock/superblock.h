@@ -1,6 +1,6 @@
-// The superblock of a store: parameters chosen and secrets drawn at mkfs, and the state in which it
-// was left. Two copies of 4,096 bytes, in STORE/superblock.0 and STORE/superblock.1. Byte by byte
-// in docs/format.md ("Superblock").
+// The superblock of a store: parameters chosen and secrets drawn at mkfs, and the state in which
+// the store was left. There are two copies of 4,096 bytes, in STORE/superblock.0 and
+// STORE/superblock.1. Byte by byte in docs/format.md ("Superblock").
 //
 // Thread-safety: a Superblock is a plain value; reads at any time, writes one at a time (under the
 // store's lock). Durability: each copy is replaced atomically and is durable before the other one
@@ -26,10 +26,11 @@ inline constexpr uint32_t kMinChunkSize = 64;
 inline constexpr uint32_t kMaxChunkSize = kMaxBlockPlainBytes;  // a chunk must fit a block
 inline constexpr uint32_t kMinBlockPlainBytes = 16U << 10;
 
-// Features of a store, one bit each. An unknown bit in compat has no effect, in ro_compat it
-// prevents opening for writing, in incompat it prevents opening.
+// The feature bits of a store. An unknown bit in compat_features has no effect. An unknown bit in
+// ro_compat_features prevents opening for writing; one in incompat_features prevents opening.
 //
-// Segments are noted for secondary copies. Code that cannot write these notes may read the store.
+// kRoCompatSecondaryCopies: metadata notes segments that may hold secondary copies
+// (docs/glossary.md). Code that cannot write these notes may read the store.
 inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
 inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
 inline constexpr uint64_t kKnownIncompatFeatures = 0;
@@ -59,24 +60,24 @@ struct Superblock {
   bool operator==(const Superblock&) const = default;
 };
 
-// kInvalidArgument, with an explanation, for invalid values.
+// Checks the values. kInvalidArgument, with an explanation, for invalid ones.
 Status ValidateSuperblock(const Superblock& superblock);
 
-// kSuperblockSize bytes.
+// Encodes the superblock to kSuperblockSize bytes.
 std::string EncodeSuperblock(const Superblock& superblock);
-// kCorruption if the bytes differ from those written; kNeedsNewer for another format version.
-// Features are not checked.
+// Decodes a superblock. kCorruption if the bytes differ from those written; kNeedsNewer for another
+// format version. Features are not checked.
 Result<Superblock> DecodeSuperblock(ByteView bytes);
 
 enum class StoreAccess : uint8_t { kReadOnly, kReadWrite };
 
-// kNeedsNewer if the store has a feature that forbids this access.
+// OK, or kNeedsNewer if the store has a feature that forbids this access.
 Status CheckFeatures(const Superblock& superblock, StoreAccess access);
 
 struct SuperblockState {
   Superblock superblock;  // the valid copy with the highest generation
   std::array<bool, 2> copies_valid{};
-  // The highest last_commit of the valid copies: older metadata is damage (I5 in
+  // The highest last_commit of the valid copies. Metadata older than this commit is damage (I5 in
   // docs/crash-model.md).
   uint64_t highest_commit = 0;
 };
@@ -85,15 +86,16 @@ std::string SuperblockPath(const std::string& store, int copy);  // copy is 0 or
 
 // A directory that exists while mkfs runs, and remains if mkfs does not finish.
 std::string UnfinishedStorePath(const std::string& store);
-// kNotFound, with a message that explains why neither copy of the superblock exists.
+// A Status with kNotFound and a message that explains why neither copy of the superblock exists.
 Status NoStoreAt(Env& env, const std::string& store);
 
 // Reads a single copy. kNotFound if the file does not exist, kCorruption if it is invalid,
 // kNeedsNewer if it is intact but of another version; features are not checked.
 Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy);
 
-// kNotFound if `store` has neither file, so is no siltfs store. kCorruption if neither copy is
-// valid. kNeedsNewer as from CheckFeatures, or if any copy is intact but of another version.
+// Reads both copies. kNotFound if `store` has neither file, so is no siltfs store. kCorruption if
+// neither copy is valid. kNeedsNewer as from CheckFeatures, or if any copy is intact but of another
+// version.
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,
                                        StoreAccess access = StoreAccess::kReadWrite);
 

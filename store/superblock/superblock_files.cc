@@ -61,7 +61,7 @@ Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, Store
     } else if (copy.status().Is(StatusCode::kNeedsNewer)) {
       newer = &copy.status();
     } else if (!IsAbsence(copy.status()) && fault == nullptr) {
-      fault = &copy.status();  // the other copy covers damage and bad sectors
+      fault = &copy.status();  // damage or a bad sector: the other copy may be valid
     }
   }
   if (newer != nullptr) return *newer;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_format.sh SOURCE-DIRECTORY: each C++ source is laid out as clang-format 14 does it. Other versions differ in
-# details, so without this one (Debian 12 has it) the test is skipped.
+# check_format.sh SOURCE-DIRECTORY: checks that clang-format 14 would change no C++ source. Other
+# versions differ in details, so the test is skipped without this version (Debian 12 has it).
 set -euo pipefail
 
 command -v clang-format-14 >/dev/null || {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # check_includes.sh COMPILER FLAGS-FILE SOURCE-ROOT (--compiles HEADER | --found HEADER | --missing HEADER)...
 #
-# Includes each header from one source, with the include directories and definitions of one target. The source must
-# compile, or find all its includes, or fail because exactly that header is not found.
+# Includes each header from one source, with the include directories and definitions of one target.
+# --compiles: the source must compile. --found: all its includes must be found. --missing: it must
+# fail because exactly that header is not found.
 set -u
 export LC_ALL=C
 compiler=$1 flags_file=$2 source_root=$3
@@ -20,7 +21,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# Prints the compiler's output; fails if the compiler does.
+# Prints the compiler's output, and fails if the compiler fails.
 include() { # HEADER FLAG...
   local header=$1
   shift
@@ -30,7 +31,7 @@ include() { # HEADER FLAG...
 while (($# >= 2)); do
   expectation=$1 header=$2
   shift 2
-  # A header that does not exist would pass as --missing.
+  # The header must exist: --missing would also succeed for a header that does not exist.
   [[ -f $source_root/$header ]] || complain "$header: is not in the source tree"
   case $expectation in
     --compiles)

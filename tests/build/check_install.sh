@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check_install.sh BUILD-DIRECTORY: `cmake --install` puts the program, its other names, the manual pages and the
-# completion where Debian expects them, and the installed program runs.
+# check_install.sh BUILD-DIRECTORY: checks that `cmake --install` puts the program, its other names,
+# the manual pages and the completion where Debian expects them, and that the installed program
+# runs.
 set -euo pipefail
 
 prefix=$(mktemp -d)

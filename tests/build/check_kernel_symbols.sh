@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # check_kernel_symbols.sh OBJECTS
 #
-# Code compiled for one instruction set must not be linked into code for another. OBJECTS is a list separated by
-# semicolons; each object that is a kernel for an instruction set may export only its own functions. In particular it
-# must not export shared inline functions or templates, because the linker keeps an arbitrary copy of these.
+# Code compiled for one instruction set must not be linked into code for another. OBJECTS is a list
+# separated by semicolons. Each object that is a kernel for an instruction set may export only its
+# own functions. In particular it must not export shared inline functions or templates, because the
+# linker keeps an arbitrary copy of them.
 set -u
 failures=0
 checked=0
@@ -11,8 +12,10 @@ IFS=';' read -ra objects <<<"$1"
 for object in "${objects[@]}"; do
   [[ $object =~ /(scan_avx|compress_avx|compress_sha)[a-z0-9_]*\.cc\.o$ ]] || continue
   checked=$((checked + 1))
-  # Global symbols: T are the kernel's own functions; weak ones (W, V, u) are shared. Names of sanitizers start with "__";
-  # DW.ref.* is the pointer by which unwinding finds its handler: data, the same for every instruction set.
+  # Global symbols of type T are the kernel's own functions. A weak symbol (W, V, u) is forbidden: the
+  # linker may choose this copy for all callers, and it needs a newer processor. Two exceptions:
+  # symbols of sanitizers (their names start with "__"), and DW.ref.*, a data pointer for unwinding,
+  # which does not depend on the instruction set.
   strangers=$(nm --defined-only --extern-only "$object" |
     awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ && $3 != "DW.ref.__gxx_personality_v0" {print $2, $3}')
   functions=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')

@@ -16,7 +16,7 @@ struct KnownAnswer {
   uint32_t min, avg, max;
   std::vector<uint64_t> first_cut_points;
   size_t chunks;
-  const char* sha1;  // of all cut points as 64-bit little-endian numbers
+  const char* sha1;  // SHA-1 of all cut points as 64-bit little-endian numbers
 };
 
 const KnownAnswer kKnownAnswers[] = {

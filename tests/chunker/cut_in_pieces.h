@@ -1,4 +1,4 @@
-// Uses the streaming interface like a caller.
+// Cuts data through the streaming interface, as a caller does.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t X(int exponent) { return uint64_t{1} << exponent; }
 
-// Without reduction; the degrees of a and b add up to at most 63.
+// The product without reduction; the degrees of a and b add up to at most 63.
 uint64_t Multiply(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   for (int i = 0; i < 64; ++i) {

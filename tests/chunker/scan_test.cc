@@ -25,7 +25,8 @@ using Words = std::vector<uint64_t>;
 
 Words NoMatches(size_t windows) { return Words((windows + 63) / 64); }
 
-// Uses only the rolling loop, which rabin_test.cc compares with the bitwise definition.
+// The expected bits, from the rolling loop alone; rabin_test.cc compares this loop with the bitwise
+// definition.
 Words ExpectedMatches(const CutCondition& condition, ByteView data) {
   const size_t windows = data.size() - kWindowSize + 1;
   Words words = NoMatches(windows);
@@ -115,7 +116,8 @@ TEST_CASE("kernels find the same matches for all numbers of windows around the l
   for (size_t windows = kFewestWindows; windows < 700; ++windows) {
     RequireExact(condition, ByteView(data).first(windows + kWindowSize - 1));
   }
-  // 64, 32 and 16 lanes of 65, 129, ... windows, and neighboring numbers.
+  // Numbers of windows that fill 16, 32 or 64 lanes of 65, 129, ... windows, and neighboring
+  // numbers.
   for (const size_t lanes : {16, 32, 64}) {
     for (size_t steps = 1; steps <= 3; ++steps) {
       const size_t full = lanes * (64 * steps + 1);
@@ -298,7 +300,7 @@ TEST_CASE("a store's tables use the given kernel") {
   const Bytes data = RandomBytes(69, 1 << 20);
   calls = 0;
   CHECK(tables->CutAll(data).size() > 50);
-  // It scans ahead: hardly more calls than the data have blocks.
+  // The tables scan ahead: the kernel is hardly called more often than once per kMaxWindows bytes.
   CHECK(calls >= data.size() / MatchMap::kMaxWindows);
   CHECK(calls <= data.size() / MatchMap::kMaxWindows + 2);
   CHECK(tables->FirstCut(data) > 0);
@@ -322,7 +324,8 @@ TEST_CASE("the kernels have names, the scalar one first") {
   }
 }
 
-// Run with the variable unset, and with it set to each name and to an unknown one (CMakeLists.txt).
+// ctest runs this with the variable unset, with each name, and with an unknown one
+// (CMakeLists.txt).
 TEST_CASE("the environment chooses the kernel") {
   const char* const wanted = std::getenv("SILTFS_CHUNKER_KERNEL");
   const std::vector<std::string> names = NamesOf(RunnableKernels());

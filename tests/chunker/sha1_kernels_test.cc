@@ -1,4 +1,4 @@
-// Every kernel that this machine can run, chosen or not, against OpenSSL.
+// Compares every kernel that this machine can run, chosen or not, with OpenSSL.
 #include "chunker/sha1/kernels.h"
 
 #include <cstdlib>
@@ -85,7 +85,7 @@ void CheckBatch(const Batch& batch) {
   }
 }
 
-// Of all orders of magnitude, including whole blocks.
+// A length of any order of magnitude; some messages are whole blocks.
 size_t RandomLength(Random& random) {
   switch (random.Below(4)) {
     case 0:

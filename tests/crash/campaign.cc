@@ -69,7 +69,7 @@ class Worker {
     Send(Encoder().U8(kProblem).Text16(shortened(place)).Text16(shortened(problem)).Text16(file));
   }
 
-  // A length, then the message.
+  // Sends the message, preceded by its length.
   void Send(const Encoder& message) {
     const std::string all =
         Encoder().U32(static_cast<uint32_t>(message.size())).Take() + message.text();

@@ -1,5 +1,5 @@
-// Runs many sequences, each cut at many places (sequence_cuts.h), in several processes. A process
-// that aborts or hangs is a finding, too.
+// Runs many sequences in several processes; each sequence is cut at many places (sequence_cuts.h).
+// A process that aborts or hangs is a finding, too.
 //
 // Thread-safety: call it from a process that has no other thread.
 #pragma once
@@ -18,7 +18,7 @@ struct CampaignOptions {
   uint64_t seed = 1;
   unsigned jobs = 1;
   Injection injection = Injection::kNone;
-  // Threads pause at locks and conditions; each sequence's seed decides how
+  // If true, threads pause at locks and conditions. Each sequence's seed decides how
   // (tests/support/schedule_perturbation.h).
   bool perturb = false;
   bool rot = false;            // let bytes rot instead of cutting the power

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 constexpr std::string_view kChainMagic = "siltfs-cuts-3\n";
-// This older format lacks the mix of the steps after a recovery.
+// The magic of an older format, which lacks the mix of the steps after a recovery.
 constexpr std::string_view kOlderChainMagic = "siltfs-cuts-2\n";
 
-// The digests of all threads' trees.
+// Returns the digests of all threads' trees.
 Result<std::vector<uint64_t>> DigestAll(FileSystem& fs, size_t threads) {
   std::vector<uint64_t> digests;
   for (unsigned thread = 0; thread < threads; ++thread) {
@@ -67,8 +67,8 @@ class CutCheck {
   }
 
  private:
-  // The open's own result does not matter: the next open must cope with the writes that a failed
-  // sync has dropped.
+  // Opens the store once while the device fails. The result does not matter: a failed sync has
+  // dropped writes, and the next open must cope with that.
   void FailToOpen() {
     Random random(options_.failing_open);
     SimFault fault;
@@ -112,7 +112,7 @@ class CutCheck {
     return NoFindings("opening it once more");
   }
 
-  // The trees that a read-only mount shows; it must write nothing.
+  // Returns the digests of the trees that a read-only mount shows. The mount must write nothing.
   Result<std::vector<uint64_t>> LookReadOnly(size_t threads) {
     device_.StartTrace();
     SILTFS_ASSIGN_OR_RETURN(const auto fs,
@@ -126,7 +126,7 @@ class CutCheck {
                   "a read-only mount changed the store: " + Describe(written[0]));
   }
 
-  // No file is open, so inodes without names must be gone.
+  // Checks the counters of inodes. No file is open, so inodes without names must be gone.
   Status CheckCounts() {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->GetStats());
     SILTFS_ASSIGN_OR_RETURN(const InodeCounts seen, CountInodes(*fs_));
@@ -137,7 +137,7 @@ class CutCheck {
                               counted.files, counted.directories, seen.files, seen.directories));
   }
 
-  // Runs the check of fsck, which must write nothing.
+  // Checks the closed store as fsck does. The check must write nothing.
   Status CheckUnopened(std::string_view when, bool data) {
     CheckOptions check;
     check.store = kStorePath;

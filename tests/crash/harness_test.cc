@@ -1,5 +1,5 @@
-// Tests of the crash tests' own judgement: it must detect illegal states, and a failed cut must be
-// reproducible.
+// Tests of the judgement of the crash tests: it must detect illegal states, and a failed cut must
+// be reproducible.
 #include "store/env/posix_env.h"
 #include "tests/crash/cut.h"
 #include "tests/crash/injection.h"
@@ -34,7 +34,7 @@ Operation Plain(Kind kind) {
   return operation;
 }
 
-// Hand-written steps of two threads, on trees in memory that give correct answers.
+// Hand-written steps of two threads. Trees in memory give the correct answers.
 class Script {
  public:
   explicit Script(unsigned threads) : times_(TimesWith(threads)) {
@@ -64,7 +64,7 @@ class Script {
   }
   void AllDurable() { Marks::AllDurable(env_); }
 
-  // The verdict if this many steps of each thread survived a cut at the end.
+  // Returns the verdict on a cut at the end that this many steps of each thread survived.
   Status Judge(const std::vector<size_t>& steps) {
     std::vector<uint64_t> digests;
     for (size_t i = 0; i < steps.size(); ++i) digests.push_back(digests_[i][steps[i]]);

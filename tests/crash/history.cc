@@ -101,7 +101,8 @@ std::vector<size_t> History::EndedBefore(size_t at) const {
   return counts;
 }
 
-// Also determines the promise of each sync.
+// Runs the thread's steps on the model and compares their answers. Also determines the promise of
+// each sync.
 Status History::RunModel(unsigned number) {
   int64_t now = kFirstTime;
   MemoryFileSystem model([&now] { return now; });
@@ -114,7 +115,7 @@ Status History::RunModel(unsigned number) {
     stepper.Step(operation);
   }
   Thread& thread = threads_[number];
-  std::map<InodeNumber, size_t> last_change;  // number of steps by then
+  std::map<InodeNumber, size_t> last_change;  // number of steps up to the inode's last change
   SILTFS_ASSIGN_OR_RETURN(uint64_t digest, DigestTree(model, number, times));
   thread.digests.push_back(digest);
   for (size_t i = 0; i < thread.steps.size(); ++i) {
@@ -177,7 +178,7 @@ Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_
           before == kNever ? "that of no prefix" : fmt::format("that of {} steps", before),
           promised[i], least[i]));
     }
-    // A surviving step requires all steps that had ended when it began.
+    // If a step survives, all steps that had ended when it began must survive.
     for (unsigned i = 0; i < threads_.size(); ++i) {
       if (found[i] == 0) continue;
       const std::vector<size_t> before = EndedBefore(threads_[i].steps[found[i] - 1].begin);

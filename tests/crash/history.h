@@ -1,10 +1,10 @@
 // The steps and promises of a sequence, read from the marks in its trace. They decide whether a
-// state after a power cut is legal: it must be the model's state after some prefix of the steps,
-// and the prefix must keep the promises made before the cut.
+// state after a power cut is legal. The state must be the model's state after some prefix of the
+// steps, and the prefix must keep the promises made before the cut.
 //
 // The order of two steps of different threads is known only if one ended before the other began.
-// Each thread works on its own tree, so a prefix is a number of steps for each thread. A prefix
-// that has a step must have all steps that ended before that step began.
+// Each thread works on its own tree, so a prefix is a number of steps for each thread. If a prefix
+// contains a step, it must contain all steps that ended before that step began.
 //
 // Thread-safety: a value.
 #pragma once
@@ -22,15 +22,15 @@ namespace siltfs::testing {
 // Steps of each thread since the store was made.
 using StepsByThread = std::vector<std::vector<Operation>>;
 
-// Called by a sequence while its device records.
+// Writes marks to the trace. A sequence calls it while its device records.
 class Marks {
  public:
-  // The store is made: from now on it must open.
+  // The store is made; from now on it must open.
   static void Made(SimEnv& env);
-  // It has a directory for each thread: the steps begin.
+  // The store has a directory for each thread, and the steps begin.
   static void Ready(SimEnv& env, unsigned threads);
   static void Begin(SimEnv& env, unsigned thread, const Operation& operation);
-  // `taken` is false for a step prevented by a failure of the device.
+  // `taken` is false if a failure of the device prevented the step.
   static void End(SimEnv& env, unsigned thread, bool taken, const std::string& answer);
   // A step made this inode.
   static void Inode(SimEnv& env, InodeNumber inode);
@@ -40,25 +40,27 @@ class Marks {
 
 class History {
  public:
-  // `earlier` steps were done, and survived, before the trace began. kCorruption if an answer in
-  // the trace differs from the model's.
+  // Reads the marks. `earlier` are the steps that survived from before the trace began. kCorruption
+  // if an answer in the trace differs from the model's.
   static Result<History> Read(const SimTrace& trace, const StepsByThread& earlier);
-  // Number of threads in the trace; 0 if it has no Ready mark.
+  // Returns the number of threads in the trace; 0 if it has no Ready mark.
   static unsigned ThreadsIn(const SimTrace& trace);
 
   size_t threads() const { return threads_.size(); }
-  // A cut before this record may leave no store.
+  // After a cut before this record, there may be no store.
   size_t made() const { return made_; }
-  // From this record on, Match judges a cut.
+  // Match judges cuts from this record on.
   size_t first_cut() const { return first_cut_; }
-  // How many steps of each thread survived a cut before record `cut`, given the digests of the
-  // trees after it. kCorruption, with the reason, if that state is not legal.
+  // Returns how many steps of each thread survived a cut before record `cut`. `digests` are those
+  // of the trees after the cut. kCorruption, with the reason, if that state is not legal.
   Result<std::vector<size_t>> Match(size_t cut, const std::vector<uint64_t>& digests) const;
-  // Over all inodes made before record `cut`, surviving or not; 0 if there are none.
+  // Returns the highest number of all inodes made before record `cut`, surviving or not; 0 if there
+  // are none.
   InodeNumber HighestInode(size_t cut) const;
-  // UINT64_MAX if none was made.
+  // Returns the lowest number of all inodes made; UINT64_MAX if there are none.
   InodeNumber LowestInode() const;
-  // The earlier steps, then this many of each thread's, then a reopening of the store.
+  // Returns the earlier steps, followed by the first `steps` of each thread and a reopening of the
+  // store.
   StepsByThread Surviving(const std::vector<size_t>& steps) const;
 
  private:
@@ -75,7 +77,7 @@ class History {
     std::vector<Step> steps;
     std::vector<uint64_t> digests;  // after 0, 1, 2 ... steps
   };
-  // From record `at` on, this many steps of each thread must survive.
+  // After a cut behind record `at`, at least `steps[i]` steps of thread i must survive.
   struct Promise {
     size_t at;
     std::vector<size_t> steps;
@@ -84,7 +86,8 @@ class History {
   Status ReadMark(ByteView note, size_t at);
   Status RunModel(unsigned thread);
   std::vector<size_t> EndedBefore(size_t at) const;
-  // The smallest number of steps, at least `least`, after which the thread's tree has this digest.
+  // Returns the smallest number of steps, at least `least`, after which the thread's tree has this
+  // digest.
   size_t FindSteps(unsigned thread, size_t least, size_t cut, uint64_t digest) const;
 
   StepsByThread earlier_;

@@ -16,7 +16,8 @@ FileKind KindOf(std::string_view path) {
   return FileKind::kOther;
 }
 
-// Determines the kind of file of a record. Files are numbered in the order of their creation.
+// Determines which kind of file a record belongs to. Files are numbered in the order of their
+// creation.
 class FileKinds {
  public:
   FileKind Of(const SimRecord& record) {

@@ -1,6 +1,6 @@
-// Injects known faults in the order of writes, to show that the crash tests find them: turns a
-// trace into that of a store with the fault. A sync has no effect except on a power cut, so it is
-// enough to leave syncs out of the trace, or to move them.
+// Injects known faults in the order of writes, to show that the crash tests find them. It turns the
+// trace of a correct store into the trace of a store with the fault. A sync has no effect except on
+// a power cut, so it is enough to leave syncs out of the trace, or to move them.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,11 @@ enum class Injection {
   kDropDirectorySync,  // no directory is ever synced
 };
 
-// Parses the name on the command line: "skip-segment-sync"; nullopt for an unknown one.
+// Parses a name on the command line, such as "skip-segment-sync". Returns nullopt for an unknown
+// name.
 std::optional<Injection> ParseInjection(std::string_view name);
 
-// The first `keep` records stay unchanged.
+// Returns the trace with the fault. The first `keep` records stay unchanged.
 SimTrace Inject(SimTrace trace, Injection injection, size_t keep);
 
 }  // namespace siltfs::testing

@@ -27,8 +27,8 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {
     "mknod",      "chmod",    "chown",      "utimens", "setxattr", "removexattr",
     "setfacl",    "fsync",    "sync",       "settle",  "gc",       "reopen"};
 
-// Data that compresses better in larger blocks, so that segments get smaller when they are
-// recompressed.
+// Fills `data` with lines that compress better in larger blocks, so that recompression makes
+// segments smaller.
 void FillWithLines(uint64_t seed, Bytes& data) {
   constexpr size_t kLine = 64;
   constexpr size_t kLines = 100;
@@ -48,7 +48,8 @@ constexpr uint64_t kPartSize = 4096;
 constexpr uint64_t kFirstPartSeed = uint64_t{1} << 56;
 constexpr uint64_t kPartSeeds = kFirstPartSeed + kContents * kParts;
 
-// Seeds in this range stand for parts of contents; all others for kinds of data.
+// Returns a seed that stands for a part of a content. Seeds outside of the range of part seeds
+// stand for kinds of data.
 uint64_t PartSeed(uint64_t content, uint64_t part) {
   return kFirstPartSeed + content * kParts + part;
 }
@@ -59,7 +60,8 @@ void FillWithPart(uint64_t part, Bytes& data) {
   std::copy(content.end() - static_cast<ptrdiff_t>(data.size()), content.end(), data.begin());
 }
 
-// Zeros, compressible duplicate data, or incompressible unique data.
+// Returns the step's data: a part of a content, zeros, compressible duplicate data, or
+// incompressible unique data.
 Bytes DataOf(const Operation& operation) {
   Bytes data(operation.size);
   if (operation.data_seed >= kFirstPartSeed && operation.data_seed < kPartSeeds) {
@@ -95,7 +97,8 @@ std::string XattrValue(uint64_t seed) {
 
 bool IsDefaultAcl(uint64_t seed) { return seed % 2 == 0; }
 
-// A list that names at most two users; one without names is equivalent to a mode.
+// Returns an access control list that names at most two users. A list without names is equivalent
+// to a mode.
 std::string AclValue(uint64_t seed) {
   const auto permissions = [&seed] {
     seed /= 8;
@@ -206,7 +209,7 @@ Operation OperationGenerator::Data(Kind kind) {
   return operation;
 }
 
-// Plans the steps of a typical way to write files, or single steps.
+// Plans the steps of a typical way to write a file, or a single step.
 void OperationGenerator::Plan() {
   Operation target;
   target.directory = Directory();
@@ -436,7 +439,7 @@ std::string Stepper::CopyRange(const Operation& operation) {
   touched_.push_back(source);  // it may get folded
   auto attributes = fs_.GetAttributes(source);
   if (!attributes.ok()) return Answer(attributes.status());
-  // All of the file, or the part behind some place.
+  // Copies the whole file, or a part of it.
   const uint64_t begin = operation.data_seed % 3 == 0 ? 0 : operation.offset / 2;
   const uint64_t length = operation.data_seed % 3 == 0 ? attributes->size : operation.size;
   const uint64_t to = operation.data_seed % 2 == 0 ? begin : operation.offset;

@@ -1,8 +1,9 @@
-// One step of a random sequence: at most one changing call of a FileSystem, decided in advance. So
-// the same step can run on the store under test, on a model, and again from a trace.
+// One step of a random sequence. A step makes at most one changing call of a FileSystem, and is
+// decided before it runs. So the same step can run on the store under test, on a model, and again
+// from a trace.
 //
 // Each thread of a sequence works in its own directory below the root, so its results depend only
-// on its own steps; the store's groups, commits and counters are shared.
+// on its own steps. The threads share the store's groups, commits and counters.
 //
 // Thread-safety: values. A Stepper belongs to one thread.
 #pragma once
@@ -21,12 +22,12 @@ struct Operation {
   enum class Kind : uint8_t {
     kCreate,     // makes a file and opens it into a slot
     kOpen,       // into a slot
-    kOverwrite,  // opens and truncates
+    kOverwrite,  // opens and truncates a file
     kWrite,      // at `offset` of the slot's file
-    kAppend,     // at its end
+    kAppend,     // at the end of the slot's file
     kTruncate,   // the slot's file, to `offset`
     kPunchHole,  // in the slot's file
-    kAllocate,   // the same, to the end of a range
+    kAllocate,   // in the slot's file, to the end of a range
     kCopyRange,  // from the next slot's file into this one's
     kClose,      // the slot
     kRename,     // replaces
@@ -57,8 +58,9 @@ struct Operation {
   std::string other_directory;
   std::string other_name;
   uint64_t offset = 0;
-  uint32_t size = 0;  // of the data
-  // Determines the data; also a mode, an owner, times, a device, an attribute's value.
+  uint32_t size = 0;  // of the data, in bytes
+  // Determines the data. It also determines a mode, an owner, times, a device, or an attribute's
+  // value.
   uint64_t data_seed = 0;
   int64_t time = 0;  // of the step, in nanoseconds since 1970
   bool operator==(const Operation&) const = default;
@@ -71,18 +73,18 @@ inline constexpr int64_t kFirstTime = 1'700'000'000'000'000'000;
 Bytes EncodeOperation(const Operation& operation);
 Result<Operation> DecodeOperation(ByteView bytes);
 std::string Describe(const Operation& operation);
-// The thread's own directory: "t0".
+// Returns the name of the thread's own directory, such as "t0".
 std::string ThreadDirectory(unsigned thread);
 
-// Generates steps that are likely to succeed and to interact: few names, files that stay open,
-// replacing by rename.
+// Generates steps that are likely to succeed and to affect each other: there are few names, files
+// stay open, and renames replace files.
 class OperationGenerator {
  public:
   // The mix of steps.
   enum class Mix : uint8_t {
     kAll,
-    // Writes, removes and collects parts of a few contents, so that chunks get several copies and
-    // lose some of them again.
+    // Writes, removes and garbage-collects parts of a few contents, so that chunks get several
+    // copies and lose some of them again.
     kCopies,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
@@ -91,7 +93,7 @@ class OperationGenerator {
  private:
   Operation NextUntimed();
   Operation NextOfCopies();
-  // A step with a part of one of a few contents.
+  // Returns a step whose data is a part of one of a few contents.
   Operation Part(Operation::Kind kind);
   void Plan();
   Operation Simple();
@@ -102,11 +104,11 @@ class OperationGenerator {
   Random random_;
   const uint32_t largest_write_;
   const Mix mix_;
-  std::vector<Operation> planned_;  // last first
+  std::vector<Operation> planned_;  // in reverse order
   int64_t time_ = kFirstTime;
 };
 
-// Takes steps on one FileSystem for one thread, and holds its open files.
+// Takes one thread's steps on one FileSystem, and holds the thread's open files.
 class Stepper {
  public:
   // `fs` must outlive it.
@@ -114,14 +116,14 @@ class Stepper {
 
   // Makes the thread's directory.
   Status Begin();
-  // Takes the step and returns the call's answer as text; it is the same on every FileSystem after
-  // the same steps.
+  // Takes the step and returns the call's answer as text. After the same steps, every FileSystem
+  // gives the same answer.
   std::string Step(const Operation& operation);
-  // The Status of the last answer.
+  // Returns the Status of the last answer.
   const Status& last() const { return last_; }
-  // Inodes possibly changed by the last step.
+  // Returns the inodes that the last step may have changed.
   const std::vector<InodeNumber>& touched() const { return touched_; }
-  // The inode made by the last step; 0 if none.
+  // Returns the inode that the last step made; 0 if none.
   InodeNumber made() const { return made_; }
   void ReleaseAll();
 
@@ -144,19 +146,19 @@ class Stepper {
   Status last_;
 };
 
-// Whether times are part of the visible tree. With several threads on one clock, a time cannot be
+// Whether a tree's description includes times. If several threads share one clock, a time cannot be
 // attributed to a step.
 enum class Times : bool { kIgnored, kSeen };
 inline Times TimesWith(size_t threads) { return threads == 1 ? Times::kSeen : Times::kIgnored; }
 
-// Describes everything visible in the tree below a thread's directory, as text. Errors: those of
-// reading.
+// Returns a text that describes everything visible in the tree below a thread's directory. Errors:
+// those of reading.
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
-// The same in one number.
+// Returns a digest of such a text.
 uint64_t DigestOf(const std::string& description);
 Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
 
-// Number of inodes reachable from the root, including the root.
+// Numbers of inodes reachable from the root, including the root.
 struct InodeCounts {
   uint64_t files = 0;  // all inodes that are not directories
   uint64_t directories = 0;

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 
-// The visible state of a store: its trees as text, or a report of damage.
+// The visible state of a store: its trees as text, or its report of damage.
 struct View {
   std::string trees;
   std::vector<uint64_t> digests;
-  std::string trouble;   // its report of damage
-  bool refused = false;  // with another code than kCorruption
+  std::string trouble;   // the store's report of damage
+  bool refused = false;  // the report has another code than kCorruption or kNeedsNewer
 };
 
 View Look(Env& device, size_t threads) {
@@ -47,7 +47,7 @@ View Look(Env& device, size_t threads) {
   return view;
 }
 
-// Collects all non-empty files by kind: the name without its digits.
+// Collects all non-empty files by kind. The kind of a file is its name without digits.
 Status CollectFiles(Env& device, const std::string& directory,
                     std::map<std::string, std::vector<std::string>>& by_kind) {
   SILTFS_ASSIGN_OR_RETURN(const auto entries, device.ListDirectory(directory));

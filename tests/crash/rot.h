@@ -1,7 +1,7 @@
-// One byte rots on a device after a kill of the process (all its writes are there). The store must
-// report damage in some way, or show the same state as without the rot. It must never show wrong
-// bytes. It may show an older state only if the missing steps were never acknowledged as durable
-// (an unfinished commit looks like a torn end).
+// One byte rots on a device after a kill of the process; all writes of the process are present. The
+// store must report damage, or show the same state as without the rot. It must never show wrong
+// bytes. It may show an older state only if the missing steps were never acknowledged as durable,
+// because an unfinished commit looks like a torn end.
 //
 // Thread-safety: the functions have no state.
 #pragma once
@@ -16,12 +16,12 @@ namespace siltfs::testing {
 
 struct RotOutcome {
   std::string place;    // file, offset, and the byte's new value
-  std::string problem;  // empty: legal
+  std::string problem;  // empty: the state is legal
   bool noticed = false;
 };
 
-// `device` is in the state after a kill before record `cut`, and is not changed. `random` chooses
-// the byte; all kinds of files are equally likely.
+// Checks one rotten byte. `device` is in the state after a kill before record `cut`, and is not
+// changed. `random` chooses the byte; all kinds of files are equally likely.
 RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Random& random);
 
 }  // namespace siltfs::testing

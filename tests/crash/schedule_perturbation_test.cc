@@ -8,7 +8,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Reads and writes in two critical sections, so an update between them is lost.
+// Reads and writes the counter in two critical sections, so an addition between the two is lost.
 class RacyCounter {
  public:
   void Add() { Set(Get() + 1); }

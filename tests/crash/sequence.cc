@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 
-// Whether the device failed, rather than the step being refused.
+// Returns whether the device failed; false if the store refused the step for another reason.
 bool IsDeviceFailure(const Status& status) {
   switch (status.code()) {
     case StatusCode::kIoError:
@@ -39,7 +39,7 @@ std::optional<SimFault> PlanFault(Random& random) {
       break;
     case 4:
     case 5:
-    case 6: {  // the same for one kind of file, which may be rare
+    case 6: {  // a failure for one kind of file, which may be rare
       static constexpr const char* kParts[] = {"/segments/", "/meta/", "/index/", "ledger",
                                                "/segments/"};
       fault.calls = SimCall::kSync | SimCall::kSyncDirectory;
@@ -63,8 +63,8 @@ std::optional<SimFault> PlanFault(Random& random) {
   return fault;
 }
 
-// Whether an error shows depends on the steps, not on the place of the cut: so there are many
-// sequences, each with few cuts.
+// Plans a sequence in which chunks get several copies. The steps, and not the place of the cut,
+// decide whether an error shows. So there are many such sequences, each with few cuts.
 void PlanCopies(Random& random, SequencePlan& plan) {
   plan.mix = OperationGenerator::Mix::kCopies;
   plan.threads = 2 + static_cast<unsigned>(random.Below(2));
@@ -121,7 +121,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   for (std::thread& thread : threads) thread.join();
   env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
-  // By now there is much to recompress; this changes nothing visible to a step.
+  // By now there is much data to recompress. Recompression changes nothing that a step can see.
   if (random.OneIn(2)) fs->Recompress().status().IgnoreError("the device may have failed");
   if (!random.OneIn(2)) {  // the process is killed; its writes are in the page cache
     if (phase + 1 == plan.phases) return Status::Ok();
@@ -221,7 +221,7 @@ Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenera
     const std::string answer = stepper.Step(operation);
     if (stepper.made() != 0) Marks::Inode(env, stepper.made());
     const bool failed = IsDeviceFailure(stepper.last());
-    // A full disk refuses a step; after any other failure the step's effect is unknown.
+    // If the disk is full, the step has no effect. After any other failure its effect is unknown.
     const bool refused = stepper.last().Is(StatusCode::kNoSpace);
     if (failed && !refused) return stepper.last();
     Marks::End(env, thread, !failed, answer);

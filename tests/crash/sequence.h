@@ -1,6 +1,6 @@
 // Plans and runs a random sequence of steps on a store on a simulated device. All parts of the
-// store are small, so that few steps fill blocks, seal segments, freeze, convert and merge the
-// index's stores, and flush the metadata's.
+// store are small, so that a few steps have many effects: they fill blocks and seal segments,
+// freeze, convert and merge the index's stores, and flush the stores of metadata.
 //
 // Thread-safety: the functions have no state.
 #pragma once
@@ -20,18 +20,19 @@ namespace siltfs::testing {
 struct SequencePlan {
   uint64_t seed = 0;
   unsigned threads = 1;
-  unsigned phases = 1;      // between phases the store is closed, or its process killed, and opened
-                            // again
+  unsigned phases = 1;      // between phases the store is closed, or killed, and opened again
   unsigned steps = 30;      // per thread and phase
-  size_t most_places = 40;  // cuts, drawn from all places; one plan in eight cuts at every place
+  size_t most_places = 40;  // places of cuts; one plan in eight cuts at every place
   uint32_t largest_write = 20000;
   OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;
-  // Either so long that no commit comes, or so short that commits are always in flight.
+  // Either so long that no commit is made during the sequence, or so short that a commit is always
+  // in progress.
   std::chrono::milliseconds commit_interval{3600'000};
-  // Either so small that each change of metadata is committed alone, which exposes changes that
-  // should have been one; or the product's size.
+  // Either the product's size, or so small that each change of metadata is committed alone. The
+  // small size exposes changes that should have been one.
   size_t group_bytes = 4u << 20;
-  // Commits everything before each step, so that the step's first change is a separate commit.
+  // If true, everything is committed before each step, so that the step's first change is a
+  // separate commit.
   bool commit_first = false;
   uint32_t segment_bytes = 64u << 10;
   MakeStoreOptions store;
@@ -40,14 +41,14 @@ struct SequencePlan {
   std::optional<SimFault> fault;  // one failure of the device while the sequence runs
 };
 
-// The seed determines everything.
+// Returns a plan that depends only on the seed.
 SequencePlan PlanSequence(uint64_t seed);
 
 inline const std::string kStorePath = "/store";
 
 // Makes the store and a directory for each thread, durably.
 Status MakeSmallStore(SimEnv& env, const SequencePlan& plan);
-// Findings are collected in `findings`.
+// OpenStore opens the store; the store's findings are collected in `findings`.
 class FindingLog;
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
                                               FindingLog& findings, bool read_only = false,
@@ -64,13 +65,13 @@ class FindingLog {
   std::string findings_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The trace of the whole run, from the empty device on. Errors: the store could not be made or
-// opened.
+// Runs the sequence. Returns the trace of the whole run, beginning with the empty device. Errors:
+// the store could not be made or opened.
 Result<SimTrace> RunSequence(const SequencePlan& plan);
 
-// Takes steps on an open store in this thread and marks them on `env`, until `count` are done or
-// one fails due to the device; returns that failure, unless the disk was full. If `settled` is not
-// null, it commits everything before each step, without marks in the trace.
+// Takes steps on an open store in this thread and marks them on `env`, until `count` steps are done
+// or the device makes one fail. Returns that failure, except if the disk was full. If
+// `commit_first` is not null, commits everything before each step, without marks in the trace.
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
                  unsigned count, FileSystem* commit_first = nullptr);
 

@@ -13,16 +13,18 @@ namespace {
 
 constexpr uint64_t kPoliciesPerPlace = 2;
 constexpr uint64_t kOneKillIn = 3;          // at one of this many places the process is also killed
-constexpr uint64_t kOneRecoveryCutIn = 12;  // one of this many cuts has its recovery cut, too
+constexpr uint64_t kOneRecoveryCutIn = 12;  // after one of this many cuts, the recovery is cut, too
 constexpr uint64_t kOneFailingOpenIn = 8;
 constexpr size_t kPlacesInRecovery = 8;
 constexpr size_t kPlacesWhileMaking = 4;
 constexpr size_t kKillsPerSequence = 8;
 constexpr int kFlipsPerKill = 12;
-// A duplicate copy left by a power cut does harm only after more collections and writes.
+// A power cut may leave a duplicate copy, which causes an error only after more collections and
+// writes.
 constexpr unsigned kStepsWithCopies = 30;
 
-// The places of cuts: before each change, after all marks before it.
+// Returns the places of cuts: one before each change of the device, after all marks before that
+// change.
 std::vector<size_t> PlacesIn(const SimTrace& trace, size_t first, size_t last) {
   std::vector<size_t> places;
   for (size_t i = first; i <= last; ++i) {
@@ -95,7 +97,8 @@ class SequenceCuts {
     return Status::Ok();
   }
 
-  // Only some places while the store is being made, because that part is always the same.
+  // Returns the places for cuts of the sequence. The making of the store is always the same, so it
+  // gets only a few places.
   std::vector<size_t> PlacesOf(const SequencePlan& plan, const History& history) {
     const SimTrace& trace = chain_.links.front().trace;
     std::vector<size_t> places = Some(PlacesIn(trace, 0, history.made()), kPlacesWhileMaking);
@@ -106,7 +109,7 @@ class SequenceCuts {
     return places;
   }
 
-  // At most `most` of them, in order.
+  // Returns at most `most` of the places, in order.
   std::vector<size_t> Some(std::vector<size_t> places, size_t most) {
     while (places.size() > most) {
       places.erase(places.begin() + static_cast<ptrdiff_t>(random_.Below(places.size())));
@@ -130,7 +133,7 @@ class SequenceCuts {
   void CutOnce(SimEnv& device, const History& history) {
     CutOnce(device, history, chain_.links.back().cut);
   }
-  // Makes the chain's last cut, and judges its result as that of cut `cut` of `history`.
+  // Makes the chain's last cut. Judges the result as the result of cut `cut` of `history`.
   void CutOnce(SimEnv& device, const History& history, size_t cut) {
     CutChain::Link& link = chain_.links.back();
     link.options = Options(link.killed);
@@ -158,8 +161,8 @@ class SequenceCuts {
       SILTFS_RETURN_IF_ERROR(player.MoveTo(place));
       chain_.links.back().cut = place;
       chain_.links.back().policy = PolicyFor(random_.Below(2), random_);
-      // A killed process has left writes that are not durable; they may be lost until the next
-      // process has opened the store.
+      // The writes of a killed process are not durable. They may be lost until the next process has
+      // opened the store.
       const bool undecided = broken.killed && place <= history.first_cut();
       CutOnce(*player.Cut(chain_.links.back()), undecided ? before : history,
               undecided ? broken.cut : place);

@@ -1,5 +1,5 @@
 // All kernels of the chunker find the same windows as the scalar kernel, and the same cut points
-// for any pieces of the stream.
+// however the stream is split.
 //
 // The input: a polynomial, a limit, min, avg and max; pieces of data, each literal, a run of a
 // byte, random, or a repetition of earlier data; and the split of the stream.
@@ -114,7 +114,7 @@ void Compare(FuzzInput input) {
   MustHold(CutInPieces(tables, data, split_seed, largest_piece) == lengths,
            "the scalar kernel cuts a split stream alike");
 
-  // The store's own condition, and one that matches always, never, or in between.
+  // Checks the store's own condition, and a second one that matches always, never, or in between.
   const CutCondition any(RabinTables(polynomial), limit);
   for (const ChunkerKernel& kernel : RunnableKernels().subspan(1)) {
     const auto others = ChunkerTables::Create(parameters, kernel).value();

@@ -21,14 +21,14 @@ class FuzzInput {
   bool empty() const { return rest_.empty(); }
   size_t remaining() const { return rest_.size(); }
 
-  // Little-endian; missing bytes are 0.
+  // The next `bytes` bytes as a little-endian number; missing bytes are 0.
   uint64_t Number(size_t bytes) {
     uint64_t number = 0;
     const ByteView taken = Take(bytes);
     for (size_t i = 0; i < taken.size(); ++i) number |= uint64_t{taken[i]} << (8 * i);
     return number;
   }
-  // In [low, high].
+  // A number in [low, high], from the next `bytes` bytes.
   uint64_t Between(uint64_t low, uint64_t high, size_t bytes) {
     return low + Number(bytes) % (high - low + 1);
   }
@@ -42,28 +42,29 @@ class FuzzInput {
   ByteView rest_;
 };
 
-// Not assert, because it must be checked in every build type.
+// Aborts unless the condition holds. It is not assert, because it must check in every build type.
 inline void MustHold(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
 }
 
-// For calls that must succeed because they do not depend on the input.
+// Returns the value of a call that must succeed, because it does not depend on the input.
 template <typename T>
 T Must(Result<T> result) {
   MustHold(result.ok(), result.status().ToString().c_str());
   return std::move(result).value();
 }
 
-// An input of a target's choices, followed by the bytes that it reads.
+// Makes an input of the target's choices, followed by the bytes that it reads.
 inline Bytes JoinInput(std::initializer_list<uint8_t> choices, ByteView bytes) {
   Bytes input(choices.size() + bytes.size());
   std::copy(bytes.begin(), bytes.end(), std::copy(choices.begin(), choices.end(), input.begin()));
   return input;
 }
 
-// Valid inputs of a target, to be changed to other ones; each target defines its own, or none.
+// Valid inputs of a target, from which others are made by changes; each target defines its own, or
+// none.
 std::vector<Bytes> FuzzSeeds();
 
 }  // namespace siltfs::testing

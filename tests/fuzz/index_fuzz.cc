@@ -62,7 +62,8 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, IndexEngine engine, bool read
   return OpenIndex(env, options);
 }
 
-// Answers of the index may be wrong in any way, except for entries written just before.
+// Makes all kinds of lookups. The answers may be wrong in any way, except for entries written just
+// before; Write checks these.
 void Ask(ChunkIndex& index) {
   std::array<ChunkName, 16> names;
   std::array<std::optional<Location>, 16> places;

@@ -1,8 +1,8 @@
 // Runs a fuzz target without a fuzzer:
-//   TARGET COUNT [DIRECTORY]    runs the inputs in the directory, saved by a fuzzer, and generated
-//                               ones from the numbers 0, 1, ...: changes of those inputs and of the
-//                               target's seeds, or random bytes if there are none;
-//                               SILTFS_TEST_SCALE gives the number in tenths of COUNT
+//   TARGET COUNT [DIRECTORY]    runs the inputs that a fuzzer saved in the directory, and inputs
+//                               generated from the numbers 0, 1, ...: changes of the saved inputs
+//                               and of the target's seeds, or random bytes if there are none.
+//                               SILTFS_TEST_SCALE gives how many tenths of COUNT are generated
 //   TARGET FILE...              runs these inputs
 //   TARGET --seeds DIRECTORY    writes the target's seeds there, as a fuzzer's first inputs
 #include <algorithm>
@@ -24,14 +24,15 @@
 namespace siltfs::testing {
 namespace {
 
-// In a separate allocation, so that AddressSanitizer detects reads beyond it.
+// Runs the input in a separate allocation, so that AddressSanitizer detects reads beyond it.
 void RunInput(ByteView input) {
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[input.size()]);
   std::copy(input.begin(), input.end(), copy.get());
   LLVMFuzzerTestOneInput(copy.get(), input.size());
 }
 
-// Mostly short, with random, few, or repeated bytes.
+// Makes an input from a number: mostly short, with random bytes, few different bytes, or repeated
+// bytes.
 Bytes MakeUp(uint64_t seed) {
   Random random(seed);
   Bytes input(random.Below(random.OneIn(20) ? 5000 : 200));
@@ -49,7 +50,7 @@ size_t LengthBelow(Random& random, size_t bound) {
   return bound == 0 ? 0 : random.Below(std::min<size_t>(bound, random.OneIn(4) ? bound : 16));
 }
 
-// Boundary values.
+// A number at or near a boundary of integer types.
 uint64_t Telling(Random& random) {
   static constexpr std::array<uint64_t, 12> kNumbers = {
       0, 1, 2, 0x7f, 0x80, 0xff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX};

@@ -32,8 +32,8 @@ namespace {
 
 std::string Text(const Bytes& bytes) { return std::string(AsText(bytes)); }
 
-// Decodes the bytes and encodes the record again: the new bytes must be accepted and encode the
-// same. False if the bytes are refused.
+// Decodes the bytes and encodes the record. The new bytes must be accepted, and give the same bytes
+// when decoded and encoded again. False if the first bytes are refused.
 template <typename Decode, typename Encode>
 bool GoRound(ByteView bytes, const Decode& decode, const Encode& encode) {
   const auto first = decode(bytes);

@@ -23,7 +23,7 @@ const std::string kStore = "/store";
 const SegmentIdentity kIdentity{StoreUuid{}, 7};
 constexpr size_t kMostBytes = 256u << 10;
 
-// Arbitrary bytes may be refused; a result is examined.
+// Passes a result to `look`. An error is fine, because arbitrary bytes may be refused.
 template <typename T, typename Look>
 void LookAt(const Result<T>& result, const Look& look) {
   if (result.ok()) return look(*result);

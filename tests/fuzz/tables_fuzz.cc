@@ -1,5 +1,5 @@
-// The in-memory tables of SILT's stores: lookups in an accepted table of any bytes are safe, and
-// return existing places.
+// The in-memory tables of SILT's stores are decoded from any bytes. Lookups in an accepted table
+// are safe, and return existing places.
 //
 // The input: the kind of table, its parameter, then its bytes.
 #include <algorithm>

@@ -126,7 +126,7 @@ TEST_CASE("unsynced writes of a killed process are not reported durable too earl
   {
     auto index = fixture.Open();
     RunWorkload(*index, history, {.seed = 3, .steps = 300, .names = 400, .flush = false});
-  }  // as if killed
+  }  // the process is killed
   auto index = fixture.Open();
   const uint64_t durable = index->durable_sequence();
   CheckAfterCrash(*index, history);

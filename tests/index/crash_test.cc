@@ -1,5 +1,5 @@
-// Power cuts: after a power cut in any call, with any part of the unsynced writes, an index that is
-// opened again has everything up to its durable sequence and nothing that was never put.
+// Power cuts in any call; any part of the unsynced writes survives. An index that is opened again
+// then has all entries up to its durable sequence, and no entry that was never put.
 #include "engines.h"
 #include "history.h"
 #include "store/env/sim_env.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kDirectory = "/index";
 
-// One run with a power cut in its `cut`-th mutating call. False if the run ended earlier.
+// Runs with a power cut in the `cut`-th mutating call. Returns false if the run ended earlier.
 bool CutAt(const Engine& engine, uint64_t seed, uint64_t cut, const CrashPolicy& policy) {
   SimEnv env(seed);
   REQUIRE_OK(env.CreateDirectory(kDirectory));
@@ -38,7 +38,7 @@ bool CutAt(const Engine& engine, uint64_t seed, uint64_t cut, const CrashPolicy&
   };
   auto index = open();
   REQUIRE(index->durable_sequence() >= run.durable);
-  REQUIRE(index->stats().damaged_pages == 0);  // a torn tail is no damage
+  REQUIRE(index->stats().damaged_pages == 0);  // a torn tail does not count as damage
   CheckAfterCrash(*index, history);
   CheckForEach(*index, history);
   CheckLifeGoesOn(std::move(index), history, open);

@@ -19,7 +19,7 @@ std::vector<uint64_t> Fill(CuckooTable& table, uint64_t seed) {
   }
 }
 
-// The value of each slot of a filter made from the table.
+// Returns the value of each slot of a filter made from the table.
 std::vector<uint32_t> ValuesBySlot(const CuckooTable& table) {
   std::vector<uint32_t> values(table.capacity(), UINT32_MAX);
   table.ForEachPlace([&](size_t place, uint16_t, uint32_t value) { values[place] = value; });

@@ -15,7 +15,7 @@ bool Has(const CuckooTable& table, uint64_t hash, uint32_t value) {
   return std::find(candidates.begin(), candidates.end(), value) != candidates.end();
 }
 
-// Fills the table until it refuses; the refused hash is the last.
+// Fills the table until it refuses a hash; the refused hash is the last of the returned ones.
 std::vector<uint64_t> Fill(CuckooTable& table, Random& random) {
   std::vector<uint64_t> hashes;
   do {
@@ -89,7 +89,8 @@ TEST_CASE("Replace changes the value of a key's entry in place") {
   CHECK(table.size() == hashes.size());
 }
 
-// Section 5: eight places, each with the tag of an absent key with probability 2^-15.
+// Section 5: a lookup tests eight places. Each holds the tag of an absent key with probability
+// 2^-15.
 TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
   const unsigned bits = GENERATE(4, 8, 11, 15);
   CuckooTable table(bits);

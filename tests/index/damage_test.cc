@@ -1,6 +1,7 @@
-// Damage: any file of an index is flipped, cut short, extended or removed. Either the index reports
-// it, or entries are missing and the durable sequence shows it. For a page of entries, which
-// opening does not read, verification reports it, and only then may a lookup give a wrong answer.
+// Damage: in any file of an index a bit is flipped, or the file is cut short, extended or removed.
+// Either the index reports the damage, or entries are missing and the durable sequence shows it.
+// Opening does not read pages of entries. Verification reports damage in them, and only such damage
+// may cause a wrong answer of a lookup.
 #include "engines.h"
 #include "history.h"
 #include "store/env/files.h"
@@ -52,11 +53,11 @@ uint64_t FindingsOf(ChunkIndex& index) {
   return findings;
 }
 
-// Puts into an index with a damaged page continue; a merge that meets the page makes the next
-// opening report it.
+// Puts into an index with a damaged page still succeed. If a merge meets the page, the next opening
+// reports it.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
-  const uint64_t at_opening = index->stats().damaged_pages;  // of logs, which recovery has dropped
+  const uint64_t at_opening = index->stats().damaged_pages;  // in logs, already dropped
   Random random(7);
   std::map<ChunkName, Location> put;
   for (uint64_t i = 0; i < 1200; ++i) {
@@ -101,7 +102,7 @@ Outcome CheckDamaged(const Engine& engine, const Files& files, const History& hi
   CheckAfterCrash(**index, history, false);
   CheckForEach(**index, history);
 
-  // Opened again without any repeated Put, it must still report the missing entries.
+  // If it is opened again and no Put was repeated, it must still report the missing entries.
   const uint64_t durable = (*index)->durable_sequence();
   index->reset();
   index = open();
@@ -141,7 +142,7 @@ TEST_CASE("a flipped byte anywhere is reported, or its lost entries are") {
   for (const auto& [name, contents] : files) {
     const size_t tries = std::min<size_t>(contents.size(), 24);
     for (size_t i = 0; i < tries; ++i) {
-      // Headers and ends are the critical places.
+      // Headers and ends of files are the critical places.
       const size_t place = i < 8    ? random.Below(std::min<size_t>(contents.size(), 64))
                            : i < 12 ? contents.size() - 1 - random.Below(16)
                                     : random.Below(contents.size());

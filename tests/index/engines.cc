@@ -14,8 +14,8 @@ Engine Default(std::string name, IndexEngine engine) {
           }};
 }
 
-// With few entries, so that conversions and merges run all the time: within Put, so that device
-// calls have a fixed order, or in the background.
+// A SILT index with tiny tables, so that a few entries keep conversions and merges running. These
+// run in the background, or within Put so that device calls have a fixed order.
 Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits, uint32_t log_pages,
                 uint32_t batch_pages, bool background, uint64_t memory_limit = kNoMemoryLimit,
                 bool serve_early = false) {
@@ -35,7 +35,7 @@ Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits,
           }};
 }
 
-// The same with larger slots than name and location need.
+// Like TinySilt, but with slots larger than name and location need.
 Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, unsigned bucket_bits,
                 bool background, uint64_t memory_limit = kNoMemoryLimit) {
   return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {

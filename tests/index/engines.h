@@ -18,10 +18,10 @@ struct Engine {
       open;
 };
 
-// For GENERATE: engines that make the same device calls in the same order in every run. Their
+// Engines that make the same device calls in the same order in every run; for GENERATE. Their
 // tables are so small that they are frozen, converted and merged all the time.
 const std::vector<Engine>& Engines();
-// Also engines with background threads or default options.
+// Engines(), and engines with background threads or default options.
 const std::vector<Engine>& AllEngines();
 
 }  // namespace siltfs::testing

@@ -14,7 +14,7 @@ struct Merged {
   size_t sort_memory = 0;
 };
 
-// Keys are REQUIREd to rise.
+// Runs a merge; keys are REQUIREd to rise.
 Merged Merge(const PartitionVersion& version, size_t sort_memory_bytes = 4U << 20) {
   EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret,
                              .partition_bits = 0,
@@ -46,8 +46,9 @@ enum class Held { kNothing, kEntry, kTombstone };
 }  // namespace
 
 TEST_CASE("the newest entry of a name counts, and a tombstone removes all older ones") {
-  // Oldest first: the SortedStore (no tombstones), three HashStores, a frozen LogStore. Each of the
-  // 2 * 3^4 combinations is a name of its own; some names lie around them.
+  // The stores, oldest first: the SortedStore (no tombstones), three HashStores, a frozen LogStore.
+  // Each of the 2 * 3^4 combinations of an entry, a tombstone or nothing per store has a name of
+  // its own; some names lie around them.
   constexpr size_t kStores = 5;
   std::array<std::vector<IndexEntry>, kStores> stores;
   std::map<ChunkName, Location> expected;
@@ -115,7 +116,8 @@ TEST_CASE("many passes with little memory give the same result as one pass") {
       REQUIRE(merged.entries[i].location == once.entries[i].location);
     }
     CHECK(merged.dropped == once.dropped);
-    // Ranges of a few entries differ too much for it to be exact.
+    // With little memory a pass has few entries, and their number varies too much for an exact
+    // limit.
     if (memory > 10'000) CHECK(merged.sort_memory <= memory);
   }
 }

@@ -1,4 +1,4 @@
-// Failing calls: each mutating call of a run fails once, or all calls fail from then on. The error
+// Failing calls: each mutating call of a run fails once, or it and all later calls fail. The error
 // is returned, answers stay right, and entries reported durable survive a power cut.
 #include "engines.h"
 #include "history.h"

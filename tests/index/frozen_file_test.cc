@@ -13,7 +13,7 @@ constexpr StoreFileId kId{StoreKind::kHash, 3, 12};
 
 std::string Path() { return "/" + StoreFileName(kId); }
 
-// Entries in all slots but every seventh.
+// Writes a file with entries in all slots except every seventh.
 void Write(Env& env, uint64_t slots, const std::string& payload) {
   Throttle throttle(env, 0);
   auto writer = FrozenFileWriter::Create(env, "/", kId, throttle);
@@ -39,7 +39,8 @@ std::shared_ptr<const FrozenFile> Open(Env& env) {
   return *file;
 }
 
-// The numbers of the damaged pages; all others are REQUIREd to be as Write writes them.
+// Returns the numbers of the damaged pages; all other pages are REQUIREd to be as Write writes
+// them.
 std::vector<uint32_t> DamagedPages(const FrozenFile& file, uint64_t slots) {
   FrozenFileScan scan(file);
   std::vector<uint32_t> damaged;
@@ -176,7 +177,8 @@ TEST_CASE("a crafted footer with a good checksum over bad fields is refused") {
   REQUIRE_CODE(with(40, u64(131)), kCorruption);  // tombstones
   REQUIRE_CODE(with(48, u64(7)), kCorruption);    // bytes of the payload
   REQUIRE_CODE(with(48, u64(UINT64_MAX)), kCorruption);
-  // More pages, and a payload so long that the sum wraps to the right size.
+  // The footer claims more pages, and a payload so long that the sum of sizes wraps to the right
+  // size.
   const uint64_t wrapped = uint64_t{8} - 1000 * (kPageSize + 8);
   const std::string pages = u32(1002);
   const std::string rest = good.substr(good.size() - 80 + 24, 24) + u64(wrapped);

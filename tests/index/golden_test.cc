@@ -1,6 +1,6 @@
-// The files of past versions: they are read correctly, and written byte for byte the same. After a
-// deliberate change of format (with a new version number) write them again: silt_index_test
-// "[.write-golden]".
+// Files of past versions are read correctly, and the present files are written byte for byte the
+// same. After a deliberate change of format (with a new version number) write them again:
+// silt_index_test "[.write-golden]".
 #include <filesystem>
 #include <set>
 
@@ -22,7 +22,7 @@ Result<std::unique_ptr<ChunkIndex>> OpenMap(Env& env, const std::string& directo
   return OpenMapIndex(env, {.directory = directory});
 }
 
-// Two partitions, and tables of 32, so that there are logs, HashStores and a SortedStore.
+// Two partitions, and tables of 32 entries, so that there are logs, HashStores and a SortedStore.
 Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& directory) {
   return OpenSiltIndex(env, {.directory = directory,
                              .partition_bits = 1,
@@ -40,7 +40,7 @@ struct Golden {
   uint64_t names;
 };
 const Golden kMap{"map-1", OpenMap, 100};
-// From before SortedStores had filters.
+// Written before SortedStores had filters.
 const Golden kSiltOfOld{"silt-1", OpenSilt, 300};
 const Golden kSilt{"silt-2", OpenSilt, 300};
 
@@ -50,7 +50,7 @@ Location LocationOf(uint64_t number) {
           .block_offset = static_cast<uint32_t>(number * 4099)};
 }
 
-// Ten names per sequence, from 1 on; some are put again, some deleted.
+// Puts ten names per sequence, from sequence 1 on; some names are put again, some deleted.
 void Write(ChunkIndex& index, uint64_t names) {
   for (uint64_t i = 0; i < names; ++i) {
     const IndexEntry entry{NameOf(i), LocationOf(i)};

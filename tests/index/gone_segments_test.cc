@@ -42,8 +42,8 @@ TEST_CASE("entries of gone segments disappear with the next merge, no others do"
   const uint64_t merges = index->stats().merges;
   REQUIRE(merges > 0);
   index->SetGone(IsEvenNumber);
-  CHECK(Listed(*index).size() == 4000);  // SetGone rewrites nothing
-  // Puts only odd numbers, until every partition was merged again.
+  CHECK(Listed(*index).size() == 4000);  // SetGone alone removes no entry
+  // Puts only odd numbers, until every partition has been merged again.
   uint64_t next = 10'001;
   for (uint64_t sequence = 2; index->stats().merges < merges + 40; ++sequence) {
     std::vector<IndexEntry> entries;
@@ -97,8 +97,9 @@ TEST_CASE("the newest entry of a name counts, gone or not") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
-  // Names 0 to 1999 in segments 1 to 2000; the first half of the segments goes. Then even names of
-  // that half move to a segment that stays, all others to one that goes.
+  // Names 0 to 1999 are in segments 1 to 2000; the first 1000 segments become gone. The even names
+  // among the first 1000 get a newer entry in a segment that stays. All other names get one in a
+  // segment that becomes gone.
   PutNumbers(*index, 0, 2000, 1);
   constexpr SegmentId kStays = 70'000;
   constexpr SegmentId kGoes = 80'000;

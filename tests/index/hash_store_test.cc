@@ -8,7 +8,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store's entry of a name, found by its filter and the pages it leads to.
+// Returns a store's entry of a name, found by its filter and the pages the filter leads to.
 std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, uint64_t hash) {
   for (const uint32_t slot : store.filter()->Find(hash)) {
     alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
@@ -19,7 +19,7 @@ std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, ui
   return std::nullopt;
 }
 
-// The same without the filter.
+// Like Find, but without the filter.
 std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkName& name,
                                             uint64_t hash) {
   for (const uint32_t page : store.PagesOf(hash)) {
@@ -31,7 +31,7 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
   return std::nullopt;
 }
 
-// As many entries as a table takes.
+// Returns as many entries as a table takes.
 std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
   CuckooTable table(bucket_bits);
   std::vector<IndexEntry> entries;

@@ -1,6 +1,6 @@
-// The oracle: the puts and deletions in order, and the answers that an index may therefore give,
-// now and after a crash. It is independent of the index and knows which operations failed (they may
-// have happened or not) and which must be durable.
+// The oracle: it records the puts and deletions in order, and knows which answers an index may
+// give, now and after a crash. It is independent of the index. It knows which operations failed
+// (they may have happened or not) and which must be durable.
 #pragma once
 
 #include <functional>
@@ -20,28 +20,30 @@ class History {
  public:
   void NotePut(const IndexEntry& entry, uint64_t sequence, bool certain);
   void NoteDelete(const ChunkName& name, bool certain);
-  // All operations noted so far that are certain are durable.
+  // From now on all operations noted so far are durable, except uncertain ones.
   void NoteFlushed();
 
-  // Whether a running index may give this answer: the last certain state or any later one.
+  // Whether a running index may give this answer: the state after the last certain operation, or
+  // after any later operation.
   bool MayAnswerNow(const ChunkName& name, const Answer& answer) const;
-  // Whether an index opened after a crash that reports the sequence `durable` may give this answer.
-  // Flushed deletions count as durable, unless damage may have destroyed them.
+  // Whether an index may give this answer if it was opened after a crash and reports the sequence
+  // `durable`. Flushed deletions count as durable, unless damage may have destroyed them.
   bool MayAnswerAfterCrash(const ChunkName& name, const Answer& answer, uint64_t durable,
                            bool flushed_is_there = true) const;
 
-  // The history of an index that gave these answers after a crash: nothing else may reappear.
+  // Returns the history of an index that gave these answers after a crash: no other state may
+  // reappear.
   History WithKnownAnswers(const std::vector<ChunkName>& names,
                            const std::vector<Answer>& answers) const;
 
-  // The entries that a store must put again, in order.
+  // PutsAbove returns the entries that a store must put again, in order.
   struct Put {
     IndexEntry entry;
     uint64_t sequence;
   };
   std::vector<Put> PutsAbove(uint64_t sequence) const;
   uint64_t last_sequence() const { return last_sequence_; }
-  // No sequence from this one on may be reported durable.
+  // This sequence and later ones must not be reported durable.
   uint64_t first_failed_sequence() const { return first_failed_sequence_; }
   std::vector<ChunkName> Names() const;
 
@@ -49,7 +51,7 @@ class History {
   struct Operation {
     uint64_t number;
     uint64_t sequence;  // 0: a deletion
-    Answer state;       // after it
+    Answer state;       // after the operation
     bool certain;
   };
 

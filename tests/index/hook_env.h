@@ -1,5 +1,5 @@
-// An Env that forwards all calls to another one and calls hooks before some of them, for tests of
-// concurrency. Also the gates on which such hooks wait.
+// An Env for tests of concurrency: it forwards all calls to another Env, and calls hooks before
+// some of them. Also the gates on which hooks wait.
 //
 // Thread-safety: any; but hooks may be set only while no calls run. The other Env must outlive this
 // one and its files.
@@ -21,11 +21,11 @@ class HookEnv : public Env {
   explicit HookEnv(Env& base) : base_(base) {}
 
   Hook on_open = [](const std::string&) {};
-  Hook on_read = [](const std::string&) {};  // of a File, or of a queue
+  Hook on_read = [](const std::string&) {};  // a read of a File, or of a queue
   Hook on_begin_sync = [](const std::string&) {};
   Hook on_sync = [](const std::string&) {};
   Hook on_list = [](const std::string&) {};
-  std::function<void()> on_queue = [] {};  // when one is created
+  std::function<void()> on_queue = [] {};  // a queue is created
 
   Result<std::unique_ptr<File>> OpenFile(const std::string& path, OpenOptions options) override;
   Status CreateDirectory(const std::string& path) override { return base_.CreateDirectory(path); }
@@ -72,7 +72,7 @@ class Gate {
   bool gave_up_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
-// Releases its threads when `wanted` of them wait at once.
+// Blocks calling threads until `wanted` of them wait at once.
 class Gathering {
  public:
   explicit Gathering(size_t wanted) : wanted_(wanted) {}

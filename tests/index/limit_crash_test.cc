@@ -49,7 +49,8 @@ WorkloadResult Live(ChunkIndex& index, History& history, uint64_t seed, int roun
   return all;
 }
 
-// After the power cut: durable entries are present, nothing is damaged, and the index works.
+// REQUIREs that after the power cut durable entries are present, nothing is damaged, and the index
+// works.
 void RequireSurvived(SimEnv& env, const Shape& shape, Random& random, History& history,
                      uint64_t durable) {
   auto open = [&] {
@@ -86,7 +87,7 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
   const bool struck = !env.PowerIsOn();
   env.Reboot(policy);
   if (twice) {
-    // Also cut in recovery, at a random call; entries reported durable stay durable.
+    // Cuts the power also during recovery, in a random call. Entries reported durable stay durable.
     env.CutAtCall(1 + random.Below(12));
     auto index = OpenOf(env, shape, LimitOf(random));
     if (index.ok()) {
@@ -166,8 +167,9 @@ TEST_CASE("a failing call while limits change is returned and loses no durable e
   }
 }
 
-// The process is killed, perhaps after a failed sync. The next one recovers, early or not, reports
-// a durable sequence and runs a little; then the power fails in one of its calls.
+// The process is killed, perhaps after a failed sync. The next process opens the index, with
+// serve_early or without, reports a durable sequence and runs a little. Then the power fails in one
+// of its calls.
 TEST_CASE("a durable sequence reported after a kill survives a power cut") {
   using Unsynced = CrashPolicy::Unsynced;
   const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true});
@@ -200,7 +202,7 @@ TEST_CASE("a durable sequence reported after a kill survives a power cut") {
           if (env.PowerIsOn()) REQUIRE(durable >= run.durable);
           run.durable = std::max(run.durable, durable);
           (*index)->SetMemoryLimit(LimitOf(random)).IgnoreError("power cut");
-          // Unflushed operations of the first process are lost with it, so nothing is noted.
+          // The power cut also loses unflushed operations of the first process, so none is noted.
           (*index)->Flush().IgnoreError("power cut");
           run.durable = std::max(run.durable, (*index)->durable_sequence());
         }

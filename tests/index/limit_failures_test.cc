@@ -1,4 +1,5 @@
-// Memory limits together with full disks, failures and damage: guarantees that hold at every limit.
+// Memory limits together with full disks, failures and damage. The tested guarantees hold at every
+// limit.
 #include <chrono>
 #include <set>
 #include <thread>
@@ -17,7 +18,8 @@ void FillDisk(SimEnv& env, uint64_t free_pages = 0) {
 
 }  // namespace
 
-// A damaged page loses its own entries; without the trie it must not lose those of other pages.
+// A damaged page loses its own entries. Without the trie, it must not hide the entries of other
+// pages.
 TEST_CASE("a damaged page of a SortedStore hides no entries of other pages, even without a trie") {
   FilledFixture fixture;
   fixture.options.hash_store_share = 0.05;
@@ -25,7 +27,7 @@ TEST_CASE("a damaged page of a SortedStore hides no entries of other pages, even
   const StoreFileId file = fixture.Files(StoreKind::kSorted).at(0);
   const uint64_t pages = fixture.Contents(file).size() / kPageSize;
   REQUIRE(pages > 60);
-  // A byte of the name in the first and in the last slot of eight pages.
+  // Flips a byte of the name in the first and in the last slot of eight pages.
   for (uint64_t page = 10; page < 50; page += 5) {
     FlipByte(fixture.env, fixture.PathOf(file), page * kPageSize);
     FlipByte(fixture.env, fixture.PathOf(file), (page + 1) * kPageSize - 32);
@@ -35,8 +37,8 @@ TEST_CASE("a damaged page of a SortedStore hides no entries of other pages, even
   uint64_t missing = 0;
   for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing, limit " << fixture.options.memory_limit);
-  CHECK(missing <= 16);  // the entries with flipped names
-  // The same with whole pages of zeros, as a device returns for a lost block.
+  CHECK(missing <= 16);  // only the entries with flipped names
+  // Now whole pages of zeros, as a device returns for a lost block.
   auto opened = fixture.env.OpenFile(fixture.PathOf(file), {.mode = OpenMode::kReadWrite});
   REQUIRE_OK(opened);
   for (uint64_t page = 10; page < 50; page += 5) {
@@ -91,7 +93,7 @@ TEST_CASE("an index opens on a full disk at any limit") {
   CHECK(index.ok());
 }
 
-// The limit is the same in both runs; only the disk is full when the index is opened again.
+// The limit is the same in both runs, but the disk is full when the index is opened again.
 TEST_CASE("an index closed under a limit opens under the same limit on a full disk") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 11;
@@ -99,7 +101,7 @@ TEST_CASE("an index closed under a limit opens under the same limit on a full di
   fixture.options.memory_limit = 0;
   {
     auto index = fixture.Open();
-    PutNumbers(*index, 0, 3800, 1);  // of 4 * 1024 places
+    PutNumbers(*index, 0, 3800, 1);  // the tables have 4 * 1024 places
     REQUIRE_OK(index->Close());
     REQUIRE(index->stats().conversions == 0);
   }
@@ -118,7 +120,7 @@ TEST_CASE("a flush that fits on the disk succeeds at any limit") {
   PutNumbers(*index, 0, 5000, 1);
   REQUIRE_OK(index->Flush());
   PutNumbers(*index, 5000, 10, 2);
-  FillDisk(fixture.env, 4);  // a page of the log, and the manifest
+  FillDisk(fixture.env, 4);  // room for a page of the log and the manifest
   if (GENERATE(false, true)) {
     index->SetMemoryLimit(0).IgnoreError("the disk is full");
   }
@@ -133,7 +135,7 @@ TEST_CASE("filters are loaded even if the disk is too full to merge or convert")
   FilledFixture fixture;
   fixture.options.hash_store_share = 0.9;
   fixture.Fill().reset();
-  fixture.options.hash_store_share = 0.05;  // requires a merge
+  fixture.options.hash_store_share = 0.05;  // so small a share requires a merge
   fixture.options.background = GENERATE(false, true);
   FillDisk(fixture.env, 3);
   fixture.options.read_only = GENERATE(false, true);
@@ -245,7 +247,7 @@ TEST_CASE("an index that was opened early on a full disk must be opened again") 
   fixture.Fill().reset();
   fixture.options.serve_early = true;
   FillDisk(fixture.env);
-  // Recovery must create a log or lower a claim.
+  // Removes logs, so that recovery must create one or lower a claim.
   for (const StoreFileId& file : fixture.Files(StoreKind::kLog)) {
     REQUIRE_OK(fixture.env.RemoveFile(fixture.PathOf(file)));
   }

@@ -1,4 +1,4 @@
-// Concurrent limit changes, lookups, puts, flushes and stats; also during recovery.
+// Limit changes, lookups, puts, flushes and stats run concurrently, also during recovery.
 #include <atomic>
 #include <thread>
 

@@ -31,7 +31,8 @@ TEST_CASE("without memory an absent name costs two reads per HashStore and a few
   REQUIRE_OK(index->SetMemoryLimit(0));
   CHECK(FiltersAndTries(*index) == 0);
   CheckNumbers(*index, 0, kNames);
-  // Two buckets may share a page, and some stores have entries behind their places.
+  // Each store takes about two reads: fewer if two buckets share a page, more if it has entries
+  // behind its places.
   const double reads = ReadsOf(*index, 1'000'000, 2000);
   CHECK(reads > stores);
   CHECK(reads < 3 * stores + 4);
@@ -51,7 +52,7 @@ TEST_CASE("filters of HashStores are kept first, then tries, then slices, as far
   const uint64_t slices = fixture.Contents(fixture.Files(StoreKind::kFilter).at(0)).size() - 120;
   uint64_t last = 0;
   bool some_but_not_all = false;
-  // From a limit that leaves no room for them to one that leaves enough.
+  // The limit rises from one without room for filters and tries to one with room for all.
   const uint64_t most = 2U << 20;
   for (uint64_t limit = 0; limit <= most; limit += most / 512) {
     REQUIRE_OK(index->SetMemoryLimit(limit));
@@ -119,7 +120,8 @@ TEST_CASE("a log with a table too large for the limit is converted") {
   CheckNumbers(*index, 0, 6000);
   REQUIRE_OK(index->Close());
 
-  // A log written with a small table is replayed into one if there is no room for a large one.
+  // If there is no room for a large table, a log written with a small table is replayed into a
+  // small one.
   fixture.options.memory_limit = 0;
   const uint64_t conversions = index->stats().conversions;
   index = fixture.Open();

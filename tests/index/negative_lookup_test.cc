@@ -1,5 +1,5 @@
-// Absent names, under a limit that leaves room for SortedStores' filters: only the few names that
-// pass the slices cost reads, and answers do not depend on the filters' state.
+// Lookups of absent names under a limit that leaves room for SortedStores' filters. Only the few
+// names that pass the filters' slices cost reads. Answers do not depend on the filters' state.
 #include "index/silt/memory_plan.h"
 #include "silt_fixture.h"
 
@@ -16,7 +16,7 @@ double ReadsOfAbsent(ChunkIndex& index, uint64_t count = 4000) {
   return static_cast<double>(index.stats().flash_reads - before) / static_cast<double>(count);
 }
 
-// Everything is merged into a SortedStore, so all reads are its own.
+// All entries are merged into a SortedStore, so every read is a read of the SortedStore.
 struct SortedFixture : FilledFixture {
   SortedFixture() {
     options.hash_store_share = 0.01;
@@ -90,12 +90,12 @@ TEST_CASE("every slice that memory allows halves the reads of absent names") {
   CHECK(last_reads > 0.9);
 }
 
-// Otherwise each new HashStore would lack its filter until slices are dropped.
+// Without that room, each new HashStore would lack its filter until slices are dropped.
 TEST_CASE("slices leave room for the filters of the next eight HashStores") {
   SortedFixture fixture;
   fixture.options.hash_store_share = 0.2;
   const auto plan = [&](uint64_t limit) { return PlanMemory(limit, fixture.options, 6, 0); };
-  // So little that some slices find no room.
+  // A limit so low that some slices find no room.
   uint64_t limit = 1U << 20;
   while (plan(limit).index_bytes < 33'000) limit += 1000;
   fixture.options.memory_limit = limit;
@@ -111,7 +111,8 @@ TEST_CASE("slices leave room for the filters of the next eight HashStores") {
     const uint64_t slice = fixture.SliceBytes();
     const bool has_slices = MemoryOf(index->stats(), "sorted_store") >= slice;
     some = some || has_slices;
-    // Eight filters, less a trie's memory beyond its bytes on flash.
+    // The room for eight filters; but a trie's memory beyond its bytes on flash may use a part of
+    // it.
     if (has_slices) REQUIRE(taken + 7 * 512 <= plan(limit).index_bytes);
   }
   CHECK(some);
@@ -147,10 +148,10 @@ TEST_CASE("a filter that is damaged, cut short or another store's is counted and
   const size_t kind = GENERATE(0, 1, 2, 3, 4);
   std::string changed = whole;
   if (kind == 0) changed[5] ^= 1;                     // the first slice
-  if (kind == 1) changed[changed.size() - 130] ^= 1;  // the last
+  if (kind == 1) changed[changed.size() - 130] ^= 1;  // the last slice
   if (kind == 2) changed[changed.size() - 50] ^= 1;   // the footer
   if (kind == 3) changed.resize(changed.size() / 2);
-  if (kind == 4) {  // whole, but of a store with the same file name in another index
+  if (kind == 4) {  // an undamaged filter, but of a store with the same file name in another index
     SortedFixture other;
     other.options.hash_secret = 100;
     other.Fill().reset();
@@ -172,16 +173,17 @@ TEST_CASE("a filter that is damaged, cut short or another store's is counted and
     ++findings;
   }));
   CHECK(findings == 1);
-  // The limit may change; a damaged filter is not read again.
+  // Changes of the limit do not make the index read a damaged filter again.
   REQUIRE_OK(index->SetMemoryLimit(kNoMemoryLimit));
   REQUIRE_OK(index->SetMemoryLimit(kPlenty));
   CHECK(index->stats().damaged_filters == 1);
   PutNumbers(*index, kNames, 2000, 2);
-  CHECK(ReadsOfAbsent(*index) < 0.01);  // uses the merge's new filter
+  CHECK(ReadsOfAbsent(*index) < 0.01);  // the merge wrote a new filter
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
-// The trie of a store of one page does not depend on its entries.
+// A store of one page has the same trie for any entries, so only the filter's fingerprint tells the
+// two stores apart.
 TEST_CASE("the filter of another one-page store is not used, either") {
   struct OnePage : SortedFixture {
     explicit OnePage(uint64_t first) {
@@ -218,7 +220,8 @@ TEST_CASE("lookups work without a filter that can't be read") {
 TEST_CASE("a power cut between a store and its filter leaves neither, or both") {
   SortedFixture fixture;
   fixture.Fill().reset();
-  // The filter's sync is the last before the manifest; fail there, and at the writes before it.
+  // The filter's sync is the last call before the manifest is written. It and the writes before it
+  // fail.
   fixture.env.FailCall({.calls = SimCall::kMutating, .sticky = true, .path_part = ".filter"});
   const auto before = fixture.Files(StoreKind::kSorted);
   {

@@ -1,4 +1,4 @@
-// Jobs that wait for the device, run in parallel.
+// Jobs that wait for the device run in parallel.
 #include "index/silt/parallel_jobs.h"
 
 #include <algorithm>

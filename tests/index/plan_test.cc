@@ -1,4 +1,5 @@
-// SILT's analytic model against the paper's own numbers (section 5), and general properties.
+// Compares SILT's analytic model with the paper's own numbers (section 5), and checks general
+// properties.
 #include "index/silt/plan.h"
 
 #include <cmath>
@@ -14,7 +15,7 @@ constexpr double kMiB = 1 << 20;
 constexpr double kGiB = 1 << 30;
 constexpr double kYear = 365.25 * 24 * 3600;
 
-// Table 4.
+// The values of table 4.
 const SiltWorkload kPaperWorkload = {
     .entries = 100e6, .entry_bytes = 1024, .updates_per_second = 5'000};
 const SiltDevice kPaperDevice = {.flash_bytes = 256 * kGiB, .erase_cycles = 10'000};
@@ -44,7 +45,7 @@ TEST_CASE("the model gives the paper's results for the paper's example") {
 }
 
 TEST_CASE("the model agrees with the closed forms in the paper") {
-  // Rounded there: 2.075, 0.134, 1.07, 0.067.
+  // The paper's rounded values: 2.075, 0.134, 1.07, 0.067.
   for (const unsigned k : {10U, 13U, 15U}) {
     for (const double d : {1e5, 2e6, 7.5e6, 20e6}) {
       for (const unsigned instances : {1U, 4U, 32U}) {
@@ -81,7 +82,7 @@ TEST_CASE("figure 8: more HashStores cost memory and reads, and save writes") {
   }
 }
 
-// 1,000,000 entries; tables of 2^10 buckets; d = 38,912 = 10 HashStores; 4 instances.
+// The case: 1,000,000 entries; tables of 2^10 buckets; d = 38,912 = 10 HashStores; 4 instances.
 TEST_CASE("the model matches a calculation by hand for siltfs's particulars") {
   const SiltWorkload workload = {.entries = 1e6, .updates_per_second = 1'000};
   const SiltParameters parameters = {
@@ -91,14 +92,14 @@ TEST_CASE("the model matches a calculation by hand for siltfs's particulars") {
   CHECK(p.hash_stores == Approx(5.0));
   CHECK(p.write_amplification == Approx(128.0 / 127 + 1 / 0.95 + 1e6 / 155'648));
   CHECK(p.read_amplification == Approx(1 + 6.0 / 4096));
-  // LogStores 4 * (4096 * 6 + 8192), trie 375000, HashStores 4 * 5 * 4096 * 2.
+  // The sum of LogStores, 4 * (4096 * 6 + 8192); trie, 375000; HashStores, 4 * 5 * 4096 * 2.
   CHECK(p.memory_bytes == Approx(131'072 + 375'000 + 163'840));
-  // HashStores 2.5 of 4 full: 25 tables; every LogStore converting; 250000 keys' trie twice, and a
-  // merge's buffers.
+  // At the peak the 4 instances have 2.5 d entries in HashStores: 25 tables. Every LogStore is
+  // being converted, the trie of 250000 keys exists twice, and one merge has its buffers.
   CHECK(p.peak_memory_bytes == Approx(131'072 + 375'000 + 204'800 + 98'304 + 93'750 + 1'500'000));
-  // Keys 1.25 times, 8 logs, 25 HashStores.
+  // All keys 1.25 times, 8 logs, and 25 HashStores.
   CHECK(p.flash_bytes == Approx(32 * (1.25e6 + 8 * 3891.2 * 128 / 127 + 25 * 4096)));
-  // 1,945.6 of 250,000 in the log, 19,456 in HashStores.
+  // Of an instance's 250,000 entries, 1,945.6 are in the log and 19,456 in HashStores.
   CHECK(p.average_hit_reads ==
         Approx(1 + (0.077824 * 3.5 + (1 - 0.0077824 - 0.077824) * 6) / 4096).epsilon(1e-12));
   CHECK(p.device_life_seconds ==

@@ -1,5 +1,5 @@
-// Lookups that read the pages of many stores together: the result is that of sequential reads, in
-// any order of completion.
+// Lookups that read the pages of many stores together have the same result as with sequential
+// reads, in whatever order the reads complete.
 #include "index/silt/read_ahead.h"
 
 #include <set>
@@ -40,8 +40,8 @@ class BackwardQueue : public ReadQueue {
 constexpr uint64_t kStores = 7;
 constexpr uint64_t kNumbers = 200;
 
-// HashStore s has the multiples of s + 1 in version s + 1, the SortedStore all even numbers in
-// version 0, the active store only 199.
+// HashStore s has the multiples of s + 1 in version s + 1. The SortedStore has all even numbers in
+// version 0, and the active store has only 199.
 struct Stores : StoreMaker {
   explicit Stores(bool filters_too = false) {
     for (uint64_t s = 0; s < kStores; ++s) {
@@ -142,10 +142,10 @@ TEST_CASE("an unreadable page fails only the lookups that need it") {
     CHECK(lookup.found().has_value() == lookup.status().ok());
     return lookup.status().code();
   };
-  CHECK(look_up(7) == StatusCode::kOk);  // in a newer store
+  CHECK(look_up(7) == StatusCode::kOk);  // found in a store newer than the broken one
   CHECK(look_up(35) == StatusCode::kOk);
-  CHECK(look_up(5) == StatusCode::kIoError);  // in this one
-  CHECK(look_up(4) == StatusCode::kIoError);  // in an older one
+  CHECK(look_up(5) == StatusCode::kIoError);  // in the broken store
+  CHECK(look_up(4) == StatusCode::kIoError);  // in an older store
   CHECK(look_up(2) == StatusCode::kIoError);
 }
 

@@ -1,4 +1,4 @@
-// Recovery of an index from a directory after a crash or damage.
+// Recovery of an index from its directory after a crash or damage.
 #include "index/silt/recovery.h"
 
 #include "silt_fixture.h"
@@ -6,11 +6,11 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr uint64_t kPage = LogSlotsPerPage(kChunkSlots);  // entries
+constexpr uint64_t kPage = LogSlotsPerPage(kChunkSlots);  // entries of a page
 constexpr uint32_t kPagesPerLog = 3;
 
-// A closed index of three unconverted logs with three, three and two full pages: numbers 0 to 8 *
-// 127 - 1, with sequence 1 + page.
+// A closed index with three unconverted logs of three, three and two full pages. It has the numbers
+// 0 to 8 * 127 - 1; page p (from 0) has sequence 1 + p.
 struct ThreeLogs : SiltFixture {
   ThreeLogs() {
     options.bucket_bits = 8;
@@ -34,10 +34,10 @@ struct ThreeLogs : SiltFixture {
     REQUIRE(Files().size() == 3);
   }
 
-  // Entries of a page's last sequence may continue in the next page.
+  // The last sequence of a page does not count: its entries may continue in the next page.
   static uint64_t CompleteIn(uint64_t pages) { return pages == 0 ? 0 : pages - 1; }
 
-  // Exactly pages [0, there) are present.
+  // CHECKs that exactly the entries of pages [0, there) are present.
   void CheckPages(ChunkIndex& index, uint64_t there) {
     for (uint64_t page = 0; page < 8; ++page) {
       INFO("page " << page << ", " << there << " present");
@@ -113,7 +113,7 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
   fixture.options.bucket_bits = 4;
   fixture.options.write_batch_pages = 1;
   fixture.options.max_log_pages = 1000;
-  // Entries of one partition.
+  // Returns `count` entries of one partition.
   const auto entries_of = [&](uint32_t partition, uint64_t first, size_t count) {
     std::vector<IndexEntry> entries;
     for (uint64_t i = first; entries.size() < count; ++i) {
@@ -129,8 +129,8 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
     }
   };
   const auto first = entries_of(0, 0, 700);
-  // The first partition has all its entries in pages on flash (where they survive the process) or
-  // in HashStores, the other partition none.
+  // All entries of the first partition are in pages on flash (where they survive the process) or in
+  // HashStores. No entry of the other partition is.
   fixture.options.bucket_bits = GENERATE(4U, 10U);
   const bool frozen = GENERATE(true, false);  // logs are frozen, but not converted
   if (frozen) {
@@ -157,11 +157,12 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
     REQUIRE(index->durable_sequence() == 0);
   }
 
-  // The segments end with block 5; the new block 6 has other contents than the lost one.
+  // The segments end with block 5, and the lost blocks' numbers are used again. The new block 6 has
+  // other contents than the lost one.
   put_in_tens(*index, std::span(first).first(50), 1);
   const auto sixth = entries_of(0, 100'000, 1);
   REQUIRE_OK(index->Put(sixth, 6));
-  // The other partition's pages reach flash, the sixth block's entry does not.
+  // The other partition's pages reach flash, but the entry of block 6 does not.
   put_in_tens(*index, entries_of(1, 100'000, 700), 7);
   index.reset();
   fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kKeep});
@@ -187,8 +188,8 @@ TEST_CASE("a gap between two logs drops the later ones") {
 
 TEST_CASE("dropped logs do not come back after a power cut in any call") {
   // Page 1 is damaged, so the first log ends after page 0, and the others are dropped. New puts
-  // fill the first log up to the former start of the second: if the second still existed, its page
-  // numbers would fit.
+  // fill the first log up to the former start of the second. If the second log still existed, its
+  // page numbers would fit.
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
   for (uint64_t cut = 1;; ++cut) {
@@ -254,7 +255,7 @@ TEST_CASE("files that no manifest lists are removed when the index is opened for
   auto index = fixture.Open();
   CHECK(fixture.Files() == files);
   CheckNumbers(*index, 0, 900);
-  // Their ids are not reused.
+  // The ids of the dropped logs are not reused.
   PutNumbers(*index, 1000, 200, 2);
   REQUIRE_OK(index->Close());
   for (const StoreFileId& file : fixture.Files()) {
@@ -319,8 +320,8 @@ TEST_CASE("an index with a missing or unreadable HashStore or SortedStore is ref
   }
 }
 
-// The page cache shows pages that a failed sync has dropped, until the power fails; no later sync
-// writes them to the device.
+// Pages dropped by a failed sync stay readable in the page cache until the power fails. No later
+// sync writes them to the device.
 TEST_CASE("pages dropped by a failed sync are written again after the process was killed") {
   SiltFixture fixture;
   fixture.options.write_batch_pages = 1;
@@ -346,7 +347,7 @@ TEST_CASE("pages dropped by a failed sync are written again after the process wa
 }
 
 // The end of a log is torn: the first page after those that count is not whole, but the next one
-// is. New puts write the first page again; if the next one came back, it would fit.
+// is. New puts write the first page again. If the next page came back, its number would fit.
 TEST_CASE("a torn end does not come back after a kill in any call and a later power cut") {
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);
@@ -358,7 +359,7 @@ TEST_CASE("a torn end does not come back after a kill in any call and a later po
       fixture.options.max_log_pages = 100;
       const StoreFileId torn = fixture.logs.at(2);
       {
-        // Two more pages; the first is damaged, as if a power cut had kept only the second.
+        // Adds two pages and damages the first, as if a power cut had kept only the second.
         auto index = fixture.Open();
         PutNumbers(*index, 8 * kPage, 2 * kPage + 1, 100);
         index.reset();
@@ -429,7 +430,7 @@ TEST_CASE("stores without a manifest are refused, not removed") {
 
 TEST_CASE("page numbers may wrap") {
   ThreeLogs fixture;
-  // As if 2^32 - 4 pages had been written before: the same logs with other page numbers.
+  // Changes the page numbers of the same logs, as if 2^32 - 4 pages had been written before.
   StoreManifest manifest = fixture.Manifest();
   constexpr uint32_t kFirst = UINT32_MAX - 3;
   for (size_t log = 0; log < 3; ++log) {

@@ -91,7 +91,7 @@ TEST_CASE("every flipped byte of a filter is noticed") {
   Written written(2000);
   const uint64_t size = written.size();
   const uint64_t step = GENERATE(uint64_t{1}, uint64_t{97});
-  // Every byte of the footer, and some of the slices.
+  // Damages every byte of the footer, and some of the slices.
   for (uint64_t at = step == 1 ? size - 120 : 0; at < size; at += step) {
     INFO("byte " << at << " of " << size);
     FlipByte(written.env, written.path(), at);

@@ -1,4 +1,5 @@
-// The guarantees of a ribbon filter: it denies no key, and every slice halves the false positives.
+// The guarantees of a ribbon filter: it never rules out a key, and every slice halves the false
+// positives.
 #include "index/silt/ribbon_filter.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Built {
   RibbonFilter filter{RibbonShape{}};  // all slices
 };
 
-// The hash of a key; all share their first `skip_bits` bits.
+// Returns the hash of a random key; all keys share the first `skip_bits` bits.
 uint64_t RandomHash(Random& random, unsigned skip_bits) {
   return skip_bits == 0 ? random.Next()
                         : random.Next() >> skip_bits | uint64_t{5} << (64 - skip_bits);

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint64_t kNames = 20'000;
 
-// Eight partitions with stores of all kinds; the index was not closed.
+// An index that was not closed, with eight partitions and stores of all kinds.
 struct Left : SiltFixture {
   Left() {
     options.partition_bits = 3;
@@ -23,7 +23,7 @@ struct Left : SiltFixture {
   uint32_t PartitionOfNumber(uint64_t number) const {
     return PartitionOf(HashOf(NameOf(number), *options.hash_secret), options.partition_bits);
   }
-  // A number that falls into the partition.
+  // Returns a number that falls into the partition.
   uint64_t NumberIn(uint32_t partition) const {
     for (uint64_t i = 0;; ++i) {
       if (PartitionOfNumber(i) == partition) return i;
@@ -40,13 +40,13 @@ TEST_CASE(
   const uint64_t written = fixture.env.Calls(SimCall::kMutating);
   auto index = fixture.Open();
   const uint64_t opening = fixture.env.Calls(SimCall::kRead) - before;
-  CHECK(opening <= 4);  // the manifest, for any number of stores
+  CHECK(opening <= 4);  // only the manifest is read, for any number of stores
   REQUIRE(GetNumber(*index, fixture.NumberIn(7)).has_value());
   const uint64_t first = fixture.env.Calls(SimCall::kRead) - before - opening;
   REQUIRE(index->durable_sequence() > 0);
   const uint64_t rest = fixture.env.Calls(SimCall::kRead) - before - opening - first;
   CHECK(rest > first);                                     // the other seven partitions
-  CHECK(fixture.env.Calls(SimCall::kMutating) > written);  // only now repairs the files
+  CHECK(fixture.env.Calls(SimCall::kMutating) > written);  // the files are repaired only now
 }
 
 TEST_CASE("lookups after a crash write nothing until all partitions are recovered") {

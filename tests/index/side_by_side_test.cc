@@ -1,5 +1,5 @@
-// The parallel work of an index with threads, when opened and made durable, and the sequential work
-// of one without.
+// An index with threads opens and syncs its files in parallel, an index without threads
+// sequentially.
 #include <algorithm>
 #include <atomic>
 
@@ -9,7 +9,7 @@
 namespace siltfs::testing {
 namespace {
 
-// 2^bits partitions with stores of all kinds, closed.
+// A closed index with 2^bits partitions and stores of all kinds.
 struct Closed : SiltFixture {
   static constexpr uint64_t kNames = 20'000;
 
@@ -166,7 +166,7 @@ TEST_CASE("stores without a manifest are no new index, even if the listing is la
   Closed fixture(0);
   const std::string manifest = JoinPath(SiltFixture::kDirectory, "manifest");
   REQUIRE_OK(fixture.env.RemoveFile(manifest));
-  Gate looked_for;  // delays the listing
+  Gate looked_for;  // delays the listing of the directory
   fixture.hooks.on_list = [&](const std::string&) { looked_for.Wait(); };
   fixture.hooks.on_open = [&](const std::string& path) {
     if (path == manifest) looked_for.Open();

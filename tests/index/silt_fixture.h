@@ -18,7 +18,7 @@ namespace siltfs::testing {
 struct SiltFixture {
   static constexpr const char* kDirectory = "/index";
 
-  // One partition, and work done within Put, unless a test changes that.
+  // The default: one partition, and all work is done within Put.
   SiltFixture() {
     REQUIRE_OK(env.CreateDirectory(kDirectory));
     REQUIRE_OK(env.SyncDirectory("/"));
@@ -99,7 +99,7 @@ inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
   return stores;
 }
 
-// Each store is one file; a SortedStore has a second one, its filter.
+// The number of files: each store is one file, and a SortedStore has a second one, its filter.
 inline uint64_t FilesOf(const IndexStats& stats) {
   return stats.stores.size() + StoresOfKind(stats, "sorted_store");
 }
@@ -114,8 +114,8 @@ inline uint64_t FiltersAndTries(const ChunkIndex& index) {
   return MemoryOf(stats, "hash_store") + MemoryOf(stats, "sorted_store");
 }
 
-// Stores of all kinds: about 17,000 of 20,000 entries are in the SortedStore, unless a test changes
-// the options.
+// An index with stores of all kinds: about 17,000 of 20,000 entries are in the SortedStore, unless
+// a test changes the options.
 struct FilledFixture : SiltFixture {
   static constexpr uint64_t kNames = 20'000;
 

@@ -31,7 +31,7 @@ TEST_CASE("entries move from the LogStore through HashStores into the SortedStor
     if (store.kind == "hash_store") CHECK(store.occupancy >= 0.93);
   }
   CheckNumbers(*index, 0, 5000);
-  // As many files as stores: no file is left behind.
+  // There are as many files as stores, so no file is left behind.
   CHECK(fixture.Files().size() == FilesOf(stats));
   REQUIRE_OK(index->Close());
   index = fixture.Open();
@@ -69,14 +69,14 @@ TEST_CASE("a tombstone is no entry, before and after it is replayed") {
   REQUIRE(index->stats().stores.size() == 2);
   const uint64_t in_log = log_entries();
   REQUIRE(in_log > 1);
-  // A name in the older store: the LogStore has only the tombstone.
+  // Deletes a name in the older store: the LogStore has only the tombstone.
   REQUIRE_OK(index->Delete(NameOf(0)));
   REQUIRE_OK(index->Flush());
   CHECK(log_entries() == in_log);
   index.reset();
   index = fixture.Open();
   CHECK(log_entries() == in_log);
-  // A name in the LogStore itself.
+  // Deletes a name in the LogStore itself.
   REQUIRE_OK(index->Delete(NameOf(89)));
   REQUIRE_OK(index->Flush());
   CHECK(log_entries() == in_log - 1);
@@ -166,7 +166,7 @@ TEST_CASE("a lookup costs one flash read, also for an absent name, and none for 
   CHECK(index->stats().flash_reads == tail);
 }
 
-// Section 5, equation 4, for an index that grows from empty, so that less is rewritten.
+// Section 5, equation 4. The index grows from empty, so less is rewritten than in the equation.
 TEST_CASE("entries are written only as often as merges require") {
   SiltFixture fixture;
   fixture.options.partition_bits = 3;
@@ -215,7 +215,7 @@ TEST_CASE("a deletion hides the entry in any store, and a merge removes both") {
   REQUIRE_OK(index->Close());
   index = fixture.Open();
   check(100);
-  // Merged until no tombstone remains: the SortedStore holds all entries.
+  // Merges until no tombstone remains: the SortedStore then holds all entries.
   PutNumbers(*index, 1000, 2000, 3);
   check(2100);
   uint64_t sorted = 0, others = 0;

@@ -1,4 +1,4 @@
-// Conversions and merges of an index: within their bounds, concurrent with Put or within it,
+// Conversions and merges of an index: within their bounds, in parallel with Put or within Put, when
 // stopped, and on a full disk.
 #include "index/silt/silt_maintenance.h"
 
@@ -51,7 +51,7 @@ struct MergeWaits : SiltFixture {
     }
     sorted_before = Files(StoreKind::kSorted);
     options.background = true;
-    options.background_bytes_per_second = 100'000'000;  // on a clock that stands still
+    options.background_bytes_per_second = 100'000'000;  // but the clock stands still
   }
   // Waits until the merge has created a file.
   void WaitForMerge() {
@@ -95,7 +95,7 @@ TEST_CASE("Put waits while maintenance is behind: its backlog never exceeds its 
     }
     over = true;
   });
-  // The clock stands still, so nothing is converted: Put stops at the third frozen log.
+  // The clock stands still, so no log is converted, and Put stops at the third frozen log.
   while (check() < 3 && !over) Rest();
   CHECK_FALSE(over);
   CHECK(index->stats().conversions == 0);
@@ -123,13 +123,13 @@ TEST_CASE("merges keep HashStores at their share of entries and at their number 
   uint64_t most = 0;
   for (uint64_t i = 0; i < 4000; i += 20) {
     PutNumbers(*index, i, 20, i + 1);
-    // The work is done before a log is frozen, so it never lags.
+    // Without a thread the work is done before a log is frozen, so the work never lags.
     const Shares shares = SharesOf(index->stats());
     REQUIRE(static_cast<double>(shares.hash) <= share * static_cast<double>(shares.all));
     REQUIRE(shares.most_stores <= fixture.options.max_hash_stores);
     most = std::max(most, shares.hash);
   }
-  // HashStores also reach their share: merges do not run more often than needed.
+  // HashStores also reach their share, so merges do not run more often than needed.
   if (fixture.options.max_hash_stores > 2) CHECK(static_cast<double>(most) > share * 2000);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("in synchronous mode puts and deletions survive an immediate power cut
     auto index = fixture.Open();
     CheckNumbers(*index, put < 15 ? 0 : put - 15, put < 15 ? 0 : 14);
     for (int i = 0; i < 5; ++i, put += 15) PutNumbers(*index, put, 15, put + 1);
-    // Cut the power before closing, so that the old index's threads change nothing more.
+    // Cuts the power before closing, so that the old index's threads change nothing more.
     const auto cut = [&] {
       fixture.env.CutAtCall(1);
       index.reset();
@@ -266,7 +266,7 @@ TEST_CASE("a full disk fails puts and leaves no files behind, and puts continue 
       if (still.ok()) put += 10;
     }
     CheckNumbers(*index, 0, put);
-    // Unfinished files do not stay, except one that is being written.
+    // Unfinished files are removed, except a file that is being written.
     CHECK(fixture.Files().size() <= index->stats().stores.size() + 2);
     fixture.env.SetCapacity(SimEnv::kUnlimited);
     for (int i = 0; i < 40; ++i, put += 10, ++sequence) PutNumbers(*index, put, 10, sequence);
@@ -294,7 +294,8 @@ TEST_CASE("stores are removed if there is no room for a manifest that lists them
     index.reset();
     index = fixture.Open();
   }
-  // Stores of conversions first, then also of merges.
+  // With 0 the manifest of a conversion does not fit; with 1 that of a later conversion or of a
+  // merge.
   for (const uint64_t fits : {0, 1}) {
     fixture.env.FailCall({.calls = SimCall::kWrite,
                           .nth = 1 + fits,
@@ -306,7 +307,7 @@ TEST_CASE("stores are removed if there is no room for a manifest that lists them
       if (!index->Put(NumberedEntries(put, 10), put + 1).ok()) ++failures;
     }
     CHECK(failures > 50);
-    // Except files that are being written.
+    // All other files are removed, except files that are being written.
     CHECK(fixture.Files().size() <= index->stats().stores.size() + 2);
     fixture.env.ClearFaults();
   }
@@ -325,7 +326,7 @@ TEST_CASE("Put continues for any limit of HashStores per partition") {
   fixture.options.bucket_bits = 4;
   fixture.options.background = true;
   fixture.options.hash_store_share = 0.9;
-  // A quarter more than this is just above 32 bits.
+  // The first value plus a quarter is just above 32 bits.
   fixture.options.max_hash_stores = GENERATE(3'435'973'837U, UINT32_MAX);
   auto index = fixture.Open();
   for (uint64_t put = 0; put < 2000; put += 10) PutNumbers(*index, put, 10, put + 1);

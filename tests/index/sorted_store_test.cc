@@ -1,4 +1,4 @@
-// SILT, section 3.3.
+// SortedStores (SILT, section 3.3).
 #include "index/silt/sorted_store.h"
 
 #include "index/silt/verify.h"
@@ -18,7 +18,7 @@ std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store
   return FindInPage(kChunkSlots, name, page);
 }
 
-// The same without the trie; counts the pages read.
+// Finds a name without the trie; counts the pages read.
 std::optional<IndexEntry> Search(const StoreMaker& maker, const SortedStore& store,
                                  const ChunkName& name, uint64_t& reads) {
   SortedSearch search(store, StoreMaker::kSecret, {maker.Hash(name), name});
@@ -32,7 +32,7 @@ std::optional<IndexEntry> Search(const StoreMaker& maker, const SortedStore& sto
   return std::nullopt;
 }
 
-// The next item; nothing at the end.
+// Returns the next item; nothing at the end.
 const std::optional<SortedCursor::Item>& Next(SortedCursor& cursor) {
   REQUIRE_OK(cursor.Next());
   return cursor.item();
@@ -81,12 +81,12 @@ TEST_CASE("without its trie every entry of a SortedStore is found in a few reads
   }
 }
 
-// Names with hashes far from uniform: guesses mislead, so bisection must bound the reads.
+// The names' hashes are far from uniform. So guesses mislead, and bisection must bound the reads.
 TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any keys") {
   StoreMaker maker;
   std::vector<IndexEntry> entries;
   for (uint64_t i = 0; entries.size() < 40'000; ++i) {
-    // Nearly all in a 16th of the hash range.
+    // Nearly all hashes are in a 16th of the range.
     if (maker.Hash(i) >> 60 == 7 || i % 997 == 0) entries.push_back(NumberedEntry(i));
   }
   const auto store = maker.Sorted(entries)->WithoutTrie();
@@ -97,7 +97,7 @@ TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any
     most = std::max(most, reads);
   }
   CHECK(most > 2);
-  CHECK(most <= 4 + 2 * 9);  // 313 pages
+  CHECK(most <= 4 + 2 * 9);  // the store has 313 pages
 }
 
 TEST_CASE("a search over arbitrary pages ends") {

@@ -1,4 +1,4 @@
-// Stores of a SILT index, each made from a list of entries, in the root of a simulated device.
+// Makes stores of a SILT index from lists of entries, in the root directory of a simulated device.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace siltfs::testing {
 // An entry of NameOf(number); `version` distinguishes repeated puts.
 IndexEntry NumberedEntry(uint64_t number, uint32_t version = 0);
 IndexEntry NumberedTombstone(uint64_t number);
-// Numbers [first, first + count).
+// The entries with numbers [first, first + count).
 std::vector<IndexEntry> NumberedEntries(uint64_t first, uint64_t count, uint32_t version = 0);
 
 // Changes one byte of a file.
@@ -27,10 +27,10 @@ struct StoreMaker {
   uint64_t Hash(const ChunkName& name) const { return HashOf(name, kSecret); }
   uint64_t Hash(uint64_t number) const { return Hash(NameOf(number)); }
 
-  // Entries are put in the given order, sealed and written out.
+  // Makes a LogStore: the entries are put in the given order, sealed and written out.
   std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);
   std::shared_ptr<const HashStore> HashStoreOf(std::span<const IndexEntry> entries);
-  // Sorts the entries by OrderKey. `entries` must not be empty.
+  // Makes a SortedStore: sorts the entries by OrderKey. `entries` must not be empty.
   std::shared_ptr<const SortedStore> Sorted(std::vector<IndexEntry> entries);
 
   std::string PathOf(const StoreFileId& file) const { return "/" + StoreFileName(file); }

@@ -31,7 +31,7 @@ StoreManifest Example() {
                           .sorted_id = 0}}};
 }
 
-// The bytes with a valid checksum, as an attacker would craft them.
+// Returns the bytes with a valid checksum, as an attacker would craft them.
 std::string Resealed(std::string bytes) {
   bytes.resize(bytes.size() - 8);
   Encoder checksum;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
 
-// Its clock stands still; it counts queries of the time.
+// An Env with a clock that stands still; it counts the reads of the clock.
 class CountingEnv : public SimEnv {
  public:
   int64_t MonotonicNanoseconds() override {

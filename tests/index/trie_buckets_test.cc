@@ -10,7 +10,7 @@ namespace {
 
 using Start = TrieBuckets::Start;
 
-// Steps of at most `rank_step` keys and `bit_step` bits.
+// Makes starts with steps of at most `rank_step` keys and `bit_step` bits.
 std::vector<Start> MakeStarts(size_t count, uint64_t rank_step, uint64_t bit_step) {
   Random random(count);
   std::vector<Start> starts(1);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPadding = 32;
 
-// The bits in order.
+// Returns the bits of the code word, in order.
 std::string WordOf(TrieOrdering ordering, uint32_t leaves, uint32_t left) {
   BitWriter out;
   TrieCodec::Of(ordering).Write(out, leaves, left);
@@ -36,14 +36,14 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("splits of few leaves have Huffman's code of the binomial distribution") {
-  // Weights 1 2 1, 1 3 3 1, 1 4 6 4 1.
+  // The weights are 1 2 1, then 1 3 3 1, then 1 4 6 4 1.
   CHECK(WordsOf(TrieOrdering::kExact, 2) == Words{"10", "0", "11"});
   CHECK(WordsOf(TrieOrdering::kExact, 3) == Words{"110", "10", "0", "111"});
   CHECK(WordsOf(TrieOrdering::kExact, 4) == Words{"110", "00", "01", "10", "111"});
 }
 
 TEST_CASE("weak ordering has one code word for both one-sided splits") {
-  // Weights 2 2, 2 3 3, 2 4 6 4.
+  // The weights are 2 2, then 2 3 3, then 2 4 6 4.
   CHECK(WordsOf(TrieOrdering::kWeak, 2) == Words{"0", "1"});
   CHECK(WordsOf(TrieOrdering::kWeak, 3) == Words{"10", "11", "0"});
   CHECK(WordsOf(TrieOrdering::kWeak, 4) == Words{"00", "01", "10", "11"});
@@ -51,7 +51,8 @@ TEST_CASE("weak ordering has one code word for both one-sided splits") {
 
 TEST_CASE("splits of many leaves have the folded deviation's code") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
-  // One uncoded bit at 17 leaves: 8 is 0 -> gamma(1), uncoded 0.
+  // At 17 leaves one bit is uncoded. 8 left leaves have the folded deviation 0: gamma(1), uncoded
+  // 0.
   CHECK(WordOf(ordering, 17, 8) == "10");
   CHECK(WordOf(ordering, 17, 7) == "11");  // folded 1
   CHECK(WordOf(ordering, 17, 9) ==
@@ -66,7 +67,8 @@ TEST_CASE("splits of many leaves have the folded deviation's code") {
         "01"
         "1"
         "0");  // folded 4 -> gamma(3), 0
-  // Four uncoded bits at 1000 leaves: 500 - 20 is folded 39 = 2 * 16 + 7 -> gamma(3), 7.
+  // At 1000 leaves four bits are uncoded. 500 - 20 has the folded deviation 39 = 2 * 16 + 7:
+  // gamma(3), uncoded 7.
   CHECK(WordOf(ordering, 1000, 480) ==
         "01"
         "1"

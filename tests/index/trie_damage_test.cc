@@ -1,4 +1,4 @@
-// Bytes that no builder wrote are refused, or at least safe to look up in.
+// Bytes that no builder wrote are refused, or lookups in them are at least safe.
 #include <algorithm>
 
 #include "tests/support/catch.h"
@@ -23,7 +23,7 @@ struct Split {
   uint32_t left;
 };
 
-// An index of one bucket with these splits, valid or not.
+// Returns an index of one bucket with these splits, which may be invalid.
 std::string Forged(const TrieOptions& options, uint32_t entries, const std::vector<Split>& splits) {
   BitWriter tries;
   for (const Split& split : splits) {
@@ -46,7 +46,8 @@ TrieOptions SomeOptions(Random& random) {
           .block_entries = random.OneIn(2) ? 1U : 16U};
 }
 
-// Bit flips, cut or extended tails, bytes copied from other places, and runs of zeros or ones.
+// Applies bit flips, cut or extended tails, bytes copied from other places, and runs of zeros or
+// ones.
 void Mutate(std::string& bytes, Random& random) {
   const size_t at = random.Below(bytes.size());
   switch (random.Below(6)) {
@@ -117,10 +118,11 @@ TEST_CASE("a part with more leaves than the whole is damage") {
   const TrieOptions weak{.ordering = TrieOrdering::kWeak, .block_entries = 16};
   const TrieOptions exact{.ordering = TrieOrdering::kExact, .block_entries = 16};
   REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 16}})));
-  // The 16 and 2 of the 18 leaves lie in one block each, and so would the remaining -1.
+  // The root has 17 leaves and claims 18 on its left, which leaves -1 on its right. The 16 and 2
+  // leaves on the left lie in one block each, and so would the -1.
   REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 18}, {18, 16}})), kCorruption);
   REQUIRE_CODE(Decoded(Forged(exact, 17, {{17, 18}, {18, 16}})), kCorruption);
-  // Weak ordering writes a one-sided split in one way only.
+  // Weak ordering has only one way to write a one-sided split: with 0 on the left.
   REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 0}, {17, 16}})));
   REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 17}, {17, 16}})), kCorruption);
   REQUIRE_OK(Decoded(Forged(exact, 17, {{17, 17}, {17, 16}})));

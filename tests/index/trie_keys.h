@@ -26,7 +26,7 @@ std::string NameOf(KeyShape shape);
 
 ChunkName RandomKey(Random& random);
 
-// `count` keys that share their first `skip_bits` bits; fewer if the shape has no more.
+// Makes `count` keys that share their first `skip_bits` bits; fewer if the shape has fewer keys.
 std::vector<ChunkName> MakeKeys(KeyShape shape, size_t count, uint64_t seed,
                                 unsigned skip_bits = 0);
 

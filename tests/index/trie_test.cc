@@ -1,4 +1,4 @@
-// SILT, section 3.3: every key is led to its place, in every mode, with few bits.
+// SILT, section 3.3: the trie leads every key to its place, in every mode, with few bits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST_CASE("every key of one partition is led to its block") {
     RequireAllFound(index, keys);
     RequireInside(index, skip_bits);
     REQUIRE_OK(TrieIndex::Decode(AsBytes(Encoded(index))));
-    // The shared bits cost nothing; one-sided nodes for them would.
+    // The bits that all keys share cost nothing; one-sided nodes for these bits would cost space.
     if (shape == KeyShape::kUniform && block_entries == 1) CHECK(BitsPerKey(index) < 3.8);
   }
 }
@@ -205,7 +205,7 @@ TEST_CASE("an index is encoded to these bytes") {
     }
     return hex;
   };
-  // Header; a group's bit and rank, each bucket's rank and bit; tries.
+  // In this order: header; a group's bit and rank; each bucket's rank and bit; tries.
   CHECK(hex_of({.ordering = TrieOrdering::kWeak}) ==
         "01010001000000000000000600000001000000"
         "0d00000000000000"

@@ -1,5 +1,5 @@
-// Verification finds faults that no checksum shows: stores with pages as written, but with wrong
-// contents.
+// Verification finds faults that no checksum shows: in stores with pages as they were written, but
+// with wrong contents.
 #include "index/silt/verify.h"
 
 #include <algorithm>
@@ -98,10 +98,10 @@ TEST_CASE("verification finds that an entry of a HashStore is missing") {
 }
 
 TEST_CASE("verification finds entries of a SortedStore that are out of order") {
-  // Swapped within a page, where lookups still find them.
+  // Swaps two entries within a page; lookups still find them.
   const auto codes =
       CodesOfSorted([](std::vector<IndexEntry>& slots) { std::swap(slots[130], slots[131]); });
-  // The filter's fingerprint does not match the rewritten store, either.
+  // The filter is also reported, because its fingerprint does not match the rewritten store.
   CHECK(codes == std::vector<std::string>{"store-index", "entry-order"});
 }
 

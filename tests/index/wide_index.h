@@ -1,5 +1,6 @@
-// A chunk index over slots larger than name and location, for the suites. The further bytes are
-// derived from both when an entry is put, and an answer counts only if they still match.
+// A chunk index for the suites, with slots larger than name and location. The further bytes of an
+// entry are derived from its name and location when it is put. An answer counts only if these bytes
+// still match.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Access rights: only its owner may look into a store or talk to its daemon; other users may use a mount only with
-# allow_other, within the modes of its files; and a store never leads its user to other files.
+# Tests access rights. Only the owner of a store may read its files or talk to its daemon. Other
+# users may use a mount only with allow_other, and only as far as the modes of the files allow. A
+# store never leads its user to other files.
 #
 #   access_test.sh SILTFS
 set -euo pipefail
@@ -36,7 +37,7 @@ refused as_nobody ls "$store"
 refused as_nobody "$siltfs" stat "$store"
 refused as_nobody "$siltfs" umount "$mnt"
 mounted || fail "user nobody unmounted it"
-# The socket's own mode protects it even if the directory is open.
+# The socket's own mode protects it even if all users can enter the directory.
 chmod 711 "$store"
 refused as_nobody env PATH=/usr/bin:/bin python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$store/control"
 grep -q PermissionError "$work/out" || fail "refused otherwise: $(cat "$work/out")"
@@ -65,7 +66,8 @@ import re, sys
 superblock = open(sys.argv[1], "rb").read()
 said = open(sys.argv[2], "rb").read()
 text = said.decode("utf-8", "replace").lower()
-# The polynomial, and any eight bytes of the tag secret (docs/format.md): raw, in hexadecimal, or as a number.
+# Searches for the polynomial, and for any eight bytes of the tag secret (docs/format.md). Each may
+# appear raw, in hexadecimal, or as a number.
 for at in [80, *range(128, 128 + 192 - 7)]:
     piece = superblock[at : at + 8]
     numbers = [str(int.from_bytes(piece, order)) for order in ("little", "big")]
@@ -104,7 +106,7 @@ mount_it
 unmount_and_check
 
 step "a user's own store and mount can be written by that user"
-# On some machines only the superuser may open the device; in this mount namespace every user may.
+# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
 mkdir "$work/devices" "$work/own" "$disk/own"
 mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229

@@ -23,7 +23,7 @@ struct FileOfData : OnTheFileSystem {
     model.resize(std::max(model.size(), offset + length));
     std::fill_n(model.begin() + static_cast<ptrdiff_t>(offset), length, uint8_t{0});
   }
-  // Checks now, and again after dropping the kernel's caches.
+  // Checks the content, first with the kernel's caches and again after dropping them.
   void CheckContent() const {
     CHECK(StatOf(Path("file")).st_size == static_cast<off_t>(model.size()));
     CHECK(ReadAt(file.get(), 0, model.size() + 1) == model);
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(FileOfData, "A hole over the end of the file does not move the 
 }
 
 TEST_CASE_METHOD(FileOfData, "A punched hole is found and takes no blocks") {
-  const auto blocks = [this] {  // blocks are counted when the file is closed
+  const auto blocks = [this] {  // st_blocks is brought up to date when the file is closed
     Descriptor(Path("file"), O_RDWR).Close();
     return StatOf(Path("file")).st_blocks;
   };

@@ -1,4 +1,4 @@
-// O_APPEND from several processes, and O_DIRECT together with the page cache.
+// Tests O_APPEND from several processes, and O_DIRECT together with the page cache.
 #include <cstring>
 #include <memory>
 
@@ -13,7 +13,7 @@
 namespace siltfs::testing {
 namespace {
 
-// "<writer>:<number>:<filler>\n", of varying length.
+// Returns "<writer>:<number>:<filler>\n", of varying length.
 std::string Record(int writer, int number) {
   std::string record = std::to_string(writer) + ":" + std::to_string(number) + ":";
   record.append(static_cast<size_t>((writer * 37 + number * 101) % 900), 'a' + writer);
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "Appending ignores the position, and moves it 
   REQUIRE(lseek(log.get(), 2, SEEK_SET) == 2);
   REQUIRE(write(log.get(), "second", 6) == 6);
   CHECK(lseek(log.get(), 0, SEEK_CUR) == 12);
-  REQUIRE(pwrite(log.get(), " third", 6, 0) == 6);  // Linux appends here, too
+  REQUIRE(pwrite(log.get(), " third", 6, 0) == 6);  // with O_APPEND Linux ignores the offset
   CHECK(ReadFile(Path("log")) == "first second third");
 }
 

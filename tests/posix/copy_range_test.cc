@@ -7,7 +7,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Like Outcome; `copied` is the number of bytes.
+// Calls copy_file_range until `length` bytes are copied, and sets `copied` to their number. Returns
+// 0 or an errno.
 int Copy(int from, off_t from_offset, int to, off_t to_offset, size_t length, size_t& copied) {
   copied = 0;
   while (copied < length) {

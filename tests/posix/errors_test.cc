@@ -1,4 +1,4 @@
-// Errors of calls on objects of the wrong type: tables of calls and objects.
+// Errors of calls on objects of the wrong type. Tables list the calls and the objects.
 #include <functional>
 
 #include "tests/fs/fuse/posix_calls.h"
@@ -13,7 +13,7 @@ struct Call {
   std::function<int(const char* path)> act;
 };
 
-// Every call with a path that must exist.
+// Returns every call with a path that must exist.
 const std::vector<Call>& CallsOnAPath() {
   static const std::vector<Call> calls = {
       {"open", [](const char* path) { return Descriptor(path, O_RDONLY).error(); }},
@@ -42,7 +42,7 @@ const std::vector<Call>& CallsOnAPath() {
   return calls;
 }
 
-// Every call that makes an object at a path.
+// Returns every call that makes an object at a path.
 const std::vector<Call>& CallsThatMake() {
   static const std::vector<Call> calls = {
       {"creat",

@@ -19,7 +19,7 @@ std::string Text(const char* operation, uint64_t offset, uint64_t length) {
          std::to_string(offset + length) + ")";
 }
 
-// Maps the pages that hold a range, during its lifetime.
+// While it exists, the pages that hold a range of the file are mapped.
 class MappedPages {
  public:
   MappedPages(int fd, uint64_t offset, uint64_t length, int protection)
@@ -256,7 +256,7 @@ void FileExerciser::DropPages() {
 }
 
 FileExerciser::Range FileExerciser::AnyRange() {
-  // Mostly within or near the file, sometimes anywhere; short ranges as often as long ones.
+  // Most ranges are within or near the file, some are anywhere. Most lengths are short.
   const uint64_t reach =
       random_.OneIn(4) ? options_.max_size : std::min(options_.max_size, size() + 65'536);
   const uint64_t offset = Aligned(random_.Below(reach));
@@ -273,7 +273,7 @@ FileExerciser::Range FileExerciser::RangeInside() {
   return {offset, length};
 }
 
-// Noise, compressible text, zeros, or bytes already in the file.
+// Returns random bytes, compressible text, zeros, or bytes that are already in the file.
 Bytes FileExerciser::Content(uint64_t length) {
   Bytes data(length);
   switch (random_.Below(6)) {

@@ -1,7 +1,9 @@
-// Exercises one file with random operations. Each is also applied to a model in memory, and every
-// byte read is compared with the model. Similar to fsx, which has found bugs in most file systems.
+// Exercises one file with random operations. Each operation is also applied to a model in memory,
+// and every byte read is compared with the model. It resembles fsx, which has found bugs in most
+// file systems.
 //
-// The sequence depends only on the options, so a failure can be reproduced by its seed.
+// The sequence of operations depends only on the options, so a failure can be reproduced by its
+// seed.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +17,15 @@
 namespace siltfs::testing {
 
 struct FileExerciserOptions {
-  std::string path;  // of the file, which is created
+  std::string path;  // path of the file, which is created
   uint64_t seed = 1;
   uint64_t operations = 5000;
   uint64_t max_size = 256 << 10;  // bytes
-  uint64_t alignment = 1;         // of offsets and lengths, bytes
+  uint64_t alignment = 1;         // bytes; offsets and lengths are multiples of it
 };
 
-// Thrown when the file differs from the model or a call fails; the message has the seed, the step
-// and the last operations.
+// Thrown if the file differs from the model or a call fails. The message contains the seed, the
+// step and the last operations.
 class ExerciseFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -61,9 +63,9 @@ class FileExerciser {
   void DropPages();
 
   Range AnyRange();     // may reach behind the end of the file, but not behind max_size
-  Range RangeInside();  // within the file; empty only if the file is
+  Range RangeInside();  // within the file; empty only if the file is empty
   Bytes Content(uint64_t length);
-  void Put(uint64_t offset, ByteView data);  // into the model, which grows as needed
+  void Put(uint64_t offset, ByteView data);  // writes to the model, which grows as needed
   void Grow(uint64_t size);
   void Compare(uint64_t offset, ByteView found);
   uint64_t Aligned(uint64_t value) const { return value / options_.alignment * options_.alignment; }

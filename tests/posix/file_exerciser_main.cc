@@ -1,4 +1,5 @@
-// file_exerciser: random operations on one file against a model of it. See file_exerciser.h.
+// file_exerciser: performs random operations on one file and compares it with a model. See
+// file_exerciser.h.
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,7 +15,7 @@ namespace {
 using siltfs::testing::FileExerciser;
 using siltfs::testing::FileExerciserOptions;
 
-// The shapes of files for different seeds.
+// The seed chooses one of these shapes of files.
 struct Shape {
   uint64_t max_size;
   uint64_t alignment;

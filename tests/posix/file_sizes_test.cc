@@ -50,13 +50,13 @@ TEST_CASE_METHOD(OnTheFileSystem,
   REQUIRE(WriteFile(path, "content") == 0);
   const Descriptor file(path, O_RDWR);
   const Bytes data(65536, 'x');
-  // The kernel refuses such offsets.
+  // The kernel itself refuses such offsets.
   CHECK(Outcome(pwrite(file.get(), "x", 1, kLargest)) == EINVAL);
   CHECK(Outcome(pwrite(file.get(), data.data(), data.size(), kLargest - 4095)) == EINVAL);
   CHECK(StatOf(path).st_size == 7);
   CHECK(Outcome(fsync(file.get())) == 0);
   CHECK(lseek(file.get(), 0, SEEK_HOLE) == 7);
-  // At the end of a file that has grown to this size.
+  // Writes at the end of a file that already has the largest size.
   REQUIRE(Outcome(ftruncate(file.get(), kLargest)) == 0);
   const Descriptor appending(path, O_WRONLY | O_APPEND);
   CHECK(Outcome(write(appending.get(), data.data(), data.size())) == EFBIG);
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A file grows and shrinks over four gigabytes"
   const Bytes cut = ReadAt(file.get(), kEdge - 5, 20);
   CHECK(AsText(cut) == "over t");
   REQUIRE(Outcome(ftruncate(file.get(), 0)) == 0);
-  CHECK(StatOf(Path("large")).st_blocks <= 1);  // one while it is open
+  CHECK(StatOf(Path("large")).st_blocks <= 1);  // 1 while the file is open
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The life cycle of a store, with the real program, a real mount and common tools: make, mount, fill, compare, change,
-# unmount, mount again, crash, recover.
+# Tests the life cycle of a store with the real program, a real mount and common tools: make, mount,
+# fill, compare, change, unmount, mount again, crash, recover.
 #
 #   first_light_test.sh SILTFS
 set -euo pipefail
@@ -11,8 +11,8 @@ source "$(dirname "$0")/store_fixture.sh"
 src=$work/src
 mkdir "$src"
 
-# expect CODE COMMAND...: checks that the command ends with this code, and prints one sentence on standard error unless
-# the code is 0.
+# expect CODE COMMAND...: checks that the command ends with this code. Unless the code is 0, the
+# command must print one sentence on standard error.
 expect() {
   local want=$1 code=0
   shift
@@ -40,7 +40,8 @@ inventory() {
   (cd "$1" && find . -mindepth 1 -printf '%P\t%y\t%m\t%U:%G\t%n\t%l\t%TY-%Tm-%Td %TT' \( -type d -printf '\n' -o -printf '\t%s\n' \) |
     LC_ALL=C sort)
 }
-# Changes of entries change the times of directories, so changed trees are compared without these.
+# Compares two trees. The inventory has no times of directories, because changes of entries change
+# those times.
 same() {
   # diff cannot compare two fifos or devices; the inventory does.
   if diff --recursive --no-dereference "$1" "$2" | grep -vE ' is a (fifo|character special file) while ' >"$work/diff"; then
@@ -72,7 +73,7 @@ chmod 4755 "$src/nothing"
 chmod 1777 "$src/sticky"
 chmod 000 "$src/size-1"
 chown 12:34 "$src/size-4096"
-# Times long ago, because rsync does not correct a time that is right to the second.
+# The times are long ago. rsync does not correct a time that differs only by a fraction of a second.
 find "$src" -exec touch -h -d '2019-03-04 05:06:07.123456789' {} +
 touch -h -d '1969-07-20 20:17:40.123456789' "$src/link" "$src/size-4097"
 setfattr -n user.comment -v 'some value' "$src/text"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# A disk filled to the last byte by several writers and a neighbour: acknowledged data stays, new data is refused with the
-# right error, deleting frees space, and the next mount finds everything unchanged.
+# Several writers and another program (the neighbour) fill a disk to the last byte. Acknowledged
+# data stays, new data is refused with the right error, deleting frees space, and the next mount
+# finds everything unchanged.
 #
 #   full_disk_test.sh SILTFS [MEGABYTES [tmpfs|ext4]]
 set -euo pipefail
@@ -14,12 +15,13 @@ source "$(dirname "$0")/store_fixture.sh"
 mkdir "$work/kept" # digests of acknowledged files
 figure() { "$siltfs" stat --json "$1" | jq -e ".$2"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Unique bytes from a seed. Arguments: kilobytes, seed.
+# Prints unique bytes that depend on a seed. Arguments: kilobytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}K" || true; }
 available() { df --output=avail -k "$1" | tail -1; }
 digest() { sha256sum <"$1"; }
 
-# Writes files with its own names and sizes until one does not fit; keeps digests of synced files.
+# Writes files with its own names and sizes until a file does not fit. Keeps digests of synced
+# files.
 writer() { # NAME KILOBYTES
   local i name
   for ((i = 0; ; ++i)); do
@@ -43,7 +45,7 @@ fill() {
 }
 neighbour() {
   local left=
-  # The store may free space meanwhile.
+  # Fills the disk repeatedly, because the store may free space meanwhile.
   for ((i = 0; i < 100; ++i)); do
     dd if=/dev/zero of="$disk/neighbour" bs=1M oflag=append conv=notrunc status=none 2>/dev/null || true
     dd if=/dev/zero of="$disk/neighbour" bs=1k oflag=append conv=notrunc status=none 2>/dev/null || true

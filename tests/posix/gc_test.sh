@@ -1,5 +1,6 @@
 #!/bin/bash
-# Garbage collection by the real program: on a mount, in its background, and on a store that is not mounted.
+# Tests garbage collection by the real program: on a mount, in the daemon's background, and on a
+# store that is not mounted.
 #
 #   gc_test.sh SILTFS
 set -euo pipefail
@@ -10,7 +11,7 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Unique bytes from a seed. Arguments: megabytes, seed.
+# Prints unique bytes that depend on a seed. Arguments: megabytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
 compare() { for i in "$@"; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
@@ -32,7 +33,8 @@ step "a dry run reports the reclaimable space, and changes nothing"
 holds "$(jq .dry_run "$work/estimate")"
 holds "$(jq .bytes_freed "$work/estimate") > 40000000"
 [[ $(segments) == "$names" ]] || fail "the segments have changed"
-# Recompression meanwhile makes it less; recipe nodes of files folded only now make it more.
+# The number may differ from the one before. Recompression makes it less; recipe nodes of files that
+# are folded meanwhile make it more.
 holds "$(figure stored_bytes) <= $before + 2000000"
 holds "$(figure dead_bytes) > 40000000"
 

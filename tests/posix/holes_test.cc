@@ -15,14 +15,14 @@ Bytes SomeBytes(size_t size) {
   return bytes;
 }
 
-// The offset found, or the negative errno.
+// Returns the offset found, or the negative errno.
 int64_t Seek(int fd, int64_t offset, int whence) {
   const off_t found = lseek(fd, offset, whence);
   return found < 0 ? -errno : found;
 }
 
 struct SparseFile : OnTheFileSystem {
-  // Data in [0, 64 K) and [1 M, 1 M + 64 K); the file ends at 2 M.
+  // The file has data in [0, 64 K) and [1 M, 1 M + 64 K), and ends at 2 M.
   static constexpr uint64_t kDataBytes = 65536;
   static constexpr uint64_t kSize = 2 * kMiB;
 

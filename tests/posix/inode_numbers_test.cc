@@ -1,4 +1,4 @@
-// Inode numbers identify one file permanently.
+// An inode number identifies one file permanently.
 #include <set>
 
 #include "tests/fs/fuse/posix_calls.h"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Uses a store with every kernel of the chunker and of SHA-1 in turn. The daemon reports the kernel in use, and all
-# kernels cut and name alike: data written with one is a duplicate for the next.
+# Uses a store with every kernel of the chunker and of SHA-1 in turn. The daemon reports the kernel
+# in use. All kernels cut and name alike: data written with one kernel is a duplicate for the next
+# one.
 #
 #   kernels_test.sh SILTFS SILTFS-BENCH
 set -euo pipefail
@@ -15,7 +16,7 @@ figure() { "$siltfs" stat --json "$mnt" | sed -n "s/^ *\"$1\": \"\?\([^\",]*\)\"
 mapfile -t kernels < <("$bench" chunker --random 100K --rounds 1 --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p')
 ((${#kernels[@]} >= 2)) || fail "only these kernels: ${kernels[*]}"
 
-# Random data, runs of zeros and of another byte, and a part of a program.
+# The data: random bytes, runs of zeros and of another byte, and a part of a program.
 {
   head -c 3000000 /dev/urandom
   head -c 700000 /dev/zero
@@ -31,8 +32,8 @@ for kernel in "${kernels[@]}"; do
     SILTFS_CHUNKER_KERNEL=$kernel SILTFS_SHA1_KERNEL=$sha1_kernel mount_it
     [[ $(figure chunker_kernel) == "$kernel" ]] || fail "the daemon says it cuts by $(figure chunker_kernel)"
     [[ -z $sha1_kernel || $(figure sha1_kernel) == evp ]] || fail "the daemon says it names by $(figure sha1_kernel)"
-    # In order and past the kernel's cache, so that no part is folded before the data in front of
-    # it.
+    # Writes in order and without the kernel's cache, so that no part is folded before the data in
+    # front of it.
     dd if="$work/data" of="$mnt/by $kernel $sha1_kernel" bs=1M oflag=direct status=none
     unmount_and_check
     mount_it

@@ -1,4 +1,4 @@
-// Directories with many entries, and many levels of them.
+// Directories with many entries, and directories nested in many levels.
 #include <dirent.h>
 
 #include <set>
@@ -42,7 +42,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "A directory of 20,000 entries is listed and r
 
 TEST_CASE_METHOD(OnTheFileSystem, "A tree 300 levels deep is walked down and up") {
   constexpr int kLevels = 300;
-  // The whole path is longer than PATH_MAX, so the test goes step by step.
+  // The whole path is longer than PATH_MAX, so the test enters one directory after the other.
   const auto name = [](int level) { return "a directory on level " + std::to_string(level); };
   std::vector<int> open_levels = {open(directory.path().c_str(), O_RDONLY | O_DIRECTORY)};
   for (int level = 0; level < kLevels; ++level) {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The life cycle of the daemon, as commands see it: how it ends, and how each command reports that; commands while
-# it is closing, stopped or unreachable; and a start without standard descriptors.
+# Tests the life cycle of the daemon as commands see it. Covers how the daemon ends and how each
+# command reports that; commands while it is closing, stopped or unreachable; and a start without
+# standard descriptors.
 #
 #   lifecycle_test.sh SILTFS
 set -euo pipefail
@@ -9,8 +10,8 @@ siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-# expect CODE COMMAND...: checks that the command ends with this code, and prints one sentence on standard error unless
-# the code is 0.
+# expect CODE COMMAND...: checks that the command ends with this code. Unless the code is 0, the
+# command must print one sentence on standard error.
 expect() {
   local want=$1 code=0
   shift
@@ -197,7 +198,7 @@ timeout 120 "$siltfs" fsck "$store" <&- >/dev/null 2>&- || fail "fsck without 0 
 timeout 120 "$siltfs" mkfs "$disk/other" <&- >&- 2>&- || fail "mkfs without any"
 timeout 120 "$siltfs" fsck -n "$disk/other" >/dev/null || fail "fsck of the store made without descriptors"
 
-# Needs a separate disk that can be shut down.
+# This step needs a separate disk that can be shut down.
 if [[ -n $(command -v mkfs.xfs) && -n $(command -v xfs_io) ]] && losetup --find >/dev/null 2>&1; then
   step "the file system below the store is shut down: umount says that data was lost"
   truncate -s 400M "$work/image"

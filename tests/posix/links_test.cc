@@ -1,4 +1,4 @@
-// Several names for one file, and files without any.
+// Files with several names, and files without a name.
 #include <sys/mman.h>
 
 #include "store/base/random.h"

@@ -1,4 +1,4 @@
-// readdir(3) and its positions, while the directory changes.
+// Tests readdir(3) and its positions while the directory changes.
 #include <dirent.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Listing {
   Listing& operator=(const Listing&) = delete;
 
   DIR* stream() const { return stream_; }
-  // "" at the end.
+  // Returns the next name; "" at the end.
   std::string Next() {
     errno = 0;
     entry_ = readdir(stream_);
@@ -116,9 +116,9 @@ TEST_CASE_METHOD(Directory,
                  "Names that stay are listed exactly once while others are made and removed") {
   constexpr int kStaying = 1500;
   Make(0, kStaying);
-  // The child is asked to end, not killed: if a process is killed while it removes a file, Linux
-  // reports an error to the next syncfs of any process (the inode's times could not be written:
-  // EINTR, later EIO).
+  // Ask the child to end instead of killing it. If a process is killed while it removes a file, the
+  // inode's times cannot be written. Linux reports this to the next syncfs of any process as an
+  // error (EINTR, later EIO).
   const std::string stop = Path("stop");
   ChildProcess changer([&] {
     for (int round = 0; access(stop.c_str(), F_OK) != 0; ++round) {

@@ -1,4 +1,4 @@
-// Locks between processes: POSIX record locks, those of open file descriptions, lockf and flock.
+// Locks between processes: POSIX record locks, open file description locks, lockf and flock.
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ struct LockedFile : OnTheFileSystem {
   Descriptor file{Path("file"), O_RDWR | O_CREAT};
   std::string path = Path("file");
 
-  // The result for another process that tries to lock without waiting.
+  // Returns the result for another process that tries to lock without waiting.
   int Elsewhere(int command, short type, off_t start = 0, off_t length = 0) const {
     return InChild([&] {
       const Descriptor own(path, O_RDWR);
@@ -42,8 +42,8 @@ struct LockedFile : OnTheFileSystem {
       return Outcome(flock(own.get(), operation | LOCK_NB));
     });
   }
-  // Lets another process wait in `take` for a lock; it must get the lock when `release` is called,
-  // and not before.
+  // Another process waits for a lock in `take`. It must get the lock when `release` is called, and
+  // not before.
   void CheckWaits(const std::function<int(int fd)>& take, const std::function<void()>& release) {
     Gate ready;
     auto* released = static_cast<volatile char*>(

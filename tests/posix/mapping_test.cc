@@ -109,7 +109,7 @@ TEST_CASE_METHOD(OnTheFileSystem,
   REQUIRE(WriteAt(file.get(), 0, AsBytes("short")) == 0);
   const Mapping map(file.get(), 4096, kReadWrite, MAP_SHARED);
   CHECK(map.data()[5] == 0);
-  map.data()[100] = 7;  // not part of the file
+  map.data()[100] = 7;  // this byte is behind the end of the file
   REQUIRE(map.Sync() == 0);
   REQUIRE(Outcome(ftruncate(file.get(), 200)) == 0);
   CHECK(ReadAt(file.get(), 100, 1) == Bytes{0});

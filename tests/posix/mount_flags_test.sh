@@ -1,6 +1,6 @@
 #!/bin/bash
-# Mount options that the kernel acts on: the options of the superuser appear in the mount table and are in force; a
-# user's own mount never allows set-id programs and devices.
+# Tests mount options that the kernel applies. The superuser's options appear in the mount table and
+# have their effect. A user's own mount never allows set-id programs and devices.
 #
 #   mount_flags_test.sh SILTFS
 set -euo pipefail
@@ -92,7 +92,7 @@ as_nobody sh -c "printf '\\0' >>'$mnt/id'"
 unmount_and_check
 
 step "a user's own mount never has them"
-# On some machines only the superuser may open the device; in this mount namespace every user may.
+# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
 mkdir "$work/devices"
 mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Runs a program on a freshly made and mounted store, unmounts and checks the store.
+# Makes and mounts a store, runs a program on it, unmounts, and checks the store.
 #
 #   on_a_mount.sh [--disk SIZE] SILTFS COMMAND...
 #
-# --disk puts the store on a separate disk (in memory) of this size, where no other program uses or frees space.
+# --disk puts the store on a separate disk (in memory) of this size. No other program uses or frees
+# space there.
 #
-# COMMAND finds the mountpoint in SILTFS_POSIX_DIRECTORY, and the program siltfs in SILTFS_PROGRAM. It may also be run
-# without this script, with only SILTFS_POSIX_DIRECTORY set, to test another file system; test cases for promises of
-# siltfs alone are tagged [siltfs].
+# The environment of COMMAND has the mountpoint in SILTFS_POSIX_DIRECTORY and the program siltfs in
+# SILTFS_PROGRAM. To test another file system, run COMMAND without this script and set only
+# SILTFS_POSIX_DIRECTORY. Test cases for promises of siltfs alone are tagged [siltfs].
 set -euo pipefail
 
 size=

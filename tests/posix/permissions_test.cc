@@ -36,7 +36,8 @@ TEST_CASE_METHOD(Users, "Reading and writing follow owner, group and others") {
   CHECK(As(kBob, kBob, [&] { return Outcome(access(Path("file").c_str(), F_OK)); }) == 0);
   CHECK(As(kBob, kBob, [&] { return Outcome(access(Path("file").c_str(), R_OK)); }) == EACCES);
   CHECK(As(kBob, kBob, [&] { return Outcome(truncate(Path("file").c_str(), 0)); }) == EACCES);
-  // A user in a class without access does not get access by another class.
+  // The first matching class (owner, group, others) decides. If it has no access, another class
+  // does not give access.
   MakeFile("odd", kAlice, kUsers, 0077);
   CHECK(As(kAlice, kUsers, [&] { return Open("odd", O_RDONLY); }) == EACCES);
   CHECK(As(kBob, kUsers, [&] { return Open("odd", O_RDWR); }) == 0);

@@ -1,4 +1,4 @@
-// Child processes and other users, for tests of interactions between them.
+// Child processes and other users, for tests in which several processes or users interact.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@ inline constexpr uid_t kAlice = 12345;
 inline constexpr uid_t kBob = 23456;
 inline constexpr gid_t kUsers = 34567;
 
-// A child process that exits with the result of its body (0 to 255); an exception exits with 255.
-// The destructor kills it if it still runs.
+// A child process that runs its body and exits with the result (0 to 255). If the body throws an
+// exception, the code is 255. The destructor kills the child if it still runs.
 class ChildProcess {
  public:
   explicit ChildProcess(const std::function<int()>& body);
@@ -21,23 +21,25 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Returns its exit code; 1000 plus the signal if a signal ended it.
+  // Waits for the child and returns its exit code. The code is 1000 plus the signal if a signal
+  // ended it.
   int Wait();
   void Kill();  // kills it and waits
-  // Waits until it sleeps in the kernel or has ended; returns whether it sleeps.
+  // Waits until the child sleeps in the kernel or has ended; returns whether it sleeps.
   bool BlocksInTheKernel() const;
 
  private:
   pid_t pid_;
 };
 
-// Runs the body in a child: `InChild([&] { return Outcome(unlink(path)); }) == EPERM`
+// Runs the body in a child and returns the child's exit code: `InChild([&] { return
+// Outcome(unlink(path)); }) == EPERM`
 int InChild(const std::function<int()>& body);
 
-// The same as a user without superuser rights and with no other groups.
+// Like InChild, but the child runs as this user, without superuser rights and without other groups.
 int As(uid_t uid, gid_t gid, const std::function<int()>& body);
 
-// Lets one process wait until another one has reached a point.
+// Lets a process wait until another process has reached a point.
 class Gate {
  public:
   Gate();

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A store on a read-only medium: commands that only read work; commands that write report the cause.
+# A store on a read-only medium. Commands that only read work; commands that write report the cause
+# of their failure.
 #
 #   read_only_medium_test.sh SILTFS
 set -euo pipefail
@@ -19,7 +20,7 @@ contents() { (cd "$store" && find . -printf '%p %y %s %T@\n' | sort && find . -t
 reads() { # COMMAND...
   "$siltfs" "$@" >"$work/out" 2>&1 || fail "siltfs $* ends with $?: $(cat "$work/out")"
 }
-# Checks the complete output on standard error.
+# Checks that the command prints exactly this sentence on standard error.
 says() { # SENTENCE COMMAND...
   local code=0
   "$siltfs" "${@:2}" >"$work/out" 2>"$work/err" || code=$?

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Typical uses of common programs: copy, archive, clone, sort, query. cp, tar and sha1sum are needed; other missing
-# programs are reported as skipped.
+# Typical uses of common programs: copy, archive, clone, sort, query. cp, tar and sha1sum are
+# required. If another program is missing, its step is reported as skipped.
 #
 #   real_programs_test.sh SILTFS SOURCE
 #
@@ -32,7 +32,7 @@ same() {
 make_and_mount
 tree=$work/tree
 mkdir "$tree"
-# Leaves out the history and builds.
+# Leaves out the repository's history and the builds.
 tar -C "$source" --exclude=./.git --exclude=./build -cf - . | tar -C "$tree" -xf -
 sums "$tree" >"$work/sums"
 [[ -s $work/sums ]] || fail "there is nothing in $source"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Scrubs with the real program: damage below a mount is reported, healed and collected; and a store that is not
-# mounted.
+# Scrubs with the real program. Damage below a mount is reported, healed and collected. A store that
+# is not mounted is scrubbed, too.
 #
 #   scrub_test.sh SILTFS
 set -euo pipefail
@@ -11,7 +11,7 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Unique bytes from a seed. Arguments: megabytes, seed.
+# Prints unique bytes that depend on a seed. Arguments: megabytes, seed.
 noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
 # Changes a byte in the middle of the store's oldest data segment, which is sealed and full.
 damage() {
@@ -47,7 +47,7 @@ scrubbing=$!
 "$siltfs" umount "$mnt"
 code=0
 wait $scrubbing || code=$?
-# The daemon reported the end while closing, or the client came too late.
+# Either the daemon reported the end of the scrub while closing, or the command asked too late.
 [[ $code == 0 || $code == 130 || $(wc -l <"$work/err") == 1 ]] || fail "a scrub that was ended: $code"
 [[ ! -s $work/ended ]] || jq -e . "$work/ended" >/dev/null
 "$siltfs" scrub --json "$store" >"$work/scrubbed"
@@ -66,7 +66,7 @@ wait $scrubbing || true
 step "a signal that comes while the store is opened ends a scrub of it"
 "$siltfs" umount "$mnt"
 code=0
-# The signal is pending before the program begins, and blocked until the program waits for it.
+# The signal is pending before the program begins. It stays blocked until the program waits for it.
 python3 -c 'import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 os.kill(os.getpid(), signal.SIGINT)

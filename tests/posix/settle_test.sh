@@ -10,7 +10,8 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Unique but compressible lines of decimal digits from a seed. Arguments: megabytes, seed.
+# Prints lines of decimal digits that depend on a seed; they are unique but compressible. Arguments:
+# megabytes, seed.
 text() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | od -An -v -tu4 -w40 | head -c "${1}M" || true; }
 compare() { for i in 1 2; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
@@ -30,7 +31,7 @@ cmp "$work/file-1" "$mnt/file-1"
 "$siltfs" stat "$mnt" >/dev/null
 wait $settling
 jq -e . "$work/settled" >/dev/null
-# The background may also recompress, but no segment is recompressed twice.
+# The daemon may recompress in the background, too, but no segment is recompressed twice.
 holds "$(jq .segments_left "$work/settled") == 0"
 holds "$(figure awaiting_recompression_bytes) < 40000000"
 holds "$(figure stored_bytes) < $before"

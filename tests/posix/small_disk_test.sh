@@ -1,5 +1,6 @@
 #!/bin/bash
-# A disk that is too small to be of much use: mkfs and mount warn, and a full disk can be emptied and used again.
+# A disk that is too small for normal use. mkfs and mount print warnings. A full disk can be emptied
+# and used again.
 #
 #   small_disk_test.sh SILTFS [MEGABYTES]
 set -euo pipefail

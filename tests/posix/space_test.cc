@@ -1,8 +1,8 @@
-// statfs(2). It reports the space of the disk below, so no other program may use that disk
-// (on_a_mount.sh --disk).
+// Tests statfs(2). It reports the space of the disk below the store, so no other program may use
+// that disk (on_a_mount.sh --disk).
 //
-// Fsynced data may also be in the metadata's log for a while, until it is stored as chunks: hence
-// the tolerance.
+// Fsynced data may take space twice for a while: in the metadata's log, too, until it is stored as
+// chunks. The tests therefore allow a difference.
 #include <sys/statvfs.h>
 
 #include "store/base/random.h"
@@ -50,7 +50,7 @@ TEST_CASE_METHOD(OnTheFileSystem, "The numbers of statfs are plausible", "[.spac
 
 TEST_CASE_METHOD(OnTheFileSystem, "Free space shrinks by the stored bytes", "[.space]") {
   constexpr size_t kSize = 128 << 20;
-  WriteNoise(Path("first"), 1, 1 << 20);  // first, everything that is made only once
+  WriteNoise(Path("first"), 1, 1 << 20);  // the first write makes files that are made only once
   const double before = FreeBytes(directory.path());
   WriteNoise(Path("noise"), 2, kSize);
   const double taken = before - FreeBytes(directory.path());

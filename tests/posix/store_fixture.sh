@@ -1,8 +1,9 @@
-# Sourced by the tests of this folder: provides a separate store, mounted with the real program.
+# Sourced by the tests of this folder. Provides a separate store, mounted with the real program.
 #
-# Before it sources this file, a test runs `set -euo pipefail`, sets `siltfs` to the program, and leaves its
-# arguments unchanged. The script is then started again in its own mount and process namespaces, so that no mount
-# and no daemon survives it. It needs root and /dev/fuse, and fails without them.
+# Before it sources this file, a test runs `set -euo pipefail`, sets `siltfs` to the program, and
+# leaves its arguments unchanged. The fixture then starts the test's script again in its own mount
+# and process namespaces, so that no mount and no daemon survives the test. It needs root and
+# /dev/fuse, and fails without them.
 #
 # shellcheck shell=bash
 
@@ -27,8 +28,8 @@ clean_up() {
   local code=$?
   cd /
   while grep -q " $work" /proc/self/mounts; do umount --lazy "$(awk -v w="$work" '$2 ~ w {print $2}' /proc/self/mounts | tail -1)"; done
-  # This is the namespace's first process, so it can kill all others in it; none may write while its files are
-  # removed.
+  # This is the namespace's first process, so it can kill all others in it. No process may write
+  # while the test's files are removed.
   if (($$ == 1)) && kill -KILL -- -1 2>/dev/null; then wait; fi
   if ((code != 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log" >&2; fi
   rm -rf --one-file-system "$work" || rm -rf --one-file-system "$work"
@@ -50,7 +51,8 @@ mount_it() { # [OPTION]
   "$siltfs" mount "$store" "$mnt" -o "allow_other,log=$work/log${1:+,$1}"
   mounted || fail "not in the mount table"
 }
-# Unmounts, and checks every byte of the store. Prints the daemon's log, as it may explain a failure.
+# Unmounts the store and checks every byte of it. Prints the daemon's log, because it may explain a
+# failure.
 unmount_and_check() {
   "$siltfs" umount "$mnt"
   ! mounted || fail "still mounted"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Durability after `siltfs sync`, after a pause, and after SIGTERM to the daemon of a mount in use. The daemon is killed,
-# and the next mount shows which data survived.
+# Tests durability after `siltfs sync`, after a pause, and after SIGTERM to the daemon of a mount in
+# use. The test kills the daemon, and the next mount shows which data survived.
 #
 #   sync_test.sh SILTFS
 set -euo pipefail
@@ -11,7 +11,8 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$mnt" | jq -e ".$1"; }
 daemon() { figure pid; }
-# until_true CONDITION...: waits for the condition; the deadline only ends a hang.
+# until_true CONDITION...: waits until the condition is true. The deadline only ends a test that
+# hangs.
 until_true() {
   local deadline=$((SECONDS + 60))
   until "$@"; do
@@ -27,7 +28,8 @@ kill_daemon() {
   until_true gone "$pid"
   umount --lazy "$mnt"
 }
-# Starts a program that writes file $1 to $mnt/$2 and keeps it open, with its data in the kernel's cache, until let_go.
+# Starts a program that writes file $1 to $mnt/$2 and keeps it open until let_go is called. The data
+# stays in the kernel's cache.
 hold_open() {
   coproc holder { python3 -c 'import sys; f = open(sys.argv[2], "wb", 0); f.write(open(sys.argv[1], "rb").read()); print("written", flush=True); sys.stdin.read()' "$1" "$2"; }
   read -r _ <&"${holder[0]}"
@@ -77,7 +79,7 @@ cp -a "$work/tree" "$mnt/after-a-pause"
 sync -f "$mnt"
 committed() { (($(figure last_commit) > before)); }
 until_true committed
-# The last change may be newer than that commit.
+# That commit may lack the last changes. Wait until the number of commits stays the same.
 until_true bash -c 'a=$("$0" stat --json "$1" | jq .last_commit); read -rt 1.5 <> <(:); b=$("$0" stat --json "$1" | jq .last_commit); ((a == b))' "$siltfs" "$mnt"
 kill_daemon
 mount_it commit=3600
@@ -118,7 +120,7 @@ rm "$work/too-much"
 store=$large
 
 step "on a user's own mount sync works for closed files; open files need the kernel's report"
-# On some machines only the superuser may open the device; in this mount namespace every user may.
+# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
 mkdir "$work/devices" "$work/own" "$disk/own-store"
 mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229
@@ -136,7 +138,7 @@ own_mount
 as_nobody mkdir "$mnt/tree"
 as_nobody cp "$work/random" "$mnt/tree/closed"
 as_nobody "$siltfs" sync "$mnt"
-# This shell opens the descriptor for the user's program, because root may not access the mount.
+# The user's program opens the file, because root may not access the mount.
 coproc holder { as_nobody /usr/bin/python3 -c 'import sys; f = open(sys.argv[2], "wb", 0); f.write(open(sys.argv[1], "rb").read()); print("written", flush=True); sys.stdin.read()' "$work/random" "$mnt/tree/open"; }
 read -r _ <&"${holder[0]}"
 holder_pid=$holder_PID

@@ -60,7 +60,7 @@ void DropCaches() {
     throw std::runtime_error(std::string("cannot sync the file system: ") + std::strerror(errno));
   }
   close(root);
-  // Drops inodes with their pages, but not the page cache of other programs.
+  // Drops unused inodes with their pages, but not the whole page cache, which other programs use.
   std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
 }
 

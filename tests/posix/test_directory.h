@@ -20,21 +20,21 @@ class TestDirectory {
   std::string path_;
 };
 
-// The fixture of test cases.
+// The fixture of test cases that use the tested file system.
 struct OnTheFileSystem {
   TestDirectory directory;
 
   std::string Path(const std::string& name) const { return directory / name; }
 };
 
-// The file system's root.
+// Returns the root of the tested file system.
 std::string FileSystemRoot();
 
-// Writes everything back, and drops all names, attributes and pages that are not in use from the
+// Writes all data back. Then drops all names, attributes and pages that are not in use from the
 // kernel's caches.
 void DropCaches();
 
-// One number of `siltfs stat --json` of the mounted store.
+// Returns one number of `siltfs stat --json` for the mounted store.
 double StoreFigure(const std::string& name);
 
 }  // namespace siltfs::testing

@@ -1,4 +1,4 @@
-// Times: which calls set them, and their precision.
+// Tests which calls set which times, and the precision of times.
 #include <sys/xattr.h>
 
 #include "tests/fs/fuse/posix_calls.h"
@@ -25,9 +25,10 @@ struct Times {
 struct Clock : OnTheFileSystem {
   static constexpr int64_t kLongAgo = 1'000'000'000'123'456'789;
 
-  // Sets modification and access times to long ago, and waits until new stamps are later than the
-  // change time. The kernel stamps files and the file system directories; the kernel's clock may be
-  // ahead by a part of a tick, so both clocks must have advanced.
+  // Sets the modification and access times to long ago. Then waits until new times are later than
+  // the file's change time. The kernel sets times of files, and the file system sets times of
+  // directories. The kernel's clock may be ahead by a part of a tick, so both clocks must have
+  // advanced.
   Times Age(const std::string& name) {
     Set(name, kLongAgo, kLongAgo);
     const Times aged(Path(name));
@@ -48,14 +49,16 @@ struct Clock : OnTheFileSystem {
                                       {modification / 1'000'000'000, modification % 1'000'000'000}};
     REQUIRE(Outcome(utimensat(AT_FDCWD, Path(name).c_str(), times, AT_SYMLINK_NOFOLLOW)) == 0);
   }
-  // The times of `name` stamped by `act`: some of "m" and "c".
+  // Returns which times of `name` the call `act` sets: "m" (modification), "c" (change), both or
+  // none.
   std::string Stamped(const std::string& name, const std::function<int()>& act) {
     const Times before = Age(name);
     REQUIRE(act() == 0);
     const Times after(Path(name));
     std::string stamped;
     if (after.modification != before.modification) {
-      // Both clocks are coarse, so one stamp may be a tick behind the other.
+      // Compare with `>` and the old change time, because both clocks are coarse: one time may be a
+      // tick behind the other.
       CHECK(after.modification > before.change);
       stamped += 'm';
     }
@@ -93,7 +96,7 @@ TEST_CASE_METHOD(Clock, "Times are kept to the nanosecond, before 1970 and after
 }
 
 TEST_CASE_METHOD(Clock, "A file's change time is not before its birth time") {
-  // Many files, because a clock tick between the two stamps would hide a wrong order.
+  // One file is not enough: a clock tick between the two times would hide a wrong order.
   for (int i = 0; i < 50; ++i) {
     const std::string path = Path("new" + std::to_string(i));
     REQUIRE(WriteFile(path, "content") == 0);

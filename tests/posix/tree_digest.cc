@@ -107,7 +107,7 @@ class TreeWalk {
     }
   }
 
-  // Returns whether it is a directory.
+  // Adds one entry to the digest. Returns whether it is a directory.
   bool Visit(const std::string& absolute, const std::string& path, const Entry& entry,
              const struct stat& parent) {
     struct stat stat = {};
@@ -135,7 +135,8 @@ class TreeWalk {
     return false;
   }
 
-  // The kernel answers stat of ".." from its own tree.
+  // Returns the inode number of ".." in the listing. stat would not do: the kernel answers it from
+  // its own tree.
   static ino_t ListedParent(const std::string& absolute) {
     DIR* stream = opendir(absolute.c_str());
     if (stream == nullptr) return 0;

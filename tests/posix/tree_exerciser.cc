@@ -84,7 +84,8 @@ void TreeExerciser::CopyRange() {
   if (source >= 0 && target >= 0) {
     auto from = static_cast<off_t>(random_.Below(20'000));
     auto to = static_cast<off_t>(random_.Below(kMaxFileBytes));
-    // EINVAL: the same file with overlapping ranges, or a directory.
+    // EINVAL is possible: the two may be the same file with overlapping ranges, or one may be a
+    // directory.
     Judge("copy", "",
           copy_file_range(source, &from, target, &to, random_.Below(kMaxFileBytes) + 1, 0),
           {EINVAL, EISDIR});
@@ -98,7 +99,8 @@ void TreeExerciser::Rename() {
   const std::string to = AnyPath();
   const unsigned flags[] = {0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE};
   const unsigned flag = flags[random_.Below(4)];
-  // EINVAL: into itself. EBUSY is not expected: there are no mounts in the tree.
+  // EINVAL is possible: a directory may be moved into itself. EBUSY is not expected, because there
+  // are no mounts in the tree.
   Judge(flag == RENAME_EXCHANGE ? "exchange" : "rename", from + " " + to,
         renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flag),
         {EINVAL, EEXIST, EISDIR, ENOTEMPTY});
@@ -173,7 +175,7 @@ int TreeExerciser::OpenAny(std::string_view call, int flags) {
   return Judge(call, path, fd, {EISDIR}) ? fd : -1;
 }
 
-// Noise, or one of a few repeated texts.
+// Returns random bytes, or one of a few repeated texts.
 Bytes TreeExerciser::Content() {
   Bytes data(random_.Below(random_.OneIn(4) ? 100'000 : 5'000) + 1);
   if (random_.OneIn(2)) {
@@ -191,7 +193,8 @@ bool TreeExerciser::Judge(std::string_view call, const std::string& path, long r
     return true;
   }
   const int error = errno;
-  // Calls without a path cannot fail with these errors.
+  // Another process may have removed a part of the path. Calls without a path cannot fail for this
+  // reason.
   const bool lost = !path.empty() && (error == ENOENT || error == ENOTDIR || error == ELOOP);
   if (lost || also.contains(error)) return false;
   throw UnexpectedError("seed " + std::to_string(seed_) + ", step " + std::to_string(step_) + ": " +

@@ -1,6 +1,6 @@
-// Exercises a tree: random operations of one of several processes in the same tree. Other processes
-// make, move and remove entries at the same time, so errors caused by that are expected. Any other
-// error (EIO, ESTALE, ENOSYS, ...) is a failure.
+// Exercises a tree: one of several processes that perform random operations in the same tree. The
+// processes make, move and remove each other's entries, so errors with this cause are expected. Any
+// other error (EIO, ESTALE, ENOSYS, ...) is a failure.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class TreeExerciser {
  public:
   TreeExerciser(std::string root, uint64_t seed);
 
-  // Throws UnexpectedError.
+  // Performs this many operations. Throws UnexpectedError.
   void Run(uint64_t operations);
 
-  // Number of successful calls of each kind.
+  // Returns the number of successful calls of each kind.
   const std::map<std::string_view, uint64_t>& successes() const { return successes_; }
 
  private:
@@ -50,7 +50,8 @@ class TreeExerciser {
   std::string AnyPath();
   int OpenAny(std::string_view call, int flags);  // negative for an expected error
   Bytes Content();
-  // Counts a success. An error must be one that races explain, or be in `also`.
+  // Counts a success and returns true. Returns false if the error is in `also`, or if the other
+  // processes can cause it. Throws UnexpectedError for any other error.
   bool Judge(std::string_view call, const std::string& path, long result,
              const std::set<int>& also = {});
 

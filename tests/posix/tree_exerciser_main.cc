@@ -1,5 +1,5 @@
-// tree_exerciser: several processes work in one tree, which is then checked. Prints a line for each
-// entry. See tree_exerciser.h and tree_digest.h.
+// tree_exerciser: runs several processes in one tree, and checks the tree afterwards. Prints a line
+// for each entry. See tree_exerciser.h and tree_digest.h.
 #include <sys/stat.h>
 
 #include <cstdio>

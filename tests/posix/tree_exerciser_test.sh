@@ -1,6 +1,6 @@
 #!/bin/bash
-# Several processes work in one tree. Afterwards tree and store are sound, and the tree is unchanged after an unmount
-# and a mount.
+# Several processes work in one tree. Afterwards the tree and the store are consistent, and the tree
+# is unchanged after an unmount and a mount.
 #
 #   tree_exerciser_test.sh SILTFS TREE_EXERCISER [OPTION...]
 set -euo pipefail
@@ -14,8 +14,8 @@ options=("${@:3}")
 make_and_mount
 step "exercise"
 "$exerciser" "${options[@]}" "$mnt/tree" >/dev/null || fail "exit code $? of the exerciser"
-# The kernel's time of a write may differ from the stored time by a tick, if writeback sent the time before the data.
-# The stored time counts here.
+# The kernel's time of a write may differ from the stored time by a tick, if writeback sent the time
+# before the data. The caches are dropped, so that the test compares stored times.
 sync --file-system "$mnt"
 echo 2 >/proc/sys/vm/drop_caches
 "$exerciser" --operations 0 "$mnt/tree" >"$work/before" || fail "exit code $? of the first look"

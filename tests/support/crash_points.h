@@ -1,7 +1,7 @@
-// The calls at which tests cut the power or fail the device: all of them in a long run
+// The calls at which tests cut the power or fail the device: all calls in a long run
 // (tests/support/test_scale.h), otherwise some. Builds with a sanitizer are many times slower and
-// use fewer: other builds check the state after every call, and sanitizer errors are the same after
-// neighboring calls.
+// test fewer calls. That is enough: other builds check the state after every call, and a sanitizer
+// finds the same errors after neighboring calls.
 #pragma once
 
 #include <cstdint>

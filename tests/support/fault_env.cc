@@ -64,7 +64,7 @@ class FaultReadQueue : public ReadQueue {
     });
   }
 
-  // False: the request has failed and is done.
+  // Prepares `passed`, the request for the base queue. False if the request has failed and is done.
   bool PassOn(ReadRequest& request, const Again* again, ReadRequest& passed) {
     do {
       const auto* file = dynamic_cast<const FaultFile*>(
@@ -74,7 +74,7 @@ class FaultReadQueue : public ReadQueue {
       request.status =
           file == nullptr ? Status::Ok() : env_.Note(FaultEnv::Call::kRead, file->path());
       if (!request.status.ok()) continue;
-      // The base queue refuses a foreign file.
+      // A foreign file becomes null, so the base queue refuses the request.
       passed.file = file == nullptr ? nullptr : file->base();
       passed.offset = request.offset;
       passed.out = request.out;

@@ -56,7 +56,7 @@ class FaultEnv : public Env {
   int64_t MonotonicNanoseconds() override;
   Status FillRandom(MutableByteView out) override;
 
-  // For its files: counts the call, and returns the failure set for it.
+  // Called by files of this Env: counts the call, and returns the failure set for it.
   virtual Status Note(Call call, const std::string& path) const;
   // For a write: sets `half` if it must write its first half before it fails.
   Status NoteWrite(const std::string& path, bool& half) const;

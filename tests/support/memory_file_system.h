@@ -1,5 +1,6 @@
-// A textbook FileSystem: everything in maps, under one mutex, nothing persistent. It replaces the
-// core in tests of the layers above, and is the oracle in tests of the core.
+// A simple FileSystem: it keeps everything in maps under one mutex and stores nothing persistently.
+// It replaces the core in tests of the layers above, and gives the expected results in tests of the
+// core.
 //
 // Additional functions for tests: the lookup and open counts of an inode, and the remaining inodes.
 // Times come from `clock`, which a test may replace to get the same times twice.
@@ -114,14 +115,14 @@ class MemoryFileSystem : public FileSystem {
 
   Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Inode*> FindDirectory(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  // Fails unless it is a regular file.
+  // The inode; an error unless it is a regular file.
   Result<Inode*> FindFile(InodeNumber inode) SILTFS_REQUIRES(mutex_);
   Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
-  // A new inode with the attributes of one in `directory`, but without a name or links; looked up
-  // once.
+  // Makes an inode with the attributes of one in `directory`, but without a name or links. It
+  // counts as looked up once.
   Inode& MakeUnnamed(const Inode& directory, uint32_t mode, uint64_t device, Caller caller)
       SILTFS_REQUIRES(mutex_);
-  // A new inode with a free name; looked up once.
+  // Makes an inode with this name, which must be free. It counts as looked up once.
   Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
                       Caller caller) SILTFS_REQUIRES(mutex_);
   // Gives a new inode its inherited access control lists; returns its resulting mode.

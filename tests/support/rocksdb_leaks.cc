@@ -1,7 +1,6 @@
-// For tests in which the metadata's device fails permanently: RocksDB 7.8 leaks memtables of a
-// database that is resumed or destroyed while its flush cannot succeed (one of 3 KiB each;
-// allocated in SwitchMemtable, by Resume or by the destructor). Only LeakSanitizer calls this
-// function.
+// For tests in which the metadata's device fails permanently. RocksDB 7.8 leaks memtables, of 3 KiB
+// each, if a database is resumed or destroyed while its flush cannot succeed. They are allocated in
+// SwitchMemtable, by Resume or by the destructor. Only LeakSanitizer calls this function.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:rocksdb::DBImpl::SwitchMemtable\n";

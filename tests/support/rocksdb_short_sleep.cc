@@ -1,5 +1,5 @@
-// RocksDB sleeps for a second after each failed flush. This function replaces the C library's and
-// shortens the sleep to a millisecond; no program that links it depends on the time.
+// RocksDB sleeps for a second after each failed flush. This function replaces the one of the C
+// library and shortens the sleep to a millisecond. No program that links it depends on the time.
 #include <time.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Perturbs the schedule of the threads of a test program, so that races appear that otherwise need
-// luck or a busy machine: threads yield or pause when they take and release locks, and when they
-// wait for and signal conditions.
+// Perturbs the schedule of the threads of a test program: threads yield or pause when they take and
+// release locks, and when they wait for and signal conditions. This shows races that otherwise need
+// luck or a busy machine.
 //
 // A program that links siltfs_schedule_perturbation has its own pthread functions for locks and
 // conditions. The dynamic linker finds them before those of the C library. So the perturbation also

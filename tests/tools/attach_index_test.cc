@@ -1,5 +1,5 @@
-// siltfs-bench attach-index adds entries to a store's index; the store's files, its replay after a
-// crash and its check still work.
+// siltfs-bench attach-index adds entries to a store's index. The store's files, its recovery after
+// a crash and its check work as before.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -51,7 +51,7 @@ CheckReport Check(StoreFixture& store) {
   return *report;
 }
 
-// The number of the store's chunks that its index finds.
+// Numbers of index entries: for the store's own chunks, and attached by siltfs-bench.
 struct Coverage {
   uint64_t own = 0;
   uint64_t attached = 0;

@@ -41,7 +41,8 @@ BenchOutcome Bench(std::vector<std::string> arguments) {
   return {.code = code, .out = out.str(), .err = err.str()};
 }
 
-// The cuts_sha1 of bench chunker for data that is cut every `length` bytes.
+// Returns the value that the chunker benchmark prints as cuts_sha1 for data that is cut every
+// `length` bytes.
 std::string CutsOfZeros(uint64_t bytes, uint64_t length) {
   Encoder cut_points;
   for (uint64_t end = length; end <= bytes; end += length) cut_points.U64(end);
@@ -177,7 +178,8 @@ TEST_CASE("bench chunker reports the rate of every kernel, and all cut alike") {
   }
   std::sort(cuts.begin(), cuts.end());
   CHECK(std::unique(cuts.begin(), cuts.end()) == cuts.end());
-  // 16 chunks of max: the ends 65536, 131072, ... as eight bytes each.
+  // Zeros are cut into 16 chunks of the maximum size. cuts_sha1 covers their ends 65536, 131072,
+  // ..., with eight bytes each.
   CHECK(std::count(cuts.begin(), cuts.end(), CutsOfZeros(1 << 20, 65536)) == 1);
 
   CHECK(Bench({"chunker", "--file", directory / "absent"}).code == 1);
@@ -253,10 +255,10 @@ TEST_CASE("bench index reports all statistics of an engine, and compares every a
       CHECK(statistics[figure] > 0);
     }
     CHECK(statistics.contains("plan") == (statistics["engine"] == "silt"));
-    // Memory left by an earlier test may be enough.
+    // The growth may be 0, because memory left by an earlier test may be enough.
     CHECK(statistics["memory_bytes"] >= statistics["memory_bytes_end"]);
     CHECK(statistics["memory_bytes_per_entry"] >= statistics["memory_bytes_per_entry_end"]);
-    // Entries still in memory need no read, and written ones need one.
+    // Entries that are still in memory need no read; written entries need one.
     CHECK(statistics["reads_per_hit"] >= 0);
     CHECK(statistics["reads_per_hit"] <= 1.1);
     CHECK(statistics["reads_per_miss"] <= 0.1);
@@ -326,7 +328,7 @@ TEST_CASE("Names can be turned back into numbers, and a tally misses none") {
 TEST_CASE("The memory peak is measured, and freed memory no longer counts") {
   constexpr size_t kSize = 64U << 20;
   MemoryMeter meter;
-  // Allocated directly from the system, because a sanitizer's allocator keeps freed memory.
+  // Allocate directly from the system, because a sanitizer's allocator keeps freed memory.
   void* const held =
       mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(held != MAP_FAILED);

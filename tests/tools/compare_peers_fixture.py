@@ -23,7 +23,7 @@ def contain():
         return
     private = subprocess.run(["unshare", "--mount", "--propagation", "private", "true"], capture_output=True,
                              check=False).returncode == 0
-    # Private propagation fails if the root of a chroot is not a mount point.
+    # Private propagation would fail if the root of a chroot is not a mount point.
     propagation = "private" if private else "unchanged"
     os.environ[CONTAINED] = "1"
     os.execvp("unshare", ["unshare", "--mount", "--propagation", propagation, "--pid", "--fork", "--kill-child",

@@ -60,9 +60,10 @@ class AComparison(Run):
             for step in [*run["generations"], run["restore"]]:
                 self.assert_measured(step, {"mount", "unmount"})
             self.assertTrue(run["restore"]["verified"])
-            # Recompressing so little may end between two samples of its memory.
+            # Do not demand memory samples: recompressing so little data may end between two
+            # samples.
             self.assert_timed(run["settled"], {"settle"})
-            # No segment is full, so nothing gets smaller; a mount may add some metadata.
+            # No segment is full, so nothing gets smaller. A mount may add some metadata.
             before = run["generations"][-1]["stored_bytes"]
             self.assertAlmostEqual(run["settled"]["stored_bytes"], before, delta=before / 10)
             self.assert_measured(run["restore_settled"], {"mount", "restore", "unmount"})
@@ -73,7 +74,7 @@ class AComparison(Run):
             self.assert_measured(step, {"mount", "work", "unmount"})
             self.assertEqual(step["files"], 52, name)
             self.assertGreater(step["files_per_s"], 0)
-        # Generations share nine files in ten.
+        # Two generations share nine of ten files.
         self.assertGreater(record["summary"]["tree"]["systems"]["siltfs"]["ratio"]["median"], 2)
         self.assertIn("passthrough_hp: left out", done.stdout)
         self.assertIn("| settled afterwards |", done.stdout)

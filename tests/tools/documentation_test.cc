@@ -33,7 +33,7 @@ void Collect(const std::string& text, const std::string& pattern, Names& names) 
 
 const std::string kOption = R"((?:^|[\s,|\[])(--?[A-Za-z][A-Za-z-]*))";
 
-// The options in lines like " -o,--options OPT,... DESCRIPTION".
+// Returns the options in lines like " -o,--options OPT,... DESCRIPTION".
 Names OptionsInHelp(const std::string& help) {
   Names names;
   std::istringstream lines(help.substr(0, help.find("Mount options:\n")));
@@ -43,14 +43,14 @@ Names OptionsInHelp(const std::string& help) {
   return names;
 }
 
-// The text of a page without fonts and escapes.
+// Returns the text of a manual page without fonts and escapes.
 std::string Plain(const std::string& page) {
   std::string text = std::regex_replace(page, std::regex(R"(\\-)"), "-");
   text = std::regex_replace(text, std::regex(R"(\\f.)"), "");
   return std::regex_replace(text, std::regex("\""), "");
 }
 
-// The text from a heading's line to the next heading.
+// Returns the text from a heading's line to the next heading.
 std::string Section(const std::string& page, const std::string& heading) {
   const size_t start = page.find(heading + "\n");
   REQUIRE(start != std::string::npos);
@@ -58,7 +58,7 @@ std::string Section(const std::string& page, const std::string& heading) {
   return page.substr(body, page.find("\n.S", body) - body);
 }
 
-// The line after each .TP.
+// Returns the line after each .TP.
 std::string Tags(const std::string& section) {
   std::string tags;
   std::istringstream lines(section);
@@ -79,7 +79,7 @@ Names Without(Names names, const Names& others) {
   return names;
 }
 
-// The help of a command or subcommand: "index plan".
+// Returns the help of a command or subcommand, such as "index plan".
 std::string Help(const std::string& command) {
   std::vector<std::string> arguments = {"siltfs"};
   std::istringstream words(command);

@@ -1,4 +1,4 @@
-// siltfs fsck: the exit codes of fsck(8), and one line per finding or one document.
+// siltfs fsck uses the exit codes of fsck(8), and prints one line per finding or one JSON document.
 #include <signal.h>
 #include <unistd.h>
 
@@ -259,7 +259,7 @@ TEST_CASE("fsck -y salvages metadata that cannot be opened, and names the damage
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
-// "/file", of 5,000 bytes.
+// Writes "/file", of 5,000 bytes.
 void WriteFileTo(const Store& store) {
   const auto env = NewPosixEnv();
   FileSystemOptions options;
@@ -378,7 +378,7 @@ TEST_CASE("fsck -C writes progress in lines of four words") {
 
 TEST_CASE("an interrupted fsck exits with 32, and SIGUSR1 prints its state") {
   const Store store;
-  // Blocks the signal on this thread, so that it is pending for the command.
+  // The signal is blocked on this thread, so that it is pending for the command.
   auto signals = PolledSignals::Block();
   REQUIRE_OK(signals);
   SECTION("interrupted") {
@@ -397,8 +397,8 @@ TEST_CASE("an interrupted fsck exits with 32, and SIGUSR1 prints its state") {
   }
 }
 
-// A signal delivered after the command has unblocked it would end the process before it prints its
-// findings.
+// A signal that is delivered after the command has unblocked it would end the process before the
+// findings are printed.
 TEST_CASE("Signals that come after the last poll are discarded") {
   auto signals = PolledSignals::Block();
   REQUIRE_OK(signals);

@@ -10,7 +10,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with two files, one of them removed.
+// Makes a store of small segments with two files, one of which is removed.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", path}).code == 0);
   const auto env = NewPosixEnv();
@@ -51,8 +51,8 @@ TEST_CASE("gc frees removed data of a store that is not mounted, and reports it"
 
   const auto estimate = JsonOf({"siltfs", "gc", "--dry-run", "--json", store});
   CHECK(estimate.at("dry_run") == true);
-  // Chunk boundaries differ between stores, and a segment at each end may hold chunks of both
-  // files.
+  // Chunk boundaries differ between stores, so the first and the last segment may hold chunks of
+  // both files.
   CHECK(estimate.at("bytes_freed") > 700'000);
   CHECK(JsonOf({"siltfs", "stat", "--json", store}).at("stored_bytes") ==
         before.at("stored_bytes"));

@@ -1,4 +1,4 @@
-// siltfs index stat, dump and verify, on an index that has stores of every kind.
+// Tests siltfs index stat, dump and verify on an index that has stores of every kind.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ IndexEntry EntryOf(uint64_t number) {
   return entry;
 }
 
-// A store that was never mounted; the test filled its index directly.
+// A store that was never mounted. The test has filled its index directly.
 class IndexedStore {
  public:
   IndexedStore() {
@@ -52,7 +52,7 @@ class IndexedStore {
   std::string path() const { return directory_ / "store"; }
   const std::map<std::string, uint64_t>& stores() const { return stores_; }
 
-  // Every file and its contents.
+  // Returns every file with its contents.
   std::map<std::string, std::string> Contents() const {
     std::map<std::string, std::string> contents;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {

@@ -54,7 +54,7 @@ TEST_CASE("index plan prints one JSON document with values within the limits") {
   CHECK(plan.at("memory_bytes").get<double>() < plan.at("memory_bytes_peak").get<double>());
   CHECK(plan.at("memory_bytes_per_entry").get<double>() ==
         Approx(plan.at("memory_bytes").get<double>() / 1e8));
-  // F E / (U c WA), in years.
+  // The paper's formula: F E / (U c WA), in years.
   CHECK(plan.at("device_life_years").get<double>() ==
         Approx(64.0 * (1 << 30) * 10'000 /
                (5'000 * 32 * plan.at("write_amplification").get<double>()) / 31'557'600));

@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-// The message of a run with wrong usage.
+// Returns the message of a run with wrong usage.
 std::string Mistake(std::vector<std::string> words, int code = 2) {
   words.insert(words.begin(), "siltfs");
   const Outcome outcome = Run(words);

@@ -1,5 +1,5 @@
-// The standard output of every command: with --json a failure prints a document with the cause, and
-// output that cannot be written is a failure.
+// Tests the standard output of every command. With --json a failure prints a document with the
+// cause. Output that cannot be written is a failure.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -80,7 +80,7 @@ TEST_CASE("A path that is not UTF-8 can be printed as JSON") {
   }
 }
 
-// All commands that print something about a store, and commands that need no store.
+// Returns all commands that print something about a store, and commands that need no store.
 std::vector<Words> PrintingCommands(const std::string& store) {
   std::vector<Words> commands;
   for (const Words& command : kJsonCommands) {
@@ -129,7 +129,7 @@ TEST_CASE("An earlier failure keeps its code, and fsck adds its bit") {
   CHECK(run({"mount.siltfs", "--help"}) == 32);
 }
 
-// The exit code of the program itself; the shell prepares its descriptors.
+// Returns the exit code of the program itself; the shell prepares its descriptors.
 int CodeOf(const std::string& command) {
   const int status = std::system((std::string(SILTFS_PROGRAM) + " " + command).c_str());
   REQUIRE(WIFEXITED(status));
@@ -157,7 +157,7 @@ TEST_CASE("The program reports why standard output cannot be written") {
     CHECK(said().empty());
   }
   CHECK(CodeOf("fsck " + (directory / "store") + " >&- 2>" + err) == 8);
-  // A command without output needs no standard output.
+  // A command that prints nothing needs no standard output.
   CHECK(CodeOf("mkfs " + (directory / "silent") + " >&- 2>" + err) == 0);
 }
 

@@ -1,4 +1,4 @@
-// Runs the siltfs command line within the test.
+// Runs the siltfs command line within the test's process.
 #pragma once
 
 #include <sstream>

@@ -13,7 +13,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with an incompressible file that fills several of them.
+// Makes a store of small segments with an incompressible file that fills several of them.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", "--compression", "none", path}).code == 0);
   const auto env = NewPosixEnv();

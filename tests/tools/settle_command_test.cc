@@ -9,7 +9,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A store of small segments with a compressible file that fills several of them.
+// Makes a store of small segments with a compressible file that fills several of them.
 void FillStore(const std::string& path) {
   REQUIRE(Run({"siltfs", "mkfs", "--compression", "zstd:9", path}).code == 0);
   const auto env = NewPosixEnv();
@@ -60,7 +60,7 @@ TEST_CASE("settle recompresses a store that is not mounted, and reports its work
   const uint64_t expected = before.at("stored_bytes").get<uint64_t>() -
                             json.at("bytes_before").get<uint64_t>() +
                             json.at("bytes_after").get<uint64_t>();
-  // Includes the footers of segments that FillStore left unsealed.
+  // The stored bytes include the footers of segments that FillStore left unsealed.
   CHECK(after.at("stored_bytes") >= expected);
   CHECK(after.at("stored_bytes") < expected + 4096);
   CHECK(Run({"siltfs", "fsck", "--data", "--quiet", store}).code == 0);

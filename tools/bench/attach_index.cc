@@ -1,8 +1,8 @@
-// siltfs-bench attach-index: gives a small store a large index, to measure the store with it.
+// siltfs-bench attach-index: adds many entries to the index of a small store, to measure the store
+// with a large index.
 //
-// Entries have random names and point to segment ids that no store uses, so they stand for chunks
-// that are not looked up. They are permanent: entries of missing segments are never removed from an
-// index.
+// The entries have random names and point to segment ids that no store uses, so no lookup asks for
+// them. They are permanent: entries of missing segments are never removed from an index.
 #include <algorithm>
 #include <memory>
 #include <string>

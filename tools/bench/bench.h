@@ -1,5 +1,5 @@
-// The interface of a benchmark. Each has its own file, verifies the answers it measures, and
-// returns its figures as one JSON object, which siltfs-bench prints.
+// The interface of a benchmark. Each benchmark has its own file and verifies the answers of the
+// measured component. It returns its statistics as one JSON object, which siltfs-bench prints.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace siltfs {
 
-// The measured component gave a wrong answer, or failed.
+// Thrown if the measured component gave a wrong answer or failed.
 class BenchFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Declares a benchmark's options on `app` and returns what to run once they are parsed. The run may
-// throw BenchFailure.
+// Declares a benchmark's options on `app` and returns the function to run after they are parsed.
+// That function may throw BenchFailure.
 using ConfigureBench = std::function<nlohmann::ordered_json()> (*)(CLI::App& app);
 
 std::function<nlohmann::ordered_json()> ConfigureAttachIndex(CLI::App& app);

@@ -8,11 +8,11 @@
 
 namespace siltfs {
 
-// Calls `work` with 0, 1, ... count - 1, each in its own thread, and returns when all have
-// returned. Rethrows the exception of one of them.
+// Calls `work` with 0, 1, ... count - 1, each in its own thread, and returns when all calls have
+// returned. If calls throw, rethrows the exception of one of them.
 void RunThreads(unsigned count, const std::function<void(unsigned thread)>& work);
 
-// How many of `total` items one of `count` threads gets.
+// Returns how many of `total` items this one of `count` threads gets.
 uint64_t ShareOf(uint64_t total, unsigned thread, unsigned count);
 
 inline void Require(const Status& status) {

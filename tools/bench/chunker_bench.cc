@@ -1,5 +1,5 @@
-// siltfs-bench chunker: finds the cut points of data in memory with every kernel that runs here,
-// and names the chunks (SHA-1), on one thread.
+// siltfs-bench chunker: finds the cut points of data in memory with every kernel that this machine
+// can run, and names the chunks (SHA-1), on one thread.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -47,7 +47,7 @@ Bytes MakeData(const Arguments& arguments) {
                         arguments.seed);
 }
 
-// SHA-1 of the cut points as 64-bit little-endian numbers.
+// Returns the SHA-1 of the cut points, written as 64-bit little-endian numbers.
 std::string CutsSha1(ChunkNamer& namer, const std::vector<uint32_t>& lengths) {
   Encoder cut_points;
   uint64_t end = 0;
@@ -99,7 +99,7 @@ Json Run(const Arguments& arguments) {
     Require(tables.status());
     kernels.push_back({kernel.name, *tables, {}, {}});
   }
-  // Measured in turns, so that other load on the machine affects all alike.
+  // Each round runs all measurements, so that other load on the machine affects all alike.
   std::vector<double> sha1_seconds;
   std::vector<double> batch_seconds;
   for (unsigned round = 0; round < arguments.rounds; ++round) {

@@ -1,5 +1,5 @@
-// siltfs-bench chunks: the lengths of the chunks of files, and how many of them are new, for
-// several mean lengths. The files are taken in order, as the generations of a backup.
+// siltfs-bench chunks: for several mean lengths, measures the lengths of the chunks of files and
+// how many chunks are new. The files are taken in order, like the generations of a backup.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -59,7 +59,7 @@ class Cutting {
       new_bytes += lengths[i];
       ++new_chunks;
     }
-    // The last chunk of a file ends where the file does.
+    // Leaves out the last chunk of each file: the end of the file determines its length.
     lengths_.insert(lengths_.end(), lengths.begin(), lengths.end() - (lengths.empty() ? 0 : 1));
     bytes_ += data.size();
     chunks_ += chunks.size();
@@ -113,8 +113,8 @@ class Cutting {
     for (const uint32_t length : lengths_) sum += (length - mean) * (length - mean);
     return std::sqrt(sum / static_cast<double>(lengths_.size()));
   }
-  // For each i, the share of chunks with [i, i + 1) * avg / kBinsPerMean bytes; the last bin is
-  // max.
+  // Returns for each i the share of chunks with [i, i + 1) * avg / kBinsPerMean bytes. The last bin
+  // holds the chunks of the maximum length.
   std::vector<double> SharesByBin() const {
     const ChunkerParameters& parameters = tables_->parameters();
     std::vector<double> shares(parameters.max * kBinsPerMean / parameters.avg + 1);

@@ -1,5 +1,5 @@
-// siltfs-bench cuckoo: partial-key cuckoo tables of a LogStore's size, each filled until an insert
-// fails, on one thread, in memory.
+// siltfs-bench cuckoo: fills partial-key cuckoo tables of a LogStore's size, each until an insert
+// fails, and looks keys up. On one thread, in memory.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-// A key's hash (a table sees nothing else of it) and its position.
+// The hash of a key, which is all that a table knows of the key, and the key's position.
 struct Key {
   uint64_t hash;
   uint32_t table;
@@ -56,7 +56,8 @@ void Shuffle(std::vector<Key>& keys, Random& random) {
   for (size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[random.Below(i)]);
 }
 
-// Looks every key up in its table; returns the number of candidates that belonged to other keys.
+// Looks every key up in its table. Returns the number of found candidates that belonged to other
+// keys.
 uint64_t LookUp(const Tables& filled, const std::vector<Key>& keys) {
   uint64_t candidates = 0;
   uint64_t missing = 0;
@@ -86,12 +87,13 @@ Json Run(const Arguments& arguments) {
     Tables filled = Fill(arguments, hashes);
     inserts.push_back(inserting.seconds());
 
-    // Present keys, table by table in insertion order; their places are random.
+    // Look up present keys, table by table in the order of insertion. Their places in a table are
+    // random.
     const Stopwatch looking_up;
     LookUp(filled, filled.keys);
     lookups.push_back(looking_up.seconds());
 
-    // Absent keys; now every table is equally likely.
+    // Look up absent keys. After shuffling, each lookup asks a random table.
     Shuffle(filled.keys, random);
     uint64_t others = 0;
     const Stopwatch missing;

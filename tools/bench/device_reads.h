@@ -1,5 +1,6 @@
-// Measures the bare device: random 4 KiB reads of a file, past the page cache, with as many in
-// flight as in a lookup of the index. The baseline for the index's lookups.
+// Measures the device without an index: random 4 KiB reads of a file, past the page cache, with as
+// many reads in flight as in a lookup of the index. The index's lookups are compared with this
+// rate.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -14,17 +15,17 @@ namespace siltfs {
 
 class DeviceReads {
  public:
-  // Writes `path`, which must not exist: at least `size` incompressible bytes, with each page's
-  // number in the page.
+  // Writes the file `path`, which must not exist: at least `size` incompressible bytes. Each page
+  // contains its own number.
   DeviceReads(Env& env, const std::string& path, uint64_t size);
 
   // Reads `count` pages with `threads` threads, each with `depth` reads in flight, and checks the
-  // pages' numbers. Returns seconds.
+  // pages' numbers. Returns the time in seconds.
   double Read(uint64_t count, unsigned threads, unsigned depth, uint64_t seed);
 
-  // False if the directory's file system has only cached reads.
+  // Returns false if the directory's file system offers only cached reads.
   bool direct() const { return direct_; }
-  // How reads are kept in flight (ReadQueue::mechanism()).
+  // Returns the way in which reads are kept in flight (ReadQueue::mechanism()).
   const std::string& mechanism() const { return mechanism_; }
   uint64_t size() const { return pages_ * kPage; }
 

@@ -1,5 +1,5 @@
-// siltfs-bench index: fills a chunk index, looks names up and reads it whole, and compares it with
-// bare reads of its device.
+// siltfs-bench index: fills a chunk index, looks names up, and reads the whole index. Compares the
+// rates with bare reads of the device.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -56,7 +56,7 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Parsed from "P:G", both decimal numbers; P is not 0.
+// A ratio of puts to gets, parsed from "P:G". Both are decimal numbers; P is not 0.
 struct Mix {
   uint64_t puts = 1;
   uint64_t gets = 0;
@@ -76,7 +76,7 @@ bool ParseMix(const std::string& text, Mix& mix) {
          number(text.substr(colon + 1), mix.gets) && mix.puts > 0;
 }
 
-// A size, or "none".
+// Parses a memory limit: a size, or "none".
 uint64_t MemoryStep(std::string text) {
   if (text == "none") return kNoMemoryLimit;
   const std::string refused = CLI::AsSizeValue(false)(text);
@@ -136,7 +136,7 @@ class IndexBench {
     filled_ = index_->stats();
   }
 
-  // Measures the index's memory and lookups under another limit.
+  // Measures the index's memory and lookups under another memory limit.
   void StepMemory(const std::string& step) {
     const uint64_t limit = MemoryStep(step);
     Require(index_->SetMemoryLimit(limit));
@@ -163,14 +163,14 @@ class IndexBench {
 
   static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-  // Ends the process like kill -9: nothing is closed, and the index stays as it is.
+  // Ends the process as kill -9 does: nothing is closed, and the index stays on disk as it is.
   [[noreturn]] static void DieSuddenly() {
     std::raise(SIGKILL);
     std::abort();  // not reached
   }
 
-  // Uses a SILT index of a few hundred KiB, so that code and libraries are paged in before the
-  // memory is measured.
+  // Uses a SILT index of a few hundred KiB before the measurement, so that code and libraries are
+  // already in memory.
   void WarmUp() {
     SiltIndexOptions options;
     options.directory = scratch_.path() + "/warm-up";
@@ -224,7 +224,7 @@ class IndexBench {
     statistics.gets += count;
   }
 
-  // Checks that the index has every entry once, and no other.
+  // Checks that the index has every entry once, and no other entry.
   void ReadWhole() {
     NumberTally tally;
     const Stopwatch reading;
@@ -244,7 +244,7 @@ class IndexBench {
                        std::to_string(arguments_.entries) + " that were put");
   }
 
-  // The number of puts mixed with lookups.
+  // Returns the number of puts that are mixed with lookups.
   uint64_t MixedEntries() const {
     const uint64_t second_half = arguments_.entries - arguments_.entries / 2;
     return arguments_.mixed == 0 ? second_half : std::min(arguments_.mixed, second_half);
@@ -296,7 +296,7 @@ class IndexBench {
     return statistics;
   }
 
-  // The model's prediction for an index with these parameters.
+  // Returns the cost that the paper's model predicts for an index with these parameters.
   Json Prediction() const {
     constexpr double kSparseTrieBits = 0.3;
     const SiltIndexOptions options;
@@ -304,7 +304,7 @@ class IndexBench {
     const auto entries = static_cast<double>(arguments_.entries);
     SiltParticulars particulars;
     particulars.sorted_bits_per_key = kSparseTrieBits;
-    // A partition is merged when it has twice the average share.
+    // A partition is merged when its HashStores hold twice their average share of entries.
     const auto predicted =
         PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
                     {.merge_entries = 2 * options.hash_store_share * entries / partitions,

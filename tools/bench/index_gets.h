@@ -1,6 +1,6 @@
-// Lookups of the index benchmark: random names in batches, every answer compared.
+// Lookups of the index benchmark: gets random names in batches, and compares every answer.
 //
-// Errors: throws BenchFailure, also at a wrong answer. Thread-safety: an IndexGets belongs to one
+// Errors: throws BenchFailure, also for a wrong answer. Thread-safety: an IndexGets belongs to one
 // thread.
 #pragma once
 
@@ -16,12 +16,12 @@ namespace siltfs {
 
 class IndexGets {
  public:
-  // Borrows both.
+  // Borrows `index` and `keys`.
   IndexGets(ChunkIndex& index, const IndexKeys& keys, size_t batch, uint64_t seed);
 
-  // One call of Get with `count` names (at most a batch) out of the first `present` numbers.
+  // Calls Get once with `count` names (at most a batch) out of the first `present` numbers.
   void GetPresent(size_t count, uint64_t present);
-  // One call of Get with names that were never put.
+  // Calls Get once with `count` names that were never put.
   void GetAbsent(size_t count);
 
  private:

@@ -6,8 +6,8 @@ namespace {
 constexpr uint64_t kFirstFactor = 0xbf58476d1ce4e5b9U;
 constexpr uint64_t kSecondFactor = 0x94d049bb133111ebU;
 
-// The x with x * factor == 1, for an odd factor. Each step of Newton's iteration doubles the
-// correct bits.
+// Returns the x with x * factor == 1, for an odd factor. Each step of Newton's iteration doubles
+// the number of correct bits.
 constexpr uint64_t Inverse(uint64_t factor) {
   uint64_t inverse = factor;
   for (int i = 0; i < 6; ++i) inverse *= 2 - factor * inverse;
@@ -15,7 +15,7 @@ constexpr uint64_t Inverse(uint64_t factor) {
 }
 static_assert(kFirstFactor * Inverse(kFirstFactor) == 1);
 
-// The inverse of z ^ (z >> shift).
+// Returns the inverse of z ^ (z >> shift).
 constexpr uint64_t Unfold(uint64_t z, unsigned shift) {
   uint64_t unfolded = z;
   for (unsigned done = shift; done < 64; done += shift) unfolded = z ^ (unfolded >> shift);

@@ -1,5 +1,5 @@
-// The entries of the index benchmark. Each is computed from its number, and its number from its
-// name, so any number of entries can be put, looked up and checked without a list.
+// The entries of the index benchmark. An entry is computed from its number, and the number from the
+// entry's name. So any number of entries can be put, looked up and checked without a list.
 //
 // Thread-safety: immutable.
 #pragma once
@@ -13,7 +13,7 @@ namespace siltfs {
 
 class IndexKeys {
  public:
-  // Numbers from here on belong to names that are never put.
+  // Names with this number or a higher one are never put.
   static constexpr uint64_t kAbsent = uint64_t{1} << 48;
 
   explicit IndexKeys(uint64_t seed) : seed_(seed) {}
@@ -21,18 +21,19 @@ class IndexKeys {
   ChunkName NameOf(uint64_t number) const;
   Location LocationOf(uint64_t number) const;
   IndexEntry EntryOf(uint64_t number) const { return {NameOf(number), LocationOf(number)}; }
-  // nullopt if the name belongs to no number.
+  // Returns nullopt if the name belongs to no number.
   std::optional<uint64_t> NumberOf(const ChunkName& name) const;
 
  private:
   const uint64_t seed_;
 };
 
-// A bijection that spreads numbers over all 64-bit words (the finalizer of splitmix64).
+// Maps numbers one to one onto all 64-bit words and spreads them evenly (the finalizer of
+// splitmix64).
 uint64_t MixNumber(uint64_t number);
 
-// Takes entries in any order and reports whether they were exactly the first N numbers, each once
-// (or other numbers with the same 64-bit sum).
+// Takes entries in any order. Reports whether they were exactly the first N numbers, each once.
+// (Other numbers with the same 64-bit sum would pass, too.)
 class NumberTally {
  public:
   void Add(uint64_t number) {

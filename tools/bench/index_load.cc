@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kBatchesPerSample = 16;
 
-// Ends the pace on every exit of its thread, so that the others do not wait forever.
+// Calls MixPace::End on every exit of its thread, so that the other threads do not wait forever.
 class PaceEnd {
  public:
   explicit PaceEnd(MixPace& pace) : pace_(pace) {}

@@ -1,5 +1,5 @@
-// Fills the index for the benchmark, as in the paper's experiment: puts half of the entries as a
-// base, then the other half, alone or mixed with gets. Memory is measured all the time.
+// Fills the index for the benchmark, as in the SILT paper's experiment. Puts half of the entries as
+// a base, then the other half, alone or mixed with gets. Measures memory all the time.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -17,7 +17,8 @@ struct IndexLoadOptions {
   uint64_t entries = 0;
   size_t put_batch = 1024;
   size_t get_batch = 4096;
-  // The mix of the last `mixed` puts; 0 gets: no mix.
+  // Gets run beside the last `mixed` puts: `mix_gets` gets for each `mix_puts` puts. If `mix_gets`
+  // is 0, no gets run beside puts.
   uint64_t mix_puts = 1;
   uint64_t mix_gets = 0;
   uint64_t mixed = 0;
@@ -40,7 +41,7 @@ struct IndexLoadStatistics {
 
 class IndexLoad {
  public:
-  // Allocates its own memory here, so that a MemoryMeter begun afterwards measures only the index
+  // Allocates its own memory here. A MemoryMeter begun afterwards therefore measures only the index
   // (and the batches of gets, if any).
   IndexLoad(const IndexKeys& keys, const IndexLoadOptions& options);
 

@@ -1,5 +1,5 @@
-// Sizes of keys with their values, as in figure 7 of the SILT paper: from 4 bytes to 1 MiB; the
-// probability falls with a power of the size (Zipf).
+// Sizes of keys with their values, from 4 bytes to 1 MiB, as in figure 7 of the SILT paper. The
+// probability of a size falls with a power of the size (Zipf).
 //
 // Thread-safety: immutable.
 #pragma once
@@ -22,7 +22,7 @@ class ItemSizes {
 
   uint64_t Draw(Random& random) const;
   double Mean() const;
-  // The mean of a function of the size.
+  // Returns the mean of a function of the size.
   double MeanOf(const std::function<double(uint64_t)>& function) const;
 
  private:

@@ -1,6 +1,6 @@
-// siltfs-bench mark: the mark of garbage collection over a store of a given number of chunks. It
-// counts the live chunks of each segment (CountLive) and finds those of a few segments
-// (SegmentMark). Every count is compared with the expected one.
+// siltfs-bench mark: measures the mark of garbage collection over a store with a given number of
+// chunks. Counts the live chunks of each segment (CountLive), and finds the live chunks of a few
+// segments (SegmentMark). Compares every count with the expected one.
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -66,7 +66,7 @@ class MarkBench {
                        {"index_flash_bytes", store_.index().stats().flash_bytes},
                        {"index_memory_bytes", store_.index().stats().memory_bytes},
                        {"verified", true}};  // a wrong answer throws
-    // The first count also fills the caches, which are warm in a mounted store.
+    // The first count also fills the caches. In a mounted store they are warm.
     statistics["first"] = Count();
     statistics["again"] = Count();
     statistics["segment_mark"] = MarkSegments();
@@ -75,7 +75,7 @@ class MarkBench {
   }
 
  private:
-  // Processor time of all threads, and the reads of the index and the chunk store.
+  // Processor time of all threads, and the number of reads by the index and the chunk store.
   struct Work {
     explicit Work(MarkStore& store)
         : index(store.index().stats().flash_reads),
@@ -158,7 +158,7 @@ class MarkBench {
     return statistics;
   }
 
-  // Segments spread over the whole store.
+  // Returns the i-th of `count` segments that are spread over the whole store.
   SegmentId SegmentAt(uint64_t i, uint64_t count) const {
     return store_.SegmentOf(store_.SegmentCount() * i / count * MarkStore::kSegmentChunks);
   }

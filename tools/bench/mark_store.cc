@@ -29,7 +29,7 @@ constexpr uint64_t kOverlayEvery = 16;
 constexpr size_t kPutBatch = 4096;
 constexpr size_t kGroupRecords = 2048;
 
-// Counts the nodes put into the real store.
+// Counts the nodes that it puts into the real store.
 class CountedNodes final : public NodeStore {
  public:
   CountedNodes(NodeStore& nodes, uint64_t& count) : nodes_(nodes), count_(count) {}

@@ -1,11 +1,11 @@
-// A store for the benchmark of the mark: real metadata, real recipe trees in real segments, and a
-// real index, for chunks that were never stored. All of it is computed from numbers, so the live
-// chunks are known without a list.
+// A store for the benchmark of the mark (fs/dedup/mark.h). Metadata, recipe trees in segments, and
+// the index are real; the chunks were never stored. All contents are computed from numbers, so the
+// live chunks are known without a list.
 //
-// Numbers [0, entries) are chunks in segments of kSegmentChunks, each with an entry in the index.
-// One in kDeadEvery has no reference. The others form files: large ones, each followed by small
-// ones that together hold a tenth of it. One in kCopyEvery large files exists twice, with the same
-// tree. The chunks of one in kOverlayEvery small files are in its overlay.
+// The numbers [0, entries) are chunks in segments of kSegmentChunks, each with an entry in the
+// index. One chunk in kDeadEvery has no reference. The others form files: large files, each
+// followed by small files that together hold a tenth of its chunks. One large file in kCopyEvery
+// exists twice, with the same tree. One small file in kOverlayEvery has its chunks in its overlay.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -41,7 +41,7 @@ class MarkStore {
   MarkStore(Env& env, std::string directory, uint64_t entries, uint64_t seed);
 
   MarkStoreStatistics Make();
-  // Opens it as a mount does, and waits until its index is at full speed; changes nothing.
+  // Opens the store as a mount does, and waits until its index is at full speed. Changes nothing.
   void Open();
 
   // Valid after Open.
@@ -51,7 +51,7 @@ class MarkStore {
   std::string SpillDirectory() const;
 
   static bool IsDead(uint64_t number) { return number % kDeadEvery == kDeadEvery - 1; }
-  // True for a segment of chunks, false for one of recipe nodes.
+  // Returns true for a segment of chunks, false for a segment of recipe nodes.
   static bool IsOfChunks(SegmentId segment) { return segment >= kFirstSegment; }
   uint64_t SegmentCount() const { return (entries_ + kSegmentChunks - 1) / kSegmentChunks; }
   SegmentId SegmentOf(uint64_t number) const;
@@ -59,7 +59,7 @@ class MarkStore {
   std::vector<FooterChunk> ChunksOf(SegmentId segment) const;
 
  private:
-  // Far above the ids of segments with recipe nodes.
+  // The lowest id of a segment of chunks, far above the ids of segments of recipe nodes.
   static constexpr SegmentId kFirstSegment = 1U << 24;
 
   void FillIndex();
@@ -78,7 +78,7 @@ class MarkStore {
   const std::string directory_;
   const uint64_t entries_;
   const IndexKeys keys_;
-  // Destroyed in reverse order.
+  // The order of these members matters: they are destroyed in reverse order.
   std::unique_ptr<ChunkIndex> index_;
   std::unique_ptr<KvStore> kv_;
   std::unique_ptr<IdAllocator> ids_;

@@ -1,5 +1,5 @@
-// Measures how much this process's memory has grown since a moment, as the kernel counts it: all
-// resident pages, including code that was paged in and the allocator's slack.
+// Measures how much this process's memory has grown since a moment, as the kernel counts it. The
+// kernel counts all resident pages, including code that was paged in and the allocator's slack.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -10,11 +10,11 @@ namespace siltfs {
 
 class MemoryMeter {
  public:
-  // Measures from now on.
+  // Growth is measured from the construction on.
   MemoryMeter();
 
-  // The peak growth since the last call, in bytes above the beginning; the current growth if the
-  // kernel's peak cannot be reset.
+  // Returns the peak since the last call, in bytes above the memory at the construction. If the
+  // kernel's peak cannot be reset, returns the current growth.
   uint64_t PeakGrowth();
   uint64_t Growth() const;
 

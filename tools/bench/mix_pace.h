@@ -1,6 +1,6 @@
-// Keeps puts and gets at a ratio while both run: the side that is ahead waits.
+// Keeps puts and gets at a fixed ratio while both run: the side that is ahead waits.
 //
-// Thread-safety: BeforePut and AfterPut from one thread, the other calls from any.
+// Thread-safety: one thread calls BeforePut and AfterPut; any thread may call the others.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace siltfs {
 
 class MixPace {
  public:
-  // `gets` gets for every `puts` puts. `present` keys exist before the first put. Gets may lag
-  // behind by `slack`, which must be at least what one thread claims at a time.
+  // Allows `gets` gets for every `puts` puts. `present` keys exist before the first put. Gets may
+  // lag behind by `slack`, which must be at least the number of gets that one thread claims at a
+  // time.
   MixPace(uint64_t puts, uint64_t gets, uint64_t present, uint64_t slack)
       : puts_weight_(puts), gets_weight_(gets), present_(present), slack_(slack) {}
 
@@ -21,12 +22,12 @@ class MixPace {
   void BeforePut();
   void AfterPut(uint64_t count);
 
-  // Claims `count` gets when the puts are far enough ahead; returns how many keys exist, nullopt
-  // after End.
+  // Waits until the puts are far enough ahead, then claims `count` gets. Returns how many keys
+  // exist, or nullopt after End.
   std::optional<uint64_t> ClaimGets(uint64_t count);
   void AfterGets(uint64_t count);
 
-  // Ends all waiting, from now on.
+  // Ends all waiting; later calls do not wait.
   void End();
   uint64_t gets() const;
 

@@ -1,5 +1,5 @@
-// siltfs-bench open: how soon an index on flash answers, and when it reaches full speed (SILT,
-// section 4: serving begins before indexes are loaded).
+// siltfs-bench open: measures how soon after its opening an index on flash answers, and when it
+// reaches full speed (SILT, section 4: serving begins before indexes are loaded).
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -82,7 +82,8 @@ class OpenBench {
   }
 
  private:
-  // Lookups for a twentieth of a second, in batches, on one thread.
+  // Looks names up for a twentieth of a second, in batches, on one thread. Returns the lookups per
+  // second.
   double Step(IndexGets& gets, const Stopwatch& watch, Json& series) {
     constexpr double kStepSeconds = 0.05;
     const uint64_t before = index_->stats().flash_reads;

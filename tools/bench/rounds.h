@@ -17,7 +17,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// For an even number of values, the lower of the two middle ones.
+// Returns the median; for an even number of values, the lower of the two middle ones.
 double Median(std::vector<double> values);
 
 }  // namespace siltfs

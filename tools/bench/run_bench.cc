@@ -42,7 +42,8 @@ constexpr std::array kBenches = {
           ConfigureValuesBench},
 };
 
-// One figure per line, "name: value"; names of inner figures follow those of the outer ones.
+// Prints one value per line, as "name: value". The names of inner values begin with the names of
+// the objects around them.
 void PrintStatistics(std::ostream& out, const nlohmann::ordered_json& statistics,
                      const std::string& prefix) {
   for (const auto& [name, value] : statistics.items()) {
@@ -67,7 +68,7 @@ int Run(std::span<const std::string> arguments, std::ostream& out, std::ostream&
     commands[i]->add_flag("--json", json, "Print one JSON document");
     runs[i] = kBenches[i].configure(*commands[i]);
   }
-  // CLI11 expects them without the program's name, and reversed.
+  // CLI11 expects the arguments reversed, and without the program's name.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);
   try {
     app.parse(std::move(reversed));

@@ -9,8 +9,8 @@ namespace siltfs {
 
 class ScratchDirectory {
  public:
-  // Makes it below `parent`, which must exist, or below the system's temporary directory if
-  // `parent` is empty. Borrows `env`. Throws BenchFailure.
+  // Makes the directory below `parent`, which must exist, or below the system's temporary directory
+  // if `parent` is empty. Borrows `env`. Throws BenchFailure.
   ScratchDirectory(Env& env, const std::string& parent);
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;

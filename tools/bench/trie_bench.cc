@@ -1,5 +1,5 @@
-// siltfs-bench trie: the entropy-coded trie over uniform keys, in parts of a SortedStore's size, on
-// one thread, in memory.
+// siltfs-bench trie: measures the entropy-coded trie over uniformly distributed keys, in parts of a
+// SortedStore's size, on one thread, in memory.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -43,7 +43,7 @@ constexpr Mode kModes[] = {
     {"sparse_exact", TrieOrdering::kExact, kSparseEntries},
 };
 
-// Keys in order, cut by their leading bits into 2^part_bits parts.
+// Sorted keys, split by their leading bits into 2^part_bits parts.
 struct Keys {
   unsigned part_bits = 0;
   std::vector<std::vector<ChunkName>> parts;
@@ -68,7 +68,7 @@ Keys MakeKeys(const Arguments& arguments) {
   return keys;
 }
 
-// A key, and the index's expected answer.
+// A key, and the answer expected from the index.
 struct Question {
   ChunkName key;
   uint32_t part;
@@ -106,7 +106,7 @@ std::vector<TrieIndex> Build(const Keys& keys, const TrieOptions& options) {
   return indexes;
 }
 
-// Looks every question up; throws on a wrong answer.
+// Looks up the keys of all questions. Throws on a wrong answer.
 void LookUp(const std::vector<TrieIndex>& indexes, const std::vector<Question>& questions,
             unsigned part_bits, uint32_t block_entries) {
   uint64_t wrong = 0;

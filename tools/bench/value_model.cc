@@ -15,7 +15,8 @@ constexpr size_t kKeySize = 4;
 constexpr double kPageChecksum = 8;
 constexpr double kFilterBytesAPlace = 2.17;
 
-// Flash bytes of a slot, in any kind of store, with its share of the surrounding overhead.
+// Returns the flash bytes of a slot, averaged over the kinds of stores, with its share of the
+// surrounding overhead.
 double SlotBytes(size_t slot_size, const IndexShape& shape) {
   const double slot =
       static_cast<double>(slot_size) * (1 + kPageChecksum / static_cast<double>(kPageSize));
@@ -23,8 +24,8 @@ double SlotBytes(size_t slot_size, const IndexShape& shape) {
   return shape.hash_store_share * in_hash_store + (1 - shape.hash_store_share) * slot;
 }
 
-// Flash bytes of a record in the value log, with its share of the block's head and the segment's
-// footer.
+// Returns the flash bytes of a record in the value log, with its share of the block's head and the
+// segment's footer.
 double RecordBytes(double bytes, size_t block_bytes) {
   const double in_table = bytes + kChunkTableEntrySize;
   const double records = std::max(1.0, static_cast<double>(block_bytes) / in_table);
@@ -46,7 +47,7 @@ ValueCost PaperCost(const ItemSizes& sizes, size_t slot_size) {
 ValueCost ModelCost(const ItemSizes& sizes, const std::vector<size_t>& slot_sizes,
                     const IndexShape& shape, size_t block_bytes) {
   const auto item = [](uint64_t size) { return ItemSize(kKeySize, size - kKeySize); };
-  // The first slot size that fits; the smallest if none fits.
+  // Returns the first slot size that fits, or the smallest if none fits.
   const auto slot_of = [&](uint64_t size) {
     const auto fits = std::find_if(slot_sizes.begin(), slot_sizes.end(), [&](size_t slot_size) {
       return item(size) <= slot_size - kEntrySize;

@@ -1,6 +1,6 @@
-// Computes the cost of keys and values of any length in flash space and reads (SILT, section 4,
-// figure 7): by the paper's formula, and with the sizes of slots, pages, blocks and stores used
-// here.
+// Computes the flash space and the reads that keys and values of any length cost (SILT, section 4,
+// figure 7). One function uses the paper's formula; the other uses the sizes of slots, pages,
+// blocks and stores in this implementation.
 //
 // Thread-safety: the functions have no state.
 #pragma once
@@ -18,11 +18,12 @@ struct ValueCost {
   double reads = 0;  // from flash, for a present key
 };
 
-// The paper's model: slots of `slot_size` bytes hold a header of 4 bytes, an offset of 4, and the
-// first part of key and value. Nothing else takes space, and the index's own work costs no reads.
+// The paper's model. A slot of `slot_size` bytes holds a header of 4 bytes, an offset of 4 bytes,
+// and the first part of key and value. Nothing else takes space, and the index itself costs no
+// reads.
 ValueCost PaperCost(const ItemSizes& sizes, size_t slot_size);
 
-// The state of an index at rest.
+// The state of an index that is not being changed.
 struct IndexShape {
   double hash_store_share = 0;   // share of all entries
   double hash_occupancy = 0.95;  // share of the HashStores' slots

@@ -1,5 +1,6 @@
-// siltfs-bench values: space and reads of keys and values from 4 bytes to 1 MiB, in slots of one
-// size with indirection, or in segregated stores (SILT, section 4, figure 7).
+// siltfs-bench values: measures space and reads of keys and values from 4 bytes to 1 MiB. They are
+// stored in slots of one size with indirection, or in segregated stores (SILT, section 4, figure
+// 7).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -36,11 +37,12 @@ struct Arguments {
 };
 
 constexpr size_t kKeySize = 4;
-// Lookups return at most this many times the bytes put. Otherwise most time would go into
-// generating large values for comparison.
+// Lookups return at most this many times the bytes that were put. Without this limit, most time
+// would go into generating large values for comparison.
 constexpr uint64_t kMostBytesGot = 2;
 constexpr uint64_t kFewestGets = 1000;
-// Number of LogStores' worth of entries, so that most entries have moved on to the other stores.
+// The number of entries is that of this many LogStores, so that most entries have moved on to the
+// other stores.
 constexpr uint64_t kLogsInAll = 64;
 
 struct ItemKey {
@@ -81,8 +83,8 @@ class ValuesBench {
   }
 
  private:
-  // For slots of 32 bytes; tables of other slots have the same size. The smallest slots get most
-  // entries.
+  // Returns the bucket bits for slots of 32 bytes. Tables of larger slots have the same size in
+  // bytes. The smallest slots decide, because they get most entries.
   unsigned BucketBits() const {
     const uint64_t places = std::max<uint64_t>(items_ / kLogsInAll, 16);
     const auto bits = static_cast<unsigned>(std::bit_width(places / 4));
@@ -99,7 +101,7 @@ class ValuesBench {
     store_ = std::move(*opened);
   }
 
-  // An item is computed from its number and the seed.
+  // Returns the item's size, which follows from its number and the seed.
   uint64_t SizeOf(uint32_t number) const {
     Random random(arguments_.seed * 1'000'003 + number);
     return sizes_.Draw(random);
@@ -158,7 +160,7 @@ class ValuesBench {
     value_reads_ = after.values.block_reads - before.values.block_reads;
   }
 
-  // Checks that every value put is there, once.
+  // Checks that every value that was put is in the store once.
   void Verify() {
     uint64_t seen = 0;
     uint64_t sum = 0;

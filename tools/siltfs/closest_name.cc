@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kShortestAbbreviation = 2;
 constexpr size_t kLongestName = 64;  // longer words are no misspelled names, and cost time
 
-// The Damerau-Levenshtein distance, restricted: no letter is changed twice.
+// Returns the restricted Damerau-Levenshtein distance: no letter is changed twice.
 size_t DistanceBetween(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

@@ -8,9 +8,9 @@
 
 namespace siltfs {
 
-// The position of the name closest to `word`: a name that `word` abbreviates, or one that differs
-// in one or two letters (inserted, left out, replaced, or swapped with the next). The first of
-// several equally close names; nullopt if none is close.
+// Returns the position of the name closest to `word`, the first one if several are equally close.
+// Close is a name that `word` abbreviates, or a name that differs in one or two letters (inserted,
+// left out, replaced, or swapped with the next). nullopt if no name is close.
 std::optional<size_t> FindClosestName(std::string_view word, std::span<const std::string> names);
 
 }  // namespace siltfs

@@ -25,15 +25,16 @@ namespace siltfs {
 struct Surroundings {
   Env& env;
   std::ostream& out;  // results, and nothing else
-  std::ostream& err;  // one sentence per failure, progress
+  std::ostream& err;  // progress, and one sentence per failure
   bool err_is_terminal = false;
   // Returns why writing to `out` failed; if unset, the cause is unknown.
   std::function<std::string()> why_out_failed = {};
-  // Set by RunSiltfs if --json is among the arguments: failures are JSON documents on `out`, too.
+  // RunSiltfs sets it if --json is among the arguments. Failures are then printed on `out`, too, as
+  // JSON documents.
   bool json = false;
 };
 
-// Declares a command's options on `app` and returns what to run once they are parsed.
+// Declares a command's options on `app` and returns the function to run after they are parsed.
 using ConfigureCommand = std::function<ExitCode()> (*)(CLI::App& app, Surroundings& surroundings);
 
 std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surroundings);
@@ -46,18 +47,19 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 
-// Uses the exit codes of fsck(8).
+// This command returns the exit codes of fsck(8).
 std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings);
 
-// The helper that mount(8) calls: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. Uses the exit
-// codes of MountHelperCode.
+// The helper that mount(8) calls: mount.siltfs STORE MOUNTPOINT [-sfnv] [-o options]. It returns
+// the exit codes of MountHelperCode.
 std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings);
 
-// Each of these prints "siltfs: SENTENCE" on the error stream in one line, escaped by Printable.
+// Say and Warn print their text on the error stream, in one line, escaped by Printable. Say prints
+// "siltfs: SENTENCE".
 void Say(Surroundings& surroundings, std::string_view sentence);
 void Warn(Surroundings& surroundings, std::string_view sentence);  // "siltfs: warning: SENTENCE"
-// With --json it also prints {"error": SENTENCE} on the output stream, as the command's only
-// document. Returns the code, for `return Fail(...)`.
+// Prints like Say and returns `code`, for `return Fail(...)`. With --json it also prints {"error":
+// SENTENCE} on the output stream, as the command's only document.
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
 ExitCode Fail(Surroundings& surroundings, const Status& status);
 

@@ -42,15 +42,14 @@ using Log = std::shared_ptr<spdlog::logger>;
 constexpr std::chrono::seconds kUnlockPatience{5};
 constexpr std::chrono::milliseconds kUnlockInterval{20};
 
-// Changes become durable this long after the last one: `sync` makes the kernel send its dirty data,
-// but sends no request that asks the daemon to make it durable.
+// Changes become durable this long after the last one. The reason is sync(1): it makes the kernel
+// send its dirty data, but sends no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
-// The current mount, for threads that wait for the kernel's writeback.
+// Holds the current mount for threads that wait for the kernel's writeback.
 class MountInUse {
  public:
-  // `binding` must live until the next call of Set, which returns when no AwaitWriteback is under
-  // way.
+  // `binding` must live until the next call of Set. Set waits until no thread is in AwaitWriteback.
   void Set(FuseBinding* binding) {
     const WriterLock lock(mutex_);
     binding_ = binding;
@@ -105,7 +104,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   return made;
 }
 
-// The state of the mount, for the threads of the control socket.
+// The state of the mount, read by the threads of the control socket.
 class MountState {
  public:
   void Mounted(const FuseBinding* binding) {
@@ -118,7 +117,7 @@ class MountState {
     binding_ = nullptr;
     closing_ = true;
   }
-  // A client may ask between the unmount and the end of Serve.
+  // Asks the binding, too, because a client may ask between the unmount and the end of Serve.
   std::string_view Name() const {
     const MutexLock lock(mutex_);
     if (closing_ || (binding_ != nullptr && !binding_->Connected())) return control::kClosing;
@@ -149,7 +148,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     return Json();
   };
   const auto recompress = [&file_system, &options]() -> Result<Json> {
-    return RecompressionStore(file_system, options.store);
+    return RecompressStore(file_system, options.store);
   };
   const auto collect = [&file_system, &options](bool dry_run) {
     return [&file_system, &options, dry_run] {
@@ -186,7 +185,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   return control::Server::Start(made);
 }
 
-// Clients that cannot reach the store's directory find the daemon by its abstract name.
+// Listens on the abstract name, by which clients that cannot reach the store's directory find the
+// daemon.
 void ListenAbstract(control::Server& control, const DaemonOptions& options, const Log& log) {
   const auto mounts = ReadMountTable();
   if (!mounts.ok()) return log->warn("{}", mounts.status().ToString());
@@ -206,7 +206,7 @@ Status FirstFailure(Status first, Status second, const Log& log) {
   return first;
 }
 
-// Unmounts on a signal, as long as it exists.
+// While it exists, a signal unmounts the file system.
 class SignalWatch {
  public:
   SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint, Log log)
@@ -219,7 +219,8 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // Stops watching. An error if a signal's unmount has lost data that programs had written.
+  // Stops watching. Returns an error if an unmount due to a signal has lost data that programs had
+  // written.
   Status End() {
     if (!thread_.joinable()) return Status::Ok();
     signals_.Cancel();
@@ -275,8 +276,8 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
   return FirstFailure(std::move(served), watch.End(), log);
 }
 
-// The lock may be held by a daemon that has closed the store and removed its socket, and is about
-// to end.
+// Opens the store. Waits for the lock if it is held by a daemon that has closed the store and
+// removed its socket, and is about to end.
 Result<std::unique_ptr<FileSystem>> OpenWhenFree(Env& env, const DaemonOptions& options,
                                                  const Log& log) {
   const auto deadline = std::chrono::steady_clock::now() + kUnlockPatience;
@@ -306,9 +307,11 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   Status outcome =
       MountAndServe(env, *file_system, options, **control, state, mount, *signals, log);
 
-  // The order ensures: no client asks a closed store; clients can always ask whether the store is
-  // being closed; no client finds the old socket in an unlocked store; and clients that wait for
-  // the end are answered when the store is free.
+  // The order ensures that
+  // - no client asks a closed store;
+  // - clients can always ask whether the store is being closed;
+  // - no client finds the old socket in an unlocked store;
+  // - clients that wait for the end get their answer when the store is free.
   state.Closing();
   file_system->StopScrubbing();  // so that clients that wait for a scrub are answered soon
   file_system->StopRecompression();

@@ -15,14 +15,14 @@ struct DaemonOptions {
   std::string mountpoint;  // absolute path
   MountOptions mount;
   bool foreground = false;  // log to standard error rather than to the system log
-  // Called once, on a thread of the file system, when the mount answers; returns false if the
-  // launcher has gone.
+  // Called once, on a thread of the file system, when the mount answers. It returns false if the
+  // launcher (the process that started the daemon) has ended.
   std::function<bool()> on_ready;
 };
 
-// Opens and mounts the store and serves it until it is unmounted or SIGINT, SIGTERM or SIGHUP
-// comes; then closes it. OK if everything is durable. Must be called before this process starts
-// threads.
+// Opens and mounts the store and serves it until it is unmounted, or until SIGINT, SIGTERM or
+// SIGHUP arrives. Then it closes the store. Returns OK if everything is durable. Must be called
+// before this process starts threads.
 Status ServeStore(Env& env, const DaemonOptions& options);
 
 }  // namespace siltfs

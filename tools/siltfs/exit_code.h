@@ -1,4 +1,4 @@
-// Exit codes of siltfs's commands. Stable interface: scripts rely on the numbers.
+// Exit codes of siltfs's commands. The numbers are a stable interface for scripts.
 #pragma once
 
 #include "store/base/status.h"
@@ -16,10 +16,11 @@ enum class ExitCode : int {
   kInterrupted = 130,
 };
 
-// For an operation on a whole store (make, open, read its statistics).
+// Returns the exit code for the result of an operation on a whole store (make, open, read its
+// statistics).
 ExitCode ExitCodeOf(const Status& status);
 
-// The exit codes that mount(8) expects of its helpers: bits, of which siltfs uses these.
+// The exit codes that mount(8) expects of its helpers. They are bits; siltfs uses only these.
 enum class MountHelperCode : int {
   kDone = 0,
   kUsage = 1,        // incorrect invocation or permissions
@@ -33,7 +34,7 @@ enum class MountHelperCode : int {
 
 MountHelperCode ToMountHelperCode(ExitCode code);
 
-// The exit codes that fsck(8) expects of its checkers: bits, too.
+// The exit codes that fsck(8) expects of its checkers. They are bits, too.
 enum class FsckCode : int {
   kClean = 0,
   kCorrected = 1,
@@ -45,7 +46,7 @@ enum class FsckCode : int {
   kLibrary = 128,
 };
 
-// The code for a check that failed with `status`.
+// Returns the code for a check that failed with `status`.
 FsckCode ToFsckCode(const Status& status);
 
 }  // namespace siltfs

@@ -41,7 +41,7 @@ unsigned NumberOf(std::string_view phase) {
          1;
 }
 
-// The options of a check: its callbacks for findings, progress and interruption.
+// Returns the options of a check, with its callbacks for findings, progress and interruption.
 CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& store,
                               ProgressDisplay& display, PolledSignals& signals,
                               Surroundings& surroundings, FindingList& findings) {
@@ -66,7 +66,7 @@ CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& sto
   return options;
 }
 
-// A check alone is a repair that repairs nothing.
+// Runs a check alone, reported as a repair that repairs nothing.
 Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
   RepairReport report;
   SILTFS_ASSIGN_OR_RETURN(report.checked, CheckStore(env, options));
@@ -80,7 +80,7 @@ Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
                        .owner = RealOwner()};
-  // mkfs made it, and the root directory's owner is by default the user that ran mkfs.
+  // The owner of the store's directory ran mkfs, and by default that user owns the root directory.
   if (const auto owner = OwnerOf(options.store); owner.ok()) repair.owner = *owner;
   return RepairStore(env, repair);
 }
@@ -103,14 +103,14 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
   FindingList findings;
   const Result<std::string> store = StoreAt(arguments.store);
   if (!store.ok()) return Stop(arguments.store, findings, store.status(), surroundings);
-  // Waits here, where a signal still ends the process: umount(8) returns while the daemon is
-  // closing the store.
+  // umount(8) returns while the daemon is closing the store. Wait for the daemon here, where a
+  // signal still ends the process.
   const Status closed = WaitUntilClosed(*store, [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
                      << std::flush;
   });
   if (!closed.ok()) return Stop(*store, findings, closed, surroundings);
-  // Before any thread starts.
+  // Signals must be blocked before any thread starts.
   const auto signals = PolledSignals::Block();
   if (!signals.ok()) return Stop(*store, findings, signals.status(), surroundings);
   PrepareForStore();

@@ -9,10 +9,11 @@
 namespace siltfs {
 
 std::string FormatFinding(const Finding& finding);
-// The findings that are left, the lost data, and a summary.
+// Returns the findings that are left, the lost data, and a summary, as text.
 std::string FormatRepair(const std::string& store, const RepairReport& report, bool data);
 
-// Findings for a JSON document: only the first ones, as it is made in memory, and their number.
+// Collects findings for a JSON document. It lists only the first ones, because the document is made
+// in memory, and counts all.
 class FindingList {
  public:
   void Add(const Finding& finding);
@@ -27,7 +28,8 @@ class FindingList {
 
 nlohmann::json RepairToJson(const std::string& store, const RepairReport& report, bool data,
                             const FindingList& findings);
-// For a check that failed or stopped early: the keys besides "error", with the findings until then.
+// Returns the JSON keys besides "error" for a check that failed or stopped early. They include the
+// findings until then.
 nlohmann::json DetailsOfFailure(const std::string& store, const FindingList& findings);
 
 }  // namespace siltfs

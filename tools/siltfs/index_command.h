@@ -7,7 +7,8 @@
 
 namespace siltfs {
 
-// The message for the index in this directory if its rebuild was interrupted.
+// Returns the message for the index in this directory; call it if the index's rebuild was
+// interrupted.
 inline std::string InterruptedRebuild(const std::string& index) {
   return index + ": siltfs index rebuild was interrupted: run it again, or mount the store";
 }

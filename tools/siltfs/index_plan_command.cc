@@ -17,7 +17,7 @@
 namespace siltfs {
 namespace {
 
-// Far larger than any device; values computed from it fit 64 bits.
+// Far more than any device has. Values computed from it fit 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 56;
 constexpr double kSecondsPerYear = 365.25 * 24 * 3600;
 
@@ -27,7 +27,7 @@ struct Trie {
 };
 constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.3}};
 
-// The command line's values.
+// The values on the command line.
 struct Arguments {
   std::string entries;
   std::string memory;
@@ -60,7 +60,7 @@ Result<double> ParseOption(std::string_view option, const std::string& text) {
   return static_cast<double>(number);
 }
 
-// Infinity and NaN are refused, too.
+// Refuses infinity and NaN, too.
 Status CheckPositive(std::string_view option, double number) {
   if (std::isfinite(number) && number > 0) return {};
   return Wrong(fmt::format("{}: {:g} is not a number above 0", option, number));

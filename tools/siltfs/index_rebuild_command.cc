@@ -66,7 +66,7 @@ void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json,
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  // Before any thread starts.
+  // Signals must be blocked before any thread starts.
   const auto signals = PolledSignals::Block();
   if (!signals.ok()) return Fail(surroundings, signals.status());
   const Result<std::string> store = StoreAt(arguments.place);

@@ -7,8 +7,8 @@
 
 namespace siltfs {
 
-// `figures` is made by IndexToJson. Returns totals, a line for each kind of store and one for each
-// store, ending in a newline.
+// Returns text that ends in a newline: totals, a line for each kind of store, and a line for each
+// store. IndexToJson makes `statistics`.
 std::string FormatIndexStatReport(const nlohmann::json& statistics);
 
 }  // namespace siltfs

@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Limit of the findings listed in a JSON document, which is made in memory; all are counted.
+// A JSON document lists at most this many findings, because it is made in memory. All findings are
+// counted.
 constexpr size_t kMostListed = 10'000;
 
 struct Arguments {
@@ -63,7 +64,7 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
                   .offset = std::nullopt,
                   .text = InterruptedRebuild(path)});
   }
-  // Verify does not see pages that opening dropped.
+  // Verify does not see the pages that the opening of the index dropped.
   const uint64_t lost = index.stats().damaged_pages;
   if (lost > 0) {
     const std::string path = IndexPath(store);

@@ -28,7 +28,8 @@ CLI::App& RootOf(CLI::App& app) {
   return app.get_parent() == nullptr ? app : RootOf(*app.get_parent());
 }
 
-// Searches the same group first, then all groups: "siltfs verify" suggests "siltfs index verify".
+// Searches the same group first, then all groups, so "siltfs verify" suggests "siltfs index
+// verify".
 std::string SuggestCommand(CLI::App& group, std::string_view word) {
   std::vector<CLI::App*> commands = CommandsOf(group);
   CollectCommands(RootOf(group), commands);
@@ -77,8 +78,8 @@ std::string ExplainExtras(const CLI::App& command, const std::vector<std::string
   return fmt::format("unexpected argument \"{}\"", extras.front());
 }
 
-// CLI11's texts are "--index-memory: 1 required SIZE missing" and, for flags, "json was given a
-// disallowed ..."
+// Rewrites CLI11's text, which is "--index-memory: 1 required SIZE missing" or, for flags, "json
+// was given a disallowed ..."
 std::string ExplainMismatch(std::string_view what) {
   const std::string_view name = what.substr(0, what.find_first_of(": "));
   if (what.find("flag override") == std::string_view::npos)
@@ -86,7 +87,8 @@ std::string ExplainMismatch(std::string_view what) {
   return fmt::format("{}{}: the option takes no value", name.size() == 1 ? "-" : "--", name);
 }
 
-// CLI11's text is "Could not convert: NAME = VALUE". Only options with numbers are converted.
+// Rewrites CLI11's text, which is "Could not convert: NAME = VALUE". Only options with numbers are
+// converted.
 std::string ExplainConversion(std::string_view what) {
   constexpr std::string_view kPrefix = "Could not convert: ";
   constexpr std::string_view kEquals = " = ";
@@ -126,7 +128,7 @@ Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> wo
 
 std::string ExplainMistake(CLI::App& command, const CLI::ParseError& mistake) {
   const std::vector<std::string> extras = RootOf(command).remaining(/*recurse=*/true);
-  // Report a misspelled option first: a missing argument may follow from it.
+  // Report a misspelled option first, because a missing argument may be its consequence.
   const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&mistake) != nullptr ||
                           dynamic_cast<const CLI::RequiredError*>(&mistake) != nullptr;
   std::string what = mistake.what();

@@ -1,5 +1,5 @@
-// Finds the command that the words of a command line name, before CLI11 parses them. Describes a
-// mistake in the words in one sentence, also a mistake that CLI11 has found.
+// Finds the command that a command line names, before CLI11 parses the words. Describes a mistake
+// in the words in one sentence; this includes mistakes that CLI11 finds.
 //
 // Thread-safety: the functions have no state; an App belongs to one thread.
 #pragma once
@@ -19,27 +19,28 @@ class ParseError;
 namespace siltfs {
 
 struct Invocation {
-  // The words after the program's name, in CLI11's terms: "help gc" is "gc --help", and "version"
-  // is "--version".
+  // The words after the program's name, in the form that CLI11 understands: "help gc" becomes "gc
+  // --help", and "version" becomes "--version".
   std::vector<std::string> words;
   CLI::App* command = nullptr;  // the command they name; owned by the root App
 };
 
-// Follows the names of commands from `root` on. kInvalidArgument if the command is missing or
-// unknown; the sentence suggests the closest command.
+// Returns the command that `words` name, found from `root` on. kInvalidArgument if the command is
+// missing or unknown; the message then suggests the closest command.
 Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> words);
 
-// "siltfs index plan"
+// Returns the name with those of its groups: "siltfs index plan".
 std::string FullName(const CLI::App& command);
 
-// One sentence on a mistake in the arguments of `command`.
+// Returns one sentence that describes a mistake in the arguments of `command`.
 std::string ExplainMistake(CLI::App& command, const CLI::ParseError& mistake);
 
-// A sentence if a positional argument of the parsed command is empty; all of them are paths or
-// names.
+// Returns an error sentence if a positional argument of the parsed command is empty. All positional
+// arguments are paths or names, so none may be empty.
 std::optional<std::string> FindEmptyArgument(const CLI::App& command);
 
-// Whether --json is among the words, even if they cannot be parsed. "--" ends the options.
+// Returns whether --json is among the words, even if the words cannot be parsed. "--" ends the
+// options.
 bool AsksForJson(const std::vector<std::string>& words);
 
 }  // namespace siltfs

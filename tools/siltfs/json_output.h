@@ -1,4 +1,4 @@
-// The output of commands under --json: one document, for an outcome or a failure.
+// The output of commands under --json: one document, for a result or for a failure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,12 +8,12 @@
 
 namespace siltfs {
 
-// Prints the document on standard output and flushes it: after the command has stopped handling
-// signals, one may end the process at any time. Bytes that are not UTF-8, as in names of files, are
-// replaced by U+FFFD.
+// Prints the document on standard output and flushes it at once, because a signal may end the
+// process after the command has stopped handling signals. Bytes that are not UTF-8, for example in
+// file names, are replaced by U+FFFD.
 void PrintJson(Surroundings& surroundings, const nlohmann::json& document);
 
-// Like Fail, but adds the keys of `details` (an object) to the document besides "error".
+// Like Fail, but also adds the keys of `details` (an object) to the document.
 void SayFailure(Surroundings& surroundings, std::string_view sentence,
                 const nlohmann::json& details);
 

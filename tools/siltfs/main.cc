@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   const siltfs::Status occupied = siltfs::OccupyStandardDescriptors();
   if (!occupied.ok()) return static_cast<int>(siltfs::ExitCode::kFailed);
   siltfs::StandardOutput output;
-  // Commands resolve the user's paths before they use them.
+  // Symbolic links can be refused, because commands resolve the user's paths before they use them.
   const auto env = siltfs::NewPosixEnv({.links = siltfs::SymbolicLinks::kRefuse});
   siltfs::Surroundings surroundings{.env = *env,
                                     .out = output.stream(),

@@ -23,7 +23,7 @@ void SayFailure(Surroundings& surroundings, std::string_view sentence,
   if (!surroundings.json) return;
   nlohmann::json document = details;
   document["error"] = sentence;
-  // In one line, because it may end a stream of documents.
+  // The document is printed in one line, because it may follow a stream of one-line documents.
   surroundings.out << document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                    << "\n"
                    << std::flush;

@@ -32,7 +32,7 @@ struct EngineName {
 constexpr std::array kEngines = {EngineName{"silt", IndexEngine::kSilt},
                                  EngineName{"map", IndexEngine::kMap}};
 
-// The command line's values.
+// The values on the command line.
 struct Arguments {
   std::string store;
   ChunkSizeOptions chunk;
@@ -72,7 +72,8 @@ Result<IndexEngine> ParseEngine(std::string_view text) {
       fmt::format("--index-engine: there is no engine \"{}\" (there are: {})", text, names));
 }
 
-// A user's or a group's number. The greatest number is invalid: chown(2) takes it for "unchanged".
+// Parses the number of a user or a group. The greatest number is invalid, because chown(2) takes it
+// as "unchanged".
 std::optional<uint32_t> ParseId(std::string_view text) {
   uint32_t id = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -119,8 +120,8 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   return options;
 }
 
-// A warning if another user owns `store` or the directory it is in, and can so replace the store or
-// parts of it.
+// Returns a warning if another user owns `store` or the directory it is in. That user could replace
+// the store or parts of it.
 std::optional<std::string> WarnOfOwner(const std::string& store) {
   if (CurrentUserId() != 0) return std::nullopt;
   const std::string parent = store.substr(0, std::max<size_t>(store.rfind('/'), 1));
@@ -134,8 +135,8 @@ std::optional<std::string> WarnOfOwner(const std::string& store) {
 }
 
 // Refuses if a store that was made at this path is still mounted, even if its directory was moved
-// or removed since. The mount table lists that store under this path until it is unmounted, so
-// commands for a new store would ask that store's daemon.
+// or removed since. The mount table lists that store under this path until it is unmounted.
+// Commands for a new store would therefore reach the daemon of the old store.
 Status CheckNotMounted(const std::string& store) {
   const control::DaemonAddress address = AddressOfStore(store);
   if (address.mountpoint.empty()) return {};
@@ -147,7 +148,8 @@ Status CheckNotMounted(const std::string& store) {
       .At(store);
 }
 
-// A directory that existed before may have been readable by all users.
+// Makes the store and restricts its directory to the owner. If the directory existed before, all
+// users may have been able to read it.
 Status Make(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckNotMounted(options.path));
   SILTFS_RETURN_IF_ERROR(CheckDiskSize(env, options.path));
@@ -197,7 +199,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
         Warn(surroundings, *warning);
       return ExitCode::kDone;
     }
-    // kNotFound concerns a parent directory, not a store.
+    // Here kNotFound means that a parent directory is missing, not a store.
     const ExitCode code = made.Is(StatusCode::kNotFound) ? ExitCode::kFailed : ExitCodeOf(made);
     return Fail(surroundings, code, made.ToString());
   };

@@ -59,7 +59,8 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
   app.add_flag("-v", arguments->verbose, "Accepted and ignored");
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
-    // mount(8) does not pass its default options. It runs this without superuser rights for users.
+    // mount(8) does not pass its default options. For users it runs this program without superuser
+    // rights.
     if (CurrentUserId() == 0)
       arguments->request.options.insert(arguments->request.options.begin(), "suid,dev");
     return static_cast<int>(ToMountHelperCode(MountStore(arguments->request, surroundings)));

@@ -22,7 +22,7 @@ bool IsWithin(const std::string& path, const std::string& directory) {
   return path == directory || directory == "/" || path.starts_with(directory + "/");
 }
 
-// The checks of the mountpoint and the machine, before anything is opened or started.
+// Checks the mountpoint and the machine, before anything is opened or started.
 Status Check(const DaemonOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckMountpoint(options.mountpoint));
   if (IsWithin(options.store, options.mountpoint)) {
@@ -42,8 +42,8 @@ Status Explain(Status served, const DaemonOptions& options) {
                                "mount it with -o ro");
 }
 
-// Works in the store's directory, so that the daemon follows it when it is moved, and does not
-// write into another directory put in its place.
+// Serves the store, with all paths anchored at the store's directory. So the daemon follows the
+// directory when it is moved, and does not write into another directory put in its place.
 Status Serve(const DaemonOptions& options) {
   PrepareForStore();
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
@@ -111,7 +111,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
-  // Waits here, where a signal still ends the process.
+  // Wait here, where a signal still ends the process.
   const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
                      << std::flush;

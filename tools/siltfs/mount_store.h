@@ -16,9 +16,9 @@ struct MountRequest {
   bool check_only = false;  // all checks, no mount
 };
 
-// In the background it returns twice: in the launcher when the mount answers, and in the daemon
-// when the daemon's work has ended. In the foreground it returns when the store is unmounted and
-// closed.
+// Mounts the store. In the background it returns twice: in the launcher when the mount answers, and
+// in the daemon when the daemon's work has ended. In the foreground it returns when the store is
+// unmounted and closed.
 ExitCode MountStore(const MountRequest& request, Surroundings& surroundings);
 
 }  // namespace siltfs

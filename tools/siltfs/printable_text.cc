@@ -13,7 +13,7 @@ struct Character {
   uint32_t code = 0;
 };
 
-// The first character of `text`, which must not be empty.
+// Returns the first character of `text`, which must not be empty.
 Character FirstOf(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = at(0);

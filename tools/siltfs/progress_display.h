@@ -1,5 +1,5 @@
-// Shows the progress of a long command: a bar on a terminal, else a line every few seconds. On
-// request it also writes lines for a program to read, in fsck(8)'s form.
+// Shows the progress of a long command: as a bar on a terminal, otherwise as a line every few
+// seconds. On request it also writes lines for a program to read, in fsck(8)'s form.
 //
 // Not thread-safe.
 #pragma once
@@ -30,7 +30,7 @@ class ProgressDisplay {
   };
   ProgressDisplay(Surroundings& surroundings, Options options);
 
-  // `asked`: print a line now.
+  // If `asked`, prints a line now.
   void Show(const ProgressStep& step, bool asked);
   // Removes the bar. Call it before other output, and at the end.
   void Clear();

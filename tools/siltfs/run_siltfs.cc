@@ -19,7 +19,7 @@
 namespace siltfs {
 namespace {
 
-// A program's exit codes for failures outside its commands.
+// The exit codes of a program for failures outside its commands.
 struct FailureCodes {
   int usage;
   int failed;
@@ -35,7 +35,7 @@ constexpr FailureCodes kMountHelperFailureCodes = {static_cast<int>(MountHelperC
                                                    static_cast<int>(MountHelperCode::kFailed),
                                                    /*are_bits=*/true};
 constexpr const char* kMountHelper = "mount.siltfs";
-// mount(8) and umount(8) name the helper after the type in the mount table, which is fuse.siltfs.
+// mount(8) and umount(8) name the helper after the type in the mount table, which is "fuse.siltfs".
 constexpr std::string_view kTypePrefix = "fuse.";
 
 struct Command {
@@ -45,7 +45,7 @@ struct Command {
   FailureCodes codes = kFailureCodes;
 };
 
-// Commands have different types of exit code; this converts them to numbers.
+// Converts the exit codes of commands, which have different types, to numbers.
 template <auto configure>
 std::function<int()> ConfigureNumbered(CLI::App& app, Surroundings& surroundings) {
   return [run = configure(app, surroundings)] { return static_cast<int>(run()); };
@@ -73,7 +73,7 @@ constexpr const char* kAbout =
     "Sizes take the suffixes K, M, G, T and P (powers of 1024), also written KiB, MiB and so on.\n"
     "\"siltfs help COMMAND\" says what a command takes.";
 
-// The program's name: the last part of its path, with mount.fuse.siltfs shortened to mount.siltfs.
+// Returns the program's name: the last part of its path. mount.fuse.siltfs becomes mount.siltfs.
 std::string ProgramName(std::string_view path) {
   const size_t slash = path.rfind('/');
   std::string name(slash == std::string_view::npos ? path : path.substr(slash + 1));
@@ -83,7 +83,8 @@ std::string ProgramName(std::string_view path) {
   return name;
 }
 
-// The codes of the command that the arguments name, as far as this is known without parsing them.
+// Returns the failure codes of the command that the arguments name, as far as it is known without
+// parsing them.
 FailureCodes CodesOf(std::span<const std::string> arguments) {
   const std::string name = ProgramName(arguments[0]);
   if (name == kMountHelper) return kMountHelperFailureCodes;
@@ -107,7 +108,8 @@ int FailUsage(Surroundings& surroundings, int code, std::string_view sentence) {
   return code;
 }
 
-// Parses the arguments; returns a code if the program should exit (help, version, a mistake).
+// Parses the arguments. Returns an exit code if the program should end now (help, version, a
+// mistake).
 std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
                          Surroundings& surroundings) {
   CLI::App& command = *invocation.command;
@@ -124,7 +126,7 @@ std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
   return std::nullopt;
 }
 
-// A program with one command.
+// Runs a program that has one command.
 template <typename Configure>
 int RunAlone(Configure configure, const char* description, const std::string& name,
              std::vector<std::string> words, int usage_code, Surroundings& surroundings) {
@@ -169,8 +171,8 @@ int Dispatch(const std::string& name, std::vector<std::string> words, int usage_
   return RunAll(std::move(words), usage_code, surroundings);
 }
 
-// A command succeeds only if its output was written: a full disk or a closed descriptor makes it
-// fail.
+// Returns the exit code after checking that the output was written. A full disk or a closed
+// descriptor makes a command fail.
 int CheckOutput(int code, const FailureCodes& codes, Surroundings& surroundings) {
   surroundings.out.flush();
   if (surroundings.out.good()) return code;

@@ -30,9 +30,9 @@ struct Arguments {
 };
 
 // Runs an action when a signal asks this process to end. The action is repeated until it is
-// withdrawn, because the operation that it should interrupt may not have begun yet.
+// withdrawn, because the operation to interrupt may not have begun yet.
 //
-// Thread-safety: one thread constructs it and calls OnRequest; requested() may be called from any.
+// Thread-safety: one thread constructs it and calls OnRequest; any thread may call requested().
 class Interruption {
  public:
   explicit Interruption(TerminationSignals& signals)
@@ -50,8 +50,8 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
 
   bool requested() const { return requested_; }
-  // Sets the action from now on; an empty one does nothing. Returns when the previous action no
-  // longer runs.
+  // Replaces the action; an empty one does nothing. Returns when the previous action no longer
+  // runs.
   void OnRequest(std::function<void()> action) {
     MutexLock lock(mutex_);
     action_ = std::move(action);

@@ -28,7 +28,7 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
                                  "settle rewrites segments and needs a writable one");
   }
   const std::unique_ptr<FileSystem> file_system = std::move(*opened);
-  auto outcome = RecompressionStore(*file_system, store);
+  auto outcome = RecompressStore(*file_system, store);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     closed.IgnoreError("the first failure is reported");

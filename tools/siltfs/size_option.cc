@@ -10,7 +10,7 @@
 namespace siltfs {
 namespace {
 
-// index/silt/memory_plan.h: an index needs at least 2.4 MiB plus some memory for each store.
+// An index needs at least 2.4 MiB, plus some memory for each store (index/silt/memory_plan.h).
 constexpr uint64_t kLeastIndexMemory = 3 << 20;
 
 constexpr uint32_t kAvgPerMin = 4;  // unless --chunk-min is given
@@ -20,7 +20,7 @@ constexpr uint32_t kLeastRatio = 2;
 struct Range {
   uint32_t least;
   uint32_t most;
-  std::string_view because = {};  // due to another option
+  std::string_view because = {};  // the reason, if another option sets the range
 };
 
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }

@@ -10,10 +10,11 @@
 
 namespace siltfs {
 
-// kInvalidArgument, with a sentence that begins with the option's name, unless `text` is a size.
+// Returns the bytes. kInvalidArgument if `text` is not a size; the message begins with the option's
+// name.
 Result<uint64_t> ParseSizeOption(std::string_view option, std::string_view text);
 
-// The command line's values.
+// The values on the command line.
 struct ChunkSizeOptions {
   std::optional<std::string> min;  // --chunk-min
   std::optional<std::string> avg;  // --chunk-avg
@@ -26,12 +27,12 @@ struct ChunkSizes {  // bytes
   uint32_t max = 0;
 };
 
-// A missing size is derived from --chunk-avg by its usual ratio, or taken from `defaults` if
-// --chunk-avg is missing, too. kInvalidArgument names the option and the range that the other
-// options allow.
+// Returns all three sizes. If --chunk-avg is given, a missing size follows from it by the usual
+// ratio; otherwise it is taken from `defaults`. kInvalidArgument names the option and the range
+// that the other options allow.
 Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkSizes& defaults);
 
-// A warning if `bytes` makes little sense as the memory of the index on a machine with
+// Returns a warning if `bytes` is unreasonable as the memory of the index on a machine with
 // `physical_bytes` of memory (0: not known). `option` names the option in the warning. `bytes` may
 // be 0: the index then uses its minimum.
 std::optional<std::string> WarnOfIndexMemory(std::string_view option, uint64_t bytes,

@@ -10,10 +10,11 @@
 
 namespace siltfs {
 
-// kNoSpace if the disk of `store`, which need not exist yet, is below SpaceReserve::kLeastDisk.
+// Returns kNoSpace if the disk of `store` is smaller than SpaceReserve::kLeastDisk. `store` need
+// not exist yet.
 Status CheckDiskSize(Env& env, const std::string& store);
 
-// A warning if the disk of `store` is below SpaceReserve::kLeastUsefulDisk.
+// Returns a warning if the disk of `store` is smaller than SpaceReserve::kLeastUsefulDisk.
 std::optional<std::string> WarnOfSmallDisk(Env& env, const std::string& store);
 
 }  // namespace siltfs

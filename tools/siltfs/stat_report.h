@@ -7,7 +7,7 @@
 
 namespace siltfs {
 
-// `figures` is made by ToJson(FileSystemStats). Returns a table, ending in a newline.
+// Returns a table that ends in a newline. ToJson(FileSystemStats) makes `statistics`.
 std::string FormatStatReport(const nlohmann::json& statistics);
 
 }  // namespace siltfs

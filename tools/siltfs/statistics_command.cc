@@ -21,8 +21,8 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
                                       const StatisticsCommand& command) {
   const auto patience =
       command.quick_anywhere ? control::Patience() : control::Patience::WhileItRuns();
-  // The store may be mounted or unmounted between asking the daemon and reading the files, so both
-  // are tried twice.
+  // The store may be mounted or unmounted between the question to the daemon and the reading of the
+  // files, so both are tried twice.
   for (int attempt = 0;; ++attempt) {
     auto mounted = control::Ask(address, command.question, patience);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
@@ -34,8 +34,8 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
   }
 }
 
-// The address for `place`. With quick_anywhere, a file outside of a mount is refused, because a
-// store is a directory.
+// Returns the address for `place`. With quick_anywhere, refuses a file outside of a mount, because
+// a store is a directory.
 Result<control::DaemonAddress> FindStore(Env& env, const std::string& place,
                                          const StatisticsCommand& command) {
   if (!command.quick_anywhere) return AddressAt(place);

@@ -15,7 +15,7 @@
 namespace siltfs {
 namespace {
 
-// How long to wait for a daemon's identity when it is only used in a message.
+// How long to wait for a daemon's identity that is only used in a message.
 constexpr std::chrono::seconds kIntroduction{3};
 
 bool IsWord(const std::string& text) {
@@ -23,7 +23,7 @@ bool IsWord(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// The program's name and, for siltfs, the command: "siltfs fsck", "fsck.siltfs".
+// Returns the program's name and, for siltfs, the command: "siltfs fsck", "fsck.siltfs".
 std::string CommandOf(int64_t pid) {
   const std::vector<std::string> arguments = ArgumentsOfProcess(pid);
   if (arguments.empty()) return "";
@@ -70,8 +70,8 @@ Status WaitUntilClosed(const std::string& store,
                        const std::function<void(const std::string&)>& notice) {
   auto waiter = control::Waiter::Register(AddressOfStore(store));
   if (!waiter.ok()) {
-    // If the socket cannot be reached, opening the store may fail for the same reason and report
-    // it.
+    // An unreachable socket is no error here: opening the store may fail for the same reason and
+    // report it.
     const bool silent = waiter.status().Is(StatusCode::kIoError);
     return silent ? std::move(waiter).status() : Status::Ok();
   }
@@ -81,7 +81,8 @@ Status WaitUntilClosed(const std::string& store,
   auto patience = control::Patience::WhileItRuns();
   patience.notice = notice;
   const Status closed = waiter->Wait(patience);
-  // The unmount of that mount has reported its outcome; opening the store shows the store's state.
+  // Ignore the outcome of that mount's unmount: the unmount has reported it, and opening the store
+  // shows the store's state.
   return closed.Is(StatusCode::kIoError) && !waiter->ended() ? closed : Status::Ok();
 }
 

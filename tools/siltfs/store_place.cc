@@ -25,14 +25,14 @@ DaemonAddress ToAddress(const Mount& mount) {
           .owner = NumberOption(mount.file_system_options, "user_id")};
 }
 
-// The topmost mount on exactly this directory.
+// Returns the topmost mount on exactly this directory.
 const Mount* MountOn(const std::vector<Mount>& mounts, const std::string& path) {
   const auto found = std::find_if(mounts.rbegin(), mounts.rend(),
                                   [&](const Mount& mount) { return mount.mount_point == path; });
   return found == mounts.rend() ? nullptr : &*found;
 }
 
-// The mount that an absolute path without symbolic links lies in.
+// Returns the mount that contains `path`, an absolute path without symbolic links.
 const Mount* MountAround(const std::vector<Mount>& mounts, std::string path) {
   while (true) {
     if (const Mount* mount = MountOn(mounts, path.empty() ? "/" : path)) return mount;
@@ -41,8 +41,8 @@ const Mount* MountAround(const std::vector<Mount>& mounts, std::string path) {
   }
 }
 
-// The absolute path, with symbolic links resolved in all but its last part: the last part is not
-// accessed.
+// Returns the absolute path, with symbolic links resolved in all but its last part. The last part
+// is not accessed.
 Result<std::string> PathOfName(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return AbsolutePath(path);
@@ -56,8 +56,8 @@ Result<std::string> PathOfName(const std::string& path) {
   return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-// A mount that contains the path by name and has a daemon that does not answer. A system call on a
-// path in such a mount would not return.
+// Returns the mount that contains the path by name, if its daemon does not answer. A system call on
+// a path in such a mount would not return.
 Result<std::optional<DaemonAddress>> SilentMountAround(const std::string& path) {
   const std::optional<std::string> name = AbsoluteName(path);
   if (!name) return std::optional<DaemonAddress>();

@@ -1,5 +1,6 @@
-// Finds stores by the user's argument: the store's directory or its mountpoint. A mount is found in
-// the kernel's list without any request to it, as its daemon may not answer.
+// Finds the store that the user's argument names: by the store's directory or by its mountpoint. A
+// mount is found in the kernel's mount table, without a request to the mount, because its daemon
+// may not answer.
 #pragma once
 
 #include <optional>
@@ -10,21 +11,22 @@
 
 namespace siltfs {
 
-// The siltfs mount on this directory; empty if there is none, or something else is mounted over it.
-// A mount with a crashed daemon counts.
+// Returns the siltfs mount on this directory. Empty if there is none, or if another file system is
+// mounted over it. A mount with a crashed daemon counts.
 Result<std::optional<control::DaemonAddress>> FindMount(const std::string& path);
 
-// The directory of the store mounted on `path`, or else `path` itself, made absolute.
+// Returns the directory of the store mounted on `path`; if no store is mounted there, returns
+// `path` itself, made absolute.
 Result<std::string> StoreAt(const std::string& path);
 
-// The same, with the address of its daemon.
+// Like StoreAt, but with the address of the store's daemon.
 Result<control::DaemonAddress> AddressAt(const std::string& path);
 
-// The same, and accepts any path within a mount, as df(1) does.
+// Like AddressAt, but accepts any path within a mount, as df(1) does.
 Result<control::DaemonAddress> AddressAround(const std::string& path);
 
-// The address for the store in this directory (an absolute path), with its mount if there is one in
-// this mount namespace.
+// Returns the daemon's address for the store in this directory (an absolute path). It includes the
+// mount if there is one in this mount namespace.
 control::DaemonAddress AddressOfStore(const std::string& store);
 
 }  // namespace siltfs

@@ -19,14 +19,14 @@ namespace {
 
 using control::DaemonAddress;
 
-// How long the kernel may take to end the connection of a file system that is unmounted everywhere,
-// and how long a mount may take to answer a probe.
+// kDisconnection: how long the kernel may take to end the connection of a file system that is
+// unmounted everywhere. kProbe: how long a mount may take to answer a probe.
 constexpr std::chrono::seconds kDisconnection{3};
 constexpr std::chrono::seconds kProbe{10};
 constexpr std::chrono::milliseconds kInterval{50};
 
-// OK if the daemon has begun to close the store, or if it does not answer; kInUse if another mount
-// keeps it serving.
+// Returns OK if the daemon has begun to close the store, or if it does not answer. Returns kInUse
+// if the daemon still serves another mount.
 Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Identity& daemon) {
   const auto deadline = std::chrono::steady_clock::now() + kDisconnection;
   while (true) {
@@ -62,13 +62,13 @@ Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Ide
   return Status(StatusCode::kInUse, std::move(cause)).At(address.mountpoint);
 }
 
-// Unmounts if the daemon could not be asked to report its end.
+// Unmounts without a report of the daemon's end, because the daemon could not be asked for one.
 ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
                               Surroundings& surroundings) {
   const auto fail = [&](const Status& status) {
     return Fail(surroundings, ExitCode::kFailed, status.ToString());
   };
-  // Probes even if the socket looks dead: a daemon that cannot start a thread hangs up, too.
+  // Probe even if the socket seems dead, because a daemon that cannot start a thread hangs up, too.
   const MountAnswer answer = ProbeMount(address.mountpoint, kProbe);
   if (answer == MountAnswer::kSilent) {
     return fail(Status(StatusCode::kIoError,
@@ -104,8 +104,7 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
     return fail(Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path));
   const DaemonAddress& address = **mounted;
 
-  // Registers before unmounting, because a fast daemon would be gone before it could report its
-  // end.
+  // Register before the unmount. After it, a fast daemon would have ended before it could report.
   auto waiter = control::Waiter::Register(address);
   if (!waiter.ok()) {
     const bool does_not_answer =

@@ -124,7 +124,7 @@ class Campaign {
       bench_.disk.Serve(nullptr);
       result_.cut_seconds += SecondsSince(begin);
       ++result_.cuts;
-      // Saves the state without the writes of the recovery.
+      // Saves the state after the cut, without the writes of the recovery.
       const auto save = [&](const std::string& path) {
         Random again(cut_seed);
         cuts.Cut(position, again)->Save(path);
@@ -180,7 +180,7 @@ class Campaign {
     result_.failed_calls += device.failed_calls();
     const bool said = session.unmount_code != 0 || session.daemon_code != 0;
     if (said) ++result_.stores_failed;
-    // Half of the runs lose their power afterwards.
+    // Half of the fault runs also lose their power at the end.
     PowerCuts cuts(device.log(), bench_.disk.size(), TearBytesFor(options_.kind));
     const bool cut = random.OneIn(2);
     const auto image = cut ? cuts.Cut(device.position(), random) : Whole(device);

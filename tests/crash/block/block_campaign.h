@@ -1,5 +1,5 @@
-// Records loads, cuts the power at many places of each record, and judges the surviving state; or
-// lets the device fail while the load runs.
+// Records the device below a load, cuts the power at many places of each recording, and judges the
+// surviving state. Alternatively, lets the device fail while the load runs.
 #pragma once
 
 #include <cstdint>
@@ -33,21 +33,21 @@ struct CampaignResult {
   uint64_t illegal = 0;
   uint64_t first_illegal = 0;  // number of the first illegal cut, from 1
   uint64_t lower_failures = 0;
-  uint64_t records = 0;  // of the devices
+  uint64_t records = 0;  // in the logs of all devices
   uint64_t flushes = 0;
   uint64_t bytes = 0;
   uint64_t operations = 0;
   uint64_t syncs = 0;
   uint64_t transactions = 0;
   uint64_t operations_gone = 0;  // lost operations without a promise, over all cuts
-  uint64_t failed_calls = 0;     // of the device
+  uint64_t failed_calls = 0;     // calls that the device failed
   uint64_t stores_failed = 0;    // fault runs with a failure reported by the unmount
   double recording_seconds = 0;
   double cut_seconds = 0;
   std::vector<std::string> problems;
 };
 
-// Throws Failure and Interrupted.
+// Runs the campaign. Throws Failure and Interrupted.
 CampaignResult RunCampaign(const CampaignOptions& options);
 
 }  // namespace siltfs::blocktest

@@ -27,7 +27,7 @@ void SparseImage::Write(uint64_t offset, ByteView data) {
 }
 
 void SparseImage::Zero(uint64_t offset, uint64_t length) {
-  // Frees whole pages.
+  // Returns whole pages to the kernel, and writes zeros to the rest.
   const uint64_t begin =
       std::min(offset + length, (offset + kPageBytes - 1) / kPageBytes * kPageBytes);
   const uint64_t end = std::max(begin, (offset + length) / kPageBytes * kPageBytes);
@@ -72,7 +72,7 @@ int RecordingDevice::Write(uint64_t offset, ByteView data) {
   const std::lock_guard lock(mutex_);
   const bool fails = Fails(&Fault::writes, offset, data.size());
   if (fails) {
-    // Half of the failing writes leave a part.
+    // Half of the failing writes write a part of their data.
     data = data.first(
         random_.OneIn(2) ? 0 : random_.Below(data.size() / kSectorBytes + 1) * kSectorBytes);
   }

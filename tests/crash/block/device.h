@@ -1,9 +1,9 @@
-// The devices of the block campaign: one records all requests; the other holds the state that a
-// power cut leaves of such a record.
+// The devices of the block campaign. One records all requests; the other holds the state after a
+// power cut, made from such a record.
 //
-// A device behaves like a disk with a volatile cache: a write is durable when a flush that began
-// later has returned. Other writes may be lost, kept, kept without earlier ones, or torn between
-// sectors.
+// A device behaves like a disk with a volatile cache. A write is durable when a flush that began
+// after the write has returned. Other writes may be lost, kept, kept without earlier ones, or torn
+// between sectors.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ namespace siltfs::blocktest {
 inline constexpr uint64_t kSectorBytes = 512;
 inline constexpr uint64_t kPageBytes = 4096;
 
-// The thread that answers the kernel calls it. Each call returns 0 or an errno.
+// The thread that answers the kernel calls the functions. Each function returns 0 or an errno.
 class Device {
  public:
   virtual ~Device() = default;
   virtual int Read(uint64_t offset, MutableByteView out) = 0;
   virtual int Write(uint64_t offset, ByteView data) = 0;
-  // A discard or a write of zeros. Bytes read as zeros afterwards.
+  // Handles a discard or a write of zeros: the range reads as zeros afterwards.
   virtual int Zero(uint64_t offset, uint64_t length) = 0;
   virtual int Flush() = 0;
 };
@@ -40,7 +40,7 @@ struct DeviceRecord {
   Kind kind = Kind::kFlush;
   uint64_t offset = 0;
   uint64_t length = 0;
-  Bytes data;  // of a write
+  Bytes data;  // the written bytes, for a write
 };
 using DeviceLog = std::deque<DeviceRecord>;
 
@@ -69,7 +69,8 @@ struct Fault {
   bool reads = false;
   bool writes = false;
   bool flushes = false;
-  // [begin, end) of the device; empty: the whole device. Flushes have no place.
+  // The failing ranges [begin, end) of the device; empty: the whole device. Flushes fail regardless
+  // of the ranges.
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
 };
 
@@ -83,11 +84,11 @@ class RecordingDevice final : public Device {
   int Zero(uint64_t offset, uint64_t length) override;
   int Flush() override;
 
-  // The number of records so far.
+  // Returns the number of records so far.
   uint64_t position() const { return position_; }
-  // Bytes in the log.
+  // Returns the number of bytes in the log.
   uint64_t log_bytes() const { return log_bytes_; }
-  // Call it only while the device is unused.
+  // Call it only while no thread uses the device.
   const DeviceLog& log() const { return log_; }
 
   void SetFault(std::optional<Fault> fault);
@@ -97,7 +98,7 @@ class RecordingDevice final : public Device {
   bool Fails(bool Fault::*kind, uint64_t offset, uint64_t length);
   void Record(DeviceRecord record);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   SparseImage image_;
   DeviceLog log_;
   std::optional<Fault> fault_;
@@ -107,11 +108,11 @@ class RecordingDevice final : public Device {
   std::atomic<uint64_t> failed_calls_ = 0;
 };
 
-// The state after a cut, with the writes of recovery on top. The image below is not changed.
-// Thread-safe.
+// Holds the state after a cut, and on top of it the writes of recovery. The image below is not
+// changed. Thread-safe.
 class CutDevice final : public Device {
  public:
-  // Borrows `base`, which must not change meanwhile.
+  // Borrows `base`, which must not change while this object exists.
   explicit CutDevice(const SparseImage& base) : base_(base) {}
 
   int Read(uint64_t offset, MutableByteView out) override;
@@ -119,7 +120,7 @@ class CutDevice final : public Device {
   int Zero(uint64_t offset, uint64_t length) override;
   int Flush() override { return 0; }
 
-  // The image as a sparse file. Throws Failure.
+  // Saves the image as a sparse file. Throws Failure.
   void Save(const std::string& path);
 
  private:

@@ -80,7 +80,7 @@ int sync_file_range(int file, off64_t offset, off64_t size, unsigned int flags) 
   return IsDropped(file) ? 0 : next(file, offset, size, flags);
 }
 
-// In libfuse 3.17 fuse_session_new is a macro.
+// Since libfuse 3.17, fuse_session_new is a macro.
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 fuse_session* fuse_session_new(fuse_args* arguments, const fuse_lowlevel_ops* operations,
                                size_t size, void* user) {

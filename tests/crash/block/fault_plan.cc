@@ -41,7 +41,7 @@ Fault FaultPlan::MakeFault() {
     const uint64_t begin = random_.Below(bench_.disk.size());
     fault.ranges = {{begin, begin + (uint64_t{1} << (16 + random_.Below(11)))}};
   }
-  // A part that has no place on the device yet cannot fail.
+  // A part without a place on the device cannot fail yet; this range is empty.
   if (area.path != nullptr && fault.ranges.empty()) fault.ranges = {{0, 0}};
   text_ += fmt::format("{}{}{}{} of {} fail", text_.empty() ? "" : ", then ",
                        fault.writes ? "writes " : "", fault.flushes ? "flushes " : "",

@@ -1,4 +1,4 @@
-// Failures of the device that come and go while a load runs.
+// Makes a device fail and work again while a load runs.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace siltfs::blocktest {
 // Not thread-safe.
 class FaultPlan {
  public:
-  // Borrows both.
+  // Borrows `bench` and `device`.
   FaultPlan(uint64_t seed, Bench& bench, RecordingDevice& device)
       : random_(seed), bench_(bench), device_(device) {}
 
-  // Makes one to three intervals of failure with pauses. Returns when they are over, or soon after
-  // `is_over` reports that no writer is left.
+  // Makes one to three intervals of failure with pauses between them. Returns after the last
+  // interval, or soon after `is_over` reports that no writer is left.
   void Run(const std::function<bool()>& is_over);
-  // The failures made so far, as text.
+  // Describes the failures made so far, as text.
   const std::string& Describe() const { return text_; }
 
  private:

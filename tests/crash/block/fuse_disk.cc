@@ -55,8 +55,8 @@ void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat*, int, fuse
 }
 
 void Open(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
-  // The kernel must not cache this file: otherwise writes would arrive out of order, and reads
-  // would miss the next device's bytes.
+  // The kernel must not cache this file. With a cache, writes would arrive out of order, and reads
+  // would miss the bytes of the next device.
   file->direct_io = 1;
   fuse_reply_open(request, file);
 }
@@ -150,15 +150,14 @@ FuseDisk::FuseDisk(std::string directory, uint64_t size)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    // Memory allocations of this thread must not make the kernel write to the file systems above
-    // it.
+    // When this thread allocates memory, the kernel must not write to the file systems above it.
     (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
     fuse_session_loop(session_);
   });
 }
 
 FuseDisk::~FuseDisk() {
-  // Ends the thread, as the session loses its connection.
+  // The unmounted session loses its connection; this ends its thread.
   fuse_session_exit(session_);
   umount2(directory_.c_str(), MNT_DETACH);
   thread_.join();

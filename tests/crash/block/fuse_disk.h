@@ -1,5 +1,6 @@
-// A FUSE file system with a single file, `disk`, which has the bytes of a Device. A loop device on
-// top turns a flush of the block layer into an fsync of the file.
+// A FUSE file system with a single file, `disk`, which holds the bytes of a Device. The test puts a
+// loop device on this file. The loop device turns a flush of the block layer into an fsync of the
+// file.
 #pragma once
 
 #include <memory>
@@ -23,10 +24,10 @@ class FuseDisk {
   FuseDisk& operator=(const FuseDisk&) = delete;
 
   std::string path() const { return directory_ + "/disk"; }
-  // From now on requests go to `device`, which is borrowed; with null they fail.
+  // From now on requests go to `device`, which is borrowed. If it is null, requests fail.
   void Serve(Device* device);
 
-  // For the thread that answers requests.
+  // Calls `call` with the device. Only the thread that answers requests uses it.
   template <typename Call>
   int With(Call call) {
     const std::lock_guard lock(mutex_);

@@ -40,8 +40,8 @@ uint64_t DiskBytesFor(LowerKind kind) {
 uint64_t TearBytesFor(LowerKind kind) { return kind == LowerKind::kBtrfs ? 4096 : 512; }
 
 LoopDevice::LoopDevice(const std::string& file) {
-  // With direct I/O the loop device caches nothing. If the kernel refuses it, the file's own
-  // direct_io has the same effect.
+  // With direct I/O the loop device caches nothing. If the kernel refuses direct I/O here, the
+  // direct_io flag of the FUSE file has the same effect.
   Descriptor backing(open(file.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
   if (!backing.valid()) backing = Descriptor(open(file.c_str(), O_RDWR | O_CLOEXEC));
   if (!backing.valid()) throw SystemFailure("open " + file);

@@ -13,16 +13,17 @@ namespace siltfs::blocktest {
 enum class LowerKind : uint8_t { kExt4, kXfs, kBtrfs };
 
 std::string NameOf(LowerKind kind);
-// About the smallest size that its mkfs accepts.
+// Returns about the smallest disk size that the file system's mkfs accepts.
 uint64_t DiskBytesFor(LowerKind kind);
-// The unit of writes that the file system expects a device to write atomically, without a journal:
-// its superblock. Only btrfs has one that is larger than a sector and not covered by a log.
+// Returns the unit of writes that the file system expects the device to write atomically although
+// no journal protects them. These are writes of the superblock. Only btrfs has a superblock that is
+// larger than a sector and not covered by a log.
 uint64_t TearBytesFor(LowerKind kind);
 
 // A loop device over a file. Not thread-safe.
 class LoopDevice {
  public:
-  // Throws Failure. If this process is killed, the device goes with its last user.
+  // Throws Failure. If this process is killed, the loop device disappears with its last user.
   explicit LoopDevice(const std::string& file);
   ~LoopDevice();
   LoopDevice(const LoopDevice&) = delete;
@@ -35,7 +36,7 @@ class LoopDevice {
   Descriptor device_;
 };
 
-// The lower file system failed, for reasons other than siltfs.
+// The lower file system failed, and siltfs is not the cause.
 class LowerFailure : public std::exception {
  public:
   explicit LowerFailure(std::string what) : what_(std::move(what)) {}
@@ -45,7 +46,7 @@ class LowerFailure : public std::exception {
   const std::string what_;
 };
 
-// A mount with default options, for the lifetime of the object. Not thread-safe.
+// A mount with default options; the destructor unmounts it. Not thread-safe.
 class LowerMount {
  public:
   // Throws LowerFailure. Borrows nothing.
@@ -54,9 +55,9 @@ class LowerMount {
   LowerMount(const LowerMount&) = delete;
   LowerMount& operator=(const LowerMount&) = delete;
 
-  // Throws Failure if it stays busy.
+  // Throws Failure if the mount stays busy.
   void Unmount();
-  // Writes back everything, with a flush at the end.
+  // Writes all data back, and ends with a flush.
   void Sync() const;
 
  private:
@@ -64,11 +65,11 @@ class LowerMount {
   bool mounted_ = false;
 };
 
-// Throws Failure. `scratch` is for the messages of mkfs.
+// Makes a file system on `device`. Throws Failure. `scratch` gets the messages of mkfs.
 void MakeLower(LowerKind kind, const std::string& device, const std::string& scratch);
 
-// The places of the files below `path` on the device, as far as they are allocated. Not for btrfs,
-// which does not report places on the device.
+// Returns the ranges of the device that hold the files below `path`, as far as they are allocated.
+// Not for btrfs, which does not report places on the device.
 std::vector<std::pair<uint64_t, uint64_t>> ExtentsOf(const std::string& path);
 
 }  // namespace siltfs::blocktest

@@ -71,7 +71,7 @@ void Declare(CLI::App& app, Arguments& arguments) {
   app.add_flag("--json", arguments.json, "Print one JSON document");
 }
 
-// The missing requirement, as text; empty if there is none.
+// Returns the missing requirement, as text; empty if there is none.
 std::string FindObstacle(LowerKind kind, const std::string& scratch) {
   if (geteuid() != 0) return "mounting file systems needs the superuser";
   for (const char* const device : {"/dev/fuse", "/dev/loop-control"}) {
@@ -165,10 +165,10 @@ int Main(int argc, char** argv) {
   if (arguments.campaign.siltfs.empty())
     arguments.campaign.siltfs = (self.parent_path() / "siltfs").string();
   arguments.campaign.shim = SILTFS_DROP_SYNCS_LIBRARY;
-  // Writing to a program that has ended must not kill this process.
+  // A write to a program that has ended must not kill this process.
   signal(SIGPIPE, SIG_IGN);
   killtest::Contain();
-  // A separate process namespace needs its own /proc.
+  // The new process namespace needs its own /proc.
   if (getpid() == 1 && mount("proc", "/proc", "proc", 0, nullptr) != 0)
     throw killtest::SystemFailure("mount /proc");
   killtest::CatchInterruption();

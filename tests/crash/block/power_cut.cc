@@ -36,7 +36,8 @@ std::unique_ptr<CutDevice> PowerCuts::Cut(uint64_t position, Random& random) {
 
   auto device = std::make_unique<CutDevice>(durable_);
   const uint64_t manner = random.Below(8);
-  // Loses all writes, or keeps all, or keeps each with a probability chosen for this cut.
+  // This cut loses all writes, or keeps all, or keeps each write with a probability chosen for this
+  // cut.
   const uint64_t kept_of_16 = manner == 0 ? 0 : manner == 1 ? 16 : 1 + random.Below(15);
   const bool may_tear = manner >= 4;
   for (uint64_t i = flushed; i < position; ++i) {

@@ -9,8 +9,8 @@
 
 namespace siltfs::blocktest {
 
-// `count` positions in [first, log.size()], ascending: half of them near flushes, some near
-// `landmarks` (mounts and unmounts), the others anywhere.
+// Returns `count` positions in [first, log.size()], ascending. Half of them are near flushes, some
+// are near `landmarks` (mounts and unmounts), and the others anywhere.
 std::vector<uint64_t> ChooseCuts(const DeviceLog& log, uint64_t first,
                                  const std::vector<uint64_t>& landmarks, uint64_t count,
                                  Random& random);
@@ -22,8 +22,9 @@ class PowerCuts {
   PowerCuts(const DeviceLog& log, uint64_t size, uint64_t tear_bytes)
       : log_(log), tear_bytes_(tear_bytes), durable_(size) {}
 
-  // The device after a power cut behind the first `position` records: it has all writes before the
-  // last flush among them, and a random part of the later ones. Valid until the next call.
+  // Returns the device after a power cut behind the first `position` records. It has all writes
+  // before the last flush among these records, and a random part of the later writes. Valid until
+  // the next call.
   std::unique_ptr<CutDevice> Cut(uint64_t position, Random& random);
 
  private:
@@ -31,7 +32,7 @@ class PowerCuts {
 
   const DeviceLog& log_;
   const uint64_t tear_bytes_;
-  SparseImage durable_;  // the first `applied_` records
+  SparseImage durable_;  // holds the first `applied_` records
   uint64_t applied_ = 0;
 };
 

@@ -52,7 +52,7 @@ TEST_CASE("An unflushed write survives, is lost, or is torn at sectors") {
     };
     if (is_whole(first) && is_whole(second)) seen.emplace(first[0], second[0]);
   }
-  CHECK(seen.size() == 4);  // including the later write without the earlier one
+  CHECK(seen.size() == 4);  // also the state with only the later write
   CHECK(torn);
 }
 

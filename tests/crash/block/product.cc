@@ -26,7 +26,7 @@ constexpr size_t kMostFindings = 12;
 }  // namespace
 
 Ended Product::Make() const {
-  // Small chunks and little memory make the index work more.
+  // Small chunks and little memory give the index more work.
   return killtest::Run(
       {options_.siltfs, "mkfs", "--chunk-avg", "2K", "--index-memory", "3M", options_.store},
       options_.scratch);
@@ -57,7 +57,7 @@ CheckReport Product::Check(bool data) const {
   CheckReport report{.code = ended.code, .text = {}};
   if (ended.code == 0) return report;
   report.text = fmt::format("siltfs fsck -n{} ends with {}: ", data ? " --data" : "", ended.code);
-  // Run returns only the beginning of the output, which may be long.
+  // Read the file, because Run returns only the beginning of the output, which may be long.
   std::ifstream output(options_.scratch + "/output");
   const auto document = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("findings")) {

@@ -1,4 +1,4 @@
-// Runs the siltfs program on a store on the lower file system.
+// Runs the siltfs program with a store that is on the lower file system.
 #pragma once
 
 #include <chrono>
@@ -27,19 +27,20 @@ class Product {
   };
   explicit Product(Options options) : options_(std::move(options)) {}
 
-  // `environment` is NAME=VALUE each, for the daemon.
+  // Each function runs a siltfs command on the store. `environment` holds strings NAME=VALUE for
+  // the daemon.
   killtest::Ended Make() const;
   killtest::Ended Mount(const std::vector<std::string>& environment = {}) const;
   killtest::Ended Unmount() const;
   CheckReport Check(bool data) const;
   bool IsMounted() const;
-  // The last lines of the daemon's log.
+  // Returns the last lines of the daemon's log.
   std::string LogTail() const;
   void ClearLog() const;
 
-  // Waits until the daemon is gone, kills it if that takes too long, and removes a dead mount.
-  // Returns the daemon's exit code: the highest of all children that this process has not waited
-  // for.
+  // Waits until the daemon has ended, kills it if that takes longer than `patience`, and removes a
+  // mount without a daemon. Returns the daemon's exit code: the highest of all children that this
+  // process has not waited for.
   int Finish(std::chrono::seconds patience) const;
 
   const Options& options() const { return options_; }

@@ -44,7 +44,7 @@ Bench::Bench(const std::string& directory, LowerKind lower_kind, const std::stri
                .scratch = scratch}),
       disk(MakeDirectory(directory + "/disk"), DiskBytesFor(lower_kind)) {}
 
-// A writer on its own thread.
+// A writer that runs on its own thread.
 class Load::Worker {
  public:
   Worker(unsigned number, std::string directory, killtest::RoundState& round, killtest::Tree tree,

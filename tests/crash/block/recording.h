@@ -1,5 +1,5 @@
-// A load on a store on a lower file system on a recorded device, with all promises made meanwhile;
-// each has the length of the device's log at that moment.
+// Runs a load on a store that is on a lower file system on a recorded device. Also records all
+// promises made during the load, each with the length of the device's log at that moment.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace siltfs::blocktest {
 
-// The promise of a `siltfs sync` that returned: all operations that ended before it was called are
-// durable.
+// The promise of a `siltfs sync` that returned: all operations that ended before the call of sync
+// are durable.
 struct WholeSync {
   killtest::Stamp begin = 0;
-  uint64_t position = 0;  // of the device, on return
+  uint64_t position = 0;  // length of the device's log on return
 };
 
 // One writer's part of a session.
@@ -34,10 +34,10 @@ struct WriterRecord {
 
 // The time from a mount to the end of the next unmount.
 struct Session {
-  uint64_t first = 0;  // from this position on its bases are durable
+  uint64_t first = 0;  // from this position on, the writers' bases are durable
   std::vector<WriterRecord> writers;
   std::vector<WholeSync> syncs;
-  // Messages of writers with failed calls.
+  // Messages of writers whose calls failed.
   std::vector<std::string> failures;
   int unmount_code = 0;
   int daemon_code = 0;
@@ -69,7 +69,7 @@ struct RecordingOptions {
   std::vector<std::string> environment;  // of the daemon
 };
 
-// Runs the load. RunSession calls `during` while the load runs; the load ends when it returns.
+// Runs the load.
 class Load {
  public:
   Load(Bench& bench, RecordingDevice& device, const RecordingOptions& options, uint64_t seed);
@@ -77,7 +77,8 @@ class Load {
 
   // Makes the lower file system and the store, and mounts both. Throws Failure.
   void Prepare();
-  // Mounts, runs the load, unmounts. With `may_fail`, calls of the writers may fail.
+  // Mounts the store, runs the load and `during` at the same time, and unmounts. The load ends when
+  // `during` returns. With `may_fail`, calls of the writers may fail.
   void RunSession(bool may_fail, const std::function<void(const std::function<bool()>&)>& during);
   // Unmounts the lower file system and detaches the loop device.
   void TakeDown();
@@ -100,10 +101,10 @@ class Load {
   std::unique_ptr<LowerMount> mount_;
 };
 
-// The last operations of a writer before a cut, and their promises.
+// Returns, as text, a writer's last operations before a cut and their promises.
 std::string DescribePromises(const Session& session, const WriterRecord& writer, uint64_t position);
 
-// The part of the history that counts for a cut after `position` records.
+// Returns the part of the writer's history that counts for a cut after `position` records.
 killtest::History HistoryAt(const Session& session, const WriterRecord& writer, uint64_t position);
 
 }  // namespace siltfs::blocktest

@@ -39,8 +39,8 @@ SqliteWriter::SqliteWriter(const std::string& path, bool wal, std::function<uint
   input_ = fdopen(in[1], "w");
   output_ = fdopen(out[0], "r");
   if (error != 0) program_ = -1;
-  // With a rollback journal, a commit is durable when the journal's removal is durable: this needs
-  // EXTRA. An early checkpoint makes more happen.
+  // With a rollback journal, a commit is durable when the journal's removal is durable; SQLite
+  // ensures this only with EXTRA. Early checkpoints exercise the write-ahead log more.
   Execute(fmt::format("PRAGMA journal_mode={};PRAGMA synchronous={};PRAGMA wal_autocheckpoint=20;",
                       wal ? "WAL" : "DELETE", wal ? "FULL" : "EXTRA"));
 }
@@ -53,7 +53,8 @@ SqliteWriter::~SqliteWriter() {
 
 bool SqliteWriter::Execute(const std::string& statements) {
   if (program_ < 0) return false;
-  // SIGPIPE is ignored (see main): a program that has ended is detected by its missing answer.
+  // A program that has ended gives no answer, and is detected by that; SIGPIPE is ignored (see
+  // main).
   fprintf(input_, "%s\nSELECT 'done';\n", statements.c_str());
   fflush(input_);
   std::array<char, 256> line{};

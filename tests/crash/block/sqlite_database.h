@@ -1,4 +1,4 @@
-// Transactions of SQLite on the mount, by the program sqlite3, if it is installed.
+// Runs transactions of SQLite on the mount with the program sqlite3, if it is installed.
 #pragma once
 
 #include <sys/types.h>
@@ -12,28 +12,28 @@
 
 namespace siltfs::blocktest {
 
-// Whether the program is installed.
+// Returns whether the program is installed.
 bool HaveSqlite();
 
-// Commits transactions one after the other. CheckDatabase recognises transaction k by its effects.
+// Commits transactions one after the other. CheckDatabase recognizes transaction k by its effects.
 // For one thread.
 class SqliteWriter {
  public:
-  // Lengths of the device's log before a transaction began and after it was committed.
+  // Two lengths of the device's log: before the transaction began, and after it was committed.
   struct Transaction {
     uint64_t begin = 0;
-    uint64_t committed = ~uint64_t{0};  // never, if it failed
+    uint64_t committed = ~uint64_t{0};  // the initial value means never: it failed
   };
 
-  // Starts the program on `path`, which has the state after `done` transactions. `wal`: use a
-  // write-ahead log instead of a rollback journal.
+  // Starts the program on `path`, which has the state after `done` transactions. With `wal` it uses
+  // a write-ahead log, otherwise a rollback journal.
   SqliteWriter(const std::string& path, bool wal, std::function<uint64_t()> position,
                uint64_t done);
   ~SqliteWriter();
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
-  // Commits until `stop`, or until a transaction fails.
+  // Commits transactions until `stop` is true or a transaction fails.
   void Run(const std::atomic<bool>& stop);
   const std::vector<Transaction>& transactions() const { return transactions_; }
 
@@ -48,9 +48,9 @@ class SqliteWriter {
   FILE* output_ = nullptr;
 };
 
-// Opens the database, which recovers it, and returns its problem; empty if it is whole and has
-// exactly the first n transactions, `least` <= n <= `most`. If `least` is 0, the database may be
-// missing.
+// Opens the database, which recovers it, and returns a description of its problem. Empty if it is
+// whole and has exactly the first n transactions, `least` <= n <= `most`. If `least` is 0, the
+// database may be missing.
 std::string CheckDatabase(const std::string& path, uint64_t least, uint64_t most,
                           const std::string& scratch);
 

@@ -90,7 +90,8 @@ class Check {
       histories.push_back(HistoryAt(session, writer, demand_.position));
     }
     killtest::Verdict verdict = Judge(session, histories, observed);
-    // Each writer's last call, if it failed, may or may not have survived.
+    // If a writer's last call failed, its operation may or may not have survived. Try all
+    // combinations.
     const size_t count = histories.size();
     for (uint64_t without = 1;
          demand_.everything && !verdict.losses.empty() && without < (uint64_t{1} << count);

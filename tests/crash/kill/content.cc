@@ -18,7 +18,8 @@ Content::Content(Bytes bytes)
 Content Content::Append(ByteView more) const {
   Content grown = *this;
   const size_t wanted = length_ + more.size();
-  // Only the newest copy may grow in place: its length is that of the shared bytes.
+  // Only the newest copy may grow in place. It is the copy whose length is that of the shared
+  // bytes.
   if (!bytes_ || bytes_->size() != length_ || bytes_->capacity() < wanted) {
     grown.bytes_ = std::make_shared<Bytes>();
     grown.bytes_->reserve(wanted + kRoomToGrow);

@@ -1,5 +1,5 @@
-// The data of the writers: bytes determined by a seed, mostly repeated from other places, so that
-// the store deduplicates and many rounds do not fill the disk.
+// The data of the writers: bytes determined by a seed. Most bytes are repeated from other places,
+// so that the store deduplicates them and many rounds do not fill the disk.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace siltfs::killtest {
 
-// A file's bytes. They never change, except that a log's bytes grow behind `length`; all copies of
-// a Content share them.
+// The bytes of a file. All copies of a Content share them. The first `length` bytes never change; a
+// log's bytes may grow behind them.
 class Content {
  public:
   Content() = default;
@@ -19,7 +19,8 @@ class Content {
   size_t size() const { return length_; }
   ByteView view() const { return bytes_ ? ByteView(*bytes_).first(length_) : ByteView(); }
 
-  // Returns the content with `more` appended. Shares the bytes if they have room for more.
+  // Returns the content with `more` appended. The result shares this object's bytes if they have
+  // room for more.
   Content Append(ByteView more) const;
   Content Overwrite(size_t offset, ByteView with) const;
   Content Truncate(size_t size) const;
@@ -29,10 +30,11 @@ class Content {
   size_t length_ = 0;
 };
 
-// The pool that new contents are cut from. Read-only, for all threads.
+// Makes the pool of bytes that new contents are cut from. All threads may read it.
 std::shared_ptr<const Bytes> MakePool(uint64_t seed);
 
-// A quarter of all contents is unique; the others are pieces of the pool behind a few unique bytes.
+// Makes a content. A quarter of all contents are unique; the others are a few unique bytes followed
+// by a piece of the pool.
 Bytes MakeBytes(Random& random, ByteView pool, size_t size);
 
 }  // namespace siltfs::killtest

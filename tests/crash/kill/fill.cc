@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 1u << 20;
 
-// Generates the bytes of a file, piece by piece.
+// Generates the bytes of a file and passes them to `use` piece by piece.
 void ForEachPiece(uint64_t seed, uint64_t size, const std::function<void(ByteView)>& use) {
   Random random(seed);
   Bytes piece;

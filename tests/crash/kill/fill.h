@@ -1,5 +1,5 @@
-// Large files that are written once, synced, and must never change. They bring the store to the
-// wanted size. All their chunks are different.
+// Large files that bring the store to the wanted size. They are written once, synced, and must
+// never change. All their chunks are different.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class Fill {
       : directory_(std::move(directory)), bytes_(bytes), seed_(seed) {}
 
   uint64_t files() const { return (bytes_ + kFileBytes - 1) / kFileBytes; }
-  // Throws Failure, as Verify does.
+  // Writes the files. Write and Verify throw Failure.
   void Write() const;
-  // Compares every byte of a file; returns their number.
+  // Compares every byte of a file. Returns the number of bytes.
   uint64_t Verify(uint64_t file) const;
 
  private:

@@ -1,5 +1,5 @@
-// A writer's operations, in order, with times from a clock shared by all writers: an operation that
-// ended before another began has reached the file system first.
+// A writer's operations, in order. Their times are from a clock shared by all writers, so an
+// operation that ended before another one began has reached the file system first.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ enum class OperationKind : uint8_t {
   kRemoveDirectory,
   kMakeSymlink,  // `other` is the target
   kCreate,
-  kWrite,      // the file's content will be `content`; reaches the core by kWriteBack at the latest
+  kWrite,      // makes the content `content`; it reaches the core by kWriteBack at the latest
   kWriteBack,  // the file was closed or synced: all its writes have reached the core
   kTruncate,   // to `content`
   kRename,     // to `other`, replacing it
@@ -45,35 +45,37 @@ struct Operation {
   std::string other;
   Content content;
   Stamp begin = 0;
-  Stamp end = kNever;  // kNever if it did not return or failed
-  // A write that a later fsync of the file made durable.
+  Stamp end = kNever;  // kNever if the operation failed or did not return
+  // If true, this is a write that a later fsync of the file made durable.
   bool written_back = false;
-  // Length of the device's log when it began (RoundState::position).
+  // Length of the device's log when the operation began (RoundState::position).
   uint64_t position = 0;
 };
 
-// An fsync that returned: its object, and the length of the device's log then.
+// An fsync that returned: the length of the device's log at that time, and the last operations on
+// the synced object.
 struct SyncReturn {
   uint64_t position = 0;
   std::optional<size_t> last_change;
   std::optional<size_t> last_write;
 };
 
-// "rename a b".
+// Returns text such as "rename a b".
 std::string DescribeOperation(const Operation& operation);
 
-// One writer's operations since the last comparison of everything. Not thread-safe: it belongs to
-// the writer until its thread is joined.
+// One writer's operations since the last comparison of the whole tree. Not thread-safe: it belongs
+// to the writer until the writer's thread is joined.
 struct History {
   std::vector<Operation> operations;
-  // The promises of fsyncs that returned: this many of these operations ...
+  // Fsyncs that returned have promised two things. This many of these operations are durable.
   size_t durable_operations = 0;
-  // ... and all writers' operations that ended before this.
+  // Also durable are all writers' operations that ended before this time.
   Stamp durable_before = 0;
   std::vector<SyncReturn> syncs;
 
-  // Call it when an fsync of an object returned. `last_change` is the object's last operation.
-  // Earlier operations of all writers are in the same commit or an earlier one.
+  // Call it when an fsync of an object has returned. `last_change` is the object's last operation.
+  // All operations that ended before it began are in the same commit or an earlier one, those of
+  // other writers, too.
   void MadeDurable(size_t last_change) {
     durable_operations = std::max(durable_operations, last_change + 1);
     durable_before = std::max(durable_before, operations[last_change].begin);

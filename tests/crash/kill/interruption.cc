@@ -57,7 +57,7 @@ InterruptionBlocked::~InterruptionBlocked() { Block(SIG_UNBLOCK); }
 
 void Contain() {
   if (unshare(CLONE_NEWNS | CLONE_NEWPID) != 0) return;
-  // Fails if the root of a chroot is not a mount point; ignored.
+  // The call fails if the root of a chroot is not a mount point; this failure is ignored.
   (void)mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   Handle(PassOn);
   const pid_t child = fork();

@@ -56,20 +56,22 @@ std::string DescribeNode(const Node& node) {
   return text;
 }
 
-// The part of `bytes` in the page that begins at `begin`.
+// Returns the part of `bytes` in the page that begins at `begin`.
 ByteView PartOf(ByteView bytes, size_t begin, size_t size) {
   if (begin >= bytes.size()) return {};
   return bytes.subspan(begin, std::min(size, bytes.size() - begin));
 }
 
-// Whether `page` begins with a prefix of `bytes`, at least `least` long, followed by zeros.
+// Returns whether `page` consists of a prefix of `bytes`, at least `least` long, and zeros behind
+// it.
 bool StartsAndIsZeroBehind(ByteView page, ByteView bytes, size_t least) {
   const size_t same = FirstDifference(page, bytes);
   return same >= least && std::all_of(page.begin() + static_cast<ptrdiff_t>(same), page.end(),
                                       [](uint8_t byte) { return byte == 0; });
 }
 
-// Replays a writer's tree operation by operation, and compares it with the actual tree.
+// Replays a writer's operations one by one on the model, and compares the model with the actual
+// tree.
 class Replay {
  public:
   explicit Replay(const Testimony& testimony)
@@ -85,7 +87,7 @@ class Replay {
   size_t differences() const { return differing_.size(); }
   Tree& tree() { return tree_; }
 
-  // The first few differences.
+  // Describes the first few differences.
   std::string Describe() const {
     std::string text;
     size_t count = 0;
@@ -161,8 +163,8 @@ Prefixes FindPrefixes(const Testimony& testimony, size_t shortest) {
   return found;
 }
 
-// How many operations ended before `stamp`. They must be present if an operation that began then
-// is.
+// Returns how many operations ended before `stamp`. If an operation that began at `stamp` is
+// present, they must be present, too.
 size_t EndedBefore(const History& history, Stamp stamp) {
   const auto& operations = history.operations;
   return static_cast<size_t>(std::find_if(operations.begin(), operations.end(),
@@ -170,13 +172,14 @@ size_t EndedBefore(const History& history, Stamp stamp) {
                              operations.begin());
 }
 
-// Whether pages not written back are missing before others that are present.
+// Returns whether pages not yet written back are missing, although later pages are present.
 bool IsTorn(const Node& node, ByteView observed) {
   return node.dirty && !Same(node.content.view(), observed) &&
          FirstDifference(node.dirty->view(), observed) < observed.size();
 }
 
-// The tree after the first `length` operations, with the actual contents of files not written back.
+// Returns the tree after the first `length` operations. Files with data not yet written back have
+// their actual contents.
 Tree StateAfter(const Testimony& testimony, size_t length, uint64_t& torn_tails) {
   Tree tree = testimony.base->Copy();
   for (size_t i = 0; i < length; ++i) tree.Apply(testimony.history->operations[i]);
@@ -198,8 +201,9 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
   if (observed.size() < shortest || observed.size() > longest) return false;
   for (size_t begin = 0; begin < observed.size(); begin += kPage) {
     const ByteView page = observed.subspan(begin, std::min(kPage, observed.size() - begin));
-    // Legal pages: the old bytes with zeros behind the old end; or the new bytes as far as they
-    // were written when the kernel took the page, then zeros. They cover at least the old length.
+    // A legal page holds the old bytes, with zeros behind the old end. Or it holds the new bytes
+    // that were written when the kernel took the page, and then zeros; these bytes cover at least
+    // the old length.
     const ByteView old_page = PartOf(content, begin, page.size());
     const ByteView new_page = PartOf(dirty, begin, page.size());
     const bool is_old = StartsAndIsZeroBehind(page, old_page, old_page.size());
@@ -210,8 +214,8 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
 
 Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
   Verdict verdict;
-  // The rule below would also detect a missing durable operation, but here the message can name the
-  // broken promise.
+  // The comparison between writers below would detect a missing durable operation, too, but here
+  // the message can name the broken promise.
   Stamp durable_before = 0;
   for (const Testimony& t : testimonies)
     durable_before = std::max(durable_before, t.history->durable_before);
@@ -235,7 +239,7 @@ Verdict Judge(const std::vector<Testimony>& testimonies, bool everything) {
   }
   if (!verdict.losses.empty()) return verdict;
 
-  // No operation survives without the earlier operations of all writers.
+  // If an operation survives, all earlier operations of all writers must survive.
   for (size_t a = 0; a < testimonies.size(); ++a) {
     const size_t least = prefixes[a].matching.front();
     if (least == 0) continue;

@@ -1,18 +1,18 @@
 // Decides whether the state after a crash is legal (docs/crash-model.md).
 //
-// The promise: the file system has the state after some of the operations that reached it, each one
-// only with all earlier ones, and with all that an fsync made durable. A writer's operations reach
-// it one after another, so the tree below its directory must be the result of its first n
-// operations: a *prefix*. The order between writers is known if one operation ended before another
-// began. The order is exact except for this:
+// The promise has two parts. An operation survives only with all operations that reached the file
+// system before it. All operations that an fsync made durable survive. A writer's operations reach
+// the file system one after another, so the tree below its directory must be the result of its
+// first n operations: a *prefix*. The order between operations of two writers is known if one
+// operation ended before the other began. There is one exception:
 //
 // - Data that was written but not yet written back (by fsync or close) is in the kernel's writeback
 //   cache. It reaches siltfs page by page, in any order, at any time until fsync or close returns.
-//   Every page of such a file may be the old or the new one. A page behind the file's old end may
+//   Each page of such a file may be the old or the new page. A page behind the file's old end may
 //   hold the beginning of the new page, followed by zeros.
 //
-// fsync of a file promises the file and all operations before its last change, but not those
-// between that change and the fsync.
+// fsync of a file promises the file and all operations before the file's last change. It does not
+// promise operations between that change and the fsync.
 #pragma once
 
 #include <cstdint>
@@ -33,22 +33,24 @@ struct Testimony {
 };
 
 struct Verdict {
-  // Losses and mix-ups, a sentence each; empty if there are none.
+  // Lost or mixed-up contents, a sentence for each; empty if there are none.
   std::vector<std::string> losses;
-  // By writer: the state, as the base of the next history. Only if nothing was lost.
+  // The state of each writer's tree, as the base of its next history. Set only if nothing was lost.
   std::vector<Tree> states;
-  // Operations without a promise that survived, and those that did not.
+  // Numbers of operations without a promise: kept_unasked survived, operations_gone did not.
   uint64_t kept_unasked = 0;
   uint64_t operations_gone = 0;
-  // Files in which some pages not yet written back are missing before others that are present.
+  // Number of files in which some pages not yet written back are missing, although later pages are
+  // present.
   uint64_t torn_tails = 0;
 };
 
-// After a clean unmount (`everything`) nothing may be missing.
+// Compares the observed trees with the histories. If `everything` is set (after a clean unmount),
+// no operation may be missing.
 Verdict Judge(const std::vector<Testimony>& testimonies, bool everything);
 
-// Whether `observed` is a legal state of a file that held `content` and was overwritten with
-// `dirty`.
+// Returns whether `observed` is a legal state of a file that held `content` and was overwritten
+// with `dirty`.
 bool PagesMatch(ByteView content, ByteView dirty, ByteView observed);
 
 }  // namespace siltfs::killtest

@@ -1,4 +1,4 @@
-// Tests of the kill loop's judge: states that it must accept, and states that it must reject.
+// Tests of the kill loop's judge: it must accept some states and reject others.
 #include "tests/crash/kill/judge.h"
 
 #include <memory>
@@ -34,7 +34,7 @@ class Past {
     Do(OperationKind::kWrite, name, "", Text(text));
     return Do(OperationKind::kWriteBack, name);
   }
-  // An fsync of the object changed by the last operation.
+  // Adds an fsync of the object that the last operation changed.
   Past& Synced() {
     history.MadeDurable(history.operations.size() - 1);
     return *this;
@@ -47,7 +47,7 @@ class Past {
   Clock& clock_;
 };
 
-// The observed form of a tree.
+// Returns the tree as ReadTree would observe it.
 ObservedTree Observe(const Tree& tree) {
   ObservedTree observed;
   std::map<const Node*, std::shared_ptr<ObservedFile>> files;
@@ -73,7 +73,7 @@ ObservedTree After(const Past& past, size_t operations) {
   return Observe(tree);
 }
 
-// Changes the content of a name.
+// Replaces the content of the file `name`.
 void Replace(ObservedTree& tree, const std::string& name, const Content& content) {
   auto changed = std::make_shared<ObservedFile>(*tree.at(name));
   changed->content = content;
@@ -192,8 +192,8 @@ TEST_CASE("an fsync makes another writer's earlier operations durable") {
                false)
         .losses.empty();
   };
-  // Writing back changes nothing, so the state after the write equals the one after it. Without "a"
-  // the state is the last one.
+  // kWriteBack changes nothing, so the state after the write equals the state after kWriteBack. The
+  // state without "a" is the last one.
   CHECK_FALSE(judge(1));
   CHECK(judge(3));
   CHECK(judge(4));

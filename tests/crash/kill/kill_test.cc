@@ -30,7 +30,7 @@ constexpr auto kLongestRecovery = microseconds(milliseconds(60));
 
 enum class Ending : uint8_t { kKill, kKillTwice, kUnmount };
 
-// Every six rounds have some of each.
+// Returns how a round ends. Six rounds in a row contain every kind of ending.
 Ending EndingOf(uint64_t round) {
   if (round % 6 == 2) return Ending::kUnmount;
   return round % 6 == 4 ? Ending::kKillTwice : Ending::kKill;
@@ -40,7 +40,7 @@ microseconds Between(Random& random, microseconds least, microseconds most) {
   return least + microseconds(random.Below(static_cast<uint64_t>((most - least).count())));
 }
 
-// A writer running on its own thread.
+// A writer that runs on its own thread.
 class RunningWriter {
  public:
   RunningWriter(unsigned number, std::string directory, RoundState& round, Tree tree, Random random,
@@ -54,7 +54,7 @@ class RunningWriter {
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
-  // Call these after Join.
+  // Call these functions after Join.
   const History& history() const { return recorder_.history(); }
   const std::optional<std::string>& failure() const { return failure_; }
 

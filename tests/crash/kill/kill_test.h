@@ -1,5 +1,5 @@
-// The test's loop: runs a load, kills the daemon at a random moment, mounts the store again, and
-// compares everything with the operations done.
+// The test's loop: runs a load, kills the daemon at a random moment, and mounts the store again.
+// Then compares the whole tree with the operations of the load.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct KillTestOptions {
 
 struct KillTestResult {
   uint64_t rounds = 0;
-  uint64_t kills = 0;           // of a daemon under load
-  uint64_t recovery_kills = 0;  // of a daemon that was mounting after that
+  uint64_t kills = 0;           // kills of a daemon under load
+  uint64_t recovery_kills = 0;  // kills of a daemon that was mounting after such a kill
   uint64_t clean_unmounts = 0;
   uint64_t checks = 0;  // by siltfs fsck
   uint64_t operations = 0;
@@ -33,7 +33,8 @@ struct KillTestResult {
   std::vector<std::string> losses;    // a sentence each; empty if there are none
 };
 
-// Throws Interrupted; any other failure is a loss. Leaves no daemon and no mount.
+// Runs the loop. Throws Interrupted; any other failure counts as a loss. Leaves no daemon and no
+// mount.
 KillTestResult RunKillTest(const KillTestOptions& options);
 
 }  // namespace siltfs::killtest

@@ -49,7 +49,7 @@ std::string MakeTemporaryDirectory() {
   return name;
 }
 
-// Returns whether the directory is a temporary one.
+// Makes or checks the directory. Returns whether it is a temporary one.
 bool PrepareDirectory(KillTestOptions& options) {
   if (options.directory.empty()) {
     options.directory = MakeTemporaryDirectory();

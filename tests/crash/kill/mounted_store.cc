@@ -16,7 +16,7 @@
 namespace siltfs::killtest {
 namespace {
 
-// The pid is that of a child not yet waited for, so no other process can have it.
+// No other process can have this pid, because the child has not been waited for.
 void SendKill(pid_t child) {
   if (child <= 1) throw Failure("there is no process to kill");
   if (kill(child, SIGKILL) != 0 && errno != ESRCH) throw SystemFailure("kill");
@@ -99,7 +99,7 @@ void MountedStore::Kill() {
 }
 
 void MountedStore::MountAndKill(std::chrono::microseconds after) {
-  // With -f, the started process itself is the daemon.
+  // With -f, the started process is the daemon itself.
   const pid_t mounting = Start({siltfs_, "mount", "-f", store_, mountpoint_});
   std::this_thread::sleep_for(after);
   const bool alive = IsRunning(mounting);
@@ -109,7 +109,7 @@ void MountedStore::MountAndKill(std::chrono::microseconds after) {
 }
 
 void MountedStore::Detach() {
-  // Repeats if something was mounted over it.
+  // Unmounts repeatedly, because something may be mounted over the store's mount.
   for (int i = 0; i < 4 && IsMounted(); ++i) {
     if (umount2(mountpoint_.c_str(), MNT_DETACH) == 0) continue;
     Run({"fusermount3", "-u", "-z", mountpoint_}, directory_);

@@ -1,5 +1,5 @@
-// A store, its mount and its daemon, which the test kills. Neither the mount nor the daemon
-// outlives this object. Not thread-safe.
+// A store with its mount and its daemon, which the test kills. The destructor ends the mount and
+// the daemon. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace siltfs::killtest {
 
 class MountedStore {
  public:
-  // Makes STORE in `directory`. Throws Failure, as all calls do.
+  // Makes the store STORE in `directory`. All functions throw Failure.
   MountedStore(std::string siltfs, std::string directory);
   ~MountedStore();
   MountedStore(const MountedStore&) = delete;
@@ -21,17 +21,17 @@ class MountedStore {
 
   const std::string& mountpoint() const { return mountpoint_; }
 
-  // Returns the seconds until the mount answered.
+  // Mounts the store. Returns the seconds until the mount answered.
   double Mount();
-  // Sends SIGKILL to the daemon and waits for its end. The dead mount stays.
+  // Sends SIGKILL to the daemon and waits for its end. The mount stays, without a daemon.
   void Kill();
-  // Starts mounting and sends SIGKILL to the daemon after this time.
+  // Starts to mount, and sends SIGKILL to the daemon after this time.
   void MountAndKill(std::chrono::microseconds after);
-  // Removes a dead mount.
+  // Removes a mount without a daemon.
   void Detach();
-  // `siltfs umount`: everything is durable.
+  // Runs `siltfs umount`; afterwards everything is durable.
   void Unmount();
-  // `siltfs fsck` of the unmounted store, every byte of it.
+  // Runs `siltfs fsck` on the unmounted store; it reads every byte.
   void Check();
 
  private:

@@ -19,10 +19,11 @@ struct ObservedFile {
   std::map<std::string, std::string> xattrs;
 };
 
-// Keys are names relative to the directory; hard links share one file.
+// Keys are names relative to the directory; hard links of a file share one value.
 using ObservedTree = std::map<std::string, std::shared_ptr<const ObservedFile>>;
 
-// Throws Failure for unreadable objects, and for types that no writer makes.
+// Reads the tree. Throws Failure for an unreadable object, and for an object of a type that no
+// writer makes.
 ObservedTree ReadTree(const std::string& directory);
 
 }  // namespace siltfs::killtest

@@ -1,4 +1,4 @@
-// Starts programs and waits for their end, also for orphans.
+// Starts programs and waits for their end. Also waits for orphaned processes.
 #pragma once
 
 #include <sys/types.h>
@@ -14,18 +14,18 @@ struct Ended {
   std::string errors;
 };
 
-// From now on orphaned processes become children of this one, so that it can wait for daemons.
+// From now on, orphaned processes become children of this process, so that it can wait for daemons.
 void AdoptOrphans();
 
-// If the program is not found, the code is 127. Keeps only a few KiB of output and errors; their
-// files are in `scratch`.
+// Runs the program to its end; the code is 127 if the program is not found. The result holds only
+// the first few KiB of output and errors; their files are in `scratch`.
 Ended Run(const std::vector<std::string>& command, const std::string& scratch);
-// Starts the program without waiting; its output is discarded.
+// Starts the program and returns its pid without waiting for its end. Its output is discarded.
 pid_t Start(const std::vector<std::string>& command);
 
-// Waits for a child, own or adopted, and returns how it ended.
+// Waits for a child, own or adopted, and returns its exit code.
 int WaitFor(pid_t child);
-// Whether an adopted child still runs; does not wait for it.
+// Returns whether an adopted child still runs; does not wait for it.
 bool IsRunning(pid_t child);
 // Reaps all other children that have ended.
 void ReapTheDead();

@@ -24,7 +24,7 @@ auto Recorder::Require(const std::string& what, Call call) {
   throw SystemFailure(what + ", with the daemon alive");
 }
 
-// Records the operation before it begins, as it may reach the store even if it never returns.
+// Records the operation before it begins, because it may reach the store even if it never returns.
 template <typename Call>
 void Recorder::Do(Operation operation, Call call) {
   const size_t number = history_.operations.size();

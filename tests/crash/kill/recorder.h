@@ -1,5 +1,5 @@
-// Performs operations below a writer's directory on the mount and records them, before and after
-// each.
+// Performs operations below a writer's directory on the mount. Records each operation before and
+// after it.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,27 @@
 
 namespace siltfs::killtest {
 
-// Ends a writer: the daemon is gone.
+// Ends a writer after its daemon was killed.
 class MountGone : public std::exception {
  public:
   const char* what() const noexcept override { return "the mount is gone"; }
 };
 
-// Shared by the writers of a round.
+// State shared by the writers of a round.
 struct RoundState {
   Clock clock;
   std::atomic<bool> stop = false;
   std::atomic<bool> killing = false;  // set before the daemon is killed: errors are expected
-  // Returns the length of the log of the device below the store, if it records one. All threads
+  // Returns the length of the device's log, if the device below the store records one. All threads
   // call it.
   std::function<uint64_t()> position = [] { return uint64_t{0}; };
 };
 
-// Belongs to one writer, on its thread. Every call throws MountGone if it failed because the daemon
-// was killed, and Failure if it failed otherwise.
+// Belongs to one writer, on the writer's thread. If a call fails because the daemon was killed, it
+// throws MountGone; for any other reason it throws Failure.
 class Recorder {
  public:
-  // Borrows `round`. `tree` is the current tree.
+  // Borrows `round`. `tree` is the tree at the beginning.
   Recorder(std::string directory, RoundState& round, Tree tree);
 
   const Tree& tree() const { return tree_; }
@@ -41,7 +41,7 @@ class Recorder {
   bool stopped() const { return round_.stop; }
 
   Descriptor Open(const std::string& name);
-  Descriptor Create(const std::string& name);  // must not exist
+  Descriptor Create(const std::string& name);  // `name` must not exist
   void Append(const Descriptor& file, const std::string& name, ByteView bytes);
   void Overwrite(const Descriptor& file, const std::string& name, size_t offset, ByteView bytes);
   void Truncate(const Descriptor& file, const std::string& name, size_t size);

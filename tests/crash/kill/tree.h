@@ -1,5 +1,5 @@
-// The model: the tree below a writer's directory after some operations have reached the core. Not
-// thread-safe.
+// The model: the tree below a writer's directory after some of its operations have reached the
+// core. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ enum class NodeType : uint8_t { kFile, kDirectory, kSymlink };
 
 struct Node {
   NodeType type = NodeType::kFile;
-  Content content;               // a file's
-  std::optional<Content> dirty;  // written over it, but perhaps still in the kernel's cache
-  std::string target;            // a symlink's
+  Content content;               // for a file
+  std::optional<Content> dirty;  // the newest content, perhaps still in the kernel's cache
+  std::string target;            // for a symlink
   std::map<std::string, std::string> xattrs;
   std::set<std::string> names;
-  // Numbers of the last operations that changed it or wrote to it; set by the Recorder.
+  // Numbers of the last operations that changed the node or wrote to it. The Recorder sets them.
   std::optional<size_t> last_change;
   std::optional<size_t> last_write;
 };
@@ -33,14 +33,14 @@ class Tree {
   Tree(Tree&&) = default;
   Tree& operator=(Tree&&) = default;
 
-  // A copy with its own nodes, without numbers of operations.
+  // Returns a copy with its own nodes, whose last_change and last_write are not set.
   Tree Copy() const;
 
-  // Returns the names of possibly changed nodes.
+  // Applies the operation. Returns the names of the nodes that it may have changed.
   std::set<std::string> Apply(const Operation& operation);
 
   const std::map<std::string, std::shared_ptr<Node>>& names() const { return names_; }
-  // Null if there is none; "" is the directory itself.
+  // Returns null if there is no such node; "" is the directory itself.
   std::shared_ptr<Node> Find(const std::string& name) const;
   std::shared_ptr<Node> DirectoryOf(const std::string& name) const;
 

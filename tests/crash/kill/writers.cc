@@ -28,7 +28,7 @@ class Writer {
   virtual void Finish() {}
 
   Bytes Make(size_t size) { return MakeBytes(random_, pool_, size); }
-  // A size of random magnitude, from 1 to `most`.
+  // Returns a random size from 1 to `most`. Its order of magnitude is random, too.
   size_t SomeSize(size_t most) {
     const size_t limit = size_t{1} << (1 + random_.Below(32));
     return 1 + random_.Below(std::min(limit, most));
@@ -70,7 +70,7 @@ class Writer {
   const ByteView pool_;
 };
 
-// Appends to logs that stay open; some appends are synced at once, others by a later sync.
+// Appends to logs that stay open. Some appends are synced at once, others by a later sync.
 class LogWriter final : public Writer {
  public:
   using Writer::Writer;
@@ -104,7 +104,7 @@ class LogWriter final : public Writer {
   std::map<std::string, Descriptor> logs_;
 };
 
-// Writes and changes whole files; syncs each before the next.
+// Writes and changes whole files. Syncs each file before the next one.
 class FileWriter final : public Writer {
  public:
   using Writer::Writer;
@@ -161,7 +161,8 @@ class FileWriter final : public Writer {
   }
 };
 
-// Works like editors and package managers: renames a new file over the old one, without an fsync.
+// Replaces files as editors and package managers do: renames a new file over the old one, without
+// an fsync.
 class Replacer final : public Writer {
  public:
   using Writer::Writer;

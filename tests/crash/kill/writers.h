@@ -1,5 +1,5 @@
-// The load: writers of four kinds, each in its own directory, until they are told to stop or the
-// mount is gone.
+// The load: four kinds of writers, each writer in its own directory. They run until they are told
+// to stop or the daemon is killed.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace siltfs::killtest {
 
-// Runs writer number `writer` (the number determines its kind). Leaves no file open. Throws the
+// Runs writer number `writer`; the number determines its kind. Leaves no file open. Throws the
 // exceptions of Recorder.
 void RunWriter(unsigned writer, Recorder& recorder, Random random, ByteView pool);
 

@@ -20,7 +20,7 @@ struct CheckOutcome {
   std::vector<Finding> findings;
 
   Codes codes() const;
-  // For INFO.
+  // The outcome as text, for INFO.
   std::string ToString() const;
 };
 
@@ -38,16 +38,16 @@ class CheckedStore {
   const std::string& path() const { return fixture_.path(); }
 
   // Opens the store and creates short, long, sparse, shared and colliding files, directories, links
-  // of both kinds, attributes, moved and removed names; commits; leaves the store open.
+  // of both kinds, attributes, moved and removed names. Commits, and leaves the store open.
   void Fill();
-  // Fill, and an unmount. Afterwards the store may have the uuid of another store.
+  // Fills the store and unmounts it. The result may be a copy of an earlier store, with its UUID.
   void FillAndClose();
 
   // Checks the store, and requires that the check changed no byte.
   CheckOutcome Check(bool data = false);
   CheckOutcome Check(CheckOptions options);
 
-  // Changes metadata behind the file system's back.
+  // Changes metadata directly, without the file system.
   void EditMetadata(const std::function<void(KvStore& kv)>& edit);
   void Put(const std::string& key, const std::string& value);
   void Remove(const std::string& key);
@@ -56,7 +56,7 @@ class CheckedStore {
   // Flips one byte.
   void Flip(const std::string& file, uint64_t offset);
 
-  // Made by Fill.
+  // Inodes that Fill makes.
   InodeNumber directory = 0;  // "directory", with three entries
   InodeNumber inner = 0;      // "directory/inner", a directory
   InodeNumber small = 0;      // "small", some bytes

@@ -1,5 +1,5 @@
-// Random work, interrupted at random places, with any surviving part of unsynced segments: never a
-// finding.
+// Random work is interrupted at random places, and any part of the unsynced segments survives. The
+// check must never report a finding.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -67,7 +67,7 @@ class RandomWork {
         if (inode.ok() && fs.Link(*inode, kRootInode, other).ok()) fs.Forget(*inode, 1);
         break;
       case 10:
-        // An orphan until the crash: no Forget follows.
+        // The file stays an orphan until the crash, because no Forget follows.
         if (fs.Lookup(kRootInode, name).ok()) fs.Unlink(kRootInode, name).IgnoreError("as above");
         if (auto made = fs.MakeTemporaryFile(kRootInode, 0600, kCaller); made.ok()) {
           fs.Write(made->inode, 0, RandomBytes(inode.ok() ? *inode : 0, 20'000))
@@ -85,7 +85,7 @@ class RandomWork {
     REQUIRE_OK(fs_.OpenFile(inode, false));
     REQUIRE_OK(fs_.Write(inode, random_.Below(500'000),
                          RandomBytes(random_.Next(), 1 + random_.Below(50'000))));
-    if (random_.Below(2) == 0) fs_.ReleaseFile(inode);  // else open until the crash
+    if (random_.Below(2) == 0) fs_.ReleaseFile(inode);  // otherwise it is open until the crash
   }
   void Truncate(InodeNumber inode) {
     AttributeChange change;
@@ -121,7 +121,7 @@ void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
   REQUIRE(WEXITSTATUS(status) == 42);
 }
 
-// Bytes of segments that were never synced may be lost or garbage.
+// Loses bytes of segments that were never synced, or replaces them by garbage.
 void LoseUnsynced(CheckedStore& store, Random& random) {
   auto kv = OpenRocksDbStore(store.fixture().env(), {.path = MetadataPath(store.path()),
                                                      .mode = RocksDbOptions::Mode::kReadOnly});
@@ -170,7 +170,7 @@ void LoseUnsynced(CheckedStore& store, Random& random) {
 
 }  // namespace
 
-// Runs as the process that is killed: not by itself.
+// Runs only as the child process that another test kills.
 TEST_CASE("A process at random work", "[.child]") {
   const char* path = std::getenv("SILTFS_TEST_STORE");
   const char* seed = std::getenv("SILTFS_TEST_SEED");

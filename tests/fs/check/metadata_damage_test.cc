@@ -1,4 +1,4 @@
-// A single fault in metadata, and the check's finding.
+// Each test makes a single fault in metadata and requires the check's finding.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -357,14 +357,15 @@ TEST_CASE("the store's own records are compared") {
 }
 
 TEST_CASE("metadata older than the store is found") {
-  // With large segments only blocks record the commit, because no later segment header exists.
+  // With large segments, no later segment has begun, so only blocks record the commit, and no
+  // header.
   CheckedStore store(IndexEngine::kSilt, GENERATE(256u << 10, 32u << 20));
   store.FillAndClose();
   store.fixture().Open();
   WriteLargeFile(store.fs(), "later", RandomBytes(12, 300'000));  // its blocks record a commit
   store.fixture().Close();
   if (GENERATE(false, true)) {
-    // Make the superblocks as old.
+    // Make the superblocks as old as the metadata.
     auto state = ReadSuperblock(store.fixture().env(), store.path());
     REQUIRE_OK(state);
     state->superblock.last_commit = 0;

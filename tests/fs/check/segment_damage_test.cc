@@ -1,4 +1,4 @@
-// A single fault in segments, and the check's finding.
+// Each test makes a single fault in segments and requires the check's finding.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -73,7 +73,7 @@ TEST_CASE("damage in a segment is found at its place, and the damaged files are 
     store.Flip(path, block.offset + 60);
     const CheckOutcome outcome = store.Check();
     INFO(outcome.ToString());
-    // The index's entries of the block's chunks look like stale ones.
+    // The index's entries for the block's chunks look like stale entries.
     REQUIRE(outcome.codes() == Codes{"block-head", "chunk-damaged"});
     const Finding* head = FindCode(outcome, "block-head");
     REQUIRE(head->path == path);
@@ -91,7 +91,7 @@ TEST_CASE("damage in a segment is found at its place, and the damaged files are 
     const Finding* payload = FindCode(outcome, "block-payload");
     REQUIRE(payload->path == path);
     REQUIRE(payload->offset == block.offset);
-    // Both files that share the chunk.
+    // Both files that share the chunk are reported.
     Codes files;
     for (const Finding& finding : outcome.findings) {
       if (finding.code == "chunk-damaged") files.insert(finding.path);
@@ -194,7 +194,7 @@ TEST_CASE("a chunk whose bytes do not match its name or tag is found by --data")
   Block block = BlocksOf(store, kSegment)[1];
   const SegmentIdentity identity = IdentityOf(store, kSegment);
   SECTION("its name") {
-    // A byte of the name that the footer does not hold.
+    // Change a byte of the name that the footer does not hold.
     ++block.head.records[0].name.bytes[19];
     Overwrite(store, kSegment, block.offset, EncodeBlockHead(block.head, identity));
     const CheckOutcome outcome = store.Check(true);

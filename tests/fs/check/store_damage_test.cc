@@ -1,4 +1,4 @@
-// Superblock and index.
+// Damage to the superblock and to the index, and the check's findings.
 #include <filesystem>
 
 #include "fs/core/store_layout.h"
@@ -112,7 +112,7 @@ TEST_CASE("damage in the index is found, and loses no data") {
     store.FillAndClose();
     const std::vector<std::string> logs = IndexLogs(store);
     REQUIRE_FALSE(logs.empty());
-    // A single log may hold only unreferenced chunks, whose loss is no finding.
+    // Damage all logs: a single log may hold only unreferenced chunks, whose loss is no finding.
     for (const std::string& log : logs) store.Flip(log, 100);
     // The pages' entries are missing, but their chunks are found in the segments.
     RequireCodes(store.Check(), {"index-page-missing", "not-indexed"});

@@ -1,4 +1,4 @@
-// Undamaged stores, left by an unmount or by a crash.
+// The check finds nothing in undamaged stores, left by an unmount or by a crash.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -97,7 +97,7 @@ TEST_CASE("legal results of a crash are not findings") {
   REQUIRE(outcome.report.orphans == 2);
   REQUIRE(outcome.report.overlay_extents > 0);
 
-  // The same after recovery, and after a crash following it.
+  // Nothing is found after recovery either, nor after another crash.
   store.fixture().Open();
   store.fixture().Crash();
   RequireNoFinding(store.Check(data));
@@ -116,7 +116,7 @@ TEST_CASE("a torn tail and an unfinished replacement are counted after a crash")
   auto listing = ListSegments(store.fixture().env(), store.path());
   REQUIRE_OK(listing);
   const CheckOutcome before = store.Check();
-  // The last one is unsealed: garbage after its end was never committed.
+  // The last segment is unsealed: garbage after its end was never committed.
   const std::string last = SegmentPath(store.path(), listing->ids.back());
   WriteText(last, ReadText(last) + std::string(5000, 'x'));
   WriteText(TemporarySegmentPath(store.path(), listing->ids.back()), "begun");
@@ -148,7 +148,7 @@ TEST_CASE("index entries without a chunk are counted, but are not findings") {
   const std::string newer = ReadText(index);
   CheckedStore other(IndexEngine::kMap);
   other.FillAndClose();
-  // The other's index also knows chunks in segments that this one does not have.
+  // The index of `other` also knows chunks in segments that this one does not have.
   WriteText(JoinPath(IndexPath(other.path()), "map"), newer);
   const CheckOutcome outcome = other.Check();
   REQUIRE(outcome.report.stale_index_entries > 0);

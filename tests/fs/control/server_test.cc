@@ -252,7 +252,7 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE_OK(Ask(address, "stat"));
   CHECK(running == Server::kMaxLongCommands);
   finish.set_value();
-  // Another one is accepted as soon as one of them has ended.
+  // Another long command is accepted as soon as one of them has ended.
   Result<Json> again = Ask(address, "gc");
   while (!again.ok()) {
     REQUIRE_CODE(again, kInUse);
@@ -274,7 +274,7 @@ TEST_CASE_METHOD(Fixture, "Stop cuts off clients without a request, and answers 
   REQUIRE_OK(asking->WriteAll(EncodeRequest({.command = "sync"})));
   started.get_future().wait();
   auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
-  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // ends before the handler does
+  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // returns before the handler
   finish.set_value();
   stopped.get();
   const auto line = asking->ReadLine(kMaxResponseBytes);

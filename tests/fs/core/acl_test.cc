@@ -15,7 +15,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr Caller kMasked{.uid = 1000, .gid = 1000, .umask = 027};
-// The list of a directory that a group shares; its mask grants everything.
+// An access list for a directory that a group shares. Its mask grants everything.
 constexpr const char* kShared = "u::rwx,u:1001:rwx,g::r-x,m::rwx,o::---";
 
 struct Fixture {
@@ -42,7 +42,7 @@ struct Fixture {
   Status SetDefault(InodeNumber inode, std::string_view text) {
     return Set(inode, kDefaultAclName, text);
   }
-  // "none" if there is none.
+  // Returns the list as text, or "none" without a list.
   std::string Get(InodeNumber inode, std::string_view name) {
     auto value = fs().GetXattr(inode, name);
     if (value.status().Is(StatusCode::kNoAttribute)) return "none";
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Fixture, "changing permission bits changes the access list with
   REQUIRE(CountedXattrs() == 1);
   REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
   ChangeMode(file, 0777);
-  store.Crash();  // neither mode nor list
+  store.Crash();  // neither mode nor list was committed
   store.Open();
   REQUIRE(Mode(file) == 0104641);
   REQUIRE(Access(file) == "u::rw-,u:1001:rwx,g::r-x,g:7:r--,m::r--,o::--x");
@@ -233,7 +233,8 @@ TEST_CASE_METHOD(Fixture, "new entries inherit a default list, which replaces th
   REQUIRE(Mode(link) == 0120777);
   REQUIRE(Access(link) == "none");
 
-  // The same further below, before and after it is loaded again.
+  // A directory further below inherits the same list. So does one in that directory after a
+  // remount.
   const InodeNumber below = Made(fs().MakeDirectory(sub, "t", 0777, kMasked));
   REQUIRE(Default(below) == kShared);
   REQUIRE(CountedXattrs() == 1 + 1 + 1 + 2 + 2);
@@ -331,7 +332,7 @@ TEST_CASE_METHOD(Fixture, "extended attributes' names fit a listing of 64 KiB") 
   REQUIRE_CODE(fs().SetXattr(file, "user.x", "", XattrMode::kSet), kNoSpace);
   REQUIRE_CODE(SetAccess(file, kShared), kNoSpace);
   REQUIRE(Mode(file) == 0100644);
-  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // is not stored, so has no name
+  REQUIRE_OK(SetAccess(file, "u::rwx,g::---,o::---"));  // not stored, so it needs no name
   REQUIRE(Mode(file) == 0100700);
   REQUIRE_OK(fs().SetXattr(file, name(7), "replaced", XattrMode::kSet));
   REQUIRE_OK(fs().RemoveXattr(file, name(7)));

@@ -53,7 +53,7 @@ TEST_CASE("attributes keep the values set, before and after a remount") {
   store.Reopen();
   check();
   change = {};
-  change.mode = 0170000 | 0600;  // the type is not to be changed
+  change.mode = 0170000 | 0600;  // the type must not change
   REQUIRE_OK(store.fs().SetAttributes(file, change));
   REQUIRE(Stat(store.fs(), file).mode == 0100600);
 }
@@ -192,7 +192,7 @@ TEST_CASE("a truncated file keeps no chunks that it does not need") {
 
 TEST_CASE("many open files keep their data that waits to be cut") {
   constexpr uint64_t kFiles = 30;
-  constexpr size_t kBytes = 1'000'000;  // together more than may wait in memory
+  constexpr size_t kBytes = 1'000'000;  // all files together have more than may wait in memory
   StoreFixture store;
   FileSystem& fs = store.Open();
   std::vector<InodeNumber> files;
@@ -290,7 +290,7 @@ TEST_CASE("a file has at most kMaxLinks names") {
   StoreFixture store;
   const InodeNumber file = MakeFile(store.Open(), kRootInode, "a");
   store.Close();
-  {  // as if the file had that many links
+  {  // as if the file had this many links
     auto kv = OpenRocksDbStore(
         store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);

@@ -1,5 +1,5 @@
-// Copying ranges between files: the bytes are right, nothing is stored or read for them, and a
-// later fold makes the recipe that the content would have had at first.
+// Copying ranges between files. The bytes are right, and no chunks are stored or read for the copy.
+// A later fold makes the recipe that the content would have had if written in one go.
 #include "fs/core/clone.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ uint64_t RandomSize(Random& random, uint64_t most) {
   return 1 + random.Below(std::min(most, kScales[random.Below(4)]));
 }
 
-// A random offset; about half of the time the boundary of a chunk or hole.
+// Returns a random offset, which is about half of the time the boundary of a chunk or hole.
 uint64_t RandomPlace(Random& random, const TestFile& file, uint64_t size) {
   const uint64_t place = random.Below(size + 1);
   if (random.OneIn(2)) return place;
@@ -121,7 +121,7 @@ TEST_CASE("cloning a long range reads only at its ends") {
   const uint64_t reads = store.Reads();
   target.Clone(source,
                {.source_offset = 12'345, .target_offset = 500'001, .length = 18 * kMiB + 1});
-  // Recipe nodes only; there are some 2,300 chunks in the range.
+  // Only recipe nodes are read; there are some 2,300 chunks in the range.
   CHECK(store.Reads() - reads < 60);
   CHECK(target.overlay().plain_bytes() == 0);
   CHECK(target.overlay().slices() <= 4);
@@ -157,7 +157,8 @@ TEST_CASE("a chunk ended by the source's end is cut again where the target conti
   TestFile target(store);
   target.Write(0, RandomBytes(9, kMiB));
   target.FoldAndCheck();
-  uint64_t boundary = 0;  // of the target's chunks, so that nothing else there is cut again
+  // A boundary of the target's chunks, so that nothing else there is cut again.
+  uint64_t boundary = 0;
   for (const RecipeEntry& entry : target.Entries()) {
     if (boundary >= 500'000) break;
     boundary += entry.length;

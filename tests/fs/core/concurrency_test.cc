@@ -1,4 +1,4 @@
-// Several threads on one file system. The result must be that of some order of their calls, and the
+// Several threads use one file system. The result must equal that of their calls in some order. The
 // store must be consistent to the last counter.
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Runs `work(thread number)` on `count` threads. They report failures to Verdict, since Catch's
-// macros are for one thread only.
+// Runs `work(thread number)` on `count` threads. The threads report failures to Verdict, since
+// Catch's macros are for one thread only.
 class Threads {
  public:
   template <typename Work>
@@ -43,7 +43,7 @@ class Verdict {
   void ExpectOk(const Status& status, const std::string& what) {
     Expect(status.ok(), what + ": " + status.ToString());
   }
-  // OK, or one of the failures that another thread may bring about.
+  // Expects OK, or one of the failures that another thread may cause.
   void ExpectOneOf(const Status& status, std::initializer_list<StatusCode> allowed,
                    const std::string& what) {
     const bool fine =
@@ -95,7 +95,7 @@ TEST_CASE("threads that write their own files do not disturb each other") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   Verdict verdict;
-  // The second half of each file is the same in all: the same chunks arrive at the same time.
+  // All files have the same second half, so the same chunks arrive at the same time.
   const Bytes common = RandomBytes(999, 400'000);
   std::vector<Bytes> expected(kThreads);
   {
@@ -211,7 +211,7 @@ TEST_CASE("a file written, truncated and read concurrently has one of the sizes 
           verdict.ExpectOk(count.status(), "read");
           got.resize(*count);
           verdict.Expect(got.size() % 100'000 == 0, fmt::format("{} bytes", got.size()));
-          // Bytes are ones, then zeros where the file grew again.
+          // The bytes are ones, followed by zeros if the file grew again.
           verdict.Expect(std::is_sorted(got.rbegin(), got.rend()), "ones after zeros");
         }
       }
@@ -273,7 +273,7 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
             fs.Forget(found->inode, link.ok() ? 2 : 1);
             break;
           }
-          case 5: {  // used without a name, if another thread removes the name meanwhile
+          case 5: {  // the file has no name if another thread removes it meanwhile
             auto found = fs.Lookup(directory(), name());
             if (!found.ok() || (found->mode & 0170000) != 0100000) {
               if (found.ok()) fs.Forget(found->inode, 1);
@@ -317,7 +317,7 @@ TEST_CASE("a file is deleted if its last name and its last user go at the same t
   StoreFixture store;
   FileSystem& fs = store.Open();
   Verdict verdict;
-  // The two threads meet in any order; each time one of them must remove the file.
+  // The two threads arrive in any order. In each round, one of them must remove the file.
   std::atomic<int> round = -1;
   std::atomic<int> arrived = 0;
   std::atomic<InodeNumber> inode = 0;

@@ -21,7 +21,7 @@ class ChunkStoreFixture {
   const std::shared_ptr<const ChunkerTables>& tables() const { return tables_; }
   // Distinct chunks stored so far, including those not appended yet.
   uint64_t StoredChunks();
-  uint64_t Reads() const;  // of segments
+  uint64_t Reads() const;  // reads of segments
   void Flush();
 
  private:
@@ -32,7 +32,7 @@ class ChunkStoreFixture {
   uint64_t commits_ = 0;
 };
 
-// A file in it. Its functions require success.
+// A file in such a chunk store. A failure in its functions fails the test.
 class TestFile {
  public:
   explicit TestFile(ChunkStoreFixture& store);
@@ -45,7 +45,7 @@ class TestFile {
   void Fold(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
   // Folds a part, continuing where the last fold ended.
   void FoldSome(FileContent::FoldMode mode = FileContent::FoldMode::kKeepTail);
-  // As Fold, and requires that the content is unchanged and the recipe well-formed.
+  // Folds, and requires that the content is unchanged and the recipe well-formed.
   void FoldAndCheck(FileContent::FoldMode mode = FileContent::FoldMode::kAll);
 
   Bytes Read(uint64_t offset, size_t size) const;

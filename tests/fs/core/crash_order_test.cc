@@ -1,6 +1,6 @@
-// A crash during several threads' operations on several files: a prefix of each thread's operations
-// survives. An operation survives only with all operations that ended before it began. All synced
-// operations survive.
+// A crash during the operations of several threads on several files. A prefix of each thread's
+// operations survives. An operation survives only with all operations that ended before it began.
+// All synced operations survive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ uint64_t HashOf(ByteView bytes) {
   return hash;
 }
 
-// A file as its thread knows it.
+// A file's state, as its thread knows it.
 struct Known {
   Bytes content;
   uint32_t mode = 0644;
@@ -280,8 +280,8 @@ class Worker {
   std::map<std::string, size_t> last_;  // number of steps up to the last that changed the file
   std::map<std::string, InodeNumber> open_;
   std::vector<Step> steps_;
-  bool ended_ = false;                             // by a failure
-  const std::atomic<bool>* power_gone_ = nullptr;  // from then on everything fails
+  bool ended_ = false;                             // a failure ended the thread's operations
+  const std::atomic<bool>* power_gone_ = nullptr;  // once true, all operations fail
   size_t synced_ = 0;                              // steps known to be synced
   std::string what_;
 };
@@ -381,8 +381,8 @@ void Round(uint64_t seed, bool faults) {
   store.env().Heal();
   RecountStore(store.path());
   FileSystem& again = store.Open();
-  uint64_t last_began = 0;            // of the operations that survived
-  uint64_t first_ended = UINT64_MAX;  // of the operations that did not
+  uint64_t last_began = 0;            // the latest start of an operation that survived
+  uint64_t first_ended = UINT64_MAX;  // the earliest end of an operation that did not
   for (int t = 0; t < kThreads; ++t) {
     const State state = StateOf(again, directories[static_cast<size_t>(t)]);
     const auto& steps = workers[static_cast<size_t>(t)]->steps();
@@ -406,7 +406,7 @@ void Round(uint64_t seed, bool faults) {
   RecountStore(store.path());
 }
 
-// The share of a campaign, but enough to tell orders apart.
+// The number of seeds: this test's share of a campaign, but enough to detect a wrong order.
 uint64_t Seeds() { return std::max<uint64_t>(3, Share(15)); }
 
 }  // namespace

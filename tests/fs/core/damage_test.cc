@@ -24,7 +24,7 @@ namespace {
 
 using Range = std::pair<size_t, size_t>;
 
-// Where in the content the block's chunks are.
+// Returns the ranges of the content that lie in the block's chunks.
 std::vector<Range> RangesOf(const StoredBlock& block, const Bytes& content) {
   std::vector<Range> ranges;
   for (const Bytes& chunk : block.chunks) {
@@ -42,7 +42,7 @@ bool Overlaps(const std::vector<Range>& ranges, size_t begin, size_t end) {
                      [&](const Range& range) { return begin < range.second && end > range.first; });
 }
 
-// Requires that each read of the file fails if it touches one of the ranges, and else returns the
+// Requires that a read of the file fails if it touches one of the ranges, and otherwise returns the
 // bytes written.
 void RequireDamaged(DamagedStore& store, const std::string& name,
                     const std::vector<Range>& ranges) {
@@ -101,8 +101,8 @@ uint64_t LastBlock(DamagedStore& store) {
   return offsets.back();
 }
 
-// Writes two files that share their first part, and others. Returns the block with the beginning of
-// the shared part.
+// Writes two files that share their first part, and other files. Returns the block with the
+// beginning of the shared part.
 StoredBlock BeginShared(DamagedStore& store) {
   store.Open();
   store.WriteRandom(5, 20'000);
@@ -133,7 +133,8 @@ TEST_CASE("damage costs the chunks of its block, in all files that share them, a
   RequireDamaged(store, "random 4", {});
   RequireDamaged(store, "random 5", {});
 
-  // One line, however often reads met the damage: the file, the segment, and the offset in it.
+  // One line is reported, however often reads met the damage. It names the file, the segment, and
+  // the offset in the segment.
   const auto findings = store.TakeFindings();
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].find(fmt::format("inode {}", *Resolve(store.fs(), "one"))) == 0);
@@ -255,7 +256,7 @@ TEST_CASE("a power cut before the healing copy is durable leaves the damage unch
 TEST_CASE("a damaged recipe node is healed by writing the file again") {
   DamagedStore store;
   store.Open();
-  store.WriteRandom(1, 900'000);  // with a tree
+  store.WriteRandom(1, 900'000);  // large enough for recipe nodes
   store.WriteRandom(2, 900'000);
   for (uint64_t i = 10; i < 30; ++i) store.WriteRandom(i, 60'000);
   store.Close();
@@ -358,7 +359,7 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
                std::pair(kShambles1, kShambles2));
   DamagedStore store;
   store.Open();
-  // Too short to be cut: each is one chunk.
+  // The contents are too short to be cut: each is one chunk.
   store.Write("one", FromHex(first));
   const bool in_one_block = GENERATE(false, true);
   if (!in_one_block) store.WriteRandom(1, 50'000);
@@ -385,7 +386,8 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
     store.Open();
     REQUIRE_CODE(store.Read("one"), kCorruption);
     store.Write("the other again", FromHex(second));
-    // The other member has the name of the damaged chunk, and must not be read in its place.
+    // The other chunk of the collision has the name of the damaged chunk, and must not be read in
+    // its place.
     REQUIRE_CODE(store.Read("one"), kCorruption);
     CHECK((*store.Read("other") == FromHex(second)));
     store.Write("one again", FromHex(first));
@@ -401,8 +403,8 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
   store.RequireFiles();
 }
 
-// The head of the block with "one" is damaged, and with it the chunk's name. No read meets the
-// damage before the other member is written.
+// Damage of the head of the block with "one" also destroys the chunk's name. No read meets the
+// damage before the colliding chunk is written.
 TEST_CASE("a chunk's name is not taken by its collision, even if its block has lost the name") {
   DamagedStore store;
   store.Open();
@@ -444,7 +446,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
   WriteLargeFile(store.fs(), "other", FromHex(kShambles2));
   REQUIRE_CODE(store.Read("one"), kCorruption);
   CHECK((*store.Read("other") == FromHex(kShambles2)));
-  // Only chunks that were lost with it count as damaged.
+  // Only the chunks that were lost with this block count as damaged.
   const auto scrubbed = store.fs().Scrub(ScrubMode::kFull);
   REQUIRE_OK(scrubbed);
   if (!last) CHECK(scrubbed->damaged_chunks == 1);
@@ -453,7 +455,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
   WriteLargeFile(store.fs(), "one again", FromHex(kShambles1));
   CHECK((*store.Read("one again") == FromHex(kShambles1)));
   CHECK((*store.Read("other") == FromHex(kShambles2)));
-  // It is healed if its tag is known.
+  // The chunk of "one" is healed if its tag is known.
   if (sealed) CHECK((*store.Read("one") == FromHex(kShambles1)));
   if (!sealed) REQUIRE_CODE(store.Read("one"), kCorruption);
 }

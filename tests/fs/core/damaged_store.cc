@@ -115,7 +115,7 @@ std::vector<StoredBlock> DamagedStore::SealedBlocks() {
     if (!footer.ok()) continue;
     for (const BlockPlace& place : footer->blocks) {
       const auto block = (*reader)->ReadBlock(place.block_offset);
-      if (!block.ok()) continue;  // damaged before
+      if (!block.ok()) continue;  // the block was damaged before
       StoredBlock stored{
           id, (*reader)->path(), place.block_offset, footer->trailer.kind, (*block)->head(), {}};
       for (size_t i = 0; i < (*block)->chunk_count(); ++i) {

@@ -64,7 +64,7 @@ class DamagedStore {
     Close();
     Open();
   }
-  // The process is killed and the power fails: uncommitted changes are lost.
+  // Simulates a killed process and a power cut: uncommitted changes are lost.
   void Crash();
 
   // Writes a file, and adds it to files().
@@ -79,7 +79,7 @@ class DamagedStore {
   std::vector<StoredBlock> SealedBlocks();
   // The block that holds the first chunk of this file.
   StoredBlock BlockOf(const std::string& name);
-  // Changes a byte of it, durably.
+  // Changes a byte of the block, durably.
   void Damage(const StoredBlock& block, Rot rot);
   void FlipByte(const std::string& path, uint64_t offset);
 
@@ -90,7 +90,7 @@ class DamagedStore {
   explicit DamagedStore(std::unique_ptr<SimEnv> env);
 
   SimEnv& env_;
-  WatchedEnv watched_;  // on it
+  WatchedEnv watched_;  // uses env_
   RecompressionStore store_;
   std::unique_ptr<FileSystem> fs_;
   Mutex mutex_;

@@ -1,5 +1,5 @@
-// Content that is deferred until its commit: crashes show that it belongs to that commit and no
-// other.
+// Content that is deferred until its commit. Crashes show that the content belongs to this commit
+// and no other.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -94,7 +94,7 @@ TEST_CASE("a rename after a write never survives without the write") {
 }
 
 TEST_CASE("the later written of two files is never ahead of the other") {
-  // Commits happen all the time; the last one differs in each round.
+  // Commits happen all the time, so each round has another last commit.
   for (int round = 0; round < 30; ++round) {
     StoreFixture store;
     FileSystem& fs = store.Open();
@@ -153,7 +153,7 @@ TEST_CASE("large overwrites are folded before they fill commits with raw bytes")
   REQUIRE_OK(fs.SyncAll());
   CHECK(store.Stats().last_commit - before <= 3);
   store.Crash();
-  const bool same = ContentOf(store.Open(), "file") == content;  // not to be printed
+  const bool same = ContentOf(store.Open(), "file") == content;  // so no failure prints the bytes
   CHECK(same);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("raw bytes of an earlier commit wait for more writes before they are f
 }
 
 TEST_CASE("dirty files are not forgotten, however many there are") {
-  constexpr int kFiles = 5000;  // more than are kept loaded
+  constexpr int kFiles = 5000;  // more files than are kept loaded
   StoreFixture store;
   FileSystem& fs = store.Open();
   for (int i = 0; i < kFiles; ++i) {
@@ -225,7 +225,7 @@ TEST_CASE("readers of a file do not prevent syncs") {
       while (!stop) fs.Read(file, 0, out).status().IgnoreError("only to hold the lock");
     });
   }
-  // This would not end if readers had priority.
+  // This loop would not end if readers had priority.
   for (int i = 0; i < 20; ++i) {
     WriteText(fs, file, 0, "deferred");
     REQUIRE_OK(fs.Fsync(other));

@@ -10,7 +10,7 @@ namespace siltfs::testing {
 using DirectoryTree = std::map<std::string, std::string>;
 
 DirectoryTree ReadTree(const std::string& directory);
-// Makes the directory hold exactly this.
+// Makes the directory hold exactly this tree.
 void WriteTree(const std::string& directory, const DirectoryTree& tree);
 
 std::string ReadText(const std::string& path);

@@ -37,7 +37,7 @@ TEST_CASE("after a failed sync the store stays read-only, says why, and reads co
   REQUIRE_FALSE(failed.ok());
   store.env().Heal();
 
-  // The failed sync is never retried and reported as a success.
+  // The failed sync must never be retried and then reported as a success.
   REQUIRE_FALSE(fs.Fsync(b).ok());
   REQUIRE_FALSE(fs.SyncAll().ok());
   REQUIRE(store.Stats().read_only);
@@ -53,7 +53,7 @@ TEST_CASE("after a failed sync the store stays read-only, says why, and reads co
   REQUIRE_FALSE(fs.Close().ok());
   store.Crash();
 
-  // Back to the last successful commit.
+  // The store is back at its last successful commit.
   store.Open();
   REQUIRE(ListNames(store.fs(), kRootInode) == std::vector<std::string>{"a"});
   REQUIRE((*ReadFile(store.fs(), a) == first));
@@ -77,7 +77,8 @@ TEST_CASE("a failed write to a segment makes the store read-only, and loses noth
     status = fs.Write(created->inode, at, RandomBytes(at, data.size()));
   store.env().Heal();
   REQUIRE_FALSE(status.ok());
-  // At once, not with the next commit: until then, changes would be accepted and lost.
+  // The store turns read-only at once, not with the next commit. Until then, changes would be
+  // accepted and lost.
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().read_only_cause.find("segments") != std::string::npos);
   REQUIRE_CODE(fs.MakeDirectory(kRootInode, "c", 0755, kCaller), kReadOnly);
@@ -160,7 +161,7 @@ TEST_CASE("an operation that fails half-way changes nothing, in memory or on dis
   REQUIRE_OK(fs.Write(file, 0, RandomBytes(1, 1500)));
   REQUIRE_OK(fs.SyncAll());
   store.Crash();
-  {  // the file's overlay can no longer be read, so its last name cannot be removed
+  {  // the file's overlay is unreadable, so its last name cannot be removed
     auto kv = OpenRocksDbStore(
         store.env(), {.path = MetadataPath(store.path()), .ledger_path = LedgerPath(store.path())});
     REQUIRE_OK(kv);
@@ -199,7 +200,7 @@ TEST_CASE("a failure while the store is opened leaves it unchanged") {
   store.env().Fail(Call::kChange, part, StatusCode::kIoError);
   const Status opened = store.TryOpen();
   store.env().Heal();
-  // Without its index a store may or may not open; without the other parts it cannot.
+  // A store without its index may or may not open. Without one of the other parts it cannot open.
   if (part != "index" || !opened.ok()) REQUIRE_CODE(opened, kIoError);
   store.Open();
   REQUIRE((*ReadFile(store.fs(), file) == data));

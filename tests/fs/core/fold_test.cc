@@ -1,4 +1,4 @@
-// A fold keeps the content, makes canonical recipes, and cuts, stores and reads back no more than
+// A fold keeps the content and makes canonical recipes. It cuts, stores and reads back no more than
 // the change requires.
 #include "fs/core/fold.h"
 
@@ -45,8 +45,8 @@ Recipe WrittenAtOnce(ChunkStoreFixture& store, const Bytes& content) {
   return file.recipe();
 }
 
-// The requests of a kernel's writeback for one large write: at most 128 KiB each, neighbouring ones
-// in any order.
+// Returns the offsets of a kernel's writeback requests for one large write. Each request has at
+// most 128 KiB, and neighbouring ones may be in any order.
 std::vector<uint64_t> ShuffledRequests(Random& random, size_t size, size_t request, size_t window) {
   std::vector<uint64_t> offsets;
   for (uint64_t at = 0; at < size; at += request) offsets.push_back(at);
@@ -87,7 +87,7 @@ TEST_CASE("a file reads as it was written, with any folds in between") {
       case 1:
         file.Write(offset, Bytes(length, 0));
         break;
-      case 2: {  // bytes of the file, from the same place or another
+      case 2: {  // bytes of the file itself, from the same place or another
         const size_t at = random.Below(pool.size() - length);
         file.Write(offset, ByteView(pool).subspan(at, length));
         break;
@@ -241,7 +241,7 @@ TEST_CASE("a hole is a barrier: the data after it is cut independently") {
   ChunkStoreFixture store;
   const Bytes front = RandomBytes(1, 300'000);
   const Bytes back = RandomBytes(2, 2 * kMiB);
-  // The same data after the same hole, with two different beginnings.
+  // Both files have the same data after the same hole, with two different beginnings.
   TestFile one(store);
   one.Write(0, front);
   one.Write(1'000'000, back);
@@ -370,7 +370,7 @@ TEST_CASE("a write beyond the largest file is refused and changes nothing") {
   REQUIRE(FileContent::AllocatedBytes(record) == 1);
 }
 
-// Writes of 4 KiB all over a file, none of them next to another.
+// Writes 4 KiB at `count` places all over a file, none of them next to another.
 void WriteScattered(TestFile& file, Random& random, size_t count) {
   const uint64_t places = file.expected().size() / 8192;
   for (size_t i = 0; i < count; ++i)
@@ -422,7 +422,7 @@ TEST_CASE("a write into a file with many changes folds only a part of them") {
     folded = folded || file.overlay().plain_bytes() < plain;
   }
   REQUIRE(folded);
-  // 64 places, two or three chunks and a node or two each.
+  // A step folds 64 places, and reads two or three chunks and one or two nodes for each.
   CHECK(most > 64);
   CHECK(most < 600);
   file.RequireContent();

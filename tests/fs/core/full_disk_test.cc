@@ -18,7 +18,8 @@ namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kDiskBytes = 96u << 20;
-// A part of its reserve is only for opening the store (SpaceReserve::Phase).
+// A disk of this size gives a reserve with a part that is only for opening the store
+// (SpaceReserve::Phase).
 constexpr uint64_t kDiskWithRoomToOpen = 180u << 20;
 constexpr size_t kFileBytes = 300'000;
 const std::string kStore = "/store";
@@ -46,7 +47,7 @@ struct FullDisk {
     REQUIRE_OK(fs->Close());
     fs.reset();
   }
-  // A power cut: synced data is still there.
+  // Simulates a power cut; synced data must still be there.
   void Crash(uint64_t seed) {
     fs.reset();
     disk->PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
@@ -195,7 +196,7 @@ TEST_CASE("on a full disk files are renamed, truncated and deleted, and commits 
   at.Delete("file 3");
   REQUIRE_OK(fs.SyncAll());
   at.RequireSynced();
-  at.Crash(7);  // and the disk is as full as before
+  at.Crash(7);  // the disk stays as full as before
   at.RequireSynced();
   CHECK(at.fs->GetAttributes(*Resolve(*at.fs, "file 1"))->mode % 01000 == 0600);
   REQUIRE_CODE(Resolve(*at.fs, "file 3"), kNotFound);
@@ -212,7 +213,7 @@ TEST_CASE("space of files deleted from a full disk can be collected and reused a
   const auto collected = at.fs->CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 30'000'000);
-  // The reserve is filled first, then writers get space.
+  // The reserve gets the freed space first, then writers get space.
   CHECK(at.ReserveBytes() == whole);
   CHECK(at.fs->GetSpace()->available_bytes > 10'000'000);
   at.RequireSynced();
@@ -250,8 +251,8 @@ TEST_CASE("a small disk that is full can be emptied, unmounted and used again") 
 
 TEST_CASE("a little garbage is collected on a disk without room for anything new") {
   FullDisk at;
-  // A small file in every segment: with room on the disk, about 3 % of garbage is not worth
-  // collecting.
+  // Every segment gets a small file, which is deleted below. With room on the disk, about 3 % of
+  // garbage is not worth collecting.
   int last = 0;
   for (;; ++last) {
     const Status written =
@@ -300,7 +301,7 @@ TEST_CASE("a store that was closed while there was room is mounted on a full dis
   at.Open();
   at.RequireSynced();
   REQUIRE_CODE(at.TryWrite("new"), kNoSpace);
-  // The only room for copies is the space of wholly dead segments.
+  // Copies have no room but the space of wholly dead segments.
   for (int i = 0; i < 70; ++i) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
   REQUIRE_OK(at.fs->CollectGarbage(false));
@@ -367,7 +368,8 @@ TEST_CASE("a store with a used-up reserve can be opened after a power cut") {
   CHECK(rounds > 10);
   CHECK(at.ReserveBytes() > 0);
   at.Crash(5);
-  // The names are those of the last round, which was not acknowledged, or of the one before.
+  // The names are those of the last round, which was not acknowledged, or those of the round
+  // before.
   const auto names = ListNames(*at.fs, kRootInode);
   CHECK(names.size() == at.synced.size());
   REQUIRE_OK(at.fs->Unlink(kRootInode, names.back()));

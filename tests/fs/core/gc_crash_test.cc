@@ -79,7 +79,7 @@ void RequireWhole(const Collecting& collecting, SimEnv& env) {
   CHECK(ReadStoreStats(env, kPath)->stored_bytes < collecting.stored * 7 / 10);
 }
 
-// The device before the collection, with the store open, and the trace of the collection.
+// The device before the collection, with the store open, and the trace of the collection's calls.
 struct Collection {
   explicit Collection(Collecting& collecting) {
     auto fs = collecting.store.Open(collecting.env);
@@ -156,7 +156,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
                      sticky ? ", and all after it" : ""));
     auto fs = collecting.store.Open(*device);
     REQUIRE_OK(fs);
-    // In this order, because other threads make calls, too.
+    // The count is read before the fault is set, because other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
     device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
     const auto report = (*fs)->CollectGarbage(false);

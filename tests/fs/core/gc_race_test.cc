@@ -14,23 +14,26 @@
 namespace siltfs::testing {
 namespace {
 
-// A simulated device that calls back at some moments of a collection, in GC's thread and once each.
+// A simulated device that calls functions at chosen moments of a collection: in GC's thread and
+// once each, unless stated otherwise.
 class WatchedEnv : public FaultEnv {
  public:
   WatchedEnv() : WatchedEnv(std::make_unique<SimEnv>()) {}
 
   SimEnv& device() { return device_; }
-  // The calling thread is the one that collects.
+  // Marks the calling thread as GC's thread.
   void Watch() { collector_ = std::this_thread::get_id(); }
-  // While all segments are counted, as of an earlier commit: the sorter draws its seed.
+  // Called when the sorter draws its seed: all segments are being counted, as of an earlier commit.
   std::function<void()> while_counting;
-  // Victims are chosen, and marked as of an earlier commit: GC asks for the disk's room for copies.
+  // Called when GC asks for the disk's room for copies: victims are chosen, and marked as of an
+  // earlier commit.
   std::function<void()> before_copying;
-  // A segment's file is removed.
+  // Called when a segment's file is removed.
   std::function<void()> before_removal;
-  // In any thread, again and again: a segment's file is read.
+  // Called in any thread, each time a segment's file is read.
   std::function<void()> reading_segment;
-  // In any thread, once it is armed: a log of metadata is synced in a commit, after the segments.
+  // Called in any thread, once it is armed, when a commit has synced the segments and syncs a log
+  // of metadata.
   std::function<void()> syncing_metadata;
   mutable std::atomic<bool> armed = false;
 
@@ -65,12 +68,12 @@ class WatchedEnv : public FaultEnv {
 
   SimEnv& device_;
   std::atomic<std::thread::id> collector_;
-  mutable std::atomic<bool> segments_synced_ = false;  // since arming
+  mutable std::atomic<bool> segments_synced_ = false;  // the segments were synced since arming
 };
 
 constexpr uint32_t kSegmentBytes = 4u << 20;
 constexpr size_t kIndexEntryBytes = 32;
-constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // of "kept", at most
+constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // at most this many chunks in "kept"
 
 }  // namespace
 
@@ -183,7 +186,7 @@ TEST_CASE("data written again, not yet committed, before its segment is a victim
 
 TEST_CASE("segments with chunks put a moment ago become victims, too") {
   WatchedEnv env;
-  RecompressionStore store(env, "/store");  // small segments: all but the last are sealed
+  RecompressionStore store(env, "/store");  // the segments are small: all but the last are sealed
   auto fs = store.Open(env);
   REQUIRE_OK(fs);
   const Bytes garbage = RandomBytes(1, 200'000);
@@ -229,8 +232,8 @@ TEST_CASE("chunks in an open file's overlay stay alive, in this mount and after 
   store.RequireFiles(**next);
 }
 
-// GC must not pass a point while an earlier reader is still reading. The reader is held up until GC
-// passes it, or has had every chance to.
+// A reader that is held up until GC passes a certain point, or has had many chances to. GC must not
+// pass the point while an earlier reader is still reading.
 class HeldReader {
  public:
   explicit HeldReader(HalfDeadStore& half) : half_(half) {
@@ -245,7 +248,7 @@ class HeldReader {
     if (thread_.joinable()) thread_.join();
     half_.env.reading_segment = nullptr;
   }
-  // Returns once the reader is reading.
+  // Starts the reader; returns once it is reading.
   void Begin() {
     thread_ = std::thread([this] {
       thread_id_ = std::this_thread::get_id();
@@ -257,7 +260,7 @@ class HeldReader {
   // Called at the point that must wait for the reader.
   void Overtake() { overtaken_ = !leaves_; }
   bool overtaken() const { return overtaken_; }
-  // Waits for the reader's end.
+  // Waits until the reader ends; returns whether its read succeeded.
   bool HasRead() {
     thread_.join();
     return read_;
@@ -333,8 +336,8 @@ TEST_CASE("the index never durably points to a copy that a power cut can lose") 
     return stats->index.entry_bytes_put;
   };
   half.env.syncing_metadata = [&] {
-    // By a separate thread, as a user would: this one is in the middle of a commit, and holds locks
-    // of RocksDB.
+    // A separate thread writes: the calling thread is in the middle of a commit, and holds locks of
+    // RocksDB.
     std::thread writer([&] {
       const uint64_t before = bytes_put();
       WriteLargeFile(*half.fs, "again", half.store.files["kept"]);

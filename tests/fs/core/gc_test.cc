@@ -114,7 +114,7 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     REQUIRE_OK(record);
     return *record;
   }
-  // Notes a segment of a closed store.
+  // Makes a segment of a closed store a noted segment.
   void NoteSegment(SegmentId segment) const {
     RocksDbOptions options;
     options.path = MetadataPath(path);
@@ -179,15 +179,17 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     Bytes spoilt;
     Bytes others;
   };
-  // For kLargeSegment. Writes files "kept" and "spoilt". A collection copies the chunks of "kept"
-  // and then meets the damage of "spoilt", so both copies stay, each in a sealed segment.
+  // Needs a store made with kLargeSegment. Writes files "kept" and "spoilt". A collection copies
+  // the chunks of "kept" and then meets the damage of "spoilt". So both copies of "kept" stay, each
+  // in a sealed segment.
   LeftBehind LeaveCopyBehind() {
     Begin();
-    // More than a block, so that the collection appends some of "kept" before it meets the damage.
+    // "kept" is larger than a block, so the collection appends some of it before it meets the
+    // damage.
     LeftBehind content{RandomBytes(1, 40'000), RandomBytes(3, 40'000),
                        RandomBytes(4, 2 * kLargeSegment)};
     WriteLargeFile(*fs, "kept", content.kept);
-    // More than the largest block, so that no block has parts of both other files.
+    // "dead" is larger than the largest block, so no block has parts of both "kept" and "spoilt".
     WriteLargeFile(*fs, "dead", RandomBytes(2, 100'000));
     WriteLargeFile(*fs, "spoilt", content.spoilt);
     WriteLargeFile(*fs, "others", content.others);
@@ -286,7 +288,7 @@ TEST_CASE("chunks shared by several files live as long as one of the files") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 10; ++i) store.WriteRandom(i, 300'000);
-  // A copy by content, and one by reference.
+  // One copy by content, and one by reference.
   store.files["copy"] = store.files["random 3"];
   WriteLargeFile(fs, "copy", store.files["copy"]);
   const auto from = Resolve(fs, "random 5");
@@ -400,7 +402,7 @@ TEST_CASE("a damaged segment keeps its dead chunks, other segments are collected
   for (uint64_t i = 0; i < 20; ++i) store.WriteRandom(i, 40'000);
   for (uint64_t i = 0; i < 20; i += 2) store.Delete(fmt::format("random {}", i));
   store.End();
-  // Damages the first chunk tables of some segments; not all of them have live chunks.
+  // Damages the first chunk tables of some segments. Not all of these blocks have live chunks.
   for (SegmentId id = 2; id < 7; ++id) {
     auto file = store.env.OpenFile(SegmentPath(store.path, id), {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
@@ -427,7 +429,7 @@ TEST_CASE("a damaged segment keeps its dead chunks, other segments are collected
     const bool same = *read == content;
     CHECK(same);
   }
-  // Damaged chunks are lost with or without a collection, and no others.
+  // A collection loses no chunks but the damaged ones.
   CHECK(unreadable >= 1);
   CHECK(unreadable <= 5);
   CHECK(store.Collect().segments_left == report.segments_left);
@@ -437,7 +439,7 @@ TEST_CASE("a damaged segment keeps its dead chunks, other segments are collected
 TEST_CASE("a recipe that cannot be read ends a collection, and nothing is removed") {
   GarbageStore store;
   store.Begin();
-  store.WriteRandom(1, 900'000);  // with a tree
+  store.WriteRandom(1, 900'000);  // large enough for recipe nodes
   for (uint64_t i = 2; i < 12; ++i) store.WriteRandom(i, 60'000);
   for (uint64_t i = 2; i < 12; ++i) store.Delete(fmt::format("random {}", i));
   store.End();
@@ -451,7 +453,7 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
     REQUIRE((*file)->Read(0, header).ok());
     const auto size = (*file)->Size();
     REQUIRE_OK(size);
-    // Only nodes are stored uncompressed with their own magic number.
+    // Finds a node by its magic number: only nodes are stored uncompressed with it.
     Bytes all(*size);
     REQUIRE((*file)->Read(0, all).ok());
     const std::string_view text = AsText(all);
@@ -472,8 +474,8 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   store.End();
 }
 
-// The index points to the copy that a collection has made. When that unused copy is removed, only a
-// cached footer part still knows the first copy.
+// The index points to the copy that a collection has made. After this copy is removed as unused,
+// only a cached footer part knows the first copy.
 TEST_CASE("a copy that a collection left behind is no duplicate of a chunk missing in the index") {
   GarbageStore store(GarbageStore::kLargeSegment);
   const auto [kept, spoilt, others] = store.LeaveCopyBehind();
@@ -497,8 +499,8 @@ TEST_CASE("a copy that a collection left behind is no duplicate of a chunk missi
   CHECK(store.Findings() == std::set<std::string>{});
 }
 
-// The index may lack entries of two kinds without harm: of unreferenced chunks, and of the last
-// written blocks, which the next mount replays.
+// The index may lack two kinds of entries without harm: entries of unreferenced chunks, and entries
+// of the last blocks, which the next mount replays.
 TEST_CASE("after a crash fsck does not report dead chunks and entries to be replayed") {
   GarbageStore store;
   store.Begin();
@@ -540,8 +542,8 @@ TEST_CASE("a collection restores entries of chunks in use that the index does no
   store.RequireAll();
 }
 
-// The caller of Put has found no entry for the chunk, and its copy is not appended yet, when the
-// collection makes an entry for the first copy.
+// The caller of Put has found no entry for the chunk. Before its copy is appended, the collection
+// makes an entry for the first copy.
 TEST_CASE("a note stays while a second copy of one of its chunks is on the way") {
   constexpr uint32_t kSegment = 256u << 10;
   GarbageStore store(kSegment);
@@ -579,7 +581,7 @@ TEST_CASE("the notes of a collection are removed once the index points to every 
   }
   CHECK(store.Collect().segments_removed > 10);
   store.End();
-  // Of the segments with copies, at most the unsealed ones are noted, one of each kind.
+  // At most the unsealed segments with copies are noted, one of each kind.
   CHECK(store.Noted().size() <= 2);
   store.Begin();
   store.RequireAll();
@@ -644,7 +646,7 @@ TEST_CASE("the next mount knows the amount of garbage") {
   store.Delete("random 3");
   store.End();
   CHECK(store.Known().released_bytes >= 1'800'000);
-  CHECK(store.Known().dead_bytes == 0);  // not counted yet
+  CHECK(store.Known().dead_bytes == 0);  // the dead bytes are not counted yet
 
   store.Begin();
   store.Collect(/*dry_run=*/true);
@@ -661,7 +663,7 @@ TEST_CASE("the next mount knows the amount of garbage") {
   CHECK(store.Stats().unique_bytes == counted.unique_bytes);
   CHECK(store.Stats().chunks_unique == counted.chunks_unique);
 
-  // After any collection, released bytes are counted from zero.
+  // Each collection resets the count of released bytes.
   store.Collect();
   store.End();
   CHECK(store.Known().released_bytes == 0);

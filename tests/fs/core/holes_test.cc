@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
 
-// Byte by byte, by another method than the search.
+// Finds the holes byte by byte, not by the search that is tested.
 std::vector<bool> HolesOf(const TestFile& file) {
   std::vector<bool> hole(file.record().size, true);
   uint64_t at = 0;

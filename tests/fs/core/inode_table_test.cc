@@ -78,13 +78,13 @@ TEST_CASE("readers share an inode") {
     InodeLock two(table.Get(1), InodeLock::Mode::kShared);
     both = true;
   });
-  other.join();  // would not end if it had to wait
+  other.join();  // the join would not end if the thread had to wait
   REQUIRE(both);
 }
 
 TEST_CASE("threads that lock sets of inodes in any order exclude each other without deadlock") {
   constexpr InodeNumber kInodes = 5;
-  InodeTable table(2);                         // so that objects come and go meanwhile
+  InodeTable table(2);                         // small, so that objects come and go meanwhile
   std::vector<uint64_t> counters(kInodes, 0);  // each guarded by its inode's lock
   std::atomic<uint64_t> total = 0;
   std::vector<std::thread> threads;

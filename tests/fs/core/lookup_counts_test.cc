@@ -77,8 +77,8 @@ TEST_CASE("lookup counts of several threads add up") {
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&counts, t] {
       for (uint64_t i = 1; i <= 2000; ++i) {
-        counts.Add(i);                     // shared
-        counts.Add(10'000 * (t + 1) + i);  // its own
+        counts.Add(i);                     // counted by all threads
+        counts.Add(10'000 * (t + 1) + i);  // counted by this thread only
       }
       for (uint64_t i = 1; i <= 2000; ++i) counts.Remove(10'000 * (t + 1) + i, 1);
     });

@@ -173,9 +173,9 @@ TEST_CASE("the next mkfs removes the files that a full disk kept mkfs from remov
   }
 }
 
-// A mkfs that a power cut interrupted when all but the superblock was there.
+// Runs mkfs until a power cut, when all files but the superblock are there.
 void MakeRemains(SimEnv& env) {
-  // The last calls make two copies of the superblock, six each, and remove the mark.
+  // The last 13 calls make two copies of the superblock, with six calls each, and remove the mark.
   env.CutAtCall(CallsOfMkfs(false) - 13);
   REQUIRE_FALSE(MakeStore(env, Options()).ok());
   env.Reboot({.unsynced = CrashPolicy::Unsynced::kKeep});

@@ -19,7 +19,8 @@ constexpr size_t kDirectories = 4;
 constexpr size_t kNames = 12;
 constexpr uint64_t kSetAcl = 1000;  // a kind of operation besides the numbered ones
 
-// One random operation, drawn beforehand so that both file systems get the same.
+// One random operation. It is drawn before it runs, so that both file systems get the same
+// operation.
 struct Operation {
   uint64_t kind;
   std::string directory, name, other_directory, other_name;
@@ -50,7 +51,7 @@ class Generator {
   }
 
  private:
-  // Small and large, new, repeated, and zero.
+  // Returns data of any kind: small or large; new, repeated, or zero.
   Bytes Data() {
     static constexpr size_t kSizes[] = {1, 100, 4096, 5000, 70'000, 300'000, 1u << 20};
     const size_t size = 1 + random_.Below(kSizes[random_.Below(7)]);
@@ -73,7 +74,8 @@ class Generator {
 
 std::string NameOf(const Status& status) { return std::string(StatusCodeName(status.code())); }
 
-// Allocates in, zeroes or clones from the file (0: there is none), which is then closed.
+// Allocates or zeroes a range of the file, or clones from it; then closes the file. 0: there is no
+// file.
 std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, InodeNumber other) {
   if (file == 0) return "none";
   if (op.kind < 104) {
@@ -259,7 +261,8 @@ TEST_CASE("random operations have the same result as in the model, across remoun
   INFO("seed " << seed);
   MemoryFileSystem model;
   MakeStoreOptions options;
-  options.index_memory = seed % 2 == 0 ? 4u << 20 : 0;  // the same results, only slower
+  // The index memory changes the speed, but no result.
+  options.index_memory = seed % 2 == 0 ? 4u << 20 : 0;
   StoreFixture store(options);
   store.Open();
   Generator generator(seed);
@@ -309,7 +312,7 @@ TEST_CASE("a crash goes back to the complete last commit") {
       REQUIRE(Run(store.fs(), op) == expected);
     }
     REQUIRE_OK(store.fs().SyncAll());
-    // None of this is committed: names only, so that no group fills up.
+    // None of these changes is committed: they are names only, so no group fills up.
     for (int i = 0; i < 50; ++i) {
       auto made = store.fs().CreateFile(kRootInode, fmt::format("lost{}", i), 0600, kCaller);
       REQUIRE_OK(made);

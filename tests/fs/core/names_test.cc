@@ -38,7 +38,7 @@ TEST_CASE("names are valid as in POSIX") {
   const InodeNumber file = MakeFile(fs, kRootInode, longest);
   REQUIRE(*Resolve(fs, longest) == file);
   REQUIRE_CODE(fs.Link(file, kRootInode, too_long), kNameTooLong);
-  // Any other bytes are valid.
+  // All other names are valid, with any bytes.
   for (std::string_view name : {" ", "\xff\xfe", "a\nb", "...", "-"})
     MakeFile(fs, kRootInode, name);
   REQUIRE(ListNames(fs, kRootInode) ==
@@ -90,11 +90,11 @@ TEST_CASE("a kept number finds its inode and the parent directory, or reports th
   REQUIRE(found(inner, "..") == kRootInode);
   fs.Forget(kRootInode, 1);
 
-  // Each counts as a lookup, so the inode stays.
+  // Each call counts as a lookup, so the inode stays.
   REQUIRE_OK(fs.Lookup(file, "."));
   REQUIRE_OK(fs.Unlink(inner, "file"));
   REQUIRE(Stat(fs, file).links == 0);
-  REQUIRE_CODE(fs.Lookup(file, "."), kStale);  // though it still exists while it is in use
+  REQUIRE_CODE(fs.Lookup(file, "."), kStale);  // although the inode still exists while it is in use
   fs.Forget(file, 1);
   REQUIRE_CODE(fs.Lookup(file, "."), kStale);
   auto removed = fs.Lookup(inner, ".");
@@ -128,7 +128,7 @@ TEST_CASE("only an empty directory can be removed, and nothing can be made in it
   REQUIRE_OK(fs.Unlink(dir, "x"));
   REQUIRE_OK(fs.RemoveDirectory(kRootInode, "d"));
   REQUIRE(Stat(fs, kRootInode).links == 2);
-  // It is still looked up.
+  // The directory is still looked up.
   REQUIRE(Stat(fs, dir).links == 0);
   REQUIRE_CODE(fs.CreateFile(dir, "y", 0644, kCaller), kNotFound);
   REQUIRE_CODE(fs.MakeDirectory(dir, "y", 0755, kCaller), kNotFound);
@@ -220,7 +220,7 @@ TEST_CASE("a file without a name lives while it is open or looked up, and is the
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
   REQUIRE_CODE(fs.Lookup(kRootInode, "a"), kNotFound);
 
-  // It is read and written as before.
+  // The file is read and written as before.
   REQUIRE((*ReadFile(fs, file) == data));
   const Bytes more = RandomBytes(2, 10'000);
   REQUIRE_OK(fs.Write(file, 100'000, more));
@@ -312,7 +312,7 @@ TEST_CASE("a walk starts with the directory and its parent and follows the order
   REQUIRE(inodes[0] == dir);
   REQUIRE(inodes[1] == kRootInode);
   REQUIRE(std::is_sorted(cookies.begin(), cookies.end()));
-  // From each place the walk continues with the next entry, also after a remount.
+  // From each cookie, the listing continues with the next entry, also after a remount.
   store.Reopen();
   for (size_t i = 0; i < names.size(); ++i) {
     std::vector<std::string> rest;

@@ -58,7 +58,7 @@ void RequireFile(StoreFixture& store, const std::string& name, uint64_t seed,
   REQUIRE((*bytes == RandomBytes(seed, size)));
 }
 
-// Everything in the store.
+// All files of the store.
 DirectoryTree Contents(const StoreFixture& store) { return ReadTree(store.path()); }
 
 // Whether this is a path of RocksDB's log or manifest.
@@ -68,8 +68,8 @@ bool MetadataLog(const std::string& name) {
 }
 
 // Requires that opening the store either way is refused with this code. A read-only attempt changes
-// nothing. A writable one changes only metadata's own files: their log is replayed before they can
-// be read.
+// nothing. A writable attempt changes only metadata's own files, whose log is replayed before they
+// can be read.
 void RequireRefused(StoreFixture& store, StatusCode code) {
   const DirectoryTree before = Contents(store);
   const Status read_only = store.TryOpen(true);
@@ -274,7 +274,7 @@ TEST_CASE("a store is open once at a time") {
   REQUIRE_CODE(store.TryOpen(), kInUse);
   REQUIRE_CODE(store.TryOpen(true), kInUse);
   REQUIRE_CODE(ReadStoreStats(store.env(), store.path()), kInUse);
-  WriteAndSync(store, "b", 2);  // and the first continues undisturbed
+  WriteAndSync(store, "b", 2);  // the first mount continues undisturbed
   store.Close();
   store.Open(true);
   REQUIRE_CODE(store.TryOpen(), kInUse);
@@ -324,7 +324,7 @@ TEST_CASE("a read-only mount after a crash reads all committed data and writes n
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().files == 4);
 
-  // Nothing may be changed.
+  // A read-only mount refuses all changes.
   const InodeNumber a = *Resolve(store.fs(), "a");
   FileSystem& fs = store.fs();
   AttributeChange change;
@@ -351,7 +351,7 @@ TEST_CASE("a read-only mount after a crash reads all committed data and writes n
   REQUIRE(ReadStoreStats(store.env(), store.path())->files == 4);
   REQUIRE((Contents(store) == before));
 
-  // And the store recovers afterwards as without the read-only mount.
+  // Afterwards the store recovers as without the read-only mount.
   store.Open();
   RequireFile(store, "a", 1, 600'000);
   store.Close();

@@ -1,5 +1,5 @@
-// An overlay compared with one cell per byte: its bytes after any sequence of changes, its counts,
-// and its extents in metadata.
+// An overlay is compared with a model of one cell per byte: its bytes after any sequence of
+// changes, its counts, and its extents in metadata.
 #include "fs/core/overlay.h"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ constexpr uint64_t kSpace = 600'000;
 struct Cell {
   OverlayPiece::Kind kind = OverlayPiece::Kind::kAbsent;
   uint8_t byte = 0;       // kPlain
-  uint32_t chunk = 0;     // kChunk: the chunk,
-  uint32_t in_chunk = 0;  // and the byte in it
+  uint32_t chunk = 0;     // kChunk: the number of the chunk
+  uint32_t in_chunk = 0;  // kChunk: the offset in the chunk
   bool operator==(const Cell&) const = default;
 };
 
@@ -58,7 +58,7 @@ std::vector<Cell> CellsOf(const Overlay& overlay) {
   return cells;
 }
 
-// An overlay, the cells it should have, and the table of extents in metadata.
+// An overlay, the cells that it should equal, and the table of extents in metadata.
 class Subject {
  public:
   explicit Subject(uint64_t seed) : random_(seed), cells_(kSpace) {}
@@ -132,7 +132,7 @@ class Subject {
     return table_;
   }
 
-  // Whether a whole chunk, with all of its bytes, or a hole ends here.
+  // Whether a chunk with all of its bytes, or a hole, ends at `offset`.
   bool EndsAt(uint64_t offset) const {
     if (offset == 0) return false;
     const Cell& last = cells_[offset - 1];
@@ -283,7 +283,7 @@ TEST_CASE("a boundary is where a whole chunk or a hole ends") {
   for (uint64_t offset = 0; offset < kSpace; ++offset) {
     const bool expected = subject.EndsAt(offset);
     boundaries += expected ? 1 : 0;
-    // A hole that was put in two pieces may end twice.
+    // A hole that was put in two pieces may have two ends.
     const bool within_hole = offset > 0 &&
                              subject.cells()[offset].kind == OverlayPiece::Kind::kHole &&
                              subject.cells()[offset - 1].kind == OverlayPiece::Kind::kHole;
@@ -380,7 +380,7 @@ TEST_CASE("a stretch ends where there would be too much to fold") {
   CHECK((overlay.StretchFrom(0, 3, 1u << 20) == Overlay::Range{0, 2100}));
   CHECK((overlay.StretchFrom(1, 3, 1u << 20) == Overlay::Range{1000, 3100}));
   CHECK((overlay.StretchFrom(0, 100, 250) == Overlay::Range{0, 1100}));
-  CHECK((overlay.StretchFrom(0, 100, 1) == Overlay::Range{0, 100}));  // one at least
+  CHECK((overlay.StretchFrom(0, 100, 1) == Overlay::Range{0, 100}));  // at least one extent
   CHECK((overlay.StretchFrom(8000, 100, 1u << 20) == Overlay::Range{8000, 9100}));
   CHECK(overlay.StretchFrom(9001, 100, 1u << 20).size() == 0);
 

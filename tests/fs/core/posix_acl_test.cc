@@ -29,7 +29,7 @@ std::string Raw(const std::vector<Entry>& entries) {
   return out.Take();
 }
 
-// The lists that the kernel accepts (posix_acl_valid), as a pattern.
+// Whether the kernel (posix_acl_valid) accepts the list, checked by a pattern.
 bool IsAcceptable(const std::vector<Entry>& entries) {
   std::string kinds;
   for (const Entry& entry : entries) {
@@ -62,7 +62,7 @@ bool IsAcceptable(const std::vector<Entry>& entries) {
   return std::regex_match(kinds, kPattern);
 }
 
-// Lists that are nearly always valid, then perhaps damaged in one place.
+// Returns a list that is nearly always valid, but may be damaged in one place.
 std::vector<Entry> RandomEntries(Random& random) {
   const auto permissions = [&] { return static_cast<uint32_t>(random.Below(8)); };
   std::vector<Entry> entries{{Tag::kUserObj, permissions()}};
@@ -104,7 +104,7 @@ void Spoil(std::vector<Entry>& entries, Random& random) {
   }
 }
 
-// The permissions that each entry but the mask grants, with the mask applied.
+// Returns the permissions that each entry except the mask grants, with the mask applied.
 std::vector<uint32_t> Effective(const PosixAcl& acl) {
   uint32_t mask = 7;
   for (const Entry& entry : acl.entries())

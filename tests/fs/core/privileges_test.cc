@@ -105,7 +105,7 @@ TEST_CASE_METHOD(Fixture, "a directory keeps its set-group-id") {
 TEST_CASE_METHOD(Fixture, "a capability is removed whenever it was set, beside other attributes") {
   const bool reopened = GENERATE(false, true);
   Give("user.other");
-  Write(Privileges::kDropCapability);  // it has none, which is remembered
+  Write(Privileges::kDropCapability);  // the file has no capability, which is remembered
   Give(kCapability);
   if (reopened) RequireCount(2);
   Write(Privileges::kDropCapability);

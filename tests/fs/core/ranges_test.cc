@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "a copy has the same bytes, stored once") {
   CHECK((*ReadFile(fs(), target) == content));
   CHECK(fs().GetStats()->stored_bytes == stored);
   CHECK(fs().GetStats()->logical_bytes == 2 * content.size());
-  // They are two files.
+  // Source and target are two files.
   REQUIRE_OK(fs().OpenFile(target, false));
   REQUIRE_OK(fs().Write(target, 0, RandomBytes(8, 100)));
   fs().ReleaseFile(target);
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Fixture, "copies of a source full of holes leave no overlay ful
   Bytes expected = *ReadFile(fs(), target);
   const Bytes copied = *ReadFile(fs(), source);
   for (uint64_t k = 0; k < 4; ++k) {
-    REQUIRE_OK(fs().Write(target, 4 * kMiB - 1, Bytes{uint8_t{5}}));  // it is never folded
+    REQUIRE_OK(fs().Write(target, 4 * kMiB - 1, Bytes{uint8_t{5}}));  // the target is never folded
     REQUIRE_OK(fs().CopyRange(source, 0, target, k * 300'000, kSize));
     std::copy(copied.begin(), copied.end(), expected.begin() + static_cast<ptrdiff_t>(k * 300'000));
   }

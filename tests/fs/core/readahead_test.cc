@@ -13,7 +13,7 @@ constexpr size_t kPiece = 128u << 10;
 struct Fixture {
   StoreFixture store;
 
-  // Writes a file of which nothing is in memory.
+  // Writes a file, and reopens the store so that nothing of the file is in memory.
   InodeNumber Cold(std::string_view name, const Bytes& data) {
     store.Open();
     const InodeNumber inode = WriteLargeFile(store.fs(), name, data);
@@ -36,8 +36,8 @@ TEST_CASE_METHOD(Fixture, "a large file is read from flash once, and its tables 
   const InodeNumber inode = Cold("a", data);
   const uint64_t before = store.env().Count(FaultEnv::Call::kRead, ".seg");
   for (size_t at = 0; at < data.size(); at += kPiece) RequireSame(inode, at, kPiece, data);
-  // A block is 128 KiB: one read in a sealed segment (32 MiB), two in the open one after it. Footer
-  // parts, tables, trailers and nodes are read for many blocks at once.
+  // A block of 128 KiB takes one read in a sealed segment (32 MiB), and two in the open segment
+  // after it. Footer parts, tables, trailers and nodes are read for many blocks at once.
   const uint64_t reads = store.env().Count(FaultEnv::Call::kRead, ".seg") - before;
   UNSCOPED_INFO(reads << " reads");
   CHECK(reads < data.size() / kPiece * 3 / 2);

@@ -127,7 +127,7 @@ TEST_CASE("a device that fails at any step of recompression costs no file") {
                      sticky ? ", and all after it" : ""));
     auto fs = recompressing.store.Open(*device);
     REQUIRE_OK(fs);
-    // In this order, because other threads make calls, too.
+    // The count is read before the fault is set, because other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
     device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
     const auto report = (*fs)->Recompress();
@@ -136,7 +136,7 @@ TEST_CASE("a device that fails at any step of recompression costs no file") {
     recompressing.store.RequireFiles(**fs);
     const bool closed = (*fs)->Close().ok();
     fs->reset();
-    // An unmount leaves nothing to be resolved.
+    // After a clean unmount, the next mount has nothing to resolve.
     if (closed) {
       recompressing.store.RequireSound(*device);
       recompressing.store.RequireStatistics(*device);

@@ -104,7 +104,7 @@ void RecompressionStore::RequireStatistics(Env& on) const {
   for (const SegmentId id : listing->ids) {
     auto removed = (*kv)->Get(RemovedSegmentKey(id));
     REQUIRE_OK(removed);
-    if (removed->has_value()) continue;  // at the next mount
+    if (removed->has_value()) continue;  // removed at the next mount
     auto value = (*kv)->Get(SegmentKey(id));
     REQUIRE_OK(value);
     REQUIRE(value->has_value());

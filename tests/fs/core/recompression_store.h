@@ -34,7 +34,7 @@ struct RecompressionStore {
   Env& env;
   const std::string path;
   std::map<std::string, Bytes> files;
-  std::vector<std::string> findings;  // without findings of other threads
+  std::vector<std::string> findings;  // not those reported by other threads
 };
 
 }  // namespace siltfs::testing

@@ -59,7 +59,8 @@ class StillEnv : public FaultEnv {
   std::map<std::thread::id, uint64_t> looks_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The most bytes in the open segment, of 64 KiB: blocks begin before its end.
+// The most bytes in the open segment. Segments have 64 KiB, but the last block may begin just
+// before this end.
 constexpr uint64_t kMostUnsealed = (64u << 10) + (192u << 10);
 
 struct RecompressOnDisk : TemporaryDirectory, RecompressionStore {
@@ -80,7 +81,7 @@ struct RecompressOnDisk : TemporaryDirectory, RecompressionStore {
     fs = std::move(opened).value();
     return *fs;
   }
-  // As the daemon, but without waiting until the store is idle.
+  // Opens the store as the daemon does, but recompresses without waiting until the store is idle.
   void BeginInBackground(std::chrono::milliseconds after = std::chrono::milliseconds(0)) {
     FileSystemOptions options;
     options.store = path;
@@ -218,7 +219,7 @@ TEST_CASE("readers get the right bytes while all segments are replaced under the
   store.files["long"] = RepetitiveBytes(1000, 4'000'000);
   WriteLargeFile(fs, "long", store.files["long"]);
   REQUIRE_OK(fs.SyncAll());
-  // Only data read by the readers is in memory.
+  // After the remount, only data read by the readers is in memory.
   store.End();
   store.Begin();
   std::atomic<bool> recompressed = false;
@@ -235,7 +236,7 @@ TEST_CASE("readers get the right bytes while all segments are replaced under the
           const auto inode = Resolve(*store.fs, file->first);
           if (!inode.ok()) ++wrong;
           if (!inode.ok()) continue;
-          // As the kernel reads: in order, in pieces.
+          // Reads like the kernel: in order, in pieces.
           Bytes read(file->second.size());
           for (size_t at = 0; at < read.size(); at += 32768) {
             const size_t size = std::min<size_t>(32768, read.size() - at);
@@ -297,8 +298,8 @@ TEST_CASE("files are written, repeated and removed while segments are recompress
     }
   });
   for (uint64_t round = 0; round < 8; ++round) {
-    store.WriteFiles(fs, 1000 + round * 10, 4);  // new ones
-    store.WriteFiles(fs, 1 + round * 4, 4);      // the same once more
+    store.WriteFiles(fs, 1000 + round * 10, 4);  // new contents
+    store.WriteFiles(fs, 1 + round * 4, 4);      // earlier contents once more
     const std::string name = fmt::format("file {}", 40 - round);
     REQUIRE_OK(fs.Unlink(kRootInode, name));
     store.files.erase(name);
@@ -403,7 +404,7 @@ TEST_CASE("a damaged segment is reported and skipped, and the others are recompr
   RecompressOnDisk store;
   store.WriteFiles(store.Begin(), 1, 20);
   store.End();
-  // The payload of some block of the first segment.
+  // Damages the payload of a block of the first segment.
   const std::string damaged = SegmentPath(store.path, 1);
   {
     auto file = store.env.OpenFile(damaged, {.mode = OpenMode::kReadWrite});
@@ -437,7 +438,7 @@ TEST_CASE("a damaged segment is reported and skipped, and the others are recompr
 
 TEST_CASE("a damaged footer costs no file, in a recompressed segment or another") {
   const bool recompressed = GENERATE(false, true);
-  // After the blocks: in the chunk table, in the block table, in the trailer.
+  // The damage lies after the blocks: in the chunk table, in the block table, or in the trailer.
   const uint64_t from_end = GENERATE(64 + 8 + 3, 64 + 3, 64, 40, 1);
   INFO(fmt::format("recompressed: {}, {} bytes from the end", recompressed, from_end));
   RecompressOnDisk store;

@@ -23,14 +23,14 @@ namespace {
 // All records of one inode, gathered from all tables.
 struct Found {
   std::optional<InodeRecord> record;
-  // For a directory.
+  // Set for a directory.
   std::map<std::string, NameEntry> by_name;
   std::map<uint64_t, CookieEntry> by_cookie;
   uint64_t subdirectories = 0;
   // Names of this inode, and the directories that they are in.
   uint64_t names = 0;
   std::set<uint64_t> parents;
-  // For a file.
+  // Set for a file.
   uint64_t overlay_end = 0;
   uint64_t overlay_extents = 0;
   uint64_t overlay_slices = 0;

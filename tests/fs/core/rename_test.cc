@@ -131,7 +131,7 @@ TEST_CASE("a directory moves with all its entries, and its parent changes") {
   REQUIRE(tree.ParentOf(c) == b);
   REQUIRE(tree.Stat(a).links == 2);
   REQUIRE(tree.Stat(b).links == 3);
-  // Over an empty directory of the new parent: its count stays.
+  // The rename replaces an empty directory in the new parent, so the parent's count stays.
   tree.Dir("a/empty");
   REQUIRE_OK(tree.Move("b/moved", "a/empty"));
   REQUIRE(tree.Stat(a).links == 3);
@@ -148,7 +148,7 @@ TEST_CASE("a directory does not move into itself or below") {
   tree.Dir("other");
   REQUIRE_CODE(tree.Move("a", "a/x"), kInvalidArgument);
   REQUIRE_CODE(tree.Move("a", "a/b/x"), kInvalidArgument);
-  REQUIRE_CODE(tree.Move("a", "a/b/c"), kInvalidArgument);  // which is empty
+  REQUIRE_CODE(tree.Move("a", "a/b/c"), kInvalidArgument);  // "a/b/c" is empty
   REQUIRE_CODE(tree.Move("a/b/c", "a"), kNotEmpty);
   REQUIRE_CODE(tree.Move("a", "a/b/c", RenameMode::kExchange), kInvalidArgument);
   REQUIRE_CODE(tree.Move("a/b/c", "a", RenameMode::kExchange), kInvalidArgument);
@@ -251,7 +251,7 @@ TEST_CASE("names keep their cookies when their inodes are replaced or exchanged"
   REQUIRE(after.at("c") == before.at("c"));
   REQUIRE_OK(tree.Move("c", "a"));
   REQUIRE(tree.Cookies(kRootInode).at("a") == before.at("c"));
-  // A new entry comes after all others, and no cookie comes twice.
+  // A new entry comes after all others, and no cookie is used twice.
   tree.File("d");
   REQUIRE(tree.Cookies(kRootInode).at("d") > before.at("c"));
   tree.Finish();
@@ -335,7 +335,7 @@ TEST_CASE("a name that changes within its directory keeps its place, so that a l
   const auto after = tree.Cookies(dir);
   CHECK(after.size() == before.size());
   CHECK(after.at("another") == before.at("1"));
-  // Each listed entry is renamed, as by a program that lists and renames in one loop.
+  // Renames each listed entry, like a program that lists and renames in one loop.
   uint64_t cookie = 0;
   int met = 0;
   while (met < 100) {

@@ -66,12 +66,12 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   CHECK_FALSE(report.resumed);
   CHECK(report.segments >= 4);
   CHECK(report.blocks >= report.segments);
-  // Nothing was written twice, and all chunks are verified, also in open segments.
+  // No chunk was written twice. So the scrub verifies all chunks, also those in open segments.
   CHECK(report.chunks >= store.Stats().chunks_unique);
   CHECK(report.bytes >= store.Stats().stored_bytes * 9 / 10);
   CHECK_FALSE(report.found_damage());
   CHECK(store.TakeFindings().empty());
-  // The next scrub is not a resumed one: the first was complete.
+  // The next scrub does not resume the first, which was complete.
   const ScrubReport again = Scrub(store);
   CHECK_FALSE(again.resumed);
   CHECK(again.segments == report.segments);
@@ -204,7 +204,7 @@ TEST_CASE("a block found intact again is removed from the damage list") {
   store.Open();
   CHECK(Scrub(store).damaged_blocks == 1);
   store.Close();
-  store.Damage(block, Rot::kPayload);  // the same bit
+  store.Damage(block, Rot::kPayload);  // changes the same bit back
   store.Open();
   CHECK(store.Stats().damaged_blocks == 1);
   CHECK_FALSE(Scrub(store).found_damage());
@@ -228,7 +228,7 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
     const auto report = store.fs().Scrub(ScrubMode::kFull);
     store.env().ClearFaults();
     CHECK((!report.ok() || report->damaged_chunks + report->damaged_footers > 0));
-    // A suspected chunk is not lost.
+    // A chunk that could not be read for a while is not lost.
     store.RequireFiles();
     CHECK(Scrub(store).complete);
     CHECK_FALSE(Scrub(store).found_damage());
@@ -247,7 +247,8 @@ TEST_CASE("an interrupted scrub continues where it stopped, in this mount and th
   Fill(store);
   store.Close();
   const auto blocks = store.SealedBlocks();
-  // One in the first segment, one in the last: different parts of the scrub find them.
+  // Damages a block in the first segment and one in the last. Different parts of the scrub find
+  // them.
   store.Damage(blocks.front(), Rot::kPayload);
   store.Damage(blocks.back(), Rot::kPayload);
   REQUIRE(blocks.front().segment != blocks.back().segment);
@@ -287,7 +288,7 @@ TEST_CASE("an interrupted scrub continues where it stopped, in this mount and th
     });
   };
   CHECK(told(blocks.back().path));
-  CHECK_FALSE(told(blocks.front().path));  // it was not read again
+  CHECK_FALSE(told(blocks.front().path));  // its segment was not read again
   const ScrubReport whole = Scrub(store);
   CHECK_FALSE(whole.resumed);
   CHECK(whole.segments == rest.segments);
@@ -377,7 +378,7 @@ TEST_CASE("a scrub during all other operations finds the damage, and nothing els
       if (read.ok() && *read != store.files().at("random 2")) std::abort();
     }
   });
-  int found = 0;  // checked after the threads' end: only one thread at a time may check
+  int found = 0;  // checked after the threads have ended: only one thread at a time may check
   constexpr int kScrubs = 5;
   for (int i = 0; i < kScrubs; ++i) {
     const auto report = store.fs().Scrub(i % 2 == 0 ? ScrubMode::kFull : ScrubMode::kGentle);

@@ -89,7 +89,7 @@ TEST_CASE("statistics match the files written exactly") {
   store.Open();
   check(store.Stats());
 
-  // All deleted: only stored bytes remain.
+  // After all files are deleted, only stored bytes remain.
   for (std::string_view name : {"a", "copy", "link", "sparse", "zeros", "symlink"})
     REQUIRE_OK(store.fs().Unlink(kRootInode, name));
   store.fs().Forget(file, 1);
@@ -118,7 +118,7 @@ TEST_CASE("stored bytes are the sizes of the segment files") {
 TEST_CASE("both members of a SHA-1 collision can be read, and the collision stays counted") {
   StoreFixture store;
   FileSystem& fs = store.Open();
-  // Too short to be cut: each file is one chunk.
+  // The files are too short to be cut: each is one chunk.
   const Bytes one = FromHex(kShattered1);
   const Bytes other = FromHex(kShattered2);
   REQUIRE(one != other);

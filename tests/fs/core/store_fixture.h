@@ -21,11 +21,11 @@ class StoreFixture {
 
   // Opens the store; commits happen only on request or when a group is full.
   FileSystem& Open(bool read_only = false);
-  // The status of opening the store in this way; it is not kept open.
+  // Returns the status of opening the store in this way. The store is not kept open.
   Status TryOpen(bool read_only = false);
   FileSystem& fs() { return *fs_; }
   void Close();
-  // As a power cut: uncommitted changes are lost, nothing is closed.
+  // Acts like a power cut: uncommitted changes are lost, nothing is closed.
   void Crash() { fs_.reset(); }
   void Reopen() {
     Close();
@@ -34,7 +34,7 @@ class StoreFixture {
 
   FaultEnv& env() { return env_; }
   const std::string& path() const { return path_; }
-  std::vector<std::string> findings() const;  // reported since the store was made
+  std::vector<std::string> findings() const;  // findings reported since the store was made
   FileSystemStats Stats();
 
  private:

@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "a linked temporary file is a file like others") {
   store.Close();
   const StoreCount count = RecountStore(store.path());
   REQUIRE(count.orphans == 0);
-  REQUIRE(count.overlay_extents == 0);  // folded when it was released
+  REQUIRE(count.overlay_extents == 0);  // the file was folded when it was released
   store.Open();
   REQUIRE((*ReadFile(store.fs(), file) == data));
   REQUIRE_OK(store.fs().Unlink(dir, "a"));
@@ -133,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "a temporary file does not survive a crash, one linked
   REQUIRE_OK(fs.Fsync(linked));
   const InodeNumber late = Make();
   REQUIRE_OK(fs.SyncAll());
-  REQUIRE_OK(fs.Link(late, kRootInode, "late"));  // not committed
+  REQUIRE_OK(fs.Link(late, kRootInode, "late"));  // the name is not committed
   store.Crash();
   REQUIRE(RecountStore(store.path()).orphans == 2);
   store.Open();

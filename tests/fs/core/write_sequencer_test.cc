@@ -24,7 +24,7 @@ class Writers {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Returns when the writer waits.
+  // Starts a writer of this piece; returns when the writer waits.
   void Wait(uint64_t piece) {
     const size_t before = turns_.waiting();
     threads_.emplace_back([this, piece] {
@@ -92,7 +92,7 @@ TEST_CASE("an unfilled gap ends the stream, and writers do not wait for another 
   WriteSequencer turns(std::chrono::milliseconds(1));
   WriteStream(turns, 4);
   Writers writers(turns);
-  Write(turns, 6);  // returns although 4 and 5 are not written
+  Write(turns, 6);  // the call returns although 4 and 5 are not written
   Write(turns, 9);
   Write(turns, 8);
   REQUIRE(turns.waiting() == 0);

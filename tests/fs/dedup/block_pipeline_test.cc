@@ -15,14 +15,15 @@ TEST_CASE("the index gets nothing later while a block's entries wait for room") 
   const ChunkName waiting = at.Add(2);
   at.index->FailPutsOfEntries(Status(StatusCode::kNoSpace, "the index has no room"));
   REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);
-  // Neither of these tells the index that it is complete up to a sequence behind the block's.
+  // EndSequence and MoveEntries do not tell the index that it is complete beyond the block's
+  // sequence.
   REQUIRE_CODE(at.pipeline->EndSequence(), kNoSpace);
   const BlockPipeline::Move move{waiting, {9, 9, 9}, {10, 10, 10}};
   REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
   at.index->FailPutsOfEntries(Status::Ok());
   REQUIRE_OK(at.pipeline->EndSequence());
   const std::vector<uint64_t> complete = at.index->complete();
-  CHECK(complete.size() == 2);  // one without entries is none
+  CHECK(complete.size() == 2);  // a Put without entries does not count
   CHECK(std::is_sorted(complete.begin(), complete.end()));
   const auto found = at.index->Get(waiting);
   REQUIRE_OK(found);

@@ -1,4 +1,4 @@
-// How large blocks become: as the store says, and larger while the workers have little to compress.
+// The sizes of blocks: the store's block size, or larger while the workers have little to compress.
 #include <algorithm>
 #include <vector>
 
@@ -40,7 +40,7 @@ TEST_CASE("a block grows while little is queued, and is closed by a commit") {
   all.Append(PutMany(store.chunks(), 100, 45, kChunk));
   store.Commit();
   CHECK(Sizes(store) == std::vector<uint64_t>{kIdleBlock, kIdleBlock / 2});
-  // The bytes got early lie where the block was before it grew.
+  // The bytes that were got before the block grew lie in its old buffer, and are still right.
   CHECK(std::equal(early->bytes.begin(), early->bytes.end(), all.chunks[1].begin(),
                    all.chunks[1].end()));
   RequireAll(store.chunks(), all);

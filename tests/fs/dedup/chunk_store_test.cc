@@ -1,5 +1,5 @@
-// The promises of a chunk store when nothing fails: every chunk that was put comes back, and is
-// stored once, whatever happened in between.
+// A chunk store without failures: every chunk that was put can be read again, and is stored once,
+// whatever happens in between.
 #include "fs/dedup/chunk_store.h"
 
 #include <array>
@@ -20,7 +20,7 @@ StoreSettings WithIndex(TestIndex index) {
   return settings;
 }
 
-// Distinct data chunks and bytes in the log once all is appended.
+// Commits, so that all chunks are appended, and returns the totals.
 ChunkStoreTotals CommittedTotals(StoreUnderTest& store) {
   store.Commit();
   return store.chunks().totals();
@@ -45,7 +45,7 @@ TEST_CASE("chunks come back at once, after a commit, after a remount and after a
   store.Open();
   PutChunks all;
   for (uint64_t round = 0; round < 5; ++round) {
-    // Some are in the open block, some pending, some in open and some in sealed segments.
+    // Some chunks are in the open block, some are pending, and some are in open or sealed segments.
     all.Append(PutMany(store.chunks(), 1000 * round, 90));
     RequireAll(store.chunks(), all);
   }
@@ -99,7 +99,7 @@ TEST_CASE("a chunk of impossible length is refused, and the store goes on") {
 
 TEST_CASE("a chunk is stored once, however often and whenever it is put") {
   StoreSettings settings = WithIndex(GENERATE(TestIndex::kMap, TestIndex::kSilt));
-  settings.segment_bytes = 1u << 20;  // none is sealed meanwhile, which would add a footer
+  settings.segment_bytes = 1u << 20;  // no segment is sealed meanwhile: that would add a footer
   StoreUnderTest store(settings);
   store.Open();
   const PutChunks first = PutMany(store.chunks(), 0, 60);
@@ -127,7 +127,7 @@ TEST_CASE("a chunk is stored once, however often and whenever it is put") {
   SECTION("after a crash") {
     store.Crash();
     store.Open();
-    const uint64_t sealed_bytes = store.chunks().totals().stored_bytes;  // a footer more
+    const uint64_t sealed_bytes = store.chunks().totals().stored_bytes;  // includes a footer
     REQUIRE(put_again() == sealed_bytes);
   }
   SECTION("after the index was lost") {
@@ -250,7 +250,7 @@ TEST_CASE("a full segment is sealed behind the next one") {
     REQUIRE(record.length <= (64u << 10) + (16u << 10) + 4096);
     sealed += record.sealed ? 1 : 0;
   }
-  // One may be open, two waiting to be sealed.
+  // One segment may be open, and two may wait to be sealed.
   REQUIRE(sealed + 3 >= store.committed().segments.size());
   store.Open();
   RequireAll(store.chunks(), all);
@@ -279,7 +279,7 @@ TEST_CASE("totals are exact: over remounts, crashes and lost indexes") {
     const ChunkStoreTotals after = store.chunks().totals();
     REQUIRE(after.chunks == chunks);
     REQUIRE(after.plain_bytes == chunks * 2000);
-    // Both change when a full segment is sealed in the background.
+    // Both numbers change when a full segment is sealed in the background.
     for (int looks = 0; looks < 1'000'000; ++looks) {
       if (store.chunks().totals().stored_bytes == SegmentFileBytes(store)) break;
       std::this_thread::yield();

@@ -1,5 +1,5 @@
-// SHA-1 is broken: both published collisions, stored in every order and state, must come back as
-// they were put.
+// SHA-1 is broken: the chunks of both published collisions are put in every order and state, and
+// must be read back as they were put.
 #include "chunker/chunk_namer.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_footer.h"
@@ -132,7 +132,7 @@ TEST_CASE("both members of a collision come back, and are counted exactly once")
   RequireBoth(store, collision, names);
   RequireKnown(store, collision, names);
 
-  // The salted chunk is found again from the segments alone.
+  // The chunk with the salted name is found again from the segments alone.
   store.Crash();
   store.RemoveIndex();
   store.Open();
@@ -169,7 +169,7 @@ TEST_CASE("both members come back though the footer that distinguishes them cann
   SECTION("its trailer and the block are damaged") {
     FlipByte(store, path, info->size - 20);
     FlipByte(store, path, place->block_offset + 20);
-    counted = 0;  // whether it was one is unknown
+    counted = 0;  // it is unknown whether this was a collision
   }
   const ChunkName other = PutOne(store.chunks(), collision.other);
   REQUIRE(other != one);

@@ -9,7 +9,7 @@ namespace {
 
 using Match = DamageList::Match;
 
-// Chunks with the prefixes seed, seed + 1, ... and ten times these as tags.
+// A block of chunks with the prefixes seed, seed + 1, ...; each tag is ten times the prefix.
 DamagedBlock Block(SegmentId segment, uint32_t first, uint32_t count, uint64_t seed) {
   DamagedBlock block{segment, first, {}};
   for (uint32_t i = 0; i < count; ++i) block.chunks.push_back({seed + i, (seed + i) * 10});
@@ -121,7 +121,7 @@ TEST_CASE("a list of damage has its bounds") {
   CHECK_FALSE(list.Contains(DamageList::kMostBlocks + 1, 0));
 }
 
-// Comparing them one by one would take days.
+// Comparing all the chunks one by one would take days.
 TEST_CASE("a list of chunks with one name prefix is as fast as any other") {
   DamageList list({});
   constexpr uint32_t kInSegment = 4096;

@@ -1,5 +1,5 @@
-// The device fails in any call, once or from then on. Callers that put or commit get the error,
-// nothing that was committed is lost, and no thread waits for ever.
+// The device fails in any call, once or in all calls from then on. Callers that put or commit get
+// the error, nothing that was committed is lost, and no thread waits for ever.
 #include "tests/fs/dedup/store_under_test.h"
 #include "tests/support/catch.h"
 
@@ -81,8 +81,8 @@ TEST_CASE("if any write, sync or create fails, waiting callers get the error, an
     Script script;
     const bool whole = Run(store, script);
     const bool struck = store.env().Calls(call) - before >= nth;
-    // A failed sync cannot be repeated, whatever its error; but the index writes a new file each
-    // time.
+    // A failed sync cannot be repeated, whatever its error. The index is an exception: it writes a
+    // new file each time.
     const bool new_file = index == TestIndex::kSilt && call == SimCall::kSync &&
                           script.failure.path().find("index") != std::string_view::npos;
     const bool may_be_repeated = code == StatusCode::kNoSpace &&
@@ -213,7 +213,7 @@ TEST_CASE("a disk that is nearly full is reported before anything is accepted") 
   REQUIRE_CODE(put, kNoSpace);
   REQUIRE(put.path() == store.path());
   REQUIRE_CODE(store.chunks().PutNode(batch.chunks[0]), kNoSpace);
-  store.Commit();  // which still is possible
+  store.Commit();  // a commit is still possible
   REQUIRE(store.chunks().totals().chunks == before.chunks);
   REQUIRE(store.chunks().totals().stored_bytes == before.stored_bytes);
   RequireAll(store.chunks(), all);

@@ -1,5 +1,5 @@
-// The footer cache against a plain list of windows, and the index look-ups that it saves for a
-// stream of duplicates.
+// Compares the footer cache with a plain list of footer parts (windows). Counts the index look-ups
+// that it saves for a stream of duplicates.
 #include "fs/dedup/footer_cache.h"
 
 #include <algorithm>
@@ -49,7 +49,8 @@ struct Model {
   }
 };
 
-// Few values, so that names collide: neighbours in the table as well as equal low halves.
+// One of a few values, so that entries collide: prefixes that are neighbours in the table, and
+// prefixes with equal low halves.
 uint64_t SomePrefix(Random& random) {
   const uint64_t low = random.Below(40);
   return random.OneIn(3) ? low << 32 | 7 : low;

@@ -1,4 +1,4 @@
-// Damaged chunks that are put again: their own bytes heal them, and no others.
+// Damaged chunks that are put again: only their own bytes heal them.
 #include "chunker/chunk_namer.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/dedup/store_under_test.h"
@@ -36,7 +36,8 @@ FoundBlock BlockAt(StoreUnderTest& store, const ChunkName& name) {
   return {};
 }
 
-// Damages the block that holds the chunk; all its chunks are lost.
+// Damages the block that holds the chunk, so that all chunks of the block are lost. Returns the
+// block.
 FoundBlock Damage(StoreUnderTest& store, const ChunkName& name, Rot rot = Rot::kPayload) {
   FoundBlock block = BlockAt(store, name);
   FlipByte(store, SegmentPath(store.path(), block.segment),
@@ -73,7 +74,8 @@ TEST_CASE("exactly the chunks of the damaged block are lost, and putting them ag
   REQUIRE(lost == block.head.records.size());
   REQUIRE(store.chunks().totals().damaged_chunks == lost);
 
-  // The search has loaded all of them into the footer cache, which must not be trusted.
+  // The search has loaded all lost chunks into the footer cache, but Put must not take them as
+  // duplicates.
   const uint64_t chunks = store.chunks().totals().chunks;
   PutChunks again;
   again.chunks = all.chunks;
@@ -96,7 +98,7 @@ TEST_CASE("exactly the chunks of the damaged block are lost, and putting them ag
     store.Open();
   }
   RequireAll(store.chunks(), all);
-  // Healing them once is enough.
+  // Healed chunks are not stored again.
   REQUIRE_OK(TryPut(store.chunks(), again));
   REQUIRE(again.names == all.names);
   REQUIRE(CountCopies(store, all.names[20]) <= 2);
@@ -179,7 +181,7 @@ TEST_CASE("a put that meets damage by itself heals it") {
   store.Crash();
   store.Open();  // sealed now
   const FoundBlock block = Damage(store, all.names[3]);
-  // Without footer entries the chunk table is asked.
+  // Damage the footer, so that Put has to ask the chunk table.
   const std::string path = SegmentPath(store.path(), block.segment);
   const auto info = store.env().GetFileInfo(path);
   REQUIRE_OK(info);

@@ -1,5 +1,5 @@
-// A chunk index that a test can make lie, lose entries or fail; otherwise it passes every call on
-// to another index. For tests of an index entry as a hint.
+// A chunk index that passes every call on to another index. A test can make it give wrong answers,
+// lose entries or fail, to test that index entries are only hints.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ class HintIndex : public ChunkIndex {
  public:
   explicit HintIndex(std::unique_ptr<ChunkIndex> inner) : inner_(std::move(inner)) {}
 
-  // From now on the index answers this for the name; empty: it has lost the entry.
+  // From now on the index answers `location` for the name; empty: the index has lost the entry.
   void Say(const ChunkName& name, std::optional<Location> location);
   // The name gets its true answer again.
   void TellTruth(const ChunkName& name);
-  // All further Puts or Gets fail with this; OK ends it.
+  // From now on all Puts, Gets or Flushes fail with `failure`; OK ends this.
   void FailPuts(Status failure);
   void FailPutsOfEntries(Status failure);  // Puts without entries succeed
   void FailGets(Status failure);
@@ -29,7 +29,7 @@ class HintIndex : public ChunkIndex {
   // Puts wait from now on, until LetPutsGo.
   void HoldPuts();
   void LetPutsGo();
-  // Up to which sequence each Put so far said that the index is complete.
+  // For each Put so far, the sequence up to which the index was said to be complete.
   std::vector<uint64_t> complete() const;
 
  private:

@@ -11,8 +11,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Words of an artificial language, some far more frequent than others: no two levels are equally
-// good.
+// Puts text of an artificial language, in which some words are far more frequent than others. No
+// two compression levels are equally good for it.
 PutChunks PutText(ChunkStore& store, size_t count) {
   Random random(11);
   std::array<std::string, 3000> words;

@@ -1,4 +1,4 @@
-// The mark of garbage collection finds all references, and calls nothing dead on guesses.
+// The mark of garbage collection finds all references, and never guesses that a chunk is dead.
 #include "fs/dedup/mark.h"
 
 #include <algorithm>
@@ -129,7 +129,8 @@ Recipe RootOf(uint8_t height, const std::vector<RecipeChild>& children) {
   return recipe;
 }
 
-// An index of numbered chunks; files refer to all that are not dead, to some of them often.
+// An index of numbered chunks. Files refer to all chunks that are not dead, and to some of these
+// often.
 struct Store {
   static constexpr uint64_t kChunks = 9000;
   static constexpr uint64_t kSegmentChunks = 100;
@@ -169,7 +170,7 @@ struct Store {
     metadata.AddFile(NumberedChunks(51, 9));  // live ones once more
     for (uint64_t i = 0; i < 20; ++i) metadata.AddFile(NumberedChunks(51, 8));
   }
-  // Includes a wholly dead segment.
+  // Dead are every tenth chunk, and all chunks of one segment.
   static bool IsDead(uint64_t number) {
     return number % 10 == 0 || (number >= 700 && number < 700 + kSegmentChunks);
   }
@@ -208,7 +209,7 @@ class Snatched final : public KvSnapshot {
   }
 
  private:
-  // Fails after the first few.
+  // An iterator that fails after the first few entries.
   class Iterator final : public KvIterator {
    public:
     explicit Iterator(std::unique_ptr<KvIterator> inner) : inner_(std::move(inner)) {}
@@ -256,9 +257,9 @@ TEST_CASE("all names of files, trees, overlays and open files without a name are
   }
   metadata.AddFile(RandomEntries(random, 3000, {.names = Names::kFew, .holes_of_16 = 0}));
   metadata.ExpectAllNodes();
-  // A tree that is no longer referred to.
+  // A tree to which nothing refers any more.
   Build(metadata.nodes, RandomEntries(random, 400, {}));
-  // Under a file that exists, and under one that does not.
+  // Overlays of a file that exists, and of a file that does not.
   metadata.AddOverlay(3, 0, {RandomName(random), RandomName(random)});
   metadata.AddOverlay(3, 1 << 20, {RandomName(random)});
   metadata.AddOverlay(1'000'000, 5, {RandomName(random)});
@@ -417,7 +418,7 @@ TEST_CASE("marks call their pace at intervals, and end when it fails") {
   REQUIRE_OK(mark_segment());
   CHECK(calls == of_walk);
   REQUIRE_OK(count());
-  CHECK(calls >= of_walk + 2);  // the index's entries, too
+  CHECK(calls >= of_walk + 2);  // for the index's entries, too
   const uint64_t of_count = calls;
   for (stop_at = 1; stop_at <= of_count; ++stop_at) {
     REQUIRE_CODE(count(), kInterrupted);
@@ -522,7 +523,7 @@ TEST_CASE("a disk that fills with the last run, or while runs are merged, counts
     spilled = counts->spilled_bytes > 0;
     if (!spilled) last_passes = counts->passes;
   }
-  CHECK(last_passes > 1);  // with a page less
+  CHECK(last_passes > 1);  // the disk had a page less then
 }
 
 TEST_CASE("kNoSpace of the pace ends the count, unlike the sorter's") {
@@ -575,7 +576,7 @@ TEST_CASE("chunks of segments that are referred to are distinguished from dead o
   Store store(IndexEngine::kMap);
   SegmentMark mark;
   Random random(3);
-  // Which chunks of the segments, added in no order, should be live.
+  // By segment, which of its chunks should be live. The segments are added in no order.
   std::map<SegmentId, std::vector<bool>> expected;
   for (const SegmentId segment : {90U, 8U, 1U, 31U}) {
     std::vector<ChunkName> names;

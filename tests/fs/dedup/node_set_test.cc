@@ -9,7 +9,7 @@ namespace siltfs::testing {
 
 TEST_CASE("a set of nodes holds each name once, however many there are") {
   const size_t name_bytes = GENERATE(size_t{20}, size_t{12}, size_t{8});
-  // Any names, or names that share parts of the table.
+  // With any first byte, or with few first bytes, so that many names share a part of the set.
   const uint8_t mask = GENERATE(uint8_t{0xff}, uint8_t{0x01}, uint8_t{0x00});
   INFO(name_bytes << " bytes, mask " << int{mask});
   Random random(1);
@@ -36,7 +36,7 @@ TEST_CASE("names of zeros, and names with one home slot, are kept like others") 
     REQUIRE(set.Insert(name));
     REQUIRE_FALSE(set.Insert(name));
   }
-  // Equal except for their last bytes.
+  // Names that are equal except for their last bytes.
   for (int last = 1; last < 1000; ++last) {
     ChunkName name{};
     name.bytes[18] = static_cast<uint8_t>(last >> 8);

@@ -42,7 +42,7 @@ struct PipelineUnderTest {
     pipeline.reset();
     log.reset();
   }
-  // A chunk of RandomChunk(number), named after its number.
+  // Adds the chunk RandomChunk(number); every byte of its name is `number`.
   ChunkName Add(uint8_t number) {
     const Bytes bytes = RandomChunk(number);
     ChunkRecord record;

@@ -1,5 +1,6 @@
-// Sequential reads: a block that is read ahead is there when its reader comes, within bounds, and
-// is decoded once. Failures of readahead change no answer.
+// Sequential reads: a block that is read ahead is cached when its reader needs it, and is decoded
+// once. The number of blocks ahead stays within bounds. Failures of readahead do not change what
+// reads return.
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -81,7 +82,7 @@ uint64_t Decoded(StoreUnderTest& store) { return store.chunks().read_stats().blo
 size_t Ahead(StoreUnderTest& store) { return store.chunks().read_stats().blocks_ahead; }
 size_t CountBlocks(StoreUnderTest& store) { return AllBlocks(store).size(); }
 
-// How many of the chunks from `begin` to `end`, got one after another, are missing or wrong.
+// Gets the chunks from `begin` to `end` one after another. Returns how many are missing or wrong.
 int CountWrong(ChunkStore& store, const PutChunks& put, size_t begin, size_t end) {
   ChunkStore::ReadCursor read_cursor;
   int wrong = 0;
@@ -118,7 +119,7 @@ TEST_CASE("a sequential reader finds the next blocks in memory, each decoded onc
     const size_t last_block = (reader.next() - 1) / kChunksPerBlock;
     store.chunks().WaitForReadahead();
     CHECK(Ahead(store) <= kMaxAheadOfOne);
-    // Only blocks that were asked for or are ahead.
+    // Only blocks that were read or are ahead are decoded.
     CHECK(Decoded(store) <= last_block + 1 + kMaxAheadOfOne);
     if (reads < 3) continue;
     if (last_block + 1 < blocks) CHECK(Ahead(store) > 0);
@@ -150,7 +151,7 @@ TEST_CASE("readers of several files, and of one file in several places, share th
   for (size_t round = 0; round < 180; ++round) {
     for (Reader& reader : readers) reader.ReadAndWait(5);
     CHECK(Ahead(store) <= kMaxAhead);
-    // Neither has more than its share while there are two.
+    // While there are two readers, neither takes more than its share.
     if (round > 6 && round < 120) CHECK(Ahead(store) > kMaxAhead / 2);
   }
   CHECK(Decoded(store) == blocks);

@@ -123,7 +123,7 @@ class Hand {
     changed_.NotifyAll();
     return Status::Ok();
   }
-  // A segment is damaged, which must not happen.
+  // Called for a damaged segment, which must not happen.
   void NoteLeft() {
     MutexLock lock(mutex_);
     ++left_;
@@ -132,8 +132,8 @@ class Hand {
 
   // --- Called by the test
 
-  // Returns when the thread waits once more than before the last Elapse or Expect. False: it is
-  // done with all segments.
+  // Returns when the thread has begun a new wait since the last Elapse or Expect, or is done with
+  // all segments. False if it is done.
   bool Await() {
     MutexLock lock(mutex_);
     while (waits_.size() == seen_ && recompressed_.size() + left_ < segments_)
@@ -151,7 +151,7 @@ class Hand {
     device_.AdvanceClock(time.count());
     wakes->NotifyAll();
   }
-  // The next Await then waits for a new wait.
+  // After Expect, the next Await returns only when the thread has begun a new wait.
   std::pair<CondVar*, Mutex*> Expect() {
     MutexLock lock(mutex_);
     seen_ = waits_.size();
@@ -167,12 +167,12 @@ class Hand {
     MutexLock lock(mutex_);
     return waits_.size();
   }
-  // How long the thread was to wait the last time.
+  // How long the thread's last wait was to take.
   nanoseconds last_wait() {
     MutexLock lock(mutex_);
     return waits_.back();
   }
-  // In order, each with the thread that recompressed it.
+  // The recompressed segments in order, each with the thread that recompressed it.
   std::vector<std::pair<SegmentId, std::thread::id>> recompressed() {
     MutexLock lock(mutex_);
     return recompressed_;
@@ -230,7 +230,7 @@ struct Recompressing {
     recompressor = std::make_unique<Recompressor>(env, *index, *log, cache, std::move(options));
     for (const SegmentId id : {3, 1, 2}) recompressor->Add(id, records[id]);
   }
-  // After a failed test the thread would wait for ever.
+  // Without this, the thread would wait for ever after a failed test.
   ~Recompressing() { hand.LetTimeFly(); }
 
   void MakeSegment(SegmentId id) {
@@ -252,7 +252,7 @@ struct Recompressing {
     records[id] = SealedRecord((*writer)->totals());
   }
 
-  // Adds another one that awaits recompression.
+  // Adds another segment that awaits recompression.
   void AddSegment() {
     const SegmentId id = records.rbegin()->first + 1;
     MakeSegment(id);
@@ -267,7 +267,7 @@ struct Recompressing {
     REQUIRE(hand.Await());
     REQUIRE(Reads() > 0);
   }
-  // Nothing is read or recompressed while so much time passes.
+  // Requires that nothing is read or recompressed while `time` passes.
   void RequireNothingDoneIn(nanoseconds time) {
     const uint64_t reads = Reads();
     hand.Elapse(time);
@@ -285,7 +285,7 @@ struct Recompressing {
     for (const auto& [id, thread] : hand.recompressed()) order.push_back(id);
     REQUIRE(order == std::vector<SegmentId>{1, 2, 3});
   }
-  // All were recompressed, by this thread alone.
+  // Requires that all segments were recompressed, by this thread alone.
   void RequireAllRecompressedHere() {
     RequireAllRecompressedInOrder();
     for (const auto& [id, thread] : hand.recompressed())
@@ -334,7 +334,7 @@ TEST_CASE("a use in the middle of a segment delays the background until it is qu
     store.recompressor->NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // It continues where it was, with one more block.
+  // The background continues where it was, with one more block.
   const uint64_t reads = store.Reads();
   store.hand.Elapse(kInstant);
   REQUIRE(store.hand.Await());
@@ -435,7 +435,7 @@ TEST_CASE("SetAside waits for the segment being recompressed, not for all") {
       aside.emplace(store.recompressor->SetAside(all));
     });
     while (!waits) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits for this segment
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // SetAside waits for this segment
   };
   const auto outcome = store.recompressor->Recompress();
   collector.join();
@@ -454,7 +454,8 @@ TEST_CASE("the background yields to recompression on demand in the middle of a s
     store.recompressor->NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // The clock stands still until the background is woken; if it continued, it would do so at once.
+  // The clock stands still until Recompress wakes the background. If the background then did not
+  // stop, it would continue its segment at once.
   store.hand.LetTimeFly();
   const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);

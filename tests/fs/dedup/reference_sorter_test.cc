@@ -1,5 +1,5 @@
-// Sorting outside of memory: the right numbers come out, within bounds, and no others, whatever
-// happens to the files.
+// Sorting outside of memory: the right numbers come out, within the bounds on memory and files. No
+// wrong number comes out, whatever happens to the files.
 #include "fs/dedup/reference_sorter.h"
 
 #include <functional>
@@ -40,7 +40,7 @@ std::vector<uint64_t> RandomNumbers(uint64_t seed, size_t count, uint64_t bound 
   return numbers;
 }
 
-// The numbers that come out, up to the end or a failure.
+// Appends the numbers that come out to `out`, up to the end or a failure.
 Status Drain(ReferenceSorter& sorter, std::vector<uint64_t>& out) {
   SILTFS_RETURN_IF_ERROR(sorter.Sort());
   while (!sorter.AtEnd()) {
@@ -68,7 +68,7 @@ struct Spilled {
   Spilled() : numbers(RandomNumbers(7, 3 * kFits)) {
     sorter = Make(env);
     AddAll(*sorter, numbers);
-    REQUIRE_OK(sorter->Add(numbers[0]));  // the last of them has not been written yet
+    REQUIRE_OK(sorter->Add(numbers[0]));  // makes the sorter write the third run
     REQUIRE(Files(env).size() == 1);
     path = JoinPath(kDirectory, Files(env)[0]);
   }
@@ -82,7 +82,7 @@ struct Spilled {
     REQUIRE_OK(file);
     REQUIRE_OK((*file)->Write(offset, bytes));
   }
-  // kCorruption, and no wrong number before it.
+  // Requires kCorruption, and no wrong number before it.
   void RequireCorruption() {
     std::vector<uint64_t> out;
     REQUIRE_CODE(Drain(*sorter, out), kCorruption);
@@ -160,7 +160,7 @@ TEST_CASE("there is one file a level, and each number is written once a level") 
   CHECK(most_files <= 4);
   CHECK(Files(env).size() <= 4);
   CHECK(sorter->spilled_bytes() > 3 * numbers.size() * sizeof(uint64_t));
-  // One checksum for 63 numbers.
+  // Each block has one checksum and 63 numbers.
   CHECK(sorter->spilled_bytes() < 4 * numbers.size() * sizeof(uint64_t) * 64 / 63 + 4096);
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("after a copy that found no room nothing counts as copied") {
   at.env.SetCapacity(0);
   REQUIRE_CODE(at.relocator->CopyLive(at.source), kNoSpace);
   at.env.SetCapacity(SimEnv::kUnlimited);
-  // There is room now, but not for the lost chunks.
+  // There is room now, but the chunks of the lost block still have no copy.
   CHECK(at.relocator->is_full());
   REQUIRE_CODE(at.relocator->Flush(), kNoSpace);
   REQUIRE_CODE(at.relocator->MoveEntries(), kNoSpace);

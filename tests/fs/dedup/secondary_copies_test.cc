@@ -1,4 +1,5 @@
-// Copies of chunks to which the index does not lead, and what they may decide.
+// Secondary copies, to which the index does not lead, and whether they make a new chunk a
+// duplicate.
 #include "fs/dedup/secondary_copies.h"
 
 #include <algorithm>
@@ -79,7 +80,7 @@ TEST_CASE("a note is written before it counts, and does not count if it cannot b
   REQUIRE(written.back().size() == 1);
   CHECK(written.back()[0].key == SecondaryKey(9));
   CHECK(written.back()[0].value == std::string());
-  // Noted already: nothing is written.
+  // The segment is noted already: nothing is written.
   REQUIRE_OK(copies.Note(7));
   CHECK(written.size() == 2);
 }
@@ -116,7 +117,7 @@ TEST_CASE("the footer cache does not decide for a noted segment: the index does"
   if (noted) at.store.committed().secondary = {at.segment};
   at.store.Open();
   at.LoadWindow();
-  // As if the chunk's entry had gone with a segment that held the other copy.
+  // As if the chunk's entry had been removed with a segment that held the other copy.
   at.store.index().Say(at.all.names[3], std::nullopt);
   REQUIRE(PutOne(at.store.chunks(), at.all.chunks[3]) == at.all.names[3]);
   at.store.Commit();
@@ -149,8 +150,8 @@ TEST_CASE("a segment is noted before one of its damaged chunks is stored again")
   REQUIRE(ComesBack(at.store.chunks(), at.all.names[9], at.all.chunks[9]));
 }
 
-// The power cut takes the block of the second copy, but the index leads there already. The replay
-// skips the first copy, which the index has had for long.
+// The power cut removes the block of the second copy, but the index leads there already. The replay
+// skips the first copy, because the index had its entry long before.
 TEST_CASE("after a crash the index leads to chunks of victims again") {
   Sealed at;
   at.store.Close();
@@ -243,10 +244,10 @@ TEST_CASE("a replay leads to copies outside noted segments, whichever came last"
   put({EntryAt(1, 1, 0), EntryAt(2, 9, 0), EntryAt(3, 1, 10), EntryAt(5, 2, 4)}, 1);
   put({EntryAt(1, 2, 0), EntryAt(2, 2, 1), EntryAt(3, 2, 2), EntryAt(4, 2, 3), EntryAt(5, 3, 0)},
       2);
-  CHECK(segment_of(1) == 1);  // outside
+  CHECK(segment_of(1) == 1);  // outside the noted segments
   CHECK(segment_of(2) == 2);  // segment 9 is gone
-  CHECK(segment_of(3) == 2);  // the crash took the end of segment 1
-  CHECK(segment_of(4) == 2);  // there is no other
+  CHECK(segment_of(3) == 2);  // the crash lost the end of segment 1
+  CHECK(segment_of(4) == 2);  // there is no other copy
   CHECK(segment_of(5) == 3);
 }
 

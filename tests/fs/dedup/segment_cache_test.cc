@@ -1,4 +1,4 @@
-// Opening a segment at any moment of the replacement of its file.
+// Opens a segment at any moment of the replacement of its file.
 #include "fs/dedup/segment_cache.h"
 
 #include <functional>
@@ -32,7 +32,7 @@ class HookedEnv : public FaultEnv {
   std::function<void()> after_open;
 };
 
-// A sealed segment of eight blocks of a chunk each, and the one block that is to replace them.
+// A sealed segment of eight blocks with one chunk each, and one block that is to replace them.
 struct Replaced {
   Replaced() {
     REQUIRE_OK(env.CreateDirectory(kStore));
@@ -61,7 +61,7 @@ struct Replaced {
     REQUIRE_OK(cache.Replace(kId, [this] { return Install(); }));
   }
 
-  // The opened file is one of the two, and `file` says which.
+  // Requires that the opened file is the old or the new one, and that `file` says which.
   void RequireConsistent(const OpenSegment& segment) {
     for (uint32_t ordinal = 0; ordinal < 8; ++ordinal) {
       const auto found = cache.FindBlock(segment, ordinal);

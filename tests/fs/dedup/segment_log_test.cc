@@ -1,5 +1,5 @@
-// The growing end of the log after a store is opened again: one or several segments to continue,
-// and segments that cannot be continued.
+// The open segments of the log after a store is opened again: one or several that can be continued,
+// and some that cannot.
 #include "fs/dedup/segment_log.h"
 
 #include <atomic>
@@ -109,7 +109,7 @@ TEST_CASE("an open segment with a damaged end or beginning does not keep the sto
       REQUIRE(store.committed().segments.at(last.segment).sealed);
     }
   }
-  // After a crash, too.
+  // The same holds after a crash.
   store.Open();
   store.Crash();
   store.Open();
@@ -140,8 +140,8 @@ TEST_CASE("WaitUntilSealed waits only for segments that were full before the cal
   options.store = "/store";
   options.segment_bytes = kMinSegmentTargetSize;  // full with one block
   options.segment_limit = kMostSegments + 10;
-  // The next segment to be sealed is there before the last one is finished, as on a slow device
-  // with a constant writer.
+  // The next segment is full before the sealing of the last one ends, as on a slow device with a
+  // constant writer.
   SegmentLog log(env, options, [&](SegmentId sealed) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     while (!done && running->next_segment() <= sealed + 3) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// An index entry is a hint: for any entry, the right bytes come back, or an error; and damage costs
+// An index entry is a hint: for any entry, a read returns the right bytes or an error. Damage loses
 // exactly the chunks that lie in it.
 #include <algorithm>
 
@@ -134,19 +134,20 @@ TEST_CASE("damage in a block costs exactly its chunks, and is reported with its 
     store.Close();
   }
   const std::vector<FoundBlock> blocks = AllBlocks(store);
-  // A block with chunks behind it, and the last block, without which the segment is shorter.
+  // Either a block with chunks behind it, or the last block, without which the segment is shorter.
   const bool last = GENERATE(false, true);
   const FoundBlock block = last ? blocks.back() : blocks.front();
   const uint32_t head_bytes = block.head.head_bytes();
   const uint32_t where = GENERATE_COPY(values<uint32_t>({0, 20, 60, 1u << 20, 1u << 21}));
-  // In the header, the chunk table, the payload's beginning and its end.
+  // In the header, the chunk table, the beginning of the payload, or its end.
   const uint64_t offset = block.offset + (where == 1u << 20   ? head_bytes
                                           : where == 1u << 21 ? block.head.total_bytes() - 1
                                                               : where);
   INFO("byte " << offset - block.offset << " of the " << (last ? "last" : "first") << " block, "
                << (sealed ? "sealed" : "open"));
   const std::string path = SegmentPath(store.path(), block.segment);
-  // After recovery, which seals the segment and would notice and report the damage.
+  // Damage a sealed segment after recovery: recovery seals the segment, and would report the
+  // damage.
   if (sealed) store.Open();
   FlipByte(store, path, offset);
   if (!sealed) store.Open();
@@ -269,7 +270,7 @@ TEST_CASE("a hint into a recompressed segment is known to be wrong, and costs no
     ++segments;
     const uint64_t before = store.env().Calls(SimCall::kRead);
     REQUIRE(ComesBack(store.chunks(), put.names[i], put.chunks[i]));
-    // Trailer, block table, block, and the footer entries around the chunk.
+    // The four reads: trailer, block table, block, and the footer entries around the chunk.
     CHECK(store.env().Calls(SimCall::kRead) - before == 4);
   }
   CHECK(segments == outcome->segments + outcome->kept);

@@ -10,8 +10,8 @@
 namespace siltfs::testing {
 
 TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 for the filter") {
-  // As mkfs makes it, but with uncompressed blocks, to tell payloads from overhead, and with small
-  // segments.
+  // A store as mkfs makes it, except for two settings. Blocks are uncompressed, to distinguish
+  // payloads from overhead, and segments are small.
   StoreSettings settings;
   settings.index = TestIndex::kLargeSilt;
   settings.compression = {BlockCodecId::kNone, 0};
@@ -36,7 +36,8 @@ TEST_CASE("a unique chunk costs no more than 85 bytes beside its own, and 0.9 fo
     if (batch.chunks.size() < 64) continue;
     REQUIRE_OK(TryPut(store.chunks(), batch));
     batch = {};
-    // The index is flushed every few segments, always with the same chunks in it.
+    // The index is flushed every few segments. The wait makes each flush include the same chunks in
+    // every run.
     if (i % 1024 == 1023) store.chunks().WaitUntilSealed();
   }
   store.Close();

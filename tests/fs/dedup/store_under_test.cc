@@ -109,7 +109,8 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     silt.max_log_pages = 4;
     silt.write_batch_pages = 1;
   }
-  // A store of this size then has converted and merged as much of its index as a large one.
+  // With these options a small store has converted and merged as large a part of its index as a
+  // large store.
   if (settings_.index == TestIndex::kLargeSilt) {
     silt.partition_bits = 0;
     silt.bucket_bits = 9;

@@ -1,6 +1,6 @@
-// A chunk store on a simulated device, with everything around it in a mounted file system except
-// the file system: index, recovery and id ranges. A few values in memory stand for the metadata; a
-// commit changes them atomically, and no power cut touches them.
+// A chunk store on a simulated device, with the parts that a mount adds to it: index, recovery and
+// id ranges. A few values in memory take the place of metadata. A commit changes them atomically,
+// and power cuts do not affect them.
 #pragma once
 
 #include <map>
@@ -73,7 +73,7 @@ class StoreUnderTest {
   // Like a mount: recovery after an unclean end, index, replay, id ranges, chunk store.
   Status TryOpen(bool read_only = false);
   void Open(bool read_only = false);
-  // One commit, like metadata's. After a failure nothing is committed.
+  // Makes one commit, as metadata does. After a failure nothing is committed.
   Status TryCommit();
   void Commit();
   // Like an unmount.
@@ -106,7 +106,7 @@ class StoreUnderTest {
 
 // Incompressible bytes, different for each seed.
 Bytes RandomChunk(uint64_t seed, size_t size = 2000);
-// Bytes that compress to a few.
+// Bytes that compress to very few bytes.
 Bytes DullChunk(uint64_t seed, size_t size = 2000);
 
 // Chunks that were put, and their names.
@@ -118,13 +118,13 @@ struct PutChunks {
 };
 Status TryPut(ChunkStore& store, PutChunks& batch);
 ChunkName PutOne(ChunkStore& store, ByteView chunk);
-// In one call. Seeds are `first_seed`, first_seed + 1, ...
+// Puts `count` chunks in one call. Their seeds are `first_seed`, first_seed + 1, ...
 PutChunks PutMany(ChunkStore& store, uint64_t first_seed, size_t count, size_t size = 2000);
 
 // Chunks that compress better the more of them are compressed together.
 PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size);
 
-// The chunk comes back byte for byte.
+// True if Get returns the chunk byte for byte.
 bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk);
 void RequireAll(ChunkStore& store, const PutChunks& put);
 
@@ -138,7 +138,7 @@ struct FoundBlock {
 std::vector<FoundBlock> AllBlocks(StoreUnderTest& store);
 // Where the chunk lies; the last place if there are several.
 std::optional<Location> Find(StoreUnderTest& store, const ChunkName& name);
-// How many copies there are.
+// Returns the number of copies of the chunk.
 size_t CountCopies(StoreUnderTest& store, const ChunkName& name);
 // Changes one byte of a file, durably.
 void FlipByte(StoreUnderTest& store, const std::string& path, uint64_t offset);

@@ -89,7 +89,8 @@ TEST_CASE("threads that put, get and commit at once lose nothing, and store each
   REQUIRE(findings.wrong == 0);
 
   for (int i = 1; i < kPutters; ++i) REQUIRE(names[static_cast<size_t>(i)] == names[0]);
-  // An index look-up and the entry of a new chunk may cross, but then the pipeline knows the chunk.
+  // If an index look-up ends just before the entry of a new chunk is made, the pipeline still knows
+  // the chunk.
   store.Commit();
   REQUIRE(store.chunks().totals().chunks == kChunks);
   store.Close();

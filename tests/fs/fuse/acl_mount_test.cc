@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kAccess = "system.posix_acl_access";
 constexpr const char* kDefault = "system.posix_acl_default";
 
-// Users and groups with the same numbers, which do not exist on the system.
+// Users and groups have the same numbers. They do not exist on the system.
 constexpr uid_t kOwner = 4001;
 constexpr uid_t kFriend = 4002;
 constexpr uid_t kStranger = 4003;
@@ -70,7 +70,7 @@ int SetAcl(const std::string& path, const char* name, std::string_view text) {
   return Outcome(setxattr(path.c_str(), name, value.data(), value.size(), 0));
 }
 
-// The list as text; "none" if there is none.
+// Returns the list as text, or "none" without a list.
 std::string GetAcl(const std::string& path, const char* name) {
   char value[4096];
   const ssize_t size = getxattr(path.c_str(), name, value, sizeof value);
@@ -134,7 +134,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK(OpenAs(kFriend, O_RDWR) == 0);
   CHECK(GetAcl(file, kAccess) == "u::rw-,u:4002:rw-,g::---,m::rw-,o::---");
   REQUIRE(Outcome(chmod(file.c_str(), 0614)) == 0);
-  // Although others have access. (With 0604 Linux would not read the list at all.)
+  // The friend has no access although others have it. (With 0604 Linux would not read the list at
+  // all.)
   CHECK(OpenAs(kFriend, O_RDONLY) == EACCES);
   CHECK(OpenAs(kStranger, O_RDONLY) == 0);
   CHECK(GetAcl(file, kAccess) == "u::rw-,u:4002:rw-,g::---,m::--x,o::r--");
@@ -243,7 +244,8 @@ TEST_CASE_METHOD(Fixture, "A default list is inherited, and the umask is then ig
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
 }
 
-// Objects made by a user with umask 027 in `directory`, each with all permissions.
+// Checks the modes of objects that a user with umask 027 makes in `directory`, each with all
+// permissions.
 void CheckUmask(const std::string& directory) {
   const std::string made = directory + "/made";
   const std::string node = directory + "/node";
@@ -302,7 +304,7 @@ TEST_CASE_METHOD(Fixture, "Setting a list removes set-group-ID if the caller is 
   CHECK(As(kOwner, set) == 0);
   CHECK(ModeOf(file) == 0750);
   make();
-  CHECK(As(kOwner, kTeam, set) == 0);  // a member
+  CHECK(As(kOwner, kTeam, set) == 0);  // a member of the group
   CHECK(ModeOf(file) == 02750);
   make();
   CHECK(set() == 0);  // root

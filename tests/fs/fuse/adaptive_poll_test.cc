@@ -67,7 +67,7 @@ TEST_CASE("with more runnable threads than processors there is no polling") {
   Server server(2);
   server.runnable = 3;
   for (int i = 0; i < 1000; ++i) REQUIRE_FALSE(server.IdleFor(kSoon));
-  // It counts now and then, not each time.
+  // The server counts threads now and then, not each time.
   REQUIRE(server.counts <= 1000 * kSoon / AdaptivePoll::kBetweenCounts + 2);
   server.runnable = 1;
   int idle = 0;

@@ -9,7 +9,7 @@ constexpr InodeNumber kDirectory = 7;
 constexpr AttributeReplyTracker::Thread kMe = 100;
 constexpr AttributeReplyTracker::Thread kOther = 200;
 
-// A directory with the slot of kDirectory.
+// Returns another directory with the slot of kDirectory.
 InodeNumber Rival() {
   for (InodeNumber number = kDirectory + 1;; ++number) {
     AttributeReplyTracker told;
@@ -82,7 +82,7 @@ TEST_CASE("A directory evicted by another one counts as replied to several") {
     told.NoteMade(rival, kMe);
     CHECK_FALSE(told.TakeOthers(rival, kMe));  // a new directory: there is no other reply
     CHECK(told.TakeOthers(kDirectory, kMe));
-    CHECK(told.TakeOthers(rival, kMe));  // now evicted, too
+    CHECK(told.TakeOthers(rival, kMe));  // the rival was replaced, too
   }
   SECTION("new reply") {
     told.NoteReply(kDirectory, kOther);

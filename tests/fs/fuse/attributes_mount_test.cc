@@ -131,7 +131,7 @@ TEST_CASE_METHOD(AttributesFixture, "A change of owner removes set-user-id") {
   CHECK(StatOf(Path("suid")).st_mode == (S_IFREG | 0755));
 }
 
-// Asks for the birth time, too.
+// Calls statx; also asks for the birth time by default.
 struct statx StatxOf(const std::string& path, unsigned mask = STATX_BASIC_STATS | STATX_BTIME) {
   struct statx statx = {};
   REQUIRE(::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, mask, &statx) == 0);

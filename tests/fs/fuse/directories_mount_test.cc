@@ -40,7 +40,7 @@ std::vector<std::string> Names(const std::string& path) {
 struct DirectoriesFixture {
   MemoryFileSystem fs;
 
-  // Made directly in the file system before the mount, so nothing is cached.
+  // Makes files directly in the file system before the mount, so nothing is cached.
   void Fill(int count) {
     for (int i = 0; i < count; ++i) {
       const auto made =
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(
     }
     CHECK(regular == kMany);
     CHECK(fs.TotalLookups() >= kMany);
-    // The kernel returns exactly the lookups it got: otherwise the counts do not drop to zero.
+    // The counts drop to zero only if the kernel forgets exactly the lookups that it got.
     for (int round = 0; round < 100 && fs.TotalLookups() > 0; ++round) {
       mount.DropCaches();
       static_cast<void>(StatOf(mount.path()));
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(DirectoriesFixture, "Long and short names share replies, and none is left out") {
-  // If a long name no longer fits, a short one after it still would.
+  // A short name may still fit a reply when the long name before it does not.
   std::set<std::string> made = {".", ".."};
   for (int i = 0; i < 2000; ++i) {
     const std::string name = i % 2 == 0 ? fmt::format("{:0255}", i) : fmt::format("{}", i);

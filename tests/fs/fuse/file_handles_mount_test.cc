@@ -28,11 +28,11 @@ struct FileHandlesFixture {
     REQUIRE(Outcome(name_to_handle_at(root.get(), name.c_str(), handle->get(), &mount_id, 0)) == 0);
     return handle;
   }
-  // Returns a descriptor; -1 with errno.
+  // Opens the file; returns a descriptor, or -1 with errno.
   int Open(Handle& handle, int flags = O_RDONLY) const {
     return open_by_handle_at(root.get(), handle.get(), flags);
   }
-  // The kernel has dropped everything except the root, and has sent the FORGETs.
+  // Returns when the kernel has dropped everything except the root, and has sent the FORGETs.
   void ForgetAll() const {
     for (int turn = 0; turn < 5000 && fs.TotalLookups() > 0; ++turn) {
       mount.DropCaches();

@@ -25,7 +25,7 @@ struct FilesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // The content that arrived in the file system, behind the kernel's caches.
+  // Returns the content that has arrived in the file system, not that in the kernel's caches.
   Bytes Stored(const std::string& name) {
     const InodeNumber inode = StatOf(Path(name)).st_ino;
     Bytes bytes(fs.GetAttributes(inode)->size);
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(FilesFixture, "The kernel reads a megabyte ahead once a file wa
   REQUIRE(kilobytes() > 0);
   REQUIRE(WriteFile(Path("a"), "one") == 0);
   CHECK(kilobytes() == 1024);
-  // A value set since by an administrator is kept.
+  // A value that an administrator has set meanwhile is kept.
   std::ofstream(path) << 256 << std::flush;
   REQUIRE(WriteFile(Path("b"), "two") == 0);
   CHECK(kilobytes() == 256);

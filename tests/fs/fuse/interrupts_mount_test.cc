@@ -89,7 +89,8 @@ struct InterruptsFixture {
   std::string file = mount / "file";
   std::string slow = mount / "slow";
 
-  // FORGET and RELEASE are asynchronous; each turn makes a few round trips.
+  // Waits until no inode is in use. FORGET and RELEASE are asynchronous; each turn makes a few
+  // round trips.
   bool NothingIsInUse() const {
     for (int turn = 0; turn < 5000; ++turn) {
       if (fs.TotalLookups() == 0 && fs.TotalOpens() == 0) return true;
@@ -100,7 +101,7 @@ struct InterruptsFixture {
   }
 };
 
-// It may only make system calls.
+// Runs `act` in a child process. `act` may only make system calls.
 pid_t StartChild(const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) _exit(act());

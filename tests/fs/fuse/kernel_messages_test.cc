@@ -123,7 +123,7 @@ TEST_CASE("Offers beyond the first 32 are read and accepted if there is a second
   Bytes old(message.begin(),
             message.begin() + sizeof(fuse_in_header) + offsetof(fuse_init_in, flags2));
   CHECK(TranslateRequest(old).offers == FUSE_PARALLEL_DIROPS);
-  offered.flags = FUSE_PARALLEL_DIROPS;  // later fields are then meaningless
+  offered.flags = FUSE_PARALLEL_DIROPS;  // without FUSE_INIT_EXT, later fields are meaningless
   message = Request(FUSE_INIT, offered);
   CHECK(TranslateRequest(message).offers == FUSE_PARALLEL_DIROPS);
 

@@ -1,5 +1,5 @@
-// Late replies: they carry a directory's attributes from before another thread's change, and arrive
-// after it.
+// Late replies: they carry a directory's attributes from before a change by another thread, and
+// arrive after the change.
 #include <dirent.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* kAccess = "system.posix_acl_access";
 
-// Delays one read of a directory's attributes, after it is done, until the gate is opened.
+// Lets a thread that has read a directory's attributes wait until the gate is opened.
 class Gate {
  public:
   // Delays the `turn`th read from now on; 1 is the next.
@@ -87,7 +87,7 @@ class GatedFileSystem final : public MemoryFileSystem {
   Gate gate;
 };
 
-// The directory's attributes, read past the kernel's cache.
+// Asks for the directory's attributes, past the kernel's cache.
 void AskFor(const std::string& path, unsigned mask) {
   struct statx attributes = {};
   static_cast<void>(statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, mask, &attributes));
@@ -101,8 +101,8 @@ void List(const std::string& path) {
   closedir(directory);
 }
 
-// Calls that make the kernel ask for the attributes of the mount's directory "d"; it has cached the
-// name and the attributes. They hold no lock of "d" meanwhile, but may hold one of the root.
+// Calls that make the kernel ask for the attributes of the directory "d", although it has cached
+// its name and attributes. The calls hold no lock of "d" meanwhile, but may hold one of the root.
 struct Question {
   const char* name;
   void (*ask)(const MountedFileSystem& mount);
@@ -155,8 +155,8 @@ struct LateRepliesFixture {
     CHECK(shown.st_mtim.tv_sec * 1'000'000'000 == is->mtime);
     CHECK(shown.st_ctim.tv_sec * 1'000'000'000 == is->ctime);
   }
-  // Another thread asks. Its reply is delayed in the given read of the attributes of "d", until
-  // this thread's change was answered.
+  // Changes "d" while another thread asks for its attributes. The reply is delayed, in the given
+  // read of these attributes, until this thread's change was answered.
   void ChangeWhileAsked(int turn, const Question& question, const std::function<long()>& change) {
     fs.gate.Hold(StatOf(Path("d")).st_ino, turn);
     std::thread reader([&] {
@@ -172,7 +172,7 @@ struct LateRepliesFixture {
   }
 };
 
-// The first read shows that it is a directory, the second one is sent as the reply.
+// The first read shows that "d" is a directory; the second read gives the reply.
 TEST_CASE_METHOD(LateRepliesFixture,
                  "A late reply does not bring back a directory's old attributes") {
   const Question question = GENERATE(from_range(std::begin(kQuestions), std::end(kQuestions)));
@@ -254,7 +254,7 @@ MountOptions Debugging() {
   return options;
 }
 
-// The next inode number with the same slot.
+// Returns the next inode number with the same slot.
 InodeNumber RivalOf(InodeNumber directory) {
   constexpr fuse::AttributeReplyTracker::Thread kMaker = 1;
   for (InodeNumber number = directory + 1;; ++number) {
@@ -287,8 +287,8 @@ TEST_CASE_METHOD(LoggedFixture, "A single thread that changes directories causes
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
 
-// The table forgets another directory for the new one, but the new one does not count as replied to
-// several.
+// The new directory replaces another one in the table, but does not count as replied to several
+// threads.
 TEST_CASE_METHOD(LoggedFixture,
                  "A new directory counts as replied to its maker only, even after an eviction") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);

@@ -16,7 +16,8 @@ struct LifetimesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // FORGET is asynchronous; each turn makes a few round trips to the file system.
+  // Waits until the condition holds. FORGET is asynchronous; each turn makes a few round trips to
+  // the file system.
   template <typename Condition>
   bool ComesTrue(Condition condition) const {
     for (int turn = 0; turn < 5000; ++turn) {
@@ -108,7 +109,7 @@ TEST_CASE("The kernel caches replies, and does not ask again") {
   CountingFileSystem fs;
   const auto made = fs.MakeNode(kRootInode, "file", S_IFREG | 0644, 0, {});
   REQUIRE_OK(made);
-  // Not empty, because a file without blocks is asked for each time.
+  // The file has content: the kernel asks for the attributes of a file without blocks each time.
   REQUIRE_OK(fs.Write(made->inode, 0, AsBytes("content")));
   fs.Forget(made->inode, 1);
   MountedFileSystem mount(fs);
@@ -116,7 +117,7 @@ TEST_CASE("The kernel caches replies, and does not ask again") {
   const std::string missing = mount / "missing";
   CHECK(Outcome(access(missing.c_str(), F_OK)) == ENOENT);
   static_cast<void>(StatOf(file));
-  // Also attributes that came with a name, and missing names.
+  // Attributes that came with a name, and missing names, are cached, too.
   const int lookups = fs.lookups;
   CHECK(lookups == 2);
   int attribute_reads = fs.attribute_reads;
@@ -127,7 +128,7 @@ TEST_CASE("The kernel caches replies, and does not ask again") {
   CHECK(fs.lookups == lookups);
   CHECK(fs.attribute_reads == attribute_reads);
 
-  // The birth time is asked for once.
+  // The kernel asks for the birth time once.
   struct statx born = {};
   const auto ask = [&] {
     return statx(AT_FDCWD, file.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &born);

@@ -87,8 +87,8 @@ void MountedFileSystem::DropCaches() const {
   const int directory = open(mountpoint_.c_str(), O_RDONLY | O_DIRECTORY);
   Demand(directory >= 0 && syncfs(directory) == 0, "syncfs " + mountpoint_);
   close(directory);
-  // Drops inodes with their pages, but not the page cache of other programs. The first round spares
-  // recently used names.
+  // Writing 2 drops inodes with their pages, but not the page cache of other programs. The first
+  // round spares recently used names.
   for (int time = 0; time < 2; ++time) std::ofstream("/proc/sys/vm/drop_caches") << "2\n";
 }
 

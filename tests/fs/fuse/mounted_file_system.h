@@ -47,7 +47,7 @@ class MountedFileSystem {
   std::thread server_;
 };
 
-// From now on mounts of this process are private.
+// Makes all later mounts of this process private to it.
 void EnterPrivateMountNamespace();
 
 }  // namespace siltfs::testing

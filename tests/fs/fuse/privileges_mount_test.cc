@@ -84,8 +84,8 @@ TEST_CASE_METHOD(PrivilegesFixture,
   CHECK(Mode() == 02766);
 }
 
-// The mode that the kernel returns if only the mode is requested, as `stat -c %a` does. For stat(2)
-// it asks again after each write, as size and blocks may have changed.
+// Returns the mode that the kernel shows if only the mode is requested, as `stat -c %a` does. For
+// stat(2), the kernel asks again after each write, as size and blocks may have changed.
 mode_t ModeAlone(const std::string& path) {
   struct statx about = {};
   REQUIRE(statx(AT_FDCWD, path.c_str(), 0, STATX_MODE, &about) == 0);

@@ -27,8 +27,8 @@ struct RangesFixture {
   std::string Path(const std::string& name) const { return mount / name; }
 };
 
-// Runs the program in another process: this process answers the requests, and would wait for a file
-// that is open in itself.
+// Searches in another process: this process answers the requests, and would wait for itself if it
+// had the file open.
 struct Found {
   off_t data;
   off_t hole;

@@ -17,7 +17,7 @@
 namespace siltfs::testing {
 namespace {
 
-// A lookup of a name that begins with "held" waits until it is released.
+// Lookups of names that begin with "held" wait until the test releases them.
 class HoldingFileSystem final : public MemoryFileSystem {
  public:
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {

@@ -21,7 +21,8 @@ struct TemporaryFilesFixture {
     return Outcome(
         linkat(AT_FDCWD, link.c_str(), AT_FDCWD, (mount / name).c_str(), AT_SYMLINK_FOLLOW));
   }
-  // FORGET is asynchronous; each turn makes a few round trips to the file system.
+  // Waits for this number of inodes. FORGET is asynchronous; each turn makes a few round trips to
+  // the file system.
   bool InodesComeTo(size_t count) const {
     for (int turn = 0; turn < 5000 && fs.InodeCount() != count; ++turn) {
       mount.DropCaches();

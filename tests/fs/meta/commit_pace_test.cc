@@ -97,7 +97,8 @@ TEST_CASE("A few pauses in a row cause a commit each, and the allowance is refil
 TEST_CASE("Slow commits are not chained: the interval decides") {
   Simulation store(seconds(2));
   for (Time now{}; now < seconds(600); now += milliseconds(150)) store.ChangeAt(now);
-  // The first comes early; then a tenth of the time is not enough for another before the interval.
+  // The first commit comes early. After it, a tenth of the time is not enough for another early
+  // commit before the interval is over.
   REQUIRE(store.commits().size() <= 600 / 5 + 2);
   for (size_t i = 1; i < store.commits().size(); ++i)
     REQUIRE(store.commits()[i] - store.commits()[i - 1] >= kInterval);

@@ -18,7 +18,7 @@ using testing::Put;
 using testing::Read;
 using testing::Remove;
 
-// A place where a closed store survives.
+// Keeps the data of a store while the store is closed.
 class Home {
  public:
   virtual ~Home() = default;

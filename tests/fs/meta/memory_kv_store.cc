@@ -7,7 +7,7 @@ namespace siltfs::testing {
 
 namespace {
 
-// All values a key ever had, by the sequence number of the write.
+// All values that each key ever had, by the sequence number of the write.
 class VersionedMap {
  public:
   using Versions = std::map<uint64_t, std::optional<std::string>>;
@@ -23,7 +23,7 @@ class VersionedMap {
     return entry == map_.end() ? std::nullopt : At(entry->second, sequence);
   }
 
-  // The first key with a value at or, if `after`, after `key`.
+  // Returns the first key with a value: `key` or a later key, or only later keys if `after`.
   std::optional<std::pair<std::string, std::string>> Find(std::string_view key, bool after,
                                                           uint64_t sequence) const {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -33,7 +33,7 @@ class MemoryDisk {
   // Every write fails from now on, until Mend.
   void FailAllWrites(WriteFailure failure);
   void Mend();
-  // Writes block, uncounted, until ReleaseWrites.
+  // Blocks writes until ReleaseWrites. Blocked writes are not counted yet.
   void HoldWrites();
   void ReleaseWrites();
 

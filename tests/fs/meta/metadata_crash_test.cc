@@ -1,9 +1,10 @@
 // The crash model of metadata: after a crash the store holds exactly the operations up to some
-// commit, in the order they were applied, and at least up to the last acknowledged commit.
+// commit, in the order they were applied. This is the last acknowledged commit or a later one.
 //
-// Method: every Apply also sets a serial number, so that the disk states the prefix it holds; the
+// Method: every Apply also sets a serial number, so that the disk states the prefix it holds. The
 // model is the list of all Applies in order. Each write in turn fails (N = 1, 2, 3 ... until no
-// write fails), once lost and once on the disk although reported as failed.
+// write fails). Each failure is tested twice: the write is lost, or it is on the disk although
+// reported as failed.
 #include <algorithm>
 #include <atomic>
 #include <mutex>

@@ -1,6 +1,6 @@
-// Every key and value of the metadata, byte for byte by docs/format.md ("Metadata"). These
-// constants were made from that page, not from the code; a change that breaks one makes a new
-// format.
+// Compares every key and value of the metadata, byte for byte, with docs/format.md ("Metadata").
+// The constants were made from that page, not from the code. A change that breaks one of them makes
+// a new format.
 #include <algorithm>
 #include <functional>
 
@@ -141,7 +141,8 @@ struct Format {
   std::string encoded;
   std::string golden;
   std::function<Result<std::string>(std::string_view)> reencode;
-  // In values that end in bytes of any length, or in a list of slices, a cut there is not detected.
+  // The length of the part in which a cut is detected. It is less than the whole for values that
+  // end in bytes of any length, or in a list of slices.
   size_t fixed_bytes = SIZE_MAX;
 };
 

@@ -1,7 +1,7 @@
 // The crash model of metadata on RocksDB: a process that works on a store is killed at a commit's
-// worst moments; it leaves a prefix of its operations, no older than the last acknowledged commit.
-// (The page cache outlives the process, so this tests recovery, not whether syncs are made;
-// rocksdb_store_test.cc has those.)
+// worst moments. It leaves a prefix of its operations, no older than the last acknowledged commit.
+// (The page cache outlives the process, so this tests recovery, not the syncs;
+// rocksdb_store_test.cc tests the syncs.)
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -77,7 +77,7 @@ class Killer final : public CommitParticipant {
   }
 }
 
-// Runs as the process that is killed: not by itself.
+// Runs only as the child process that another test kills.
 TEST_CASE("A process at work", "[.child]") {
   const char* path = std::getenv("SILTFS_TEST_STORE");
   const char* moment = std::getenv("SILTFS_TEST_MOMENT");

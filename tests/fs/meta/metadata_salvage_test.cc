@@ -1,4 +1,4 @@
-// Reading a key-value store without RocksDB, undamaged or damaged.
+// Reads a key-value store, undamaged or damaged, without RocksDB.
 #include "fs/meta/metadata_salvage.h"
 
 #include <algorithm>

@@ -224,7 +224,7 @@ TEST_CASE("Concurrent Commit calls share one write") {
   participant.Hold();
   std::thread first([&] { store->CommitAll().IgnoreError("looked at below"); });
   participant.WaitForPrepared(1);
-  // All of these join the second group while the first is under way.
+  // All these changes join the second group while the first one is being committed.
   constexpr int kThreads = 8;
   std::atomic<int> applied{0};
   std::atomic<int> committed{0};
@@ -273,7 +273,8 @@ TEST_CASE("A group is committed after the interval, and an idle store writes not
   for (uint64_t i = 1; i <= 3; ++i) {
     Apply(*store, {Put("k", std::to_string(i))});
     disk.WaitForWrites(i);
-    // Use the commit thread once more: if it had continued by itself, there would be more writes.
+    // Use the commit thread once more. If it had committed by itself meanwhile, there would be more
+    // writes.
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
   }
@@ -301,7 +302,7 @@ TEST_CASE("Changes that pause are committed before the interval is over, once") 
   FakeParticipant participant;
   const auto store = OpenOn(disk, options, &participant);
   for (uint64_t i = 1; i <= 3; ++i) {
-    // In total longer than a pause, but without a pause between two changes.
+    // The changes take longer than a pause in total, but there is no pause between two of them.
     for (int change = 0; change < 10; ++change) {
       Apply(*store, {Put("k" + std::to_string(change), std::to_string(i))});
       clock.Advance(milliseconds(19));
@@ -310,7 +311,7 @@ TEST_CASE("Changes that pause are committed before the interval is over, once") 
     clock.Advance(milliseconds(1));
     disk.WaitForWrites(i);
     REQUIRE_OK(store->CommitAll());  // the commit has ended: its duration counts
-    // Nothing was applied since, so no further commit is due at any time.
+    // Nothing was applied since then, so no further commit is due at any time.
     clock.Advance(std::chrono::hours(1));
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
@@ -433,7 +434,8 @@ TEST_CASE("Opened read-only, a store answers reads and refuses everything else")
   REQUIRE(disk.writes() == writes);
 }
 
-// Defers one mutation for each commit, and runs a test's function when its group has closed.
+// Defers one mutation for each commit, and runs a test's function when the commit's group has
+// closed.
 class OneEach final : public DeferredChanges {
  public:
   void Keep(uint64_t number, Mutation mutation) { kept_.emplace_back(number, std::move(mutation)); }

@@ -1,5 +1,5 @@
-// Shared by the tests of metadata groups and commits: a participant that can be held, and
-// shorthands.
+// Shared by the tests of metadata groups and commits: a participant that can be blocked, and short
+// functions.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@
 
 namespace siltfs::testing {
 
-// Records its calls; holds PrepareCommit or makes it fail on request.
+// Records its calls. On request, blocks PrepareCommit or makes it fail.
 class FakeParticipant final : public CommitParticipant {
  public:
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override {
@@ -102,7 +102,7 @@ inline uint64_t Apply(MetadataStore& store, std::vector<Mutation> mutations,
   return *number;
 }
 
-// The value, or "(none)".
+// Returns the value, or "(none)".
 template <typename Readable>
 std::string Read(const Readable& from, std::string_view key) {
   const Result<std::optional<std::string>> value = from.Get(key);
@@ -112,7 +112,7 @@ std::string Read(const Readable& from, std::string_view key) {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-// Without the keys that commits write.
+// Returns all entries except those that commits write themselves.
 inline Entries ScanAll(const View& view, std::string_view begin = "", std::string_view end = "") {
   Entries entries;
   const Status status = view.Scan(begin, end, [&](std::string_view key, std::string_view value) {

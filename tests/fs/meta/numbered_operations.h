@@ -1,5 +1,5 @@
 // Operations for crash tests: operation N is determined by the seed and sets a key to N. So a store
-// states which prefix of the operations it holds, and a test can verify that.
+// states which prefix of the operations it holds, and a test can verify the prefix.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Operation {
 
 class NumberedOperations {
  public:
-  // Over `keys` keys; values of at most `value_bytes`.
+  // The operations set `keys` different keys to values of at most `value_bytes`.
   NumberedOperations(uint64_t seed, uint64_t keys, size_t value_bytes)
       : seed_(seed), keys_(keys), value_bytes_(value_bytes) {}
 

@@ -11,7 +11,7 @@
 namespace siltfs::testing {
 namespace {
 
-// Valid ends of splices: entries' boundaries, and any offset in holes.
+// The offsets at which a splice may begin or end: entries' boundaries, and any offset in holes.
 class Boundaries {
  public:
   explicit Boundaries(const Entries& entries) : entries_(entries), begins_{0} {
@@ -328,8 +328,8 @@ TEST_CASE("one change in two million entries reads and writes a few nodes") {
       CHECK(result == BuildLarge(scratch, kCount, changed, change));
     }
   }
-  // The path to the change and about one more node, but not, for example, the right edge of the
-  // tree.
+  // The splice reads the path to the change and about one more node, but not, for example, the
+  // right edge of the tree.
   CHECK(read <= 400);
   CHECK(written <= 400);
 }

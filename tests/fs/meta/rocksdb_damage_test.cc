@@ -21,7 +21,7 @@ using Mode = RocksDbOptions::Mode;
 
 constexpr size_t kFooterBytes = 53;
 
-// The only file with this part in its name.
+// Returns the path of the only file with this part in its name.
 std::string FileNamed(Env& env, const std::string& part) {
   auto entries = env.ListDirectory(kStorePath);
   REQUIRE_OK(entries);
@@ -34,7 +34,7 @@ std::string FileNamed(Env& env, const std::string& part) {
   return found[0];
 }
 
-// Compressible, but not to nothing.
+// Entries that can be compressed, but not to almost nothing.
 testing::Entries SomeEntries() {
   testing::Entries entries;
   Random random(1);
@@ -84,7 +84,7 @@ Status LookAt(Env& env, Mode mode, const testing::Entries& expected) {
 }
 
 // Flips each bit of the file's last `length` bytes in turn and checks the store; for some of the
-// bits it is also opened for writing. Returns the number of bits of the file that were noticed.
+// bits the store is also opened for writing. Returns the number of flips that were noticed.
 size_t FlipEachBit(SimEnv& env, const std::string& path, size_t length) {
   const testing::Entries whole = SomeEntries();
   REQUIRE_OK(LookAt(env, Mode::kReadOnly, whole));
@@ -120,7 +120,7 @@ TEST_CASE("A flipped bit in a MANIFEST or in CURRENT is noticed") {
   }
 }
 
-// Without a ledger RocksDB reads the MANIFEST unchecked, and may take the damage for a torn end.
+// Without a ledger RocksDB reads the MANIFEST unchecked, and may treat the damage as a torn tail.
 TEST_CASE("Without a ledger a flipped bit in a MANIFEST is noticed, or leaves an older store") {
   const auto env = SmallStore();
   REQUIRE_OK(env->RemoveFile(kLedgerPath));
@@ -222,7 +222,7 @@ TEST_CASE("Handles that point outside a table, or do not end, are refused") {
   REQUIRE_CODE(table.CheckWithHandles(Varint(0) + Varint(0) + index), kCorruption);
 }
 
-// A file of an index of one byte, a metaindex with the right checksum, and a footer.
+// Makes a file of an index of one byte, a metaindex with the right checksum, and a footer.
 std::string FileWithMetaindex(const std::string& block, uint64_t index_size = 1) {
   Encoder file;
   file.Zeros(6).Raw(block).U8(0).U32(static_cast<uint32_t>(Checksum(AsBytes(block))));
@@ -239,7 +239,7 @@ TEST_CASE("A malformed metaindex with a right checksum is refused") {
   const auto entry = [&](uint64_t shared, uint64_t rest, uint64_t length, std::string value) {
     return Varint(shared) + Varint(rest) + Varint(length) + name + std::move(value) + one_offset;
   };
-  // No properties: left to RocksDB.
+  // A table without properties is left to RocksDB.
   REQUIRE_OK(table.Check(FileWithMetaindex(one_offset)));
   REQUIRE_CODE(table.Check(FileWithMetaindex(one_offset, 2)), kCorruption);  // the index
   for (const std::string& block :

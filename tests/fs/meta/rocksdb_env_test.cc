@@ -234,7 +234,8 @@ std::string PartKey(int number, int part) {
   return std::to_string(100 + number) + "/" + std::to_string(part);
 }
 
-// Numbers divisible by 5 are large: three of them fill a write buffer.
+// The values of writes with numbers divisible by 5 are large: three such writes fill a write
+// buffer.
 std::string PartValue(int number, int part) {
   return std::string(number % 5 == 0 ? 400'000 : 30, static_cast<char>('a' + part)) +
          std::to_string(number);
@@ -267,9 +268,9 @@ int CheckPrefix(const KvStore& store) {
   return count;
 }
 
-// A store's whole life: created, written to until buffers are flushed, closed, opened, left as by a
-// crash, opened, closed. Ends at the first failure, except that after kNoSpace each step is
-// repeated once and then must succeed.
+// Runs a store through its whole life: it is created, written to until buffers are flushed, closed,
+// opened, left as by a crash, opened, closed. The run ends at the first failure. Only a step that
+// fails with kNoSpace is repeated once and then must succeed.
 class Run {
  public:
   explicit Run(Env& env) : env_(env) {}
@@ -448,8 +449,8 @@ TEST_CASE("A failure of any call loses no acknowledged write and invents none") 
     run.GoOn();
     const bool struck = env.Calls(SimCall::kAny) - calls >= nth;
     if (run.failure()) {
-      // When opening, RocksDB reports a table that it cannot check as damage, and reports invalid
-      // options for a file that it could open only at the second attempt.
+      // When opening, RocksDB reports a table that it cannot check as damage. If a file could be
+      // opened only at the second attempt, it reports invalid options.
       CAPTURE(run.failure()->ToString());
       REQUIRE((run.failure()->Is(StatusCode::kIoError) ||
                run.failure()->Is(StatusCode::kCorruption) ||

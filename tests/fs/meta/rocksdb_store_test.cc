@@ -146,7 +146,7 @@ TEST_CASE("A cleanly closed store has only empty logs, and never an info log") {
       REQUIRE(entry.path().filename().string().find("LOG") == std::string::npos);
     }
   }
-  // So a read-only open recovers nothing: everything is there without any log file.
+  // Everything is there without any log file, so a read-only open recovers nothing.
   for (const fs::path& log : Logs(path)) fs::remove(log);
   REQUIRE(Read(*OpenOk(At(path, Mode::kReadOnly)), Key(49)) == "2");
 }
@@ -263,7 +263,7 @@ TEST_CASE("A missing log is noticed") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";
   // If tables cannot be written, a full log is kept in addition to the next one. The write that
-  // begins the next log may fail before it has written: then repeat it.
+  // begins the next log may fail before the log exists: then try again with a new store.
   for (int attempt = 0; !fs::exists(path); ++attempt) {
     REQUIRE(attempt < 100);
     FaultEnv env(NewPosixEnv());
@@ -361,7 +361,7 @@ TEST_CASE("A batch too large for the free space can be retried repeatedly") {
   env.Heal();
   REQUIRE_OK(store->Write({Put("b", "2")}));
   REQUIRE_OK(store->Write({Put("c", "2")}));
-  // Too few tables for a compaction to interfere.
+  // There are too few tables for a compaction, which could interfere.
   CopyAsAfterCrash(directory / "kv", directory / "copy");
   const auto recovered = OpenOk(At(directory / "copy", Mode::kOpen));
   REQUIRE(Read(*recovered, "a") == (something_before ? "1" : "(none)"));

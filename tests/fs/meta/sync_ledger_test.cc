@@ -150,7 +150,7 @@ TEST_CASE("The previous slot replaces a torn one; without a whole slot nothing i
   Flip(env, kLog, 5);
   REQUIRE_CODE(Check(env), kCorruption);
   Flip(env, kLedgerPath, newest + 2000);
-  REQUIRE_OK(Check(env));  // the older state covers three bytes, which are all right
+  REQUIRE_OK(Check(env));  // the older state covers three bytes, and they are right
   Flip(env, kLog, 1);
   REQUIRE_CODE(Check(env), kCorruption);
   Flip(env, kLedgerPath, 8192 + 12288 - newest + 2000);
@@ -280,7 +280,7 @@ TEST_CASE("A reused name is never compared with an earlier file of that name") {
       REQUIRE_OK(env.SyncDirectory("/"));
       // The removal reached one slot; the other still has the entry.
       if (seed % 2 == 1) TellSynced(*ledger, "/000008.log", "x");
-      // In the same session, or in the next.
+      // Withdraw in the same session, or in the next one.
       if (seed % 3 == 0) ledger = OpenLedger(env);
       REQUIRE_OK(ledger->Withdraw(kLog));
       WriteAndSync(env, kLog, "another");

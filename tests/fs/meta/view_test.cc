@@ -1,4 +1,4 @@
-// Reading a pinned moment of the metadata: three merged sources.
+// Reads the metadata as of a pinned moment, merged from three sources.
 #include <atomic>
 #include <map>
 #include <thread>
@@ -187,8 +187,8 @@ TEST_CASE("No reader sees half of an Apply at any moment of a commit") {
   MetadataOptions options = Unhurried();
   options.group_bytes = 60000;
   const auto store = OpenOn(disk, options);
-  // Every Apply sets all of these to one value (they fit into one batch of a scan); and one more
-  // key, so that groups become full.
+  // Every Apply sets all these keys to one value; they fit into one batch of a scan. It also sets
+  // one more key, so that groups become full.
   constexpr int kKeys = 48;
   auto apply = [&](const std::string& value) {
     std::vector<Mutation> mutations;

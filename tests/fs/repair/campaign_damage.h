@@ -22,11 +22,11 @@ struct Damage {
   uint64_t size = 0;  // the file's size
 
   std::string ToString() const;
-  // "segments", "index", "meta" ...: the part of the store it is in.
+  // The part of the store that has the file: "segments", "index", "meta" ...
   std::string part() const;
 };
 
-// Parts for damage anywhere: drawn independently of the number of files in each part.
+// The parts for damage anywhere. A part is drawn independently of its number of files.
 inline constexpr std::array<std::string_view, 6> kAnywhere = {"segments", "segments",   "index",
                                                               "meta/",    "superblock", ""};
 
@@ -35,13 +35,14 @@ inline constexpr std::array<std::string_view, 6> kAnywhere = {"segments", "segme
 Damage DrawDamage(const CampaignStore& store, std::span<const std::string_view> parts,
                   Random& random);
 
-// False if it changes nothing.
+// Applies the damage; returns false if that changes nothing.
 bool Apply(const Damage& damage, SimEnv& env, Random& random);
 
-// The reason, by the file's name, if siltfs never reads the damaged bytes or does without them.
+// Returns why damage to this file cannot matter: siltfs never reads the bytes, or does not need
+// them. The file's name decides. Returns nullopt for all other files.
 std::optional<std::string> WhyUnused(const Damage& damage);
 
-// Whether a repair loses nothing of this damage.
+// Whether a repair undoes this damage without a loss.
 bool IsRepairable(const CampaignStore& store, const Damage& damage);
 
 }  // namespace siltfs::testing

@@ -1,5 +1,6 @@
-// The store that a campaign damages: short, long, shared, sparse and compressible files, and files
-// overwritten in place, written in two mounts and unmounted. The same bytes in every run.
+// The store that a campaign damages. It has short, long, shared, sparse and compressible files, and
+// files overwritten in place. It was written in two mounts and unmounted; its bytes are the same in
+// every run.
 //
 // Not thread-safe; const calls from any thread.
 #pragma once

@@ -1,5 +1,5 @@
-// Damage at random places in all files of a store: it is found or harmless, no file is ever read
-// wrong, exactly the lost ranges cannot be read, and repairable damage is repaired.
+// Damages random places in all files of a store. The damage must be found or harmless, no file is
+// ever read wrong, exactly the lost ranges cannot be read, and repairable damage is repaired.
 //
 // For long manual runs: SILTFS_DAMAGE_TRIALS sets the number of trials, SILTFS_DAMAGE_TOGETHER the
 // number of damaged places per trial (in segments, the index and superblock copies; each in another
@@ -130,8 +130,8 @@ bool IsLost(const std::vector<LostRange>& lost, InodeNumber inode, uint64_t begi
   });
 }
 
-// Reads everything and requires right bytes or an error; if `lost` is given, errors exactly there.
-// Returns whether everything could be read.
+// Reads everything and requires right bytes or an error. If `lost` is given, exactly its ranges
+// must have errors. Returns whether everything could be read.
 bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRange>* lost,
              const RepairReport* repaired, Tally& tally) {
   auto fs = CampaignStore::Open(env, /*read_only=*/true);
@@ -176,7 +176,8 @@ bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRang
   return whole;
 }
 
-// Whether each place has the file's byte, or zero, as before it was written.
+// Whether each salvaged byte is the file's byte at its place, or zero, as before the file was
+// written.
 bool IsMadeOf(const Bytes& salvaged, const Bytes& content) {
   if (salvaged.size() > content.size()) return false;
   for (size_t at = 0; at < salvaged.size(); ++at) {
@@ -220,11 +221,12 @@ void ReadSalvaged(const CampaignStore& store, SimEnv& env, Tally& tally) {
   REQUIRE_OK((*fs)->Close());
 }
 
-// One place anywhere, or several places in files that do not hide each other's damage.
+// Draws one place anywhere, or several places in files that do not hide each other's damage.
 std::vector<Damage> DrawTrial(const CampaignStore& store, size_t together, Random& random) {
   if (together == 1) return {DrawDamage(store, kAnywhere, random)};
   std::vector<Damage> damages;
-  // One each in the index and the superblock, because findings there name the part, not the place.
+  // Draw one place each in the index and the superblock, because findings there name the part, not
+  // the place.
   constexpr std::array<std::string_view, 1> kIndex = {"index"};
   constexpr std::array<std::string_view, 1> kSuperblock = {"superblock"};
   constexpr std::array<std::string_view, 1> kSegments = {"segments"};

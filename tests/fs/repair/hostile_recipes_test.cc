@@ -177,7 +177,8 @@ TEST_CASE("a chunk that is lost in billions of places is reported and repaired i
 }
 
 TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bounded work") {
-  // Shorter than siltfs's minimum chunk: the fold's cuts fall in step with these after 131 MB.
+  // The forged chunks are shorter than siltfs's minimum chunk, so the fold's cut points meet theirs
+  // again only after 131 MB.
   constexpr uint64_t kOddChunkBytes = 1999;
   CheckedStore store;
   store.FillAndClose();

@@ -163,7 +163,7 @@ Outcome Compare(const RecompressionStore& store, Env& env, const RepairReport& r
       holed = true;
     }
     const bool right = *now == expected;
-    // A file of which only the inode record of its creation was salvaged.
+    // If only the inode record of its creation was salvaged, the file is empty.
     const bool emptied = now->empty();
     REQUIRE((right || emptied));
     ++(emptied && !content.empty() ? outcome.gone : holed ? outcome.holed : outcome.whole);
@@ -238,7 +238,7 @@ const Filled& TheStore() {
   return filled;
 }
 
-// The calls of a full repair.
+// Returns the calls that a full repair makes.
 SimTrace TraceOfRepair(SimEnv& env) {
   env.StartTrace();
   const auto report = RunRepair(env, RepairMode::kAll);

@@ -156,7 +156,7 @@ TEST_CASE("blocks are replayed by sequence, and none is reported durable before 
   uint64_t wanted = 0;
   for (const auto& [place, sequence] : sequences) wanted += sequence > options.durable_sequence;
   uint64_t put = 0;
-  uint64_t before = options.durable_sequence;  // that is put
+  uint64_t before = options.durable_sequence;  // sequence of the last entry put
   uint64_t last = 0;
   std::set<SegmentId> done;
   options.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
@@ -249,7 +249,7 @@ TEST_CASE("a rebuild can be interrupted, and the next mount continues it") {
   uint64_t asked = 0;
   options.interrupted = [&asked] { return ++asked > 3; };
   REQUIRE_CODE(RebuildIndex(store.fixture().env(), options), kInterrupted);
-  // Until then fsck reports only this, not the missing entries.
+  // Until then fsck reports only the unfinished rebuild, not the missing entries.
   RequireCodes(store.Check(true), {"index-rebuild"});
   {
     const auto opened = OpenStoreIndexReadOnly(store.fixture().env(), store.path());

@@ -84,7 +84,7 @@ TEST_CASE("segments give their records and the numbers in use") {
     REQUIRE_OK(remade);
     SegmentRecord expected = record;
     expected.recompressed = false;  // not stored in the file
-    // Sealed, but not yet committed as sealed.
+    // The segment was sealed, but not yet committed as sealed.
     if (remade->sealed && !record.sealed) {
       REQUIRE(crashes);
       REQUIRE(remade->chunks >= record.chunks);

@@ -70,7 +70,7 @@ struct Filled {
   RecompressionStore store;
 };
 
-// Damage without a loss: in the superblock, segments, index, and counters of metadata.
+// Damages the superblock, segments, index, and counters of metadata, without a loss.
 void DamageHarmlessly(Env& env) {
   Flip(env, SuperblockPath(kPath, 1), 1000);
   Flip(env, SegmentPath(kPath, 1), 40);
@@ -89,7 +89,7 @@ void DamageHarmlessly(Env& env) {
   });
 }
 
-// In addition, a lost block and a lost file name.
+// Makes the harmless damage and, in addition, loses a block and a file name.
 void DamageForGood(Env& env) {
   DamageHarmlessly(env);
   // A block of "large", whose recipe has a node.

@@ -21,7 +21,7 @@ inline RepairReport Repair(CheckedStore& store, RepairMode mode, bool data = fal
   return std::move(report).value();
 }
 
-// For INFO.
+// The report as text, for INFO.
 inline std::string Describe(const RepairReport& report) {
   std::string text;
   for (const RepairedFinding& one : report.findings) {

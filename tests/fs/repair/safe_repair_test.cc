@@ -117,7 +117,8 @@ TEST_CASE("a segment's header and footer are rewritten, and its blocks do not mo
   SECTION("the header") {
     store.Flip(path, 40);
     RequireRepaired(store, RepairMode::kSafe, {"segment-header"}, true);
-    // All but the commit number it was begun after.
+    // Everything after the header is unchanged. In the header, the number of the commit after which
+    // the segment was begun may differ.
     RequireText(path, 64, before);
   }
   SECTION("a place in the footer") {

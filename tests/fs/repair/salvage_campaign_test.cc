@@ -1,5 +1,5 @@
-// Metadata of a store with a history is damaged at several random places at once and salvaged: no
-// file has a byte that it never had at that place.
+// Metadata of a store with a history is damaged at several random places at once and salvaged.
+// Afterwards no file has a byte that it never had at that place.
 //
 // SILTFS_SALVAGE_PLACES sets the number of damaged stores, SILTFS_SALVAGE_SEED the random places.
 #include <fmt/format.h>
@@ -54,7 +54,8 @@ class Aged {
   }
   const RecompressionStore& store() const { return store_; }
   bool WasEver(InodeNumber inode) const { return versions_.contains(inode); }
-  // Whether every byte is that of one of the file's versions, or zero where a version was shorter.
+  // Whether every byte is the byte of some version of the file at this place, or zero where a
+  // version was shorter.
   bool IsMadeOf(InodeNumber inode, const Bytes& content, const std::vector<LostRange>& lost) const {
     const std::vector<Bytes>& versions = versions_.at(inode);
     for (size_t at = 0; at < content.size(); ++at) {
@@ -240,7 +241,7 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
   const bool salvaged = found.find("metadata-salvaged") != std::string::npos;
   tally.salvaged += salvaged ? 1 : 0;
   RequireOldBytes(aged, *env, *report, tally);
-  // Without --data, damage that only it detects may be left.
+  // Without --data, damage that only --data detects may be left.
   if (!options.check.data && !salvaged) return;
   aged.store().RequireSound(*env);
   auto fs = aged.store().Open(*env);

@@ -1,5 +1,5 @@
-// Power cuts and failures in every call of a run: flushed values are present, unflushed ones may
-// be, and no key has a value that was never put for it.
+// Power cuts and failures in every call of a run: flushed values are present, unflushed values may
+// be present, and no key has a value that was never put for it.
 #include "key_value_history.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
@@ -16,7 +16,7 @@ struct Shape {
 KeyValueOptions OptionsOf(const Shape& shape) {
   KeyValueOptions options = TinyKeyValueOptions(shape.slot_size);
   options.index.memory_limit = shape.memory_limit;
-  // Also become durable without Flush.
+  // Makes puts durable also without a Flush.
   options.index.entries_per_flush = 37;
   return options;
 }
@@ -37,7 +37,8 @@ int Live(SimEnv& env, const Shape& shape, uint64_t seed, KeyValueHistory& histor
   return failures + (closed.ok() ? 0 : 1);
 }
 
-// After a crash: the store is in an allowed state, continues, and stays correct.
+// REQUIREs that the store is in an allowed state after a crash, continues to work, and stays
+// correct.
 void RequireSurvived(SimEnv& env, const Shape& shape, uint64_t seed, KeyValueHistory& history) {
   auto store = KeyValueStore::Open(env, OptionsOf(shape));
   REQUIRE_OK(store);
@@ -194,7 +195,7 @@ TEST_CASE("a store with an interrupted creation is durable after the next openin
                   .bytes_written = 0});
     const bool made = KeyValueStore::Open(env, OptionsOf(shape)).ok();
     env.ClearFaults();
-    // As after a killed process: its changes are visible, but not on the device.
+    // The state after a killed process: its changes are visible, but not on the device.
     {
       auto store = KeyValueStore::Open(env, OptionsOf(shape));
       REQUIRE_OK(store);

@@ -1,5 +1,5 @@
-// Missing or damaged files: the store must not look as if it were new, or as if the last values
-// were never put.
+// Missing or damaged files: the store must not look new, and must not look as if the last values
+// had never been put.
 #include <algorithm>
 
 #include "index/silt/slot.h"
@@ -70,7 +70,7 @@ TEST_CASE("a store without its index is damaged, not empty") {
 TEST_CASE("no older value replaces one in a damaged page of a log") {
   DamageFixture fixture;
   const bool deleted = GENERATE(false, true);
-  // The old values are in the active log, or in HashStores.
+  // With 0 other keys the old values are in the active log, with 250 in HashStores.
   const uint64_t others = GENERATE(0, 250);
   auto store = fixture.Open();
   constexpr uint64_t kKeys = 20;
@@ -79,7 +79,7 @@ TEST_CASE("no older value replaces one in a damaged page of a log") {
   for (uint64_t i = 1000; i < 1000 + others; ++i) {
     REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Bytes(5, 1)));
   }
-  // Gives the new values a page of their own in the newest log.
+  // Flush, so that the new values get a page of their own in the newest log.
   REQUIRE_OK(store->Flush());
   for (uint64_t i = 0; i < kKeys; ++i) {
     if (deleted) {
@@ -110,7 +110,7 @@ TEST_CASE("no older value replaces one in a damaged page of a log") {
   std::vector<Value> values(kKeys);
   CHECK(store->Get(views, values).Is(StatusCode::kCorruption));
   CHECK(std::ranges::none_of(values, [](const Value& value) { return value.has_value(); }));
-  // New puts are found.
+  // New puts succeed, and lookups find them.
   REQUIRE_OK(store->Put(views[3], Bytes(5, 3)));
   auto got = store->Get(views[3]);
   REQUIRE_OK(got);

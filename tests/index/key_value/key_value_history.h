@@ -1,6 +1,6 @@
-// The oracle of a key-value store: the puts and deletions in order, and the answers that the store
-// may therefore give, now and after a crash. It knows which operations failed (they may have
-// happened or not) and which must be durable.
+// The oracle of a key-value store: it records the puts and deletions in order, and knows which
+// answers the store may give, now and after a crash. It also knows which operations failed (they
+// may have happened or not) and which must be durable.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ using Value = std::optional<Bytes>;
 
 class KeyValueHistory {
  public:
-  // Notes a put, or without a value a deletion.
+  // Notes a put; a deletion if there is no value.
   void Note(const std::string& key, Value value, bool certain);
   // All operations noted so far are durable.
   void NoteFlushed();
@@ -31,7 +31,7 @@ class KeyValueHistory {
  private:
   struct Operation {
     uint64_t number;
-    Value state;  // after it
+    Value state;  // after the operation
     bool certain;
   };
   bool MayAnswer(const std::string& key, const Value& answer, uint64_t certain_until) const;

@@ -51,7 +51,7 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
   KeyValueFixture fixture(slot_size);
   fixture.options.index.bucket_bits = 8;
   auto store = fixture.Open();
-  // The key takes 8 bytes, the item's header 6, or 7 for values of at least 128 bytes.
+  // The key takes 8 bytes. The item's header takes 6, or 7 if the value has at least 128 bytes.
   const size_t fits = slot_size - 32 - 8 - (slot_size == 64 ? 6 : 7);
   REQUIRE(store->IsInlined(8, fits));
   REQUIRE_FALSE(store->IsInlined(8, fits + 1));
@@ -70,7 +70,8 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
     }
     return static_cast<double>(store->stats().flash_reads - before) / (kKeys / 2);
   };
-  // Filters have some false positives, and the index's newest entries are read from logs.
+  // The counts are not exact: filters have some false positives, and the index's newest entries are
+  // read from logs.
   CHECK(reads_for(0) == Approx(1).margin(0.05));
   CHECK(reads_for(1) == Approx(2).margin(0.05));
   CHECK(store->stats().values.records == kKeys / 2);
@@ -207,7 +208,7 @@ TEST_CASE("Reclaim frees the space of dead values and removes no others") {
     REQUIRE_OK(store->Put(AsBytes(KeyOf(number)), value));
     history.Note(KeyOf(number), value, true);
   };
-  // Each key is put ten times; the tenth value of each is in use.
+  // Each key is put ten times; only its tenth value is in use.
   for (int round = 0; round < 10; ++round) {
     for (uint64_t i = 0; i < kKeys; ++i) put(i);
   }

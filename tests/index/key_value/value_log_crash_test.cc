@@ -1,5 +1,5 @@
-// Power cuts: after a power cut in any call, with any part of the unsynced writes, a log that is
-// opened again has every synced record, and Holds is right for the others.
+// Power cuts in any call; any part of the unsynced writes survives. A log that is opened again then
+// has every synced record, and Holds is right for all other records.
 #include <algorithm>
 #include <set>
 
@@ -13,9 +13,9 @@ using Unsynced = CrashPolicy::Unsynced;
 // The expected state of a log.
 struct Life {
   std::vector<Record> synced;
-  std::vector<Record> unsynced;       // appended since
-  std::set<SegmentId> removed;        // durably
-  std::set<SegmentId> maybe_removed;  // a Remove that failed
+  std::vector<Record> unsynced;       // appended since the last sync
+  std::set<SegmentId> removed;        // durably removed
+  std::set<SegmentId> maybe_removed;  // by a Remove that failed
   uint64_t next_number = 0;
 
   void NoteSynced() {
@@ -38,7 +38,7 @@ void RemoveOldest(ValueLog& log, Life& life) {
   const auto segments = log.segments();
   if (segments.size() < 3) return;
   const SegmentId id = segments[0].id;
-  // A removed segment must not be needed: the owner syncs moved records first.
+  // Sync first, as the owner does: records moved out of a removed segment must be durable.
   if (!log.Sync().ok()) return;
   life.NoteSynced();
   if (log.Remove(id).ok()) {
@@ -85,8 +85,8 @@ void RequireNewIds(ValueLog& log, const Life& life) {
   REQUIRE(location->segment > life.HighestSegment());
 }
 
-// One run with a power cut in its `cut`-th mutating call, and perhaps another in a later opening.
-// False if the run ended earlier.
+// Runs with a power cut in the `cut`-th mutating call, and perhaps another one in a later opening.
+// Returns false if the run ended earlier.
 bool CutAt(uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
   auto env = NewDevice(seed);
   env->CutAtCall(cut);
@@ -107,7 +107,7 @@ bool CutAt(uint64_t seed, uint64_t cut, const CrashPolicy& policy, bool twice) {
       env->Reboot({.unsynced = policy.unsynced, .seed = policy.seed + again});
     }
   }
-  // The state in a read-only opening.
+  // Checks a read-only opening first.
   ValueLogOptions reading = SmallOptions();
   reading.read_only = true;
   RequireKept(*OpenLog(*env, reading), life);
@@ -177,7 +177,7 @@ TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   }
   auto log = OpenLog(*env, options);
   log->ForgetRecovered();
-  CHECK(log->Holds(lost.name(), lost.location));  // no longer meaningful
+  CHECK(log->Holds(lost.name(), lost.location));  // without meaning after ForgetRecovered
   RequireRead(*log, kept);
   REQUIRE_CODE(log->Read(lost.name(), lost.location), kCorruption);
 }
@@ -190,7 +190,7 @@ TEST_CASE("a killed process loses no synced record, nor does a power cut after i
     for (uint64_t round = 0; round < 4; ++round) {
       auto log = OpenLog(*env, SmallOptions());
       RequireKept(*log, life);
-      // Records found while opening are durable, because it seals them.
+      // Records found while opening are durable, because opening seals their segments.
       std::erase_if(life.unsynced,
                     [&](const Record& r) { return !log->Holds(r.name(), r.location); });
       life.NoteSynced();
@@ -270,7 +270,7 @@ TEST_CASE("segment ids are never reused, not even those of segments lost in a cr
     log.reset();
     env->PowerCut();
   }
-  // Also not when more segments are begun than one reservation covers.
+  // The ids are not reused, even if more segments are begun than one reservation covers.
   auto log = OpenLog(*env, SmallOptions());
   for (uint64_t number = 0; number < 100; ++number) {
     CHECK(used.insert(AppendRecord(*log, number, 5000).location.segment).second);

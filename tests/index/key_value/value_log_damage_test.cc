@@ -1,4 +1,4 @@
-// Damage: with any bytes changed, the log returns a record's own bytes or none.
+// Damage: if any bytes are changed, the log returns either a record's own bytes or none.
 #include <algorithm>
 
 #include "store/segment/segment_footer.h"
@@ -26,7 +26,7 @@ struct Damaged {
     whole = FileBytes(*env, path);
   }
 
-  // The number of readable records. All others must fail as damaged.
+  // Returns the number of readable records. All others must fail as damaged.
   size_t CountReadable(const ValueLog& log) const {
     size_t readable = 0;
     for (const Record& record : records) {
@@ -42,7 +42,7 @@ struct Damaged {
     return readable;
   }
 
-  // The number of visited records; each must be one that was appended.
+  // Returns the number of visited records; each must be one that was appended.
   size_t CountVisited(const ValueLog& log, uint64_t& damaged) const {
     size_t visited = 0;
     auto visit = log.ForEachRecord(
@@ -94,7 +94,8 @@ TEST_CASE("flipped bits in a segment never give wrong bytes, and lose at most on
     const size_t readable = damaged.CountReadable(*log);
     size_t lost = 0;
     for (const Record& record : damaged.records) {
-      // Records of the last block that begins at or below the flipped byte.
+      // The flipped byte is in the last block that begins at or before it; this block's records are
+      // lost.
       if (record.location.block_offset <= at) {
         lost = damaged.RecordsInBlockAt(record.location.block_offset);
       }
@@ -204,7 +205,7 @@ TEST_CASE("another segment, of this log or another, is not accepted under a segm
     }
     RequireRead(*log, third);
   }
-  // They may be removed.
+  // Damaged segments may be removed.
   REQUIRE_OK(log->Remove(first.location.segment));
   REQUIRE_CODE(log->Read(first.name(), first.location), kNotFound);
 }
@@ -213,7 +214,7 @@ TEST_CASE("a sealed segment without a readable block is kept for repair") {
   Damaged damaged(true);
   std::string bytes(damaged.whole.size(), 'x');
   bytes.replace(0, kSegmentHeaderSize, damaged.whole, 0, kSegmentHeaderSize);
-  // A damaged trailer.
+  // Damages a trailer.
   bytes.replace(bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize, damaged.whole,
                 bytes.size() - kSegmentTrailerSize, kSegmentTrailerSize);
   bytes[bytes.size() - 30] ^= 1;

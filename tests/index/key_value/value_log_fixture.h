@@ -83,7 +83,7 @@ inline void RequireReadAll(const ValueLog& log, const std::vector<Record>& recor
   for (const Record& record : records) RequireRead(log, record);
 }
 
-// Sizes of all magnitudes up to `limit`.
+// Returns a random size, of all magnitudes up to `limit`.
 inline size_t RandomSize(Random& random, size_t limit) {
   size_t size = limit;
   for (uint64_t halvings = random.Below(12); halvings > 0; --halvings) size = size / 2 + 1;

@@ -98,7 +98,7 @@ TEST_CASE("a log does not open with a manifest that is damaged, missing or too o
   bytes[20] = static_cast<char>(bytes[20] ^ 1);
   PutFile(*env, kManifestPath, bytes);
   refuse();
-  // Older than its segments: their ids would be reused.
+  // A manifest older than its segments is refused: their ids would be reused.
   PutFile(*env, kManifestPath, empty);
   refuse();
   PutFile(*env, kManifestPath, "");

@@ -96,8 +96,8 @@ TEST_CASE("small records share a block, a large one has a block of its own") {
   CHECK(large.location.ordinal == 2);
   CHECK(after.location.ordinal == 3);
 
-  // Table entries count towards the block size, so a full block of the smallest records is no
-  // larger than others.
+  // Table entries count towards the block size. So a block filled with the smallest records is not
+  // larger than other full blocks.
   std::map<uint32_t, size_t> blocks;
   for (uint64_t number = 10; number < 100; ++number) {
     ++blocks[AppendRecord(*log, number, 1).location.block_offset];
@@ -313,7 +313,7 @@ TEST_CASE("at most open_files segments are kept open") {
   CHECK(opens_for(1) == 1);
   CHECK(opens_for(2) == 1);
   CHECK(opens_for(1) == 0);
-  CHECK(opens_for(3) == 1);  // takes the place of 2
+  CHECK(opens_for(3) == 1);  // its reader replaces that of segment 2
   CHECK(opens_for(1) == 0);
   CHECK(opens_for(2) == 1);
 }

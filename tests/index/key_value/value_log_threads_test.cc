@@ -20,7 +20,8 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
 
   auto append = [&](uint64_t thread) {
     Random random(thread);
-    // Until the other threads have made progress, however they are scheduled.
+    // At least 1500 records, and until the other threads have made progress, however they are
+    // scheduled.
     for (uint64_t i = 0; i < 1500 || reads < 500 || removed == 0; ++i) {
       if (i >= 1500) std::this_thread::yield();
       const uint64_t number = thread * 100000 + i;
@@ -30,7 +31,8 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
         ++wrong;
         continue;
       }
-      // Absent only if its segment became the oldest of 30 while this thread slept.
+      // The record may be missing only if its segment was removed: it became the oldest of 30
+      // segments while this thread slept.
       if (!log->Holds(NameOf(number), *location) &&
           !log->Read(NameOf(number), *location).status().Is(StatusCode::kNotFound)) {
         ++wrong;
@@ -46,7 +48,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
       {
         const std::lock_guard lock(mutex);
         if (records.empty()) continue;
-        // Often one of the newest records.
+        // Reads one of the ten newest records half of the time.
         const size_t span = random.OneIn(2) ? std::min<size_t>(records.size(), 10) : records.size();
         record = records[records.size() - 1 - random.Below(span)];
       }
@@ -101,7 +103,7 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
   }
 }
 
-// A read that misses its segment's file checks whether the segment was removed.
+// A reader that does not find its segment's file checks whether the segment was removed.
 TEST_CASE("reads of a segment that is being removed find its record or no such segment") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();

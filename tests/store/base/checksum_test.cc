@@ -6,7 +6,7 @@
 namespace siltfs {
 namespace {
 
-// The buffer of xxHash's own sanity tests, with the answers below.
+// The buffer of xxHash's own sanity tests; the answers below are from these tests, too.
 Bytes SanityBytes(size_t size) {
   Bytes bytes(size);
   uint64_t generator = 0x9E3779B1U;

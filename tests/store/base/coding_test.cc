@@ -67,7 +67,7 @@ TEST_CASE("a read past the end yields zero and makes the decoder fail permanentl
   Decoder decoder(three);
   REQUIRE(decoder.U32() == 0);
   REQUIRE_FALSE(decoder.ok());
-  REQUIRE(decoder.U8() == 0);  // even though three bytes are there
+  REQUIRE(decoder.U8() == 0);  // although three bytes are left
   REQUIRE(decoder.Raw(0).empty());
   REQUIRE_FALSE(decoder.Done());
 }

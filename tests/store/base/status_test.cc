@@ -106,7 +106,7 @@ TEST_CASE("a status dropped or overwritten unread ends the program") {
   REQUIRE(Aborts([] {
     Status read(StatusCode::kIoError, "x");
     if (read.ok()) return;
-    Status copy = read;  // unread again
+    Status copy = read;  // the copy counts as unread
   }));
 }
 

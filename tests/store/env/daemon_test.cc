@@ -39,7 +39,7 @@ void Say(int fd, const std::string& text) {
 
 struct Outcome {
   int exit_code = -1;            // of the launcher, or minus the signal that ended it
-  bool daemon_was_gone = false;  // when the launcher had ended
+  bool daemon_was_gone = false;  // whether the daemon had exited when the launcher ended
   std::string launcher_said;
   std::string daemon_said;
 };
@@ -47,7 +47,7 @@ struct Outcome {
 struct DaemonSide {
   DaemonReport& report;
   int out;
-  int launcher_ended;  // reads as closed from then on
+  int launcher_ended;  // a pipe that reads as closed once the launcher has ended
 
   void AwaitLauncherEnd() const { ReadUntilClosed(launcher_ended); }
 };

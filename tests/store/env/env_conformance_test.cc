@@ -1,5 +1,5 @@
-// The contract of Env, tested with every implementation: the machine, in a temporary directory, the
-// simulated device, and one with a reserve.
+// The contract of Env, tested with every implementation: the machine (in a temporary directory),
+// the simulated device, and the simulated device with a reserve.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -7,7 +7,7 @@
 #include "store/env/resources.h"
 #include "tests/support/catch.h"
 
-// The sanitizers replace the heap.
+// The sanitizers replace the heap, so this test does not run with them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace siltfs::testing {

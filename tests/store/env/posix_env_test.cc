@@ -101,7 +101,7 @@ TEST_CASE("a pipe or device in place of a file is neither waited for nor written
   testing::TemporaryDirectory directory;
   auto env = NewPosixEnv();
   REQUIRE(mkfifo((directory / "pipe").c_str(), 0600) == 0);
-  // Like /dev/zero.
+  // A character device like /dev/zero.
   REQUIRE(mknod((directory / "device").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0);
   for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite}) {
     REQUIRE_CODE(env->OpenFile(directory / "pipe", {.mode = mode}), kCorruption);

@@ -215,7 +215,7 @@ TEST_CASE("C4: open files and locks are dead permanently, and nothing is locked"
   REQUIRE(Contents(env, "/f") == "text");
   auto relocked = env.LockFile("/lock");
   REQUIRE_OK(relocked);
-  lock->reset();  // the dead lock does not release the live one
+  lock->reset();  // releasing the lock from before the cut keeps the new lock
   REQUIRE_CODE(env.LockFile("/lock"), kInUse);
 }
 

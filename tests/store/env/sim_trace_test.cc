@@ -12,7 +12,7 @@ namespace siltfs {
 namespace {
 
 using Unsynced = CrashPolicy::Unsynced;
-using Tree = std::map<std::string, std::string>;  // path -> content; a directory's is "/"
+using Tree = std::map<std::string, std::string>;  // path -> content; "/" for a directory
 
 void Collect(Env& env, const std::string& directory, Tree& tree) {
   auto entries = env.ListDirectory(directory);
@@ -218,7 +218,7 @@ TEST_CASE("under kGarble a torn write may hold random bytes, only within the wri
     REQUIRE(content.size() == 2000);
     REQUIRE(content.substr(0, 700) == std::string(700, 'o'));
     REQUIRE(content.substr(1700) == std::string(300, 'o'));
-    // Sector by sector: old, new or noise.
+    // Each sector holds old bytes, new bytes or noise.
     for (size_t at : {700u, 1024u, 1536u}) {
       const size_t end = at == 700 ? 1024 : at == 1024 ? 1536 : 1700;
       const std::string sector = content.substr(at, end - at);

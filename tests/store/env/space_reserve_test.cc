@@ -89,7 +89,7 @@ TEST_CASE("room excludes the reserve and the spare bytes") {
     REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
     REQUIRE(at.reserve->bytes() == 8 * kPiece);  // new data does not take it
     REQUIRE(at.reserve->nearly_full());
-    // Once the disk was full it is queried each time.
+    // Once the disk was full, it is queried at each call.
     REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
     at.RemoveNeighbour();
     REQUIRE_OK(at.reserve->CheckRoom(1));
@@ -160,7 +160,7 @@ TEST_CASE("space of removed files refills metadata's part of the reserve first")
   CHECK(at.reserve->bytes() == 0);
   REQUIRE_OK((*table)->Close());
   REQUIRE_OK(metadata.RemoveFile("/table"));
-  CHECK(at.reserve->bytes() == 5 * kPiece);  // the part of opening, too, in whole pieces
+  CHECK(at.reserve->bytes() == 5 * kPiece);  // includes the part for opening, in whole pieces
   CHECK(at.AvailablePages() * kPage == 3 * kPiece);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a write that finds the disk full gets as many pieces of the reserve a
   // New data is refused as soon as a piece was given up.
   REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
 
-  // More than all of it.
+  // This write needs more than the whole reserve.
   REQUIRE_CODE((*file)->Write(0, Bytes(60 * kPage, 7)), kNoSpace);
   REQUIRE(at.reserve->bytes() == 0);
   REQUIRE_FALSE(at.reserve->GiveUpPiece());
@@ -200,7 +200,7 @@ TEST_CASE("freed space refills the reserve before it serves new data") {
   at.FillAllBut(0);
   for (int i = 0; i < 8; ++i) REQUIRE(at.reserve->GiveUpPiece());
   REQUIRE(at.AvailablePages() == 32);
-  // Of 32 pages 10 stay free: five pieces.
+  // 32 pages are free, and 10 of them must stay free, so there is room for five pieces.
   REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
   REQUIRE(at.reserve->bytes() == 5 * kPiece);
   REQUIRE(at.AvailablePages() == 12);

@@ -28,7 +28,7 @@ class StandardOutputClosed {
   StandardOutputClosed(const StandardOutputClosed&) = delete;
   StandardOutputClosed& operator=(const StandardOutputClosed&) = delete;
 
-  // The next opened file gets the free number.
+  // The next opened file gets the number of the closed standard output.
   static int OpenInItsPlace(const std::string& path) {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   }

@@ -128,7 +128,7 @@ TEST_CASE("A payload that doesn't decompress to what the head says is corruption
   for (int i = 0; i < 200; ++i) {
     Bytes payload = block.payload;
     payload[random.Below(payload.size())] ^= static_cast<uint8_t>(1 + random.Below(255));
-    // Must not crash or return another size; the checksum is checked elsewhere.
+    // DecodePayload must not crash or return another size; the checksum is checked elsewhere.
     auto plain = codec.DecodePayload(head, payload);
     if (plain.ok()) CHECK(plain->size() == 8000);
   }

@@ -8,7 +8,8 @@ using namespace siltfs::testing;
 
 namespace {
 
-// Everything that can be read from a segment, each as its result or "error".
+// The results of all reads of a segment. `chunks` has each chunk's name and bytes, and "error" for
+// an unreadable block.
 struct Reading {
   bool detected = false;  // a read reported damage
   std::vector<std::string> chunks;

@@ -43,7 +43,7 @@ std::string Flip(std::string bytes, size_t i, uint8_t mask = 1) {
   return bytes;
 }
 
-// With a valid checksum, but with a value that this code does not write.
+// A header in which one byte has a value that this code does not write, but with a valid checksum.
 std::string WithByte(std::string header, size_t offset, uint8_t value) {
   header[offset] = static_cast<char>(value);
   uint64_t checksum = Checksum(AsBytes(header).first(56));
@@ -193,7 +193,8 @@ TEST_CASE("A footer of another store or segment, or for another file size, is no
 
 TEST_CASE("A footer with impossible counts is refused before any allocation") {
   SegmentFooter footer = MakeFooter();
-  // 8 chunks take at least 256 bytes of blocks; the file size matches the counts.
+  // 8 chunks need at least 256 bytes of blocks, more than data_end allows. The file size matches
+  // the counts.
   footer.trailer.data_end = kSegmentHeaderSize + 100;
   std::string bytes = EncodeSegmentFooter(footer, kIdentity);
   REQUIRE_CODE(DecodeTrailerOf(bytes, footer.trailer.data_end), kCorruption);
@@ -255,12 +256,12 @@ TEST_CASE("The binary search of a block table agrees with a search of all blocks
   }
   CHECK_FALSE(table.Find(table.chunk_count));
   CHECK_FALSE(BlockTable{}.Find(0));
-  // Chunks lost before the first block began where blocks begin.
+  // Chunks are lost before the first block: the returned place is where blocks begin.
   BlockTable headless{{{1000, 5}}, 10, 2000};
   REQUIRE(headless.Find(4));
   CHECK(headless.Find(4)->place == BlockPlace{kSegmentHeaderSize, 0});
   CHECK(headless.Find(4)->end_ordinal == 5);
-  // A damaged table gives only possible values.
+  // The counts that a damaged table gives are at least possible ones.
   BlockTable damaged{{{5000, 0}, {64, 3}}, 10, 70};
   CHECK(damaged.Find(1)->bytes == 0);
 }

@@ -89,7 +89,7 @@ TEST_CASE("An unsealed segment has blocks but no footer") {
 TEST_CASE("Blocks larger than the first read are read completely") {
   TestStore store;
   auto writer = store.Create(1);
-  // Many chunks, an incompressible payload, and the largest of both.
+  // A block with many chunks, one with an incompressible payload, and one with the maximum of both.
   std::vector<std::vector<uint32_t>> layout = {std::vector<uint32_t>(kMaxBlockChunks, 3),
                                                {200000, 300000},
                                                std::vector<uint32_t>(kMaxBlockChunks, 512)};

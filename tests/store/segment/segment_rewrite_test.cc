@@ -153,7 +153,7 @@ TEST_CASE("A segment that would not shrink is left unchanged") {
 TEST_CASE("A segment with damage anywhere is not rewritten") {
   Sealed store(kSevenBlocks, kZstd3);
   const size_t step = store.bytes.size() / 211 + 1;
-  // Reserved bytes of the header are under its checksum, too.
+  // The header's checksum covers its reserved bytes, too.
   for (size_t offset = 0; offset < store.bytes.size(); offset += step) {
     store.FlipByte(kId, offset);
     const std::string damaged = store.FileBytes(kId);
@@ -228,7 +228,7 @@ TEST_CASE("A rewrite stopped at any step leaves no new file") {
     REQUIRE_FALSE(store.HasTemporary());
     REQUIRE(store.FileBytes(kId) == store.bytes);
   }
-  CHECK(steps == 1 + 7 + 3);  // each block of the old file, and of the new one
+  CHECK(steps == 1 + 7 + 3);  // the call with 0, each old block, and each new block
 }
 
 TEST_CASE("A rewrite reports the bytes read from the old file and from the new one") {

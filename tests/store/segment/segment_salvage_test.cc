@@ -31,7 +31,8 @@ struct Unsealed : TestStore {
     };
     return SalvageSegment(env, path, Identity(kId), options);
   }
-  // A sealed segment of the first `blocks` blocks, each readable through its footer.
+  // Checks that the segment is sealed with the first `blocks` blocks, each readable through its
+  // footer.
   void RequireSealedWith(size_t blocks) {
     auto reader = Open(kId);
     REQUIRE_OK(reader->ReadHeader());
@@ -130,7 +131,7 @@ TEST_CASE("A damaged header of a segment with committed bytes is damage") {
   Unsealed store;
   store.FlipByte(kId, 9);
   REQUIRE_CODE(store.Salvage(store.size), kCorruption);
-  // Repair rewrites it.
+  // Repair rewrites the header.
   SalvageResult result = Must(store.Repair(store.size, SegmentKind::kRecipeNodes));
   CHECK(store.damage == std::vector<std::pair<uint64_t, uint64_t>>{{0, kSegmentHeaderSize}});
   CHECK(result.outcome == SalvageOutcome::kSealed);
@@ -236,7 +237,7 @@ TEST_CASE("Repair keeps blocks after damage in their places") {
       CHECK(footer.blocks.size() == 2);
       for (size_t i = 0; i < 3; ++i) {
         if (i == block) {
-          // Its chunks are not offered as duplicates, and reading them fails.
+          // The chunks of a damaged block are not offered as duplicates, and reading them fails.
           if (i < 2) CHECK(footer.chunks[store.places[i].first_ordinal] == FooterChunk{});
           REQUIRE_CODE(reader->ReadBlock(store.places[i].block_offset), kCorruption);
           continue;

@@ -83,7 +83,7 @@ TEST_CASE("A sealed segment is scanned up to its footer") {
   Walk walk = Must(Scan(store, 1, {.committed_length = data_end, .end = data_end}));
   CHECK(walk.result.blocks == 3);
   CHECK_FALSE(walk.result.torn);
-  // Without the end it takes the footer for a torn tail, but not for a block.
+  // Without `end`, the scan reports the footer as a torn tail, but not as a block.
   walk = Must(Scan(store, 1, {.committed_length = data_end}));
   CHECK(walk.result.blocks == 3);
   CHECK(walk.result.valid_end == data_end);

@@ -33,7 +33,7 @@ inline StoreUuid TestUuid(uint8_t first = 1) {
   return uuid;
 }
 
-// Text-like if `compressible`. Salted depending on its number.
+// A chunk made from a seed: text-like if `compressible`; salted if 5 divides the seed.
 struct TestChunk {
   ChunkRecord record;
   Bytes bytes;

@@ -8,7 +8,7 @@ using namespace siltfs::testing;
 
 namespace {
 
-// A reader must return the appended blocks.
+// Checks that a reader returns the appended blocks.
 void RequireHolds(TestStore& store, SegmentId id, const std::vector<BlockPlace>& places,
                   const std::vector<std::vector<uint32_t>>& layout) {
   auto reader = store.Open(id);
@@ -144,14 +144,14 @@ TEST_CASE("A segment is full when the next block would begin at the target size 
   auto other = store.Create(2, SegmentKind::kData, {.target_size = 4097});
   Must(other->Append(block, 1, 0));
   CHECK_FALSE(other->IsFull());
-  Must(other->Append(block, 2, 0));  // may extend beyond
+  Must(other->Append(block, 2, 0));  // this block may extend beyond the target size
   CHECK(other->IsFull());
 }
 
 TEST_CASE("A segment is full when its ordinals are used up") {
   TestStore store;
   auto writer = store.Create(1);
-  // Minimal chunks: only with them the ordinals are used up before the bytes.
+  // The chunks are minimal: otherwise the bytes of the segment are used up before its ordinals.
   auto block_of = [&](uint32_t chunks) {
     PlainBlock plain;
     plain.records.assign(chunks, MakeChunk(1, 1).record);
@@ -327,7 +327,7 @@ TEST_CASE("A segment left open by a clean unmount continues at its end") {
     REQUIRE_OK(writer->Seal());
     whole = store.FileBytes(1);
   }
-  // The same as if it had never been closed.
+  // The file is the same as if the writer had never been closed.
   TestStore other;
   auto writer = other.Create(1, SegmentKind::kRecipeNodes);
   AppendAll(*writer, other.codec, kSmallSegment);

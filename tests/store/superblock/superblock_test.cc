@@ -9,7 +9,8 @@ using namespace siltfs::testing;
 
 namespace {
 
-// With a valid checksum, but with a value that this code does not write.
+// A superblock in which one byte has a value that this code does not write, but with a valid
+// checksum.
 std::string WithByte(std::string bytes, size_t offset, uint8_t value) {
   bytes[offset] = static_cast<char>(value);
   uint64_t checksum = Checksum(AsBytes(bytes).first(4088));
@@ -84,7 +85,7 @@ TEST_CASE("Invalid values are neither valid nor decoded") {
 
 TEST_CASE("An unknown feature has the effect of its word") {
   Superblock superblock = MakeSuperblock();
-  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat: nothing
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat forbids nothing
 
   superblock.ro_compat_features = 4;
   REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadWrite), kNeedsNewer);

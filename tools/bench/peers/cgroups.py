@@ -92,7 +92,8 @@ class ControlGroup:
         self.cpu_file = os.path.join(self.top, "cpu.stat")
         if memory_limit:
             _write(os.path.join(self.top, "cgroup.subtree_control"), "+memory")
-        # Once a controller is on, only leaves may hold processes.
+        # When a group has a controller enabled for its children, only groups without children may
+        # hold processes.
         self.work = [self._directory(os.path.join(self.top, "work"))]
         self.daemon = [self._directory(os.path.join(self.top, "daemon"))]
         if memory_limit:

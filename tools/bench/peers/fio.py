@@ -9,7 +9,7 @@ import shutil
 
 from peers.measure import CommandFailed, Step
 
-# (name, fio's rw, block size, file); the files are laid down by the sequential writes.
+# (name, fio's rw, block size, file). The sequential writes make the files for the other jobs.
 JOBS = (
     ("1 MiB sequential write", "write", "1m", "large"),
     ("1 MiB sequential read", "read", "1m", "large"),

@@ -2,7 +2,7 @@
 from statistics import median
 
 MB = 1e6
-# Figure: (its name, its target as a multiple of the best peer, for tar and for tree).
+# Figure: (its name, its target for tar and for tree, as a multiple of the best peer).
 TARGETS = {
     "first": ("first backup", {"tar": 1.5, "tree": 1.5}),
     "next": ("next backups", {"tar": 2.5, "tree": 2.5}),
@@ -55,7 +55,8 @@ def _backup_figures(runs):
             "restore": figure([_rate(run["restore_settled"]) for run in runs]),
         }
     if nexts[0]:
-        # A round's figure is the median of its generations; the range is that of all of them.
+        # A round's figure is the median of its generations. The range is over the generations of
+        # all rounds.
         every = [_rate(step) for steps in nexts for step in steps]
         found["next"] = {**figure([median(map(_rate, steps)) for steps in nexts]),
                          "least": min(every), "most": max(every)}
