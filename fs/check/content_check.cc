@@ -44,6 +44,16 @@ struct Reference {
   std::optional<ChunkName> leaf = {};
 };
 
+Reference ReferenceOf(const RecipeEntry& entry, uint64_t inode, uint64_t offset,
+                      std::optional<ChunkName> leaf = {}) {
+  return {.name = entry.name,
+          .length = static_cast<uint32_t>(entry.length),
+          .inode = inode,
+          .offset = offset,
+          .covers = entry.length,
+          .leaf = leaf};
+}
+
 bool ByChunk(const Reference& a, const Reference& b) {
   return a.name != b.name ? a.name < b.name : a.length < b.length;
 }
@@ -157,12 +167,7 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
   };
   visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
     if (entry.is_hole()) return Status::Ok();
-    return Add({.name = entry.name,
-                .length = static_cast<uint32_t>(entry.length),
-                .inode = inode,
-                .offset = offset,
-                .covers = entry.length,
-                .leaf = leaf});
+    return Add(ReferenceOf(entry, inode, offset, leaf));
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t level, uint64_t, Status why) {
     if (!IsDamage(why)) return why;
@@ -208,11 +213,7 @@ Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
   };
   visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
     if (entry.is_hole()) return Status::Ok();
-    return Add({.name = entry.name,
-                .length = static_cast<uint32_t>(entry.length),
-                .inode = inode,
-                .offset = offset,
-                .covers = entry.length});
+    return Add(ReferenceOf(entry, inode, offset));
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, Status why) {
     if (!IsDamage(why)) return why;

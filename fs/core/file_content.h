@@ -5,7 +5,8 @@
 // the front of the stream and put into the chunk store. They replace the raw bytes, so only the
 // tail of a stream stays raw. Fold turns everything into a recipe.
 //
-// Not thread-safe for one file: the caller holds the inode's lock (exclusively for all but Read).
+// Not thread-safe for one file: the caller holds the inode's lock, exclusively for all but Read,
+// FindData and FindHole.
 // Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
 // Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
 // range; kFileTooLarge. After a failure, record and overlay still describe the file's content. A

@@ -9,8 +9,8 @@ constexpr int kMaxSalt = 255;
 
 }  // namespace
 
-Deduplicator::Deduplicator(const Dependencies& store, Options options)
-    : deps_(store),
+Deduplicator::Deduplicator(const Dependencies& dependencies, Options options)
+    : deps_(dependencies),
       options_(std::move(options)),
       tag_key_(options_.tag_secret),
       collisions_(options_.sha1_collisions) {}

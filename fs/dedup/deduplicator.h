@@ -55,7 +55,7 @@ class Deduplicator {
     TagKey::Secret tag_secret{};
     uint64_t sha1_collisions = 0;  // met so far
   };
-  Deduplicator(const Dependencies& store, Options options);
+  Deduplicator(const Dependencies& dependencies, Options options);
 
   // Stores those chunks that are not stored yet, and sets names[i] to the name of chunks[i]. Chunks
   // must have lengths that BlockPipeline::Add accepts.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <utility>
 
-#include "fs/dedup/entry_check.h"
 #include "fs/dedup/reference_restorer.h"
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/schema.h"
@@ -28,8 +28,6 @@ constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
 // At most this many entries are moved with one commit.
 constexpr size_t kMovesPerCommit = 32u << 10;
-// One collection compares at most this many noted segments with the index.
-constexpr size_t kMostChecked = 512;
 // The index is rewritten when it has more entries than this for each chunk, plus kEntriesToSpare.
 // So a rewrite drops more than half of the entries, and costs about as much as entering them did.
 constexpr uint64_t kEntriesPerChunk = 2;
@@ -60,8 +58,15 @@ bool IsData(const SegmentRecord& record) {
 
 }  // namespace
 
-GarbageCollector::GarbageCollector(const Dependencies& store, Options options)
-    : deps_(store), options_(std::move(options)), released_(options_.known.released_bytes) {
+GarbageCollector::GarbageCollector(const Dependencies& dependencies, Options options)
+    : deps_(dependencies),
+      options_(std::move(options)),
+      note_check_({deps_.index, deps_.log, deps_.segments, deps_.reader, deps_.pipeline, deps_.uses,
+                   deps_.damage, deps_.secondary},
+                  {[this](SegmentId id) { return Gone(id); },
+                   [this](uint64_t bytes) { return Pace(bytes); }, options_.commit,
+                   options_.snapshot, [this] { return FlushIndex(); }}),
+      released_(options_.known.released_bytes) {
   MutexLock lock(mutex_);
   dead_ = options_.known;
 }
@@ -199,7 +204,7 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
       return collected;
     }
   }
-  const Status checked = CheckNoted();
+  const Status checked = note_check_.Run();
   if (!checked.ok() && !checked.Is(StatusCode::kInterrupted)) return checked;
   checked.IgnoreError("the next collection continues");
   SILTFS_RETURN_IF_ERROR(DropStaleEntries());
@@ -240,56 +245,6 @@ Status GarbageCollector::RestoreReferences() {
     options_.report(fmt::format(
         "the index did not know {} chunks that are in use; their entries were restored", restored));
   }
-  return Status::Ok();
-}
-
-Status GarbageCollector::CheckNoted() {
-  std::vector<SegmentId> noted = deps_.secondary.All();
-  if (noted.empty()) return Status::Ok();
-  const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
-  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
-  const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
-  // The next collection begins where this one ends.
-  std::rotate(noted.begin(), std::lower_bound(noted.begin(), noted.end(), next_checked_),
-              noted.end());
-  if (noted.size() > kMostChecked) noted.resize(kMostChecked);
-  const uint64_t begun = deps_.secondary.Now();
-  std::vector<SegmentId> candidates;
-  for (const SegmentId id : noted) {
-    next_checked_ = id + 1;
-    const auto record = record_of.find(id);
-    if (record == record_of.end() || !record->second.sealed || deps_.log.WriterOf(id) != nullptr)
-      continue;
-    if (!deps_.damage.HasAnyOf(id)) candidates.push_back(id);
-  }
-  uint64_t made = 0;
-  SILTFS_RETURN_IF_ERROR(KeepConfirmed(candidates, made));
-  if (candidates.empty()) return Status::Ok();
-  // A caller of Put may have found no entry for a chunk of these segments before. Then a new copy
-  // of the chunk may still be in the pipeline, and gets the index entry when it is appended.
-  deps_.uses.WaitForOthers();
-  SILTFS_RETURN_IF_ERROR(options_.commit());
-  std::vector<SegmentId> confirmed = candidates;
-  made = 0;
-  SILTFS_RETURN_IF_ERROR(KeepConfirmed(confirmed, made));
-  if (confirmed.empty() || made > 0) return Status::Ok();
-  SILTFS_RETURN_IF_ERROR(FlushIndex());
-  const Status forgot = deps_.secondary.Forget(confirmed, begun);
-  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // retried later
-  return deps_.log.Fail(forgot);
-}
-
-Status GarbageCollector::KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made) {
-  EntryCheck check(
-      deps_.index, deps_.segments, deps_.reader, deps_.pipeline,
-      [this](SegmentId id) { return Gone(id); }, [this](uint64_t bytes) { return Pace(bytes); });
-  std::vector<SegmentId> confirmed;
-  for (const SegmentId id : segments) {
-    SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
-    if (leads_here) confirmed.push_back(id);
-  }
-  segments.swap(confirmed);
-  made += check.made();
   return Status::Ok();
 }
 
@@ -473,10 +428,10 @@ Result<SegmentFooter> GarbageCollector::ReadFooter(const Candidate& candidate) {
   return footer;
 }
 
-Status GarbageCollector::CopyLive(const Victim& victims, const SegmentMark& mark,
+Status GarbageCollector::CopyLive(const Victim& victim, const SegmentMark& mark,
                                   const LostChunks& lost, Relocator& relocator, Candidates& copied,
                                   GarbageOutcome& outcome) {
-  const Candidate& candidate = victims.candidate;
+  const Candidate& candidate = victim.candidate;
   const uint64_t live = mark.LiveCount(candidate.id);
   SILTFS_RETURN_IF_ERROR(Pace(0));
   SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
@@ -489,7 +444,7 @@ Status GarbageCollector::CopyLive(const Victim& victims, const SegmentMark& mark
     return lost.LieElsewhere(candidate.id, first, end, is_live, deps_.index, deps_.reader, is_bad);
   };
   const Status done = relocator.CopyLive(
-      {candidate.id, candidate.record.recompressed, victims.footer, is_live, lies_elsewhere});
+      {candidate.id, candidate.record.recompressed, victim.footer, is_live, lies_elsewhere});
   if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
     LeaveAlone(candidate, done, outcome);
     return Status::Ok();

@@ -22,8 +22,8 @@
 // files. The index never decides that a chunk is dead.
 //
 // Before the collection picks segments, it makes index entries for references that the index does
-// not know (reference_restorer.h). At the end it compares the noted segments (secondary_copies.h)
-// with the index. It drops the note of each segment if the index leads to every chunk in it.
+// not know (reference_restorer.h). At the end it drops the notes of segments that need none any
+// more (note_check.h).
 //
 // Thread-safety: every call from any thread; one collection at a time. Memory: that of mark.h and
 // relocator.h, and some 16 bytes for each chunk of the victims handled together
@@ -35,7 +35,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -48,6 +47,7 @@
 #include "fs/dedup/gone_segments.h"
 #include "fs/dedup/lost_chunks.h"
 #include "fs/dedup/mark.h"
+#include "fs/dedup/note_check.h"
 #include "fs/dedup/recompressor.h"
 #include "fs/dedup/relocator.h"
 #include "fs/dedup/secondary_copies.h"
@@ -111,7 +111,7 @@ class GarbageCollector {
     uint64_t bytes_per_second = 32u << 20;
     std::chrono::nanoseconds poll{std::chrono::seconds(5)};
   };
-  GarbageCollector(const Dependencies& store, Options options);
+  GarbageCollector(const Dependencies& dependencies, Options options);
   ~GarbageCollector();  // stops
 
   // Collects until no segment is worth collecting. kInterrupted after Stop.
@@ -161,11 +161,6 @@ class GarbageCollector {
   Result<Candidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(run_mutex_);
   // Makes the index lead to the chunks of references that the last count did not find in it.
   Status RestoreReferences() SILTFS_REQUIRES(run_mutex_);
-  // Drops the note of each segment if the index leads to every chunk in it.
-  Status CheckNoted() SILTFS_REQUIRES(run_mutex_);
-  // Drops each segment from `segments`, unless the index leads to every chunk in it. Adds to `made`
-  // the number of index entries that had to be made.
-  Status KeepConfirmed(std::vector<SegmentId>& segments, uint64_t& made);
   // If most index entries lead into removed segments, rewrites the index without these entries.
   Status DropStaleEntries();
   // Makes all entries made so far durable in the index. kInterrupted if it cannot be done now.
@@ -179,7 +174,7 @@ class GarbageCollector {
       SILTFS_REQUIRES(run_mutex_);
   Result<SegmentFooter> ReadFooter(const Candidate& candidate);
   // Appends the candidate to `copied` if all its live chunks could be copied.
-  Status CopyLive(const Victim& victims, const SegmentMark& mark, const LostChunks& lost,
+  Status CopyLive(const Victim& victim, const SegmentMark& mark, const LostChunks& lost,
                   Relocator& relocator, Candidates& copied, GarbageOutcome& outcome)
       SILTFS_REQUIRES(run_mutex_);
   // Makes copied chunks, and chunks found elsewhere, durable. Then moves the entries of the copied
@@ -209,7 +204,7 @@ class GarbageCollector {
   // not be restored.
   std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(run_mutex_);
   std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(run_mutex_);
-  SegmentId next_checked_ SILTFS_GUARDED_BY(run_mutex_) = 0;  // CheckNoted continues here
+  NoteCheck note_check_ SILTFS_GUARDED_BY(run_mutex_);
 
   mutable Mutex mutex_;
   CondVar wakes_;

@@ -191,8 +191,8 @@ void Recompressor::LeaveAlone(const Candidate& candidate, const Status& why,
 
 Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& prepare,
                                    RecompressionOutcome& outcome) {
-  const bool victims = options_.is_victim && options_.is_victim(candidate.id);
-  if (victims || !IndexHas(candidate.record)) {
+  const bool victim = options_.is_victim && options_.is_victim(candidate.id);
+  if (victim || !IndexHas(candidate.record)) {
     ++outcome.left;
     return Status::Ok();
   }

@@ -15,8 +15,8 @@ constexpr size_t kMostPlaces = 16;
 
 }  // namespace
 
-ReferenceRestorer::ReferenceRestorer(const Dependencies& store, Options options)
-    : deps_(store), options_(std::move(options)) {}
+ReferenceRestorer::ReferenceRestorer(const Dependencies& dependencies, Options options)
+    : deps_(dependencies), options_(std::move(options)) {}
 
 Result<uint64_t> ReferenceRestorer::Restore(const KvSnapshot& metadata,
                                             std::span<const uint64_t> orders,

@@ -40,7 +40,7 @@ class ReferenceRestorer {
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     MarkPace pace;
   };
-  ReferenceRestorer(const Dependencies& store, Options options);
+  ReferenceRestorer(const Dependencies& dependencies, Options options);
 
   // `orders`: where the index should have the references (ChunkIndex::OrderOf), ascending.
   // `segments`: the segments to search. Returns the number of these chunks for which the index now

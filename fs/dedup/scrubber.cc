@@ -20,8 +20,8 @@ constexpr int kLongerInUse = 4;
 
 }  // namespace
 
-Scrubber::Scrubber(const Dependencies& store, Options options)
-    : deps_(store), options_(std::move(options)) {
+Scrubber::Scrubber(const Dependencies& dependencies, Options options)
+    : deps_(dependencies), options_(std::move(options)) {
   MutexLock run(run_mutex_);
   if (options_.reached) statistics_ = *options_.reached;
 }

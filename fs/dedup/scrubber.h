@@ -53,7 +53,7 @@ class Scrubber {
     std::function<void()> on_damage;                 // called when the list has grown; may be empty
     uint64_t bytes_per_second = 64u << 20;           // uncompressed bytes, at the gentle pace
   };
-  Scrubber(const Dependencies& store, Options options);
+  Scrubber(const Dependencies& dependencies, Options options);
   ~Scrubber();  // stops
 
   // Enter and Leave enclose a scrub and the processing of its outcome.

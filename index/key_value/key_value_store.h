@@ -96,7 +96,7 @@ class KeyValueStore : private EntryOwner {
   // first failure of `visit`. `visit` may call the store.
   Status ForEach(const std::function<Status(const Item&)>& visit);
   // Reads everything; calls `report` with each fault: the faults of ChunkIndex::Verify, and
-  // "value-missing", "value-damaged", "item-damaged". Fails only if the verification can't
+  // "value-damaged", "item-damaged". Fails only if the verification can't
   // continue.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 

@@ -4,7 +4,7 @@
 # External interfaces are used in few places. This test checks them: libfuse is included only in
 # fs/fuse, in its tests and in the block device of tests/crash/block. RocksDB is included only in
 # fs/meta and its tests. Headers of the operating system's files, processes and sockets are included
-# only in store/env. (fs/fuse needs constants of the kernel.)
+# only in store/env; fs/fuse may include those with constants of the kernel.
 set -u
 cd "$1" || exit 1
 failures=0

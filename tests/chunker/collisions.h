@@ -1,22 +1,13 @@
 // The published SHA-1 collisions as bytes.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "store/base/bytes.h"
+#include "tests/support/hex.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
-
-inline Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  }
-  return bytes;
-}
 
 struct Collision {
   const char* what;

@@ -9,6 +9,7 @@
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"
+#include "tests/crash/visible_tree.h"
 
 namespace siltfs::testing {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "store/env/sim_env.h"
 #include "tests/crash/history.h"
+#include "tests/crash/operation_generator.h"
 
 namespace siltfs::testing {
 

@@ -6,6 +6,7 @@
 #include "tests/crash/rot.h"
 #include "tests/crash/sequence.h"
 #include "tests/crash/sequence_cuts.h"
+#include "tests/crash/visible_tree.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
 #include "tests/support/temporary_directory.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "store/base/coding.h"
+#include "tests/crash/stepper.h"
+#include "tests/crash/visible_tree.h"
 #include "tests/support/memory_file_system.h"
 
 namespace siltfs::testing {

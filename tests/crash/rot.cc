@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "store/env/files.h"
-#include "tests/crash/operation.h"
 #include "tests/crash/sequence.h"
+#include "tests/crash/visible_tree.h"
 
 namespace siltfs::testing {
 namespace {

@@ -14,6 +14,8 @@
 #include "fs/core/make_store.h"
 #include "store/env/sim_env.h"
 #include "tests/crash/history.h"
+#include "tests/crash/operation_generator.h"
+#include "tests/crash/stepper.h"
 
 namespace siltfs::testing {
 

@@ -26,6 +26,21 @@ struct Fixture {
   const Engine& engine;
 };
 
+// Puts 20 entries with each sequence from 1 to `last`. Returns the last location of each name.
+std::map<ChunkName, Location> PutRandomEntries(ChunkIndex& index, uint64_t seed, uint64_t last) {
+  std::map<ChunkName, Location> put;
+  Random random(seed);
+  for (uint64_t sequence = 1; sequence <= last; ++sequence) {
+    std::vector<IndexEntry> entries;
+    for (int i = 0; i < 20; ++i) {
+      entries.push_back({NameOf(random.Below(900)), RandomLocation(random)});
+      put[entries.back().name] = entries.back().location;
+    }
+    REQUIRE_OK(index.Put(entries, sequence));
+  }
+  return put;
+}
+
 }  // namespace
 
 TEST_CASE("a new index is empty") {
@@ -244,16 +259,7 @@ TEST_CASE("entries of gone segments may disappear, and no others do") {
   Fixture fixture(engine);
   auto index = fixture.Open();
   index->SetGone([](SegmentId segment) { return segment % 3 == 0; });
-  std::map<ChunkName, Location> put;
-  Random random(6);
-  for (uint64_t sequence = 1; sequence <= 60; ++sequence) {
-    std::vector<IndexEntry> entries;
-    for (int i = 0; i < 20; ++i) {
-      entries.push_back({NameOf(random.Below(900)), RandomLocation(random)});
-      put[entries.back().name] = entries.back().location;
-    }
-    REQUIRE_OK(index->Put(entries, sequence));
-  }
+  const auto put = PutRandomEntries(*index, 6, 60);
   for (const bool reopened : {false, true}) {
     if (reopened) {
       REQUIRE_OK(index->Close());
@@ -273,16 +279,7 @@ TEST_CASE("DropGone drops all entries of gone segments") {
   INFO(engine.name);
   Fixture fixture(engine);
   auto index = fixture.Open();
-  std::map<ChunkName, Location> put;
-  Random random(7);
-  for (uint64_t sequence = 1; sequence <= 30; ++sequence) {
-    std::vector<IndexEntry> entries;
-    for (int i = 0; i < 20; ++i) {
-      entries.push_back({NameOf(random.Below(900)), RandomLocation(random)});
-      put[entries.back().name] = entries.back().location;
-    }
-    REQUIRE_OK(index->Put(entries, sequence));
-  }
+  const auto put = PutRandomEntries(*index, 7, 30);
   index->SetGone([](SegmentId segment) { return segment % 3 == 0; });
   REQUIRE_OK(index->DropGone());
   for (const bool reopened : {false, true}) {

@@ -16,11 +16,10 @@
 #include "tests/crash/kill/failure.h"
 #include "tests/crash/kill/interruption.h"
 #include "tests/crash/kill/process.h"
+#include "tests/crash/kill/program.h"
 
 namespace siltfs::blocktest {
 namespace {
-
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kSkipped = 77, kInterrupted = 130 };
 
 constexpr const char* kFooter = R"(
 A FUSE file system provides a disk; on it are a loop device, ext4, xfs or btrfs, a store, and its
@@ -125,7 +124,7 @@ int Run(Arguments& arguments) {
   if (!obstacle.empty()) {
     clean_up();
     fmt::print(stderr, "siltfs-blocktest: skipped: {}\n", obstacle);
-    return kSkipped;
+    return killtest::kSkipped;
   }
   if (!HaveSqlite())
     fmt::print(stderr, "siltfs-blocktest: sqlite3 is not installed; its test is left out\n");
@@ -145,7 +144,7 @@ int Run(Arguments& arguments) {
       if (name != "problems") std::cout << name << ": " << value.dump() << "\n";
     }
   }
-  return result.illegal == 0 ? kDone : kFailed;
+  return result.illegal == 0 ? killtest::kDone : killtest::kFailed;
 }
 
 int Main(int argc, char** argv) {
@@ -153,14 +152,7 @@ int Main(int argc, char** argv) {
                "siltfs-blocktest");
   Arguments arguments;
   Declare(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& wish) {  // help
-    return app.exit(wish);
-  } catch (const CLI::ParseError& mistake) {
-    fmt::print(stderr, "siltfs-blocktest: {} (try siltfs-blocktest --help)\n", mistake.what());
-    return kUsage;
-  }
+  if (const auto code = killtest::Parse(app, argc, argv)) return *code;
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   if (arguments.campaign.siltfs.empty())
     arguments.campaign.siltfs = (self.parent_path() / "siltfs").string();
@@ -180,12 +172,6 @@ int Main(int argc, char** argv) {
 }  // namespace siltfs::blocktest
 
 int main(int argc, char** argv) {
-  try {
-    return siltfs::blocktest::Main(argc, argv);
-  } catch (const siltfs::killtest::Interrupted&) {
-    return siltfs::blocktest::kInterrupted;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "siltfs-blocktest: {}\n", error.what());
-    return siltfs::blocktest::kFailed;
-  }
+  return siltfs::killtest::Guard("siltfs-blocktest",
+                                 [&] { return siltfs::blocktest::Main(argc, argv); });
 }

@@ -13,11 +13,10 @@
 #include "tests/crash/kill/interruption.h"
 #include "tests/crash/kill/kill_test.h"
 #include "tests/crash/kill/process.h"
+#include "tests/crash/kill/program.h"
 
 namespace siltfs::killtest {
 namespace {
-
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
 
 struct Arguments {
   KillTestOptions test;
@@ -126,14 +125,7 @@ int Main(int argc, char** argv) {
       "siltfs-killtest");
   Arguments arguments;
   Declare(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& wish) {  // help
-    return app.exit(wish);
-  } catch (const CLI::ParseError& mistake) {
-    fmt::print(stderr, "siltfs-killtest: {} (try siltfs-killtest --help)\n", mistake.what());
-    return kUsage;
-  }
+  if (const auto code = Parse(app, argc, argv)) return *code;
   if (arguments.test.siltfs.empty()) {
     arguments.test.siltfs =
         std::filesystem::read_symlink("/proc/self/exe").replace_filename("siltfs").string();
@@ -148,12 +140,6 @@ int Main(int argc, char** argv) {
 }  // namespace siltfs::killtest
 
 int main(int argc, char** argv) {
-  try {
-    return siltfs::killtest::Main(argc, argv);
-  } catch (const siltfs::killtest::Interrupted&) {
-    return siltfs::killtest::kInterrupted;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "siltfs-killtest: {}\n", error.what());
-    return siltfs::killtest::kFailed;
-  }
+  return siltfs::killtest::Guard("siltfs-killtest",
+                                 [&] { return siltfs::killtest::Main(argc, argv); });
 }

@@ -11,6 +11,7 @@
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/directory_tree.h"
 #include "tests/support/catch.h"
+#include "tests/support/hex.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
@@ -21,13 +22,6 @@ MakeStoreOptions OptionsOf(IndexEngine engine) {
   options.index_engine = engine;
   options.index_memory = 4u << 20;
   return options;
-}
-
-Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
 }
 
 // A store after FillAndClose.

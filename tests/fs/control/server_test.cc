@@ -17,6 +17,25 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A command that runs until the test lets it finish.
+class HeldCommand {
+ public:
+  // A handler that answers with `answer`. It may be called once.
+  siltfs::control::Handler Handler(const char* answer) {
+    return [this, answer]() -> Result<Json> {
+      started_.set_value();
+      finish_.get_future().wait();
+      return Json(answer);
+    };
+  }
+  void WaitUntilStarted() { started_.get_future().wait(); }
+  void Finish() { finish_.set_value(); }
+
+ private:
+  std::promise<void> started_;
+  std::promise<void> finish_;
+};
+
 struct Fixture {
   testing::TemporaryDirectory directory;
   const std::string& store = directory.path();
@@ -170,21 +189,15 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(Fixture, "Running commands are answered before the store is closed") {
-  std::promise<void> finish;
-  const std::shared_future<void> finished = finish.get_future().share();
-  std::promise<void> started;
-  auto server = Start({{"sync", [&]() -> Result<Json> {
-                          started.set_value();
-                          finished.wait();
-                          return Json("synced");
-                        }}});
+  HeldCommand sync;
+  auto server = Start({{"sync", sync.Handler("synced")}});
   auto asking = std::async(std::launch::async, [&] { return Ask(address, "sync"); });
-  started.get_future().wait();
+  sync.WaitUntilStarted();
   auto stopped = std::async(std::launch::async, [&] { server->StopCommands(); });
   while (!Ask(address, "stat").status().Is(StatusCode::kAborted)) {
   }
   CHECK(stopped.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
-  finish.set_value();
+  sync.Finish();
   stopped.get();
   const auto answer = asking.get();
   REQUIRE_OK(answer);
@@ -261,21 +274,15 @@ TEST_CASE_METHOD(Fixture,
 }
 
 TEST_CASE_METHOD(Fixture, "Stop cuts off clients without a request, and answers the others") {
-  std::promise<void> finish;
-  const std::shared_future<void> finished = finish.get_future().share();
-  std::promise<void> started;
-  auto server = Start({{"sync", [&]() -> Result<Json> {
-                          started.set_value();
-                          finished.wait();
-                          return Json("synced");
-                        }}});
+  HeldCommand sync;
+  auto server = Start({{"sync", sync.Handler("synced")}});
   const auto silent = Connect();
   const auto asking = Connect();
   REQUIRE_OK(asking->WriteAll(EncodeRequest({.command = "sync"})));
-  started.get_future().wait();
+  sync.WaitUntilStarted();
   auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
   const auto nothing = silent->ReadLine(kMaxResponseBytes);  // returns before the handler
-  finish.set_value();
+  sync.Finish();
   stopped.get();
   const auto line = asking->ReadLine(kMaxResponseBytes);
   REQUIRE_OK(line);

@@ -17,6 +17,7 @@
 #include "tests/fs/core/damaged_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/hex.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
@@ -75,13 +76,6 @@ Bytes Joined(const Bytes& a, const Bytes& b) {
   Bytes joined = a;
   joined.insert(joined.end(), b.begin(), b.end());
   return joined;
-}
-
-Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
 }
 
 // The first and last offsets of blocks in the first segment.

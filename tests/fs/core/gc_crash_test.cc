@@ -50,21 +50,7 @@ struct Collecting {
 // garbage.
 void RequireWhole(const Collecting& collecting, SimEnv& env) {
   const RecompressionStore& store = collecting.store;
-  store.RequireSound(env);
-  {
-    auto fs = store.Open(env, /*read_only=*/true);
-    REQUIRE_OK(fs);
-    store.RequireFiles(**fs);
-    REQUIRE_OK((*fs)->Close());
-  }
-  {
-    auto fs = store.Open(env);
-    REQUIRE_OK(fs);
-    store.RequireFiles(**fs);
-    REQUIRE_OK((*fs)->Close());
-  }
-  store.RequireSound(env);
-  store.RequireStatistics(env);
+  store.RequireOpensWhole(env);
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);

@@ -28,21 +28,7 @@ struct Recompressing {
 
 // Requires that the store is complete and sound, can be recompressed, and is sound afterwards.
 void RequireWhole(const RecompressionStore& store, SimEnv& env) {
-  store.RequireSound(env);
-  {
-    auto fs = store.Open(env, /*read_only=*/true);
-    REQUIRE_OK(fs);
-    store.RequireFiles(**fs);
-    REQUIRE_OK((*fs)->Close());
-  }
-  {
-    auto fs = store.Open(env);
-    REQUIRE_OK(fs);
-    store.RequireFiles(**fs);
-    REQUIRE_OK((*fs)->Close());
-  }
-  store.RequireSound(env);
-  store.RequireStatistics(env);
+  store.RequireOpensWhole(env);
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);

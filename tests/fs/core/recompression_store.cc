@@ -88,6 +88,18 @@ void RecompressionStore::RequireSound(Env& on) const {
   REQUIRE(found == "");
 }
 
+void RecompressionStore::RequireOpensWhole(Env& on) const {
+  RequireSound(on);
+  for (const bool read_only : {true, false}) {
+    auto fs = Open(on, read_only);
+    REQUIRE_OK(fs);
+    RequireFiles(**fs);
+    REQUIRE_OK((*fs)->Close());
+  }
+  RequireSound(on);
+  RequireStatistics(on);
+}
+
 void RecompressionStore::RequireStatistics(Env& on) const {
   const auto stats = ReadStoreStats(on, path);
   REQUIRE_OK(stats);

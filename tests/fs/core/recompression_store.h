@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
@@ -28,13 +27,15 @@ struct RecompressionStore {
   void RequireFiles(FileSystem& fs) const;
   // Requires that fsck, reading everything, finds nothing.
   void RequireSound(Env& on) const;
+  // Requires that the closed store is sound, before and after it is opened read-only and for
+  // writing, and has all of `files`.
+  void RequireOpensWhole(Env& on) const;
   // Requires that the closed store's statistics match a recount of its files and records.
   void RequireStatistics(Env& on) const;
 
   Env& env;
   const std::string path;
   std::map<std::string, Bytes> files;
-  std::vector<std::string> findings;  // not those reported by other threads
 };
 
 }  // namespace siltfs::testing

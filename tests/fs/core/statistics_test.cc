@@ -11,19 +11,10 @@
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/hex.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
-namespace {
-
-Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-}  // namespace
 
 TEST_CASE("a fresh store holds one directory and saves nothing yet") {
   StoreFixture store;

@@ -3,17 +3,11 @@
 #include "store/segment/segment_files.h"
 #include "tests/fs/dedup/store_under_test.h"
 #include "tests/support/catch.h"
+#include "tests/support/hex.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
 namespace {
-
-Bytes FromHex(std::string_view hex) {
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
 
 // Keeps no decoded blocks, so that reads see the device.
 StoreSettings WithoutCache(TestIndex index = TestIndex::kMap) {

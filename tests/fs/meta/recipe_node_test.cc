@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/fs/meta/recipe_test_support.h"
+#include "tests/support/hex.h"
 
 namespace siltfs::testing {
 namespace {

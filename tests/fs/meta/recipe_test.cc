@@ -2,6 +2,7 @@
 #include "fs/meta/recipe.h"
 
 #include "tests/fs/meta/recipe_test_support.h"
+#include "tests/support/hex.h"
 
 namespace siltfs::testing {
 namespace {

@@ -212,13 +212,4 @@ std::string Hex(ByteView bytes) {
   return hex;
 }
 
-Bytes FromHex(std::string_view hex) {
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  Bytes bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<uint8_t>(digit(hex[i]) << 4 | digit(hex[i + 1])));
-  }
-  return bytes;
-}
-
 }  // namespace siltfs::testing

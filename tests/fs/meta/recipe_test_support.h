@@ -61,6 +61,5 @@ Entries ReadAll(NodeStore& nodes, const Recipe& recipe);
 
 ChunkName NameFrom(uint8_t first);  // first, first + 1, ...
 std::string Hex(ByteView bytes);
-Bytes FromHex(std::string_view hex);
 
 }  // namespace siltfs::testing

@@ -1,0 +1,34 @@
+// The meaning of an operation's data_seed: the bytes to write, and other arguments of calls.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/crash/operation.h"
+
+namespace siltfs::testing {
+
+inline constexpr uint64_t kContents = 3;
+inline constexpr uint64_t kParts = 16;  // places in a content where data may begin
+
+// Returns a seed that stands for a part of a content. Seeds outside of the range of part seeds
+// stand for kinds of data.
+uint64_t PartSeed(uint64_t content, uint64_t part);
+
+// Returns the step's data: a part of a content, zeros, compressible duplicate data, or
+// incompressible unique data.
+Bytes DataOf(const Operation& operation);
+
+std::string XattrValue(uint64_t seed);
+// Whether the seed stands for a default list of a directory, and not for an access list.
+bool IsDefaultAcl(uint64_t seed);
+// Returns an access control list that names at most two users. A list without names is equivalent
+// to a mode.
+std::string AclValue(uint64_t seed);
+// Returns the mode of a special file, with its type.
+uint32_t NodeMode(uint64_t seed);
+uint64_t NodeDevice(uint64_t seed);
+
+}  // namespace siltfs::testing

@@ -1,0 +1,144 @@
+#include "tests/crash/visible_tree.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/crash/operation.h"
+
+namespace siltfs::testing {
+namespace {
+
+class TreeReader {
+ public:
+  TreeReader(FileSystem& fs, Times times) : fs_(fs), times_(times) {}
+
+  Status Visit(InodeNumber inode, const std::string& path) {
+    SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, fs_.GetAttributes(inode));
+    const bool directory = S_ISDIR(attributes.mode);
+    text_ += fmt::format("{} mode {:o} links {} owner {}:{}", path, attributes.mode,
+                         attributes.links, attributes.uid, attributes.gid);
+    if (!directory) text_ += fmt::format(" size {}", attributes.size);
+    if (attributes.device != 0) text_ += fmt::format(" device {}", attributes.device);
+    if (times_ == Times::kSeen) {
+      text_ += fmt::format(" times {} {} {} {}", attributes.atime, attributes.mtime,
+                           attributes.ctime, attributes.btime);
+    }
+    SILTFS_RETURN_IF_ERROR(AddXattrs(inode));
+    if (S_ISLNK(attributes.mode)) {
+      SILTFS_ASSIGN_OR_RETURN(const std::string target, fs_.ReadLink(inode));
+      text_ += " -> " + target;
+    }
+    if (S_ISREG(attributes.mode)) {
+      const auto [known, is_new] = first_path_.emplace(inode, path);
+      if (!is_new) text_ += " same as " + known->second;
+      if (is_new) SILTFS_RETURN_IF_ERROR(AddContent(inode, attributes.size));
+    }
+    text_ += "\n";
+    return directory ? VisitEntries(inode, path) : Status::Ok();
+  }
+
+  std::string& text() { return text_; }
+
+ private:
+  Status AddXattrs(InodeNumber inode) {
+    SILTFS_ASSIGN_OR_RETURN(std::vector<std::string> names, fs_.ListXattrs(inode));
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      SILTFS_ASSIGN_OR_RETURN(const std::string value, fs_.GetXattr(inode, name));
+      text_ += fmt::format(" {}={} {:016x}", name, value.size(),
+                           XXH3_64bits(value.data(), value.size()));
+    }
+    return Status::Ok();
+  }
+
+  Status AddContent(InodeNumber inode, uint64_t size) {
+    Bytes bytes(size);
+    SILTFS_ASSIGN_OR_RETURN(const size_t got, fs_.Read(inode, 0, bytes));
+    text_ += fmt::format(" content {:016x} ({})", XXH3_64bits(bytes.data(), got), got);
+    return Status::Ok();
+  }
+
+  Status VisitEntries(InodeNumber directory, const std::string& path) {
+    std::map<std::string, InodeNumber> entries;
+    uint64_t last = 0;
+    bool ascending = true;
+    bool unique = true;
+    SILTFS_RETURN_IF_ERROR(fs_.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
+      ascending = ascending && record.cookie > last;
+      last = record.cookie;
+      if (record.name == "." || record.name == "..") return true;
+      unique = entries.emplace(record.name, record.inode).second && unique;
+      return true;
+    }));
+    if (!ascending || !unique) {
+      return Status(StatusCode::kCorruption, "is listed with a cookie or a name twice").At(path);
+    }
+    for (const auto& [name, inode] : entries) {
+      SILTFS_ASSIGN_OR_RETURN(const Attributes child, fs_.Lookup(directory, name));
+      fs_.Forget(child.inode, 1);
+      if (child.inode != inode) {
+        return Status(StatusCode::kCorruption, "is another inode by name than in its directory")
+            .At(path + "/" + name);
+      }
+      SILTFS_RETURN_IF_ERROR(Visit(inode, path + "/" + name));
+    }
+    return Status::Ok();
+  }
+
+  FileSystem& fs_;
+  const Times times_;
+  std::string text_;
+  std::map<InodeNumber, std::string> first_path_;  // for files with several names
+};
+
+}  // namespace
+
+Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
+  auto root = fs.Lookup(kRootInode, ThreadDirectory(thread));
+  if (root.status().Is(StatusCode::kNotFound)) return std::string("nothing\n");
+  if (!root.ok()) return std::move(root).status();
+  fs.Forget(root->inode, 1);
+  TreeReader reader(fs, times);
+  SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, ""));
+  return std::move(reader.text());
+}
+
+uint64_t DigestOf(const std::string& description) {
+  return XXH3_64bits(description.data(), description.size());
+}
+
+Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times) {
+  SILTFS_ASSIGN_OR_RETURN(const std::string text, DescribeTree(fs, thread, times));
+  return DigestOf(text);
+}
+
+Result<InodeCounts> CountInodes(FileSystem& fs) {
+  InodeCounts counts;
+  std::set<InodeNumber> files;
+  std::vector<InodeNumber> directories{kRootInode};
+  while (!directories.empty()) {
+    const InodeNumber directory = directories.back();
+    directories.pop_back();
+    ++counts.directories;
+    SILTFS_RETURN_IF_ERROR(fs.ReadDirectory(directory, 0, [&](const DirectoryRecord& record) {
+      if (record.name == "." || record.name == "..") return true;
+      if (S_ISDIR(record.mode)) {
+        directories.push_back(record.inode);
+      } else {
+        files.insert(record.inode);
+      }
+      return true;
+    }));
+  }
+  counts.files = files.size();
+  return counts;
+}
+
+}  // namespace siltfs::testing
