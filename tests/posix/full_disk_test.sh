@@ -15,8 +15,6 @@ source "$(dirname "$0")/store_fixture.sh"
 mkdir "$work/kept" # digests of acknowledged files
 figure() { "$siltfs" stat --json "$1" | jq -e ".$2"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Prints unique bytes that depend on a seed. Arguments: kilobytes, seed.
-noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}K" || true; }
 available() { df --output=avail -k "$1" | tail -1; }
 digest() { sha256sum <"$1"; }
 
@@ -26,12 +24,12 @@ writer() { # NAME KILOBYTES
   local i name
   for ((i = 0; ; ++i)); do
     name=$1-$i
-    if ! noise "$2" "$name $round" | dd of="$mnt/$name" bs=64k iflag=fullblock conv=fsync status=none 2>"$work/err-$1"; then
+    if ! noise "$2K" "$name $round" | dd of="$mnt/$name" bs=64k iflag=fullblock conv=fsync status=none 2>"$work/err-$1"; then
       grep -q 'No space left on device' "$work/err-$1" || fail "$name: $(cat "$work/err-$1")"
       rm -f "$mnt/$name" "$work/kept/$name"
       return 0
     fi
-    digest <(noise "$2" "$name $round") >"$work/kept/$name"
+    digest <(noise "$2K" "$name $round") >"$work/kept/$name"
   done
 }
 fill() {
@@ -142,7 +140,7 @@ for name in $(some again 3); do
 done
 name=$(some medium 1)
 truncate -s 100000 "$mnt/$name"
-digest <(noise 900 "$name 1" | head -c 100000) >"$work/kept/$name"
+digest <(noise 900K "$name 1" | head -c 100000) >"$work/kept/$name"
 sync "$mnt/directory"
 all_there
 
@@ -152,8 +150,8 @@ holds "$(figure "$mnt" stored_bytes) < $stored - 50000000"
 holds "$(available "$disk") * 1024 > 30000000"
 holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
 holds "$(available "$mnt") * 1024 > 20000000"
-noise 5000 more | dd of="$mnt/more" bs=64k iflag=fullblock conv=fsync status=none
-digest <(noise 5000 more) >"$work/kept/more"
+noise 5000K more | dd of="$mnt/more" bs=64k iflag=fullblock conv=fsync status=none
+digest <(noise 5000K more) >"$work/kept/more"
 all_there
 
 step "it is filled again, unmounted and mounted"

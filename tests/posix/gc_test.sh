@@ -11,15 +11,13 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Prints unique bytes that depend on a seed. Arguments: megabytes, seed.
-noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
 compare() { for i in "$@"; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
 step "four files, two of them removed"
 "$siltfs" mkfs --compression zstd:3 "$store"
 mount_it
 for i in 1 2 3 4; do
-  noise 40 "seed $i" >"$work/file-$i"
+  noise 40M "seed $i" >"$work/file-$i"
   cp "$work/file-$i" "$mnt/"
 done
 sync "$mnt"/file-*
@@ -71,7 +69,7 @@ unmount_and_check
 step "background gc runs after enough data was overwritten"
 mount_it
 for i in 5 6 7 8 9; do
-  noise 60 "seed $i" >"$work/file-1"
+  noise 60M "seed $i" >"$work/file-1"
   cp "$work/file-1" "$mnt/file-1"
   sync "$mnt/file-1"
 done

@@ -11,8 +11,6 @@ source "$(dirname "$0")/store_fixture.sh"
 
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-# Prints unique bytes that depend on a seed. Arguments: megabytes, seed.
-noise() { openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "${1}M" || true; }
 # Changes a byte in the middle of the store's oldest data segment, which is sealed and full.
 damage() {
   local segment=$1 middle byte
@@ -24,8 +22,8 @@ damage() {
 step "a store without damage, mounted and unmounted"
 "$siltfs" mkfs --compression zstd:3 "$store"
 mount_it
-noise 60 one >"$work/file-1"
-noise 20 two >"$work/file-2"
+noise 60M one >"$work/file-1"
+noise 20M two >"$work/file-2"
 cp "$work/file-1" "$work/file-2" "$mnt/"
 cp "$work/file-1" "$mnt/file-1-too"
 sync "$mnt/file-1" "$mnt/file-2" "$mnt/file-1-too"

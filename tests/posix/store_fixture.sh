@@ -43,6 +43,12 @@ fail() {
   exit 1
 }
 
+command -v openssl >/dev/null || fail "openssl is not installed: run tools/install-dependencies"
+# Prints unique bytes that depend on a seed. SIZE is as for `head -c`.
+noise() { # SIZE SEED
+  openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "$1" || true
+}
+
 make_and_mount() {
   "$siltfs" mkfs "$store"
   mount_it
