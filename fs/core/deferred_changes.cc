@@ -29,28 +29,6 @@ uint64_t BytesToSave(const Overlay& overlay) {
 
 }  // namespace
 
-void DirtyInodes::Add(const InodePtr& inode) {
-  const MutexLock lock(mutex_);
-  inodes_.try_emplace(inode->number, inode);
-}
-
-void DirtyInodes::Remove(InodeNumber number) {
-  InodePtr last;  // may be the last reference: released without the mutex
-  const MutexLock lock(mutex_);
-  if (auto found = inodes_.find(number); found != inodes_.end()) {
-    last = std::move(found->second);
-    inodes_.erase(found);
-  }
-}
-
-std::vector<InodePtr> DirtyInodes::All() const {
-  const MutexLock lock(mutex_);
-  std::vector<InodePtr> all;
-  all.reserve(inodes_.size());
-  for (const auto& [number, inode] : inodes_) all.push_back(inode);
-  return all;
-}
-
 Status FileSystemImpl::Join(Inode& inode, Change& change) {
   dirty_inodes_.Add(inode.shared_from_this());
   SILTFS_ASSIGN_OR_RETURN(change.commit, metadata_->Join());

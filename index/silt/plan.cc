@@ -220,8 +220,7 @@ Status Search::WhyNot() const {
   }
   return Impossible(fmt::format(
       "with a write amplification of {:.6g}, a read amplification of {:.6g} and {} of flash, "
-      "{:.0f} "
-      "entries need at least {} of memory",
+      "{:.0f} entries need at least {} of memory",
       limits.write_amplification, limits.read_amplification, FormatSize(limits.flash_bytes, 1),
       workload.entries, MoreThan(least_memory, limits.memory_bytes)));
 }

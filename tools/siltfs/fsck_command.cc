@@ -1,5 +1,6 @@
 // siltfs fsck, and fsck.siltfs as fsck(8) calls it: checks, and with -p or -y repairs.
 #include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

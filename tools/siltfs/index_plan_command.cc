@@ -1,7 +1,7 @@
 // siltfs index plan
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cmath>
 #include <memory>

@@ -38,8 +38,7 @@ std::string FormatIndexStatReport(const Json& statistics) {
                   statistics.at("engine").get<std::string>());
   if (statistics.value("rebuild_interrupted", false)) {
     text +=
-        "  rebuilt only in part: siltfs index rebuild was interrupted; run it again, or mount "
-        "the "
+        "  rebuilt only in part: siltfs index rebuild was interrupted; run it again, or mount the "
         "store\n";
   }
   text += fmt::format("  {} entries, {} of memory ({:.2f} bytes an entry), {} of flash\n",

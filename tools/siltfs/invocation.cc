@@ -1,8 +1,8 @@
 #include "tools/siltfs/invocation.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 

@@ -1,8 +1,8 @@
 #include "tools/siltfs/run_siltfs.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <exception>

@@ -1,7 +1,7 @@
 // siltfs umount, and umount.siltfs as umount(8) calls it.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <ostream>
@@ -51,8 +51,7 @@ Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Ide
   if (foreign) {
     cause += fmt::format(
         "the mount namespace of process {} still has it; \"nsenter -t {} -m umount {}\" unmounts "
-        "it "
-        "there",
+        "it there",
         foreign->pid, foreign->pid, foreign->mount_point);
   } else {
     cause +=
