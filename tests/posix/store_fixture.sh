@@ -11,7 +11,7 @@ if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
   # Private propagation fails if the root of a chroot is not a mount point.
   propagation=private
   unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
-  SILTFS_TEST_CONTAINED=1 exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc "$0" "$@"
+  SILTFS_TEST_CONTAINED=$propagation exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
 siltfs=$(realpath "$siltfs")
