@@ -45,11 +45,6 @@ endif()
 # tests spend their time in the libraries.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
-if(SILTFS_SANITIZE MATCHES "undefined")
-  # These checks take a fifth of the compile time of such code. AddressSanitizer still reports the
-  # use of a null pointer; the libraries are compiled with all checks.
-  target_compile_options(siltfs_cold_code INTERFACE -fno-sanitize=alignment,null,vptr)
-endif()
 
 # siltfs_include_root(<out-variable> <folder>...): makes an include root in the build tree that has
 # only these folders.
