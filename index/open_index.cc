@@ -2,25 +2,27 @@
 
 #include <fmt/format.h>
 
-#include "index/map/map_index.h"
-#include "index/silt/silt_index.h"
+#include "index/engines.h"
 
 namespace siltfs {
 
 Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& options) {
-  switch (options.engine) {
-    case IndexEngine::kMap:
-      return OpenMapIndex(env, {.directory = options.directory, .read_only = options.read_only});
-    case IndexEngine::kSilt:
-      return OpenSiltIndex(env, {.directory = options.directory,
-                                 .read_only = options.read_only,
-                                 .hash_secret = std::nullopt,
-                                 .memory_limit = options.memory_limit});
+  const IndexEngineRow* const row = FindIndexEngine(options.engine);
+  if (row == nullptr) {
+    return Status(StatusCode::kNeedsNewer,
+                  fmt::format("is kept by index engine {}, which this version does not know",
+                              static_cast<int>(options.engine)))
+        .At(options.directory);
   }
-  return Status(StatusCode::kNeedsNewer,
-                fmt::format("is kept by index engine {}, which this version does not know",
-                            static_cast<int>(options.engine)))
-      .At(options.directory);
+  // mkfs checked them with the version that made the store.
+  const Status known = CheckEngineParameters(row->name, row->parameters, options.parameters);
+  if (!known.ok()) {
+    return Status(StatusCode::kNeedsNewer,
+                  fmt::format("was made by a version with other index parameters: {}",
+                              known.cause()))
+        .At(options.directory);
+  }
+  return row->open(env, options);
 }
 
 }  // namespace siltfs

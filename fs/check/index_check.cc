@@ -40,10 +40,9 @@ Status OpenCheckedIndex(CheckContext& context) {
                                "the next mount continues it"});
     return Status::Ok();
   }
-  IndexOptions options;
-  options.engine = static_cast<IndexEngine>(context.superblock.index_engine);
-  options.directory = IndexPath(context.store());
+  IndexOptions options = IndexOptionsOf(context.superblock, context.store());
   options.read_only = true;
+  options.memory_limit = kNoMemoryLimit;
   auto index = OpenIndex(context.env, options);
   if (index.ok()) {
     context.index = std::move(index).value();

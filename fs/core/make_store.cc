@@ -14,6 +14,7 @@
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "fs/meta/segment_record.h"
+#include "index/engines.h"
 #include "store/base/coding.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
@@ -47,6 +48,7 @@ Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
 }
 
 Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckIndexChoice(options.index_engine, options.index_parameters));
   Superblock superblock;
   superblock.ro_compat_features = kRoCompatSecondaryCopies;
   superblock.created_ns = env.NowNanoseconds();
@@ -58,6 +60,10 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   superblock.compression.level = options.compression_level;
   superblock.index_engine = static_cast<uint8_t>(options.index_engine);
   superblock.index_memory = options.index_memory;
+  superblock.index_parameters = options.index_parameters;
+  superblock.metadata_engine = options.metadata_engine;
+  if (!options.index_parameters.empty() || !options.metadata_engine.empty())
+    superblock.incompat_features |= kIncompatEngines;
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.uuid.bytes));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.tag_secret));
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "index/open_index.h"
+#include "index/index_engine.h"
 #include "store/base/status.h"
 #include "store/env/env.h"
 #include "store/env/file_owner.h"
@@ -18,7 +18,9 @@ struct MakeStoreOptions {
   uint32_t chunk_max = 64u << 10;
   int compression_level = 3;  // zstd's; 0: none
   IndexEngine index_engine = IndexEngine::kSilt;
-  uint64_t index_memory = 44u << 20;  // bytes
+  uint64_t index_memory = 44u << 20;       // bytes
+  EngineParameters index_parameters = {};  // those that differ from the engine's defaults
+  std::string metadata_engine = {};        // empty: the default engine
   FileOwner root_owner = {};          // of the file system's root directory
 };
 

@@ -117,11 +117,9 @@ Status CommitNow(MetadataStore& metadata) {
 Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOptions& options,
                                                    const Superblock& superblock,
                                                    const ReportFinding& report) {
-  IndexOptions index_options;
-  index_options.engine = static_cast<IndexEngine>(superblock.index_engine);
-  index_options.directory = IndexPath(options.store);
+  IndexOptions index_options = IndexOptionsOf(superblock, options.store);
   index_options.read_only = options.read_only;
-  index_options.memory_limit = options.index_memory.value_or(superblock.index_memory);
+  if (options.index_memory) index_options.memory_limit = *options.index_memory;
   auto index = OpenIndex(env, index_options);
   const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
                                     index.status().Is(StatusCode::kNotFound) ||

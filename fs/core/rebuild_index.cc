@@ -59,10 +59,7 @@ Result<Known> ReadStore(Env& env, const std::string& store) {
 }
 
 Result<std::unique_ptr<ChunkIndex>> OpenEmptyIndex(Env& env, const Known& known) {
-  IndexOptions options;
-  options.engine = static_cast<IndexEngine>(known.superblock.index_engine);
-  options.directory = IndexPath(known.identity.store);
-  options.memory_limit = known.superblock.index_memory;
+  const IndexOptions options = IndexOptionsOf(known.superblock, known.identity.store);
   SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, known.identity.store));
   return OpenIndex(env, options);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fs/core/store_layout.h"
+#include "index/engines.h"
 #include "index/open_index.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"
@@ -25,11 +26,9 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   if (!read_only && !state.superblock.clean) {
     return NeedsMount("the store was not unmounted cleanly", store);
   }
-  IndexOptions options;
-  options.engine = static_cast<IndexEngine>(state.superblock.index_engine);
-  options.directory = IndexPath(store);
+  IndexOptions options = IndexOptionsOf(state.superblock, store);
   options.read_only = read_only;
-  if (!read_only) options.memory_limit = state.superblock.index_memory;
+  if (read_only) options.memory_limit = kNoMemoryLimit;
   SILTFS_ASSIGN_OR_RETURN(opened.rebuild_interrupted, IsRebuildUnfinished(env, store));
   auto index = OpenIndex(env, options);
   // A rebuild that has just begun leaves no index to open.
@@ -49,6 +48,25 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
 }
 
 }  // namespace
+
+IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& store) {
+  return {.engine = static_cast<IndexEngine>(superblock.index_engine),
+          .directory = IndexPath(store),
+          .memory_limit = superblock.index_memory,
+          .parameters = superblock.index_parameters};
+}
+
+uint64_t LeastIndexMemory(Env& env, const std::string& store) {
+  const IndexEngineRow* row = nullptr;
+  IndexPlanQuestion question{.entries = 1};
+  if (const auto state = ReadSuperblock(env, store, StoreAccess::kReadOnly); state.ok()) {
+    row = FindIndexEngine(static_cast<IndexEngine>(state->superblock.index_engine));
+    question.parameters = state->superblock.index_parameters;
+  }
+  if (row == nullptr) row = IndexEngines().front();
+  const auto plan = row->plan(question);
+  return plan.ok() ? plan->least_memory_bytes : 0;
+}
 
 Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store) {
   return Open(env, store, StoreAccess::kReadOnly);

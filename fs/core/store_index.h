@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "index/chunk_index.h"
+#include "index/index_engine.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 
 namespace siltfs {
+
+struct Superblock;
 
 // Declared in this order, so that the lock is released last.
 struct StoreIndex {
@@ -17,6 +19,14 @@ struct StoreIndex {
   std::unique_ptr<ChunkIndex> index;
   bool rebuild_interrupted = false;  // IsRebuildUnfinished
 };
+
+// The engine, directory and parameters of a store's index, as its superblock says, for writing and
+// with the store's own index_memory.
+IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& store);
+
+// The memory that the index of this store takes at any limit, in bytes, for a warning. If the store
+// or its engine is unknown: that of the default engine.
+uint64_t LeastIndexMemory(Env& env, const std::string& store);
 
 // Writes nothing. After a crash, the index may lack entries that only the segments have. kNotFound
 // if there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "fs/core/store_layout.h"
+#include "fs/core/store_index.h"
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/damage_record.h"
 #include "fs/meta/directory_entry.h"
@@ -159,10 +159,9 @@ void RecordRebuild::SurveySegment(Env& env, const std::string& store,
 // Raises the highest sequence to the index's durable sequence. A mount replays only blocks above
 // that sequence, so new blocks must be above it.
 void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superblock& superblock) {
-  IndexOptions options;
-  options.engine = static_cast<IndexEngine>(superblock.index_engine);
-  options.directory = IndexPath(store);
+  IndexOptions options = IndexOptionsOf(superblock, store);
   options.read_only = true;
+  options.memory_limit = kNoMemoryLimit;
   const auto index = OpenIndex(env, options);
   if (!index.ok()) return index.status().IgnoreError("then the index is rebuilt");
   highest_sequence_ = std::max(highest_sequence_, (*index)->durable_sequence());

@@ -108,7 +108,7 @@ class MapIndex final : public ChunkIndex {
                             .memory_bytes = entries_.size() * kNodeBytes,
                             .flash_bytes_written = flash_bytes_written_};
     IndexStats stats;
-    stats.engine = "map";
+    stats.engine = kMapIndexEngine.name;
     stats.entries = map.entries;
     stats.memory_bytes = map.memory_bytes;
     stats.flash_bytes = map.flash_bytes;

@@ -10,9 +10,13 @@
 #include <string>
 
 #include "index/chunk_index.h"
+#include "index/index_engine.h"
 #include "store/env/env.h"
 
 namespace siltfs {
+
+// The row of this engine in the table of engines.
+extern const IndexEngineRow kMapIndexEngine;
 
 struct MapIndexOptions {
   std::string directory;

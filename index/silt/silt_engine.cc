@@ -469,7 +469,7 @@ uint64_t SiltEngine::durable_sequence() const {
 
 IndexStats SiltEngine::stats() const {
   IndexStats stats;
-  stats.engine = "silt";
+  stats.engine = kSiltEngineName;
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
     const Partition& partition = stores_.partition(p);
     ReaderLock lock(partition.mutex);

@@ -19,10 +19,14 @@
 #include <memory>
 
 #include "index/chunk_index.h"
+#include "index/index_engine.h"
 #include "index/silt/silt_options.h"
 #include "store/env/env.h"
 
 namespace siltfs {
+
+// The row of this engine in the table of engines.
+extern const IndexEngineRow kSiltIndexEngine;
 
 Result<std::unique_ptr<ChunkIndex>> OpenSiltIndex(Env& env, const SiltIndexOptions& options);
 

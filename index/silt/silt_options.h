@@ -5,10 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "index/silt/slot.h"
 
 namespace siltfs {
+
+inline constexpr std::string_view kSiltEngineName = "silt";
+inline constexpr unsigned kDefaultPartitionBits = 6;
+inline constexpr unsigned kDefaultBucketBits = 11;
 
 struct SiltIndexOptions {
   std::string directory;
@@ -17,9 +22,9 @@ struct SiltIndexOptions {
   // --- For a new index; an existing one keeps its values ---
 
   // 2^partition_bits partitions. 0 to 12.
-  unsigned partition_bits = 6;
+  unsigned partition_bits = kDefaultPartitionBits;
   // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15.
-  unsigned bucket_bits = 11;
+  unsigned bucket_bits = kDefaultBucketBits;
   // Slots of 2^slot_bits bytes, SlotLayout::kLeastBits to kMostBits. A chunk index uses kLeastBits;
   // it has no data for larger slots.
   unsigned slot_bits = SlotLayout::kLeastBits;

@@ -14,6 +14,7 @@ constexpr std::string_view kMagic = "SILTFSSB";
 // Magic number, version and checksum have the same places in every version, to distinguish a store
 // of another version from a damaged one.
 constexpr size_t kChecksumOffset = kSuperblockSize - 8;
+constexpr size_t kEngineParameterSize = kEngineParameterNameSize + 8;
 
 Status Invalid(std::string cause) { return Status(StatusCode::kInvalidArgument, std::move(cause)); }
 
@@ -33,6 +34,56 @@ Status ValidateSizes(const Superblock& sb) {
                                kMinSegmentTargetSize, kMaxSegmentTargetSize));
   }
   return Status::Ok();
+}
+
+Status ValidateEngines(const Superblock& sb) {
+  const bool named = !sb.metadata_engine.empty() || !sb.index_parameters.empty();
+  if (named && (sb.incompat_features & kIncompatEngines) == 0)
+    return Invalid("engines are named, but the feature bit for them is missing");
+  if (!sb.metadata_engine.empty() && !IsEngineWord(sb.metadata_engine, kEngineNameSize))
+    return Invalid("the metadata engine's name is malformed");
+  if (sb.index_parameters.size() > kMostEngineParameters) {
+    return Invalid(fmt::format("{} index parameters are more than {}", sb.index_parameters.size(),
+                               kMostEngineParameters));
+  }
+  for (const EngineParameter& parameter : sb.index_parameters) {
+    if (!IsEngineWord(parameter.name, kEngineParameterNameSize))
+      return Invalid("the name of an index parameter is malformed");
+  }
+  return Status::Ok();
+}
+
+void EncodeWord(Encoder& out, std::string_view word, size_t size) {
+  out.Raw(word.substr(0, size)).Zeros(size - std::min(size, word.size()));
+}
+
+// Returns the bytes before the padding. ValidateEngines refuses a zero among them.
+std::string DecodeWord(Decoder& in, size_t size) {
+  const std::string_view padded = AsText(in.Raw(size));
+  return std::string(padded.substr(0, padded.find_last_not_of('\0') + 1));
+}
+
+// The place of each parameter exists, also if fewer are used.
+void EncodeEngines(Encoder& out, const Superblock& sb) {
+  EncodeWord(out, sb.metadata_engine, kEngineNameSize);
+  const size_t count = std::min(sb.index_parameters.size(), kMostEngineParameters);
+  out.U8(static_cast<uint8_t>(count)).Zeros(7);
+  for (size_t i = 0; i < count; ++i) {
+    EncodeWord(out, sb.index_parameters[i].name, kEngineParameterNameSize);
+    out.U64(sb.index_parameters[i].value);
+  }
+  out.Zeros((kMostEngineParameters - count) * kEngineParameterSize);
+}
+
+// A count above kMostEngineParameters is decoded, too, so that ValidateEngines refuses it.
+void DecodeEngines(Decoder& in, Superblock& sb) {
+  sb.metadata_engine = DecodeWord(in, kEngineNameSize);
+  const size_t count = in.U8();
+  in.Skip(7);
+  for (size_t i = 0; i < count; ++i) {
+    std::string name = DecodeWord(in, kEngineParameterNameSize);
+    sb.index_parameters.push_back({std::move(name), in.U64()});
+  }
 }
 
 // All fields up to the checksum, in the order of docs/format.md.
@@ -59,6 +110,7 @@ Superblock DecodeFields(Decoder& in) {
   sb.index_memory = in.U64();
   ByteView secret = in.Raw(TagKey::kSecretSize);
   std::copy(secret.begin(), secret.end(), sb.tag_secret.begin());
+  if ((sb.incompat_features & kIncompatEngines) != 0) DecodeEngines(in, sb);
   return sb;
 }
 
@@ -68,6 +120,7 @@ Status ValidateSuperblock(const Superblock& superblock) {
   if (superblock.uuid == StoreUuid{}) return Invalid("the store's uuid is all zero");
   if (superblock.rabin_polynomial == 0) return Invalid("the Rabin polynomial is zero");
   SILTFS_RETURN_IF_ERROR(ValidateSizes(superblock));
+  SILTFS_RETURN_IF_ERROR(ValidateEngines(superblock));
   return ValidateCompression(superblock.compression);
 }
 
@@ -96,6 +149,7 @@ std::string EncodeSuperblock(const Superblock& superblock) {
       .Zeros(5)
       .U64(superblock.index_memory)
       .Raw(superblock.tag_secret);
+  EncodeEngines(out, superblock);
   out.Zeros(kChecksumOffset - out.size());
   out.U64(Checksum(out.view()));
   return out.Take();

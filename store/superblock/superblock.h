@@ -13,6 +13,7 @@
 
 #include "store/base/bytes.h"
 #include "store/base/chunk_name.h"
+#include "store/base/engine_parameter.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 #include "store/segment/block_codec.h"
@@ -33,7 +34,10 @@ inline constexpr uint32_t kMinBlockPlainBytes = 16U << 10;
 // (docs/glossary.md). Code that cannot write these notes may read the store.
 inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
 inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
-inline constexpr uint64_t kKnownIncompatFeatures = 0;
+// kIncompatEngines: the superblock names a metadata engine or has parameters of the index engine.
+// Code that ignores these fields would open the store with another engine and erase them.
+inline constexpr uint64_t kIncompatEngines = 1;
+inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines;
 
 struct Superblock {
   uint64_t compat_features = 0;
@@ -52,6 +56,9 @@ struct Superblock {
   uint32_t segment_bytes = kMaxSegmentTargetSize;
   uint8_t index_engine = 0;   // an IndexEngine number, validated by index/
   uint64_t index_memory = 0;  // bytes
+  // Both are on disk only with kIncompatEngines; otherwise they have these values.
+  EngineParameters index_parameters;  // validated by index/
+  std::string metadata_engine;        // a name, validated by fs/meta; empty: RocksDB
 
   uint64_t generation = 0;   // number of writes
   uint64_t last_commit = 0;  // the last commit known to be complete at this write

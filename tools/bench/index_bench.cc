@@ -10,9 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "index/engines.h"
 #include "index/open_index.h"
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/plan.h"
 #include "index/silt/silt_index.h"
 #include "store/env/daemon.h"
 #include "store/env/posix_env.h"
@@ -47,8 +46,11 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-const std::map<std::string, IndexEngine> kEngines = {{"silt", IndexEngine::kSilt},
-                                                     {"map", IndexEngine::kMap}};
+std::vector<std::string> EngineNames() {
+  std::vector<std::string> names;
+  for (const IndexEngineRow* row : IndexEngines()) names.emplace_back(row->name);
+  return names;
+}
 
 constexpr uint64_t kWarmUpEntries = 2000;
 
@@ -95,6 +97,7 @@ class IndexBench {
  public:
   explicit IndexBench(const Arguments& arguments)
       : arguments_(arguments),
+        engine_(RowOf(arguments.engine)),
         env_(NewPosixEnv()),
         keys_(MixNumber(arguments.seed)),
         scratch_(*env_, arguments.keep ? std::string() : arguments.directory) {}
@@ -127,7 +130,7 @@ class IndexBench {
     if (!arguments_.keep) Require(env_->CreateDirectory(directory));
     WarmUp();
     memory_ = std::make_unique<MemoryMeter>();
-    auto index = OpenIndex(*env_, {.engine = kEngines.at(arguments_.engine),
+    auto index = OpenIndex(*env_, {.engine = engine_.number,
                                    .directory = directory,
                                    .memory_limit = arguments_.memory.value_or(kNoMemoryLimit)});
     Require(index.status());
@@ -159,6 +162,12 @@ class IndexBench {
                       {"get_hit_per_s", Median(hits.per_s)},
                       {"get_miss_per_s", Median(misses.per_s)},
                       {"gets", hits.gets}});
+  }
+
+  static const IndexEngineRow& RowOf(const std::string& name) {
+    const auto found = FindIndexEngine(name);
+    Require(found.status());
+    return **found;
   }
 
   static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
@@ -292,33 +301,20 @@ class IndexBench {
     }
     if (!steps_.empty()) statistics["memory_steps"] = steps_;
     if (device_ != nullptr) AddLookups(statistics);
-    if (kEngines.at(arguments_.engine) == IndexEngine::kSilt) statistics["plan"] = Prediction();
+    const auto plan = engine_.plan({.entries = arguments_.entries});
+    Require(plan.status());
+    if (plan->costs) statistics["plan"] = Prediction(*plan);
     return statistics;
   }
 
-  // Returns the cost that the paper's model predicts for an index with these parameters.
-  Json Prediction() const {
-    constexpr double kSparseTrieBits = 0.3;
-    const SiltIndexOptions options;
-    const unsigned partitions = 1U << options.partition_bits;
-    const auto entries = static_cast<double>(arguments_.entries);
-    SiltParticulars particulars;
-    particulars.sorted_bits_per_key = kSparseTrieBits;
-    // A partition is merged when its HashStores hold twice their average share of entries.
-    const auto predicted =
-        PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
-                    {.merge_entries = 2 * options.hash_store_share * entries / partitions,
-                     .tag_bits = kTagBits,
-                     .bucket_bits = options.bucket_bits,
-                     .instances = partitions},
-                    particulars);
-    Require(predicted.status());
-    return {{"write_amplification", predicted->write_amplification},
-            {"read_amplification", predicted->read_amplification},
-            {"reads_per_hit", predicted->average_hit_reads},
-            {"memory_bytes", predicted->peak_memory_bytes},
-            {"memory_bytes_per_entry", predicted->peak_memory_bytes / entries},
-            {"hash_stores", predicted->hash_stores * partitions}};
+  // Returns the costs that the engine's model predicts for an index with these parameters.
+  Json Prediction(const IndexPlan& plan) const {
+    return {{"write_amplification", plan.costs->write_amplification},
+            {"read_amplification", plan.costs->reads_per_miss},
+            {"reads_per_hit", plan.costs->reads_per_hit},
+            {"memory_bytes", plan.memory_bytes},
+            {"memory_bytes_per_entry", plan.memory_bytes / static_cast<double>(arguments_.entries)},
+            {"hash_stores", plan.costs->component_stores}};
   }
 
   void AddLookups(Json& statistics) const {
@@ -342,6 +338,7 @@ class IndexBench {
   }
 
   const Arguments& arguments_;
+  const IndexEngineRow& engine_;
   const std::unique_ptr<Env> env_;
   const IndexKeys keys_;
   const ScratchDirectory scratch_;  // destroyed after everything in it
@@ -375,8 +372,8 @@ std::string CheckMix(const std::string& text) {
 
 std::function<Json()> ConfigureIndexBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--engine", arguments->engine, "Index engine: silt or map")
-      ->check(CLI::IsMember(kEngines))
+  app.add_option("--engine", arguments->engine, "Index engine")
+      ->check(CLI::IsMember(EngineNames()))
       ->capture_default_str();
   app.add_option("--entries", arguments->entries,
                  "Entries to put: half as a base; the other half is also measured separately")

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "fs/core/make_store.h"
+#include "index/engines.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
@@ -25,13 +27,6 @@ namespace {
 constexpr int kMinCompressionLevel = 1;
 constexpr int kMaxCompressionLevel = 19;
 
-struct EngineName {
-  std::string_view name;
-  IndexEngine engine;
-};
-constexpr std::array kEngines = {EngineName{"silt", IndexEngine::kSilt},
-                                 EngineName{"map", IndexEngine::kMap}};
-
 // The values on the command line.
 struct Arguments {
   std::string store;
@@ -39,6 +34,7 @@ struct Arguments {
   std::optional<std::string> compression;
   std::optional<std::string> index_engine;
   std::optional<std::string> index_memory;
+  std::vector<std::string> index_options;
   std::optional<std::string> root_owner;
 };
 
@@ -61,15 +57,39 @@ Result<int> ParseCompression(std::string_view text) {
   return level;
 }
 
-Result<IndexEngine> ParseEngine(std::string_view text) {
-  for (const EngineName& engine : kEngines) {
-    if (engine.name == text) return engine.engine;
+Result<const IndexEngineRow*> FindEngine(std::string_view name) {
+  auto found = FindIndexEngine(name);
+  if (!found.ok()) return Wrong(fmt::format("--index-engine: {}", found.status().cause()));
+  return found;
+}
+
+Result<EngineParameters> ParseIndexOptions(const std::vector<std::string>& options,
+                                           IndexEngine engine) {
+  EngineParameters parameters;
+  for (const std::string& option : options) {
+    auto parameter = ParseEngineParameter(option);
+    if (!parameter.ok()) return Wrong(fmt::format("--index-option: {}", parameter.status().cause()));
+    parameters.push_back(std::move(*parameter));
   }
-  std::string names;
-  for (const EngineName& engine : kEngines)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", engine.name);
-  return Wrong(
-      fmt::format("--index-engine: there is no engine \"{}\" (there are: {})", text, names));
+  const Status checked = CheckIndexChoice(engine, parameters);
+  if (!checked.ok()) return Wrong(fmt::format("--index-option: {}", checked.cause()));
+  return parameters;
+}
+
+// The names of all engines, with what a user should know of each.
+std::string DescribeEngines() {
+  std::string text;
+  for (const IndexEngineRow* row : IndexEngines()) {
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", or ", row->name,
+                        row->remark.empty() ? "" : ", ", row->remark);
+  }
+  return text;
+}
+
+uint64_t LeastIndexMemory(const MakeStoreOptions& options) {
+  const auto plan = FindIndexEngine(options.index_engine)
+                        ->plan({.entries = 1, .parameters = options.index_parameters});
+  return plan.ok() ? plan->least_memory_bytes : 0;
 }
 
 // Parses the number of a user or a group. The greatest number is invalid, because chown(2) takes it
@@ -107,8 +127,11 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
     SILTFS_ASSIGN_OR_RETURN(options.compression_level, ParseCompression(*arguments.compression));
   }
   if (arguments.index_engine) {
-    SILTFS_ASSIGN_OR_RETURN(options.index_engine, ParseEngine(*arguments.index_engine));
+    SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const row, FindEngine(*arguments.index_engine));
+    options.index_engine = row->number;
   }
+  SILTFS_ASSIGN_OR_RETURN(options.index_parameters,
+                          ParseIndexOptions(arguments.index_options, options.index_engine));
   if (arguments.index_memory) {
     SILTFS_ASSIGN_OR_RETURN(options.index_memory,
                             ParseSizeOption("--index-memory", *arguments.index_memory));
@@ -175,20 +198,24 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                              kMaxCompressionLevel, defaults.compression_level))
       ->type_name("HOW");
   app.add_option("--index-engine", arguments->index_engine,
-                 "silt, or map, which keeps all entries in memory (silt)")
+                 fmt::format("{} ({})", DescribeEngines(), IndexEngines().front()->name))
       ->type_name("ENGINE");
   app.add_option(
          "--index-memory", arguments->index_memory,
          fmt::format("Memory for the index and its filter ({}M)", defaults.index_memory >> 20))
       ->type_name("SIZE");
+  app.add_option("--index-option", arguments->index_options,
+                 "A parameter of the index engine that differs from its default; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--root-owner", arguments->root_owner,
                  "Owner of the file system's root directory (the user and group that run this)")
       ->type_name("UID:GID");
   return [arguments, &surroundings] {
     const Result<MakeStoreOptions> options = ToOptions(*arguments);
     if (options.ok()) {
-      const auto warning =
-          WarnOfIndexMemory("--index-memory", options->index_memory, PhysicalMemoryBytes());
+      const auto warning = WarnOfIndexMemory("--index-memory", options->index_memory,
+                                             PhysicalMemoryBytes(), LeastIndexMemory(*options));
       if (warning) Warn(surroundings, *warning);
     }
     const Status made = options.ok() ? ExplainLock(Make(surroundings.env, *options), options->path)

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <ostream>
 
+#include "fs/core/store_index.h"
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"
@@ -102,8 +103,9 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   const Status checked = Check(options);
   if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
   if (options.mount.index_memory) {
-    const auto warning = WarnOfIndexMemory("mount option \"index_memory\"",
-                                           *options.mount.index_memory, PhysicalMemoryBytes());
+    const auto warning = WarnOfIndexMemory(
+        "mount option \"index_memory\"", *options.mount.index_memory, PhysicalMemoryBytes(),
+        LeastIndexMemory(surroundings.env, options.store));
     if (warning) Warn(surroundings, *warning);
   }
   if (!options.mount.read_only) {

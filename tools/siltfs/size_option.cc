@@ -10,9 +10,6 @@
 namespace siltfs {
 namespace {
 
-// An index needs at least 2.4 MiB, plus some memory for each store (index/silt/memory_plan.h).
-constexpr uint64_t kLeastIndexMemory = 3 << 20;
-
 constexpr uint32_t kAvgPerMin = 4;  // unless --chunk-min is given
 constexpr uint32_t kMaxPerAvg = 8;  // unless --chunk-max is given
 constexpr uint32_t kLeastRatio = 2;
@@ -68,14 +65,14 @@ Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkS
 }
 
 std::optional<std::string> WarnOfIndexMemory(std::string_view option, uint64_t bytes,
-                                             uint64_t physical_bytes) {
+                                             uint64_t physical_bytes, uint64_t least_bytes) {
   if (physical_bytes > 0 && bytes > physical_bytes) {
     return fmt::format("{}: {} is more than this machine's memory of {}", option, FormatSize(bytes),
                        FormatSize(physical_bytes));
   }
-  if (bytes > 0 && bytes < kLeastIndexMemory) {
+  if (bytes > 0 && bytes < least_bytes) {
     return fmt::format("{}: {} is less than the {} that the index takes in any case", option,
-                       FormatSize(bytes), FormatSize(kLeastIndexMemory));
+                       FormatSize(bytes), FormatSize(least_bytes));
   }
   return std::nullopt;
 }

@@ -33,9 +33,9 @@ struct ChunkSizes {  // bytes
 Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkSizes& defaults);
 
 // Returns a warning if `bytes` is unreasonable as the memory of the index on a machine with
-// `physical_bytes` of memory (0: not known). `option` names the option in the warning. `bytes` may
-// be 0: the index then uses its minimum.
+// `physical_bytes` of memory (0: not known), for an engine that takes `least_bytes` at any limit.
+// `option` names the option in the warning. `bytes` may be 0: the index then uses its minimum.
 std::optional<std::string> WarnOfIndexMemory(std::string_view option, uint64_t bytes,
-                                             uint64_t physical_bytes);
+                                             uint64_t physical_bytes, uint64_t least_bytes);
 
 }  // namespace siltfs
