@@ -7,13 +7,13 @@
 
 #include "fs/check/inode_check.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/garbage_record.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/open_kv_store.h"
 #include "fs/meta/schema.h"
-#include "fs/meta/sync_ledger.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -39,34 +39,17 @@ Finding MetadataFinding(const CheckContext& context, std::string code, std::stri
 }
 
 Result<std::unique_ptr<KvStore>> OpenReadOnly(const CheckContext& context) {
-  RocksDbOptions options;
-  options.path = MetadataPath(context.store());
-  options.ledger_path = LedgerPath(context.store());
-  options.mode = RocksDbOptions::Mode::kReadOnly;
-  return OpenRocksDbStore(context.env, options);
+  return OpenStoreMetadata(context.env, context.superblock, context.store(),
+                           KvStoreOptions::Mode::kReadOnly);
 }
 
-// Compares the metadata's files with the ledger, and checks the ledger's slots. Any crash leaves a
-// whole slot. Without a whole slot, damage in the logs cannot be distinguished from a torn tail.
-Status CheckLedger(CheckContext& context) {
-  const std::string path = LedgerPath(context.store());
-  SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
-                          CheckSyncLedger(context.env, path, MetadataPath(context.store())));
-  if (state.serial == 0) {
-    context.Report(
-        "metadata-ledger",
-        Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
-    return Status::Ok();
-  }
-  SILTFS_ASSIGN_OR_RETURN(const auto slots, FindDamagedSlots(context.env, path));
-  for (const uint64_t slot : slots) {
-    context.Report("metadata-ledger",
-                   Status(StatusCode::kCorruption,
-                          "a slot of the sync ledger is damaged; the other slots suffice, and the "
-                          "next mount rewrites it")
-                       .At(path, slot));
-  }
-  return Status::Ok();
+// Reports damage to the engine's files that did not prevent opening them.
+Status CheckEngineFiles(CheckContext& context) {
+  SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
+                          FindMetadataEngine(context.superblock.metadata_engine));
+  return engine->find_tolerated_damage(
+      context.env, MetadataOptionsOf(context.store(), KvStoreOptions::Mode::kReadOnly),
+      [&context](const Status& damage) { context.Report("metadata-ledger", damage); });
 }
 
 // Reports changes in the log of an unmounted store: an unmount leaves none, and the first write of
@@ -252,7 +235,7 @@ Status OpenMetadata(CheckContext& context) {
     return Status::Ok();
   }
   context.metadata = std::move(opened).value();
-  SILTFS_RETURN_IF_ERROR(CheckLedger(context));
+  SILTFS_RETURN_IF_ERROR(CheckEngineFiles(context));
   const Status read = RecordReader(context, *context.metadata).Read();
   if (!read.ok()) {
     if (!IsDamage(read)) return read;

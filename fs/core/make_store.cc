@@ -1,5 +1,7 @@
 #include "fs/core/make_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,11 +9,12 @@
 #include "chunker/parameters.h"
 #include "fs/core/file_system.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/core/unfinished_store.h"
 #include "fs/meta/directory_entry.h"
 #include "fs/meta/inode_record.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/open_kv_store.h"
 #include "fs/meta/schema.h"
 #include "fs/meta/segment_record.h"
 #include "index/engines.h"
@@ -47,8 +50,16 @@ Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
   return MarkUnfinished(env, path);
 }
 
+Status CheckMetadataEngine(const std::string& name) {
+  const auto found = FindMetadataEngine(name);
+  if (found.ok()) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("there is no metadata engine \"{}\"", name));
+}
+
 Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckIndexChoice(options.index_engine, options.index_parameters));
+  SILTFS_RETURN_IF_ERROR(CheckMetadataEngine(options.metadata_engine));
   Superblock superblock;
   superblock.ro_compat_features = kRoCompatSecondaryCopies;
   superblock.created_ns = env.NowNanoseconds();
@@ -91,14 +102,12 @@ Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
       std::bit_floor(disk.total_bytes / kSegmentsPerDisk), kLeast, kMaxSegmentTargetSize));
 }
 
-Status MakeMetadata(Env& env, const std::string& store, const FileOwner& root_owner) {
+Status MakeMetadata(Env& env, const Superblock& superblock, const std::string& store,
+                    const FileOwner& root_owner) {
   const std::string path = MetadataPath(store);
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
-  RocksDbOptions kv_options;
-  kv_options.path = path;
-  kv_options.ledger_path = LedgerPath(store);
-  kv_options.mode = RocksDbOptions::Mode::kCreate;
-  SILTFS_ASSIGN_OR_RETURN(auto kv, OpenRocksDbStore(env, kv_options));
+  SILTFS_ASSIGN_OR_RETURN(
+      auto kv, OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kCreate));
   InodeRecord root;
   root.mode = 0040755;
   root.links = 2;
@@ -132,7 +141,7 @@ Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& supe
   SILTFS_ASSIGN_OR_RETURN(superblock.segment_bytes, SegmentBytesFor(env, options.path));
   SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, options.path));
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));
-  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, options.path, options.root_owner));
+  SILTFS_RETURN_IF_ERROR(MakeMetadata(env, superblock, options.path, options.root_owner));
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
   superblock.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));

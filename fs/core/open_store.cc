@@ -10,13 +10,14 @@
 #include "fs/core/segment_check.h"
 #include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/core/store_records.h"
 #include "fs/dedup/block_replay.h"
 #include "fs/dedup/damage_list.h"
 #include "fs/dedup/reference_sorter.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
-#include "fs/meta/rocksdb_store.h"
+#include "fs/meta/open_kv_store.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/env/reserve_env.h"
@@ -205,19 +206,13 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     if (options.report) options.report(finding);
   };
 
-  RocksDbOptions kv_options;
-  kv_options.path = MetadataPath(options.store);
-  kv_options.ledger_path = LedgerPath(options.store);
-  kv_options.mode = read_only ? RocksDbOptions::Mode::kReadOnly : RocksDbOptions::Mode::kOpen;
-  auto opened = OpenRocksDbStore(metadata_env, kv_options);
-  if (!opened.ok()) {
-    // There is a superblock, so there was metadata.
-    if (!opened.status().Is(StatusCode::kNotFound)) return std::move(opened).status();
-    return Status(StatusCode::kCorruption, "the store's metadata is missing").At(kv_options.path);
-  }
-  std::unique_ptr<KvStore> kv = std::move(opened).value();
+  SILTFS_ASSIGN_OR_RETURN(
+      std::unique_ptr<KvStore> kv,
+      OpenExistingMetadata(
+          metadata_env, parts.superblock, options.store,
+          read_only ? KvStoreOptions::Mode::kReadOnly : KvStoreOptions::Mode::kOpen));
   auto read = ReadStoreRecords(*kv);
-  if (!read.ok()) return std::move(read).status().At(kv_options.path);
+  if (!read.ok()) return std::move(read).status().At(MetadataPath(options.store));
   StoreRecords records = std::move(read).value();
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));
 
@@ -281,14 +276,16 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
   metadata_options.quiet_interval = options.quiet_interval;
-  // A group goes into a write buffer as a whole. It exceeds group_bytes by the changes that are
+  // A group is one write of the engine. It exceeds group_bytes by the changes that are
   // under way when it reaches this size. Deferred changes of contents are bounded by
   // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
   // by then than if they were saved earlier.
   metadata_options.group_bytes = options.group_bytes;
   if (const auto space = disk.GetDiskSpace(options.store); !read_only && space.ok()) {
+    SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
+                            FindMetadataEngine(parts.superblock.metadata_engine));
     metadata_options.group_bytes =
-        std::min<uint64_t>(options.group_bytes, MetadataBufferBytes(space->total_bytes) / 2);
+        std::min<uint64_t>(options.group_bytes, engine->most_write_bytes(space->total_bytes));
   }
   metadata_options.read_only = read_only;
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,

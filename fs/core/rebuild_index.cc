@@ -8,11 +8,11 @@
 #include "fs/core/segment_check.h"
 #include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/core/store_records.h"
 #include "fs/dedup/block_replay.h"
 #include "fs/dedup/damage_list.h"
 #include "fs/dedup/segment_replacement.h"
-#include "fs/meta/rocksdb_store.h"
 #include "index/open_index.h"
 
 namespace siltfs {
@@ -29,17 +29,11 @@ struct Known {
 
 Result<Known> ReadStore(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
-  RocksDbOptions kv_options;
-  kv_options.path = MetadataPath(store);
-  kv_options.ledger_path = LedgerPath(store);
-  kv_options.mode = RocksDbOptions::Mode::kReadOnly;
-  auto kv = OpenRocksDbStore(env, kv_options);
-  if (!kv.ok()) {
-    if (!kv.status().Is(StatusCode::kNotFound)) return std::move(kv).status();
-    return Status(StatusCode::kCorruption, "the store's metadata is missing").At(kv_options.path);
-  }
-  auto records = ReadStoreRecords(**kv);
-  if (!records.ok()) return std::move(records).status().At(kv_options.path);
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto kv,
+      OpenExistingMetadata(env, state.superblock, store, KvStoreOptions::Mode::kReadOnly));
+  auto records = ReadStoreRecords(*kv);
+  if (!records.ok()) return std::move(records).status().At(MetadataPath(store));
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records->last_commit, store));
   if (!state.superblock.clean || !records->ids.clean) {
     return Status(StatusCode::kInvalidArgument,
@@ -110,10 +104,9 @@ class Rebuild {
 
   Status WriteList() {
     if (!kv_) {
-      RocksDbOptions options;
-      options.path = MetadataPath(known_.identity.store);
-      options.ledger_path = LedgerPath(known_.identity.store);
-      SILTFS_ASSIGN_OR_RETURN(kv_, OpenRocksDbStore(env_, options));
+      SILTFS_ASSIGN_OR_RETURN(kv_,
+                              OpenStoreMetadata(env_, known_.superblock, known_.identity.store,
+                                                KvStoreOptions::Mode::kOpen));
     }
     return WriteDamage(damage_, *kv_);
   }

@@ -1,5 +1,5 @@
-// The ordered key-value store under the metadata. RocksDB implements this narrow interface; a
-// distributed store could implement it, too. Callers do not know the implementation.
+// The ordered key-value store under the metadata: the interface that each metadata engine implements
+// (metadata_engine.h). Callers do not know the engine.
 //
 // Thread-safety: all calls from any thread; an iterator from one thread at a time. Snapshots and
 // iterators must be destroyed before CloseCleanly. Errors: kIoError, kNoSpace, kCorruption. A
@@ -19,6 +19,22 @@
 #include "store/base/result.h"
 
 namespace siltfs {
+
+// How a store is opened.
+struct KvStoreOptions {
+  enum class Mode : uint8_t {
+    kCreate,    // makes the directory if necessary; fails if a store is in it
+    kOpen,      // recovers, which writes to disk
+    kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. Writes
+                // answer kReadOnly
+  };
+  std::string path;  // a directory; the engine owns every file in it
+  Mode mode = Mode::kOpen;
+  // A file beside the directory, which the engine owns, too. RocksDB keeps its sync ledger in it
+  // (sync_ledger.h). Empty: the store is opened without this file, and damage in a log may pass for
+  // its torn end.
+  std::string ledger_path = {};
+};
 
 // A key set to a value, or removed.
 struct Mutation {

@@ -31,20 +31,7 @@ namespace siltfs {
 // buffers keep this extra space a small part of a small disk.
 uint64_t MetadataBufferBytes(uint64_t disk_bytes);
 
-struct RocksDbOptions {
-  enum class Mode : uint8_t {
-    kCreate,    // makes the directory if necessary; fails if a store is in it
-    kOpen,      // recovers, which writes to disk
-    kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. Writes
-                // answer kReadOnly
-  };
-  std::string path;
-  Mode mode = Mode::kOpen;
-  // The sync ledger beside the directory (sync_ledger.h): checked in every mode before other files
-  // are opened, then maintained. Empty: no ledger is used, and damage in a log may pass for its
-  // torn end.
-  std::string ledger_path = {};
-};
+using RocksDbOptions = KvStoreOptions;
 
 // All files are accessed through `env`, which must outlive the store and its snapshots.
 Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options);

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "fs/core/store_layout.h"
-#include "fs/meta/rocksdb_store.h"
+#include "fs/core/store_metadata.h"
+#include "fs/meta/open_kv_store.h"
 #include "fs/repair/record_rebuild.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"
@@ -65,7 +66,9 @@ class Rebuild {
       : env_(env), options_(options), store_(options.store) {}
 
   Result<RebuiltMetadata> Run() {
-    SILTFS_ASSIGN_OR_RETURN(const bool there, HasMetadataFiles(env_, MetadataPath(store_)));
+    SILTFS_ASSIGN_OR_RETURN(state_, ReadSuperblock(env_, store_));
+    SILTFS_ASSIGN_OR_RETURN(engine_, FindMetadataEngine(state_.superblock.metadata_engine));
+    SILTFS_ASSIGN_OR_RETURN(const bool there, engine_->has_files(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
     // If `meta` exists, the store may have been mounted and changed since the interrupted repair:
     // salvage again.
@@ -92,18 +95,16 @@ class Rebuild {
 
  private:
   Status Make() {
-    SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
-    RocksDbOptions kv_options;
-    kv_options.path = NewMetadataPath(store_);
-    kv_options.ledger_path = NewLedgerPath(store_);
-    kv_options.mode = RocksDbOptions::Mode::kCreate;
-    SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenRocksDbStore(env_, kv_options));
-    SILTFS_RETURN_IF_ERROR(Fill(*kv, state));
+    const KvStoreOptions kv_options = {.path = NewMetadataPath(store_),
+                                       .mode = KvStoreOptions::Mode::kCreate,
+                                       .ledger_path = NewLedgerPath(store_)};
+    SILTFS_ASSIGN_OR_RETURN(const auto kv, engine_->open(env_, kv_options));
+    SILTFS_RETURN_IF_ERROR(Fill(*kv));
     SILTFS_RETURN_IF_ERROR(kv->CloseCleanly());
     return env_.SyncDirectory(kv_options.path);
   }
 
-  Status Fill(KvStore& kv, const SuperblockState& state) {
+  Status Fill(KvStore& kv) {
     Writer writer(kv);
     RecordRebuild records;
     uint64_t entries = 0;
@@ -113,9 +114,9 @@ class Rebuild {
       if (!records.Keep(key, value)) return Status::Ok();
       return writer.Put({std::string(key), std::string(value)});
     };
-    SILTFS_ASSIGN_OR_RETURN(rebuilt_.salvaged,
-                            SalvageMetadata(env_, MetadataPath(store_), LedgerPath(store_), visit));
-    SILTFS_ASSIGN_OR_RETURN(std::vector<Mutation> made, records.Finish(env_, store_, state));
+    const KvStoreOptions damaged = MetadataOptionsOf(store_, KvStoreOptions::Mode::kReadOnly);
+    SILTFS_ASSIGN_OR_RETURN(rebuilt_.salvaged, engine_->salvage(env_, damaged, visit));
+    SILTFS_ASSIGN_OR_RETURN(std::vector<Mutation> made, records.Finish(env_, store_, state_));
     for (Mutation& record : made) SILTFS_RETURN_IF_ERROR(writer.Put(std::move(record)));
     return writer.Flush();
   }
@@ -141,6 +142,8 @@ class Rebuild {
   Env& env_;
   const MetadataRebuildOptions& options_;
   const std::string& store_;
+  SuperblockState state_;
+  const MetadataEngine* engine_ = nullptr;  // of the store, and of the new metadata
   RebuiltMetadata rebuilt_;
 };
 

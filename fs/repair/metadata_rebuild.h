@@ -1,5 +1,5 @@
-// Rebuilds metadata that RocksDB cannot open or read from the readable parts of its files
-// (fs/meta/metadata_salvage.h).
+// Rebuilds metadata that its engine cannot open or read from the readable parts of its files
+// (fs/meta/metadata_engine.h).
 //
 // The damaged files are only read. The salvaged entries are written to meta.new, with store-wide
 // records that allow the store to be opened (record_rebuild.h). When meta.new is durable, it is

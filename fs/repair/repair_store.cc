@@ -12,9 +12,9 @@
 #include "fs/core/rebuild_index.h"
 #include "fs/core/segment_check.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/meta/path_finder.h"
-#include "fs/meta/rocksdb_store.h"
 #include "fs/repair/check_findings.h"
 #include "fs/repair/content_repair.h"
 #include "fs/repair/metadata_rebuild.h"
@@ -254,10 +254,8 @@ Status Repair::OpenSession() {
                                  .superblock = state.superblock,
                                  .kv = nullptr,
                                  .records = {}});
-  RocksDbOptions kv_options;
-  kv_options.path = MetadataPath(store_);
-  kv_options.ledger_path = LedgerPath(store_);
-  SILTFS_ASSIGN_OR_RETURN(session_->kv, OpenRocksDbStore(env_, kv_options));
+  SILTFS_ASSIGN_OR_RETURN(
+      session_->kv, OpenStoreMetadata(env_, state.superblock, store_, KvStoreOptions::Mode::kOpen));
   SILTFS_ASSIGN_OR_RETURN(session_->records, ReadStoreRecords(*session_->kv));
   std::vector<Mutation> changes;  // unused: recovery writes them
   const StoreIdentity identity{store_, state.superblock.uuid, session_->records.last_commit};
@@ -273,11 +271,10 @@ Status Repair::CloseSession() {
 }
 
 Result<bool> Repair::HasSegments() {
-  RocksDbOptions kv_options;
-  kv_options.path = MetadataPath(store_);
-  kv_options.ledger_path = LedgerPath(store_);
-  kv_options.mode = RocksDbOptions::Mode::kReadOnly;
-  SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenRocksDbStore(env_, kv_options));
+  SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto kv,
+      OpenStoreMetadata(env_, state.superblock, store_, KvStoreOptions::Mode::kReadOnly));
   SILTFS_ASSIGN_OR_RETURN(const StoreRecords records, ReadStoreRecords(*kv));
   return HoldAnything(records.segments);
 }

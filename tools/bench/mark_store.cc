@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "fs/core/make_store.h"
+#include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_metadata.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/overlay_extent.h"
 #include "fs/meta/recipe_builder.h"
-#include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
@@ -219,10 +220,10 @@ void MarkStore::Open() {
 }
 
 void MarkStore::OpenMetadata() {
-  RocksDbOptions options;
-  options.path = MetadataPath(directory_);
-  options.ledger_path = LedgerPath(directory_);
-  auto opened = OpenRocksDbStore(env_, options);
+  const auto state = ReadSuperblock(env_, directory_);
+  Require(state.status());
+  auto opened =
+      OpenStoreMetadata(env_, state->superblock, directory_, KvStoreOptions::Mode::kOpen);
   Require(opened.status());
   kv_ = std::move(*opened);
 }
@@ -230,10 +231,9 @@ void MarkStore::OpenMetadata() {
 void MarkStore::OpenIndexFor(bool read_only) {
   const auto state = ReadSuperblock(env_, directory_);
   Require(state.status());
-  auto opened = OpenIndex(env_, {.engine = static_cast<IndexEngine>(state->superblock.index_engine),
-                                 .directory = IndexPath(directory_),
-                                 .read_only = read_only,
-                                 .memory_limit = state->superblock.index_memory});
+  IndexOptions options = IndexOptionsOf(state->superblock, directory_);
+  options.read_only = read_only;
+  auto opened = OpenIndex(env_, options);
   Require(opened.status());
   index_ = std::move(*opened);
 }
