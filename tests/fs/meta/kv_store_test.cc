@@ -4,9 +4,12 @@
 #include <functional>
 #include <map>
 
+#include "fs/meta/open_kv_store.h"
 #include "fs/meta/rocksdb_store.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
+#include "store/env/sim_env.h"
+#include "tests/fs/meta/log_kv_store.h"
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/support/temporary_directory.h"
 
@@ -51,16 +54,46 @@ class RocksDbHome final : public Home {
   bool made_ = false;
 };
 
+// A row of the table of metadata engines, on a simulated device. Opening again follows a power cut.
+class EngineHome final : public Home {
+ public:
+  explicit EngineHome(std::string engine) : engine_(std::move(engine)) {}
+
+  std::unique_ptr<KvStore> Open() override {
+    if (made_) env_.PowerCut();
+    KvStoreOptions options{.path = "/kv", .ledger_path = "/kv.ledger"};
+    if (!made_) options.mode = KvStoreOptions::Mode::kCreate;
+    auto store = OpenKvStore(env_, engine_, options);
+    REQUIRE_OK(store);
+    REQUIRE_OK(env_.SyncDirectory("/"));
+    made_ = true;
+    return std::move(store).value();
+  }
+
+ private:
+  const std::string engine_;
+  SimEnv env_;
+  bool made_ = false;
+};
+
 struct Engine {
   std::string name;
   std::function<std::unique_ptr<Home>()> make;
 };
 
 const std::vector<Engine>& Engines() {
-  static const std::vector<Engine> engines = {
-      {"memory", [] { return std::make_unique<MemoryHome>(); }},
-      {"RocksDB", [] { return std::make_unique<RocksDbHome>(); }},
-  };
+  static const std::vector<Engine> engines = [] {
+    std::vector<Engine> all = {
+        {"memory", [] { return std::make_unique<MemoryHome>(); }},
+        {"RocksDB on this machine", [] { return std::make_unique<RocksDbHome>(); }},
+    };
+    testing::RegisterLogEngine();
+    for (const MetadataEngine* row : MetadataEngines()) {
+      const std::string name(row->name);
+      all.push_back({name, [name] { return std::make_unique<EngineHome>(name); }});
+    }
+    return all;
+  }();
   return engines;
 }
 

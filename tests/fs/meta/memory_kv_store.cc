@@ -3,101 +3,9 @@
 #include <thread>
 #include <utility>
 
+#include "tests/fs/meta/versioned_map.h"
+
 namespace siltfs::testing {
-
-namespace {
-
-// All values that each key ever had, by the sequence number of the write.
-class VersionedMap {
- public:
-  using Versions = std::map<uint64_t, std::optional<std::string>>;
-
-  void Add(uint64_t sequence, const Mutation& mutation) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    map_[mutation.key][sequence] = mutation.value;
-  }
-
-  std::optional<std::string> Get(std::string_view key, uint64_t sequence) const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto entry = map_.find(key);
-    return entry == map_.end() ? std::nullopt : At(entry->second, sequence);
-  }
-
-  // Returns the first key with a value: `key` or a later key, or only later keys if `after`.
-  std::optional<std::pair<std::string, std::string>> Find(std::string_view key, bool after,
-                                                          uint64_t sequence) const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    auto entry = after ? map_.upper_bound(key) : map_.lower_bound(key);
-    for (; entry != map_.end(); ++entry) {
-      if (auto value = At(entry->second, sequence)) return std::pair(entry->first, *value);
-    }
-    return std::nullopt;
-  }
-
- private:
-  static std::optional<std::string> At(const Versions& versions, uint64_t sequence) {
-    const auto next = versions.upper_bound(sequence);
-    return next == versions.begin() ? std::nullopt : std::prev(next)->second;
-  }
-
-  mutable std::mutex mutex_;
-  std::map<std::string, Versions, std::less<>> map_;
-};
-
-class MemoryIterator final : public KvIterator {
- public:
-  MemoryIterator(const VersionedMap& map, uint64_t sequence, std::string_view end)
-      : map_(map), sequence_(sequence), end_(end) {}
-
-  void Seek(std::string_view key) override { Stop(map_.Find(key, false, sequence_)); }
-  void Next() override { Stop(map_.Find(entry_->first, true, sequence_)); }
-  bool Valid() const override { return entry_.has_value(); }
-  std::string_view key() const override { return entry_->first; }
-  std::string_view value() const override { return entry_->second; }
-  Status status() const override { return Status::Ok(); }
-
- private:
-  void Stop(std::optional<std::pair<std::string, std::string>> entry) {
-    entry_ = std::move(entry);
-    if (entry_ && !end_.empty() && entry_->first >= end_) entry_.reset();
-  }
-
-  const VersionedMap& map_;
-  const uint64_t sequence_;
-  const std::string end_;
-  std::optional<std::pair<std::string, std::string>> entry_;
-};
-
-class MemorySnapshot final : public KvSnapshot {
- public:
-  MemorySnapshot(std::shared_ptr<const VersionedMap> map, uint64_t sequence)
-      : map_(std::move(map)), sequence_(sequence) {}
-
-  Result<std::optional<std::string>> Get(std::string_view key) const override {
-    return map_->Get(key, sequence_);
-  }
-  std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
-    return std::make_unique<MemoryIterator>(*map_, sequence_, end);
-  }
-
- private:
-  const std::shared_ptr<const VersionedMap> map_;
-  const uint64_t sequence_;
-};
-
-class Collector final : public MutationSink {
- public:
-  void Put(std::string_view key, std::string_view value) override {
-    mutations.push_back({std::string(key), std::string(value)});
-  }
-  void Remove(std::string_view key) override {
-    mutations.push_back({std::string(key), std::nullopt});
-  }
-
-  std::vector<Mutation> mutations;
-};
-
-}  // namespace
 
 class MemoryKvStore final : public KvStore {
  public:
@@ -115,14 +23,14 @@ class MemoryKvStore final : public KvStore {
 
   std::shared_ptr<const KvSnapshot> Snapshot() const override {
     std::unique_lock<std::mutex> lock(mutex_);
-    auto snapshot = std::make_shared<MemorySnapshot>(map_, sequence_);
+    auto snapshot = SnapshotOf(map_, sequence_);
     lock.unlock();
     std::this_thread::yield();  // let concurrent writers run here
     return snapshot;
   }
 
   Status WriteFrom(const std::function<void(MutationSink&)>& fill) override {
-    Collector collector;
+    MutationCollector collector;
     fill(collector);
     std::lock_guard<std::mutex> lock(mutex_);
     SILTFS_RETURN_IF_ERROR(disk_.Take(collector.mutations));
