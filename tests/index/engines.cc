@@ -1,5 +1,8 @@
 #include "engines.h"
 
+#include <fmt/format.h>
+
+#include "index/engines.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
 #include "wide_index.h"
@@ -7,10 +10,27 @@
 namespace siltfs::testing {
 namespace {
 
-Engine Default(std::string name, IndexEngine engine) {
-  return {std::move(name), [engine](Env& env, const std::string& directory, bool read_only) {
-            return OpenIndex(env,
-                             {.engine = engine, .directory = directory, .read_only = read_only});
+// An engine of the table with its default parameters.
+Engine Default(const IndexEngineRow& row) {
+  return {std::string(row.name), [&row](Env& env, const std::string& directory, bool read_only) {
+            return OpenIndex(
+                env, {.engine = row.number, .directory = directory, .read_only = read_only});
+          }};
+}
+
+// An engine of the table with the least value of each parameter, which makes a small index. Without
+// background work, its device calls have a fixed order.
+Engine Least(const IndexEngineRow& row) {
+  EngineParameters parameters;
+  for (const EngineParameterSpec& spec : row.parameters)
+    parameters.push_back({std::string(spec.name), spec.least});
+  return {fmt::format("{} with the least parameters", row.name),
+          [&row, parameters](Env& env, const std::string& directory, bool read_only) {
+            return OpenIndex(env, {.engine = row.number,
+                                   .directory = directory,
+                                   .read_only = read_only,
+                                   .parameters = parameters,
+                                   .background = false});
           }};
 }
 
@@ -57,23 +77,27 @@ Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, u
 }  // namespace
 
 const std::vector<Engine>& Engines() {
-  static const std::vector<Engine> engines = {
-      Default("map", IndexEngine::kMap),
-      TinySilt("silt, 2 partitions, tables of 16", 1, 2, 8, 1, false),
-      TinySilt("silt, tables of 8", 0, 1, 8, 1, false),
-      TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
-      TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
-      TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false, kNoMemoryLimit, true),
-      WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
-      WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0, 2, false, 0),
-  };
+  static const std::vector<Engine> engines = [] {
+    std::vector<Engine> all;
+    for (const IndexEngineRow* row : IndexEngines()) all.push_back(Least(*row));
+    all.insert(all.end(), {TinySilt("silt, 2 partitions, tables of 16", 1, 2, 8, 1, false),
+                           TinySilt("silt, tables of 8", 0, 1, 8, 1, false),
+                           TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
+                           TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
+                           TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false,
+                                    kNoMemoryLimit, true),
+                           WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
+                           WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
+                                    2, false, 0)});
+    return all;
+  }();
   return engines;
 }
 
 const std::vector<Engine>& AllEngines() {
   static const std::vector<Engine> engines = [] {
     std::vector<Engine> all = Engines();
-    all.push_back(Default("silt", IndexEngine::kSilt));
+    for (const IndexEngineRow* row : IndexEngines()) all.push_back(Default(*row));
     all.push_back(TinySilt("silt in the background, tables of 16", 1, 2, 8, 1, true));
     all.push_back(TinySilt("silt in the background, tables of 128", 2, 5, 8, 2, true));
     all.push_back(TinySilt("silt in the background, without memory", 2, 5, 8, 2, true, 0, true));

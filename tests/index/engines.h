@@ -1,4 +1,5 @@
-// The engines that this folder's suites test. A new engine adds one line to engines.cc.
+// The engines that this folder's suites test: each row of the table of index engines
+// (index/engines.h), and SILT with tiny tables.
 #pragma once
 
 #include <functional>
@@ -18,10 +19,10 @@ struct Engine {
       open;
 };
 
-// Engines that make the same device calls in the same order in every run; for GENERATE. Their
+// Engines that make the same device calls in the same order in every run; for GENERATE. SILT's
 // tables are so small that they are frozen, converted and merged all the time.
 const std::vector<Engine>& Engines();
-// Engines(), and engines with background threads or default options.
+// Engines(), and engines with background threads.
 const std::vector<Engine>& AllEngines();
 
 }  // namespace siltfs::testing

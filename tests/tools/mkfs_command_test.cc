@@ -156,6 +156,36 @@ TEST_CASE("mkfs accepts every option that it offers") {
       Run({"siltfs", "mkfs", directory / "avg", "--chunk-avg", "32K", "--compression", "none"});
   INFO(proportional.err);
   CHECK(proportional.code == 0);
+  const Outcome parameters = Run({"siltfs", "mkfs", directory / "parameters", "--index-option",
+                                  "partition_bits=2", "--index-option", "bucket_bits=9"});
+  INFO(parameters.err);
+  CHECK(parameters.code == 0);
+  CHECK(Run({"siltfs", "stat", directory / "parameters"}).code == 0);
+}
+
+TEST_CASE("mkfs names the index option that is wrong, and the right ones") {
+  const TemporaryDirectory directory;
+  const auto mistake = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"siltfs", "mkfs", directory / "store"});
+    const Outcome outcome = Run(options);
+    CHECK(outcome.code == 2);
+    CHECK_FALSE(std::filesystem::exists(directory / "store"));
+    return outcome.err;
+  };
+  CHECK(mistake({"--index-option", "depth=1"}) ==
+        "siltfs: --index-option: engine silt has no parameter \"depth\" (there are: "
+        "partition_bits, bucket_bits)\n");
+  CHECK(mistake({"--index-option", "partition_bits=13"}) ==
+        "siltfs: --index-option: engine silt: 13 is not a value from 0 to 12 for parameter "
+        "partition_bits\n");
+  CHECK(mistake({"--index-option", "partition_bits=1", "--index-option", "partition_bits=1"}) ==
+        "siltfs: --index-option: engine silt: parameter partition_bits is given twice\n");
+  CHECK(Has(mistake({"--index-engine", "map", "--index-option", "partition_bits=1"}),
+            "engine map has no parameter \"partition_bits\" (there are: none)"));
+  CHECK(Has(mistake({"--index-option", "partition_bits"}),
+            "--index-option: \"partition_bits\" is not NAME=VALUE"));
+  CHECK(mistake({"--index-engine", "oak"}) ==
+        "siltfs: --index-engine: there is no engine \"oak\" (there are: silt, map)\n");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ _siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= c
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --root-owner --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub) echo --json --help ;;

@@ -75,7 +75,7 @@ TEST_CASE("a store of a later version is not checked") {
     const std::string path = SuperblockPath(store.path(), copy);
     auto superblock = DecodeSuperblock(AsBytes(ReadText(path)));
     REQUIRE_OK(superblock);
-    superblock->incompat_features = 1;
+    superblock->incompat_features = uint64_t{1} << 60;
     WriteText(path, EncodeSuperblock(*superblock));
   }
   CheckOptions options;

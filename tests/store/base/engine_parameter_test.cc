@@ -26,7 +26,8 @@ TEST_CASE("Known parameters in their ranges are accepted, once each") {
   REQUIRE_OK(CheckEngineParameters("oak", kSpecs, EngineParameters{{"width", 0}, {"depth", 9}}));
   CHECK(Refusal({{"height", 1}}) ==
         "engine oak has no parameter \"height\" (there are: depth, width)");
-  CHECK(Refusal({{"depth", 10}}) == "engine oak: 10 is not a value from 1 to 9 for parameter depth");
+  CHECK(Refusal({{"depth", 10}}) ==
+        "engine oak: 10 is not a value from 1 to 9 for parameter depth");
   CHECK(Refusal({{"depth", 0}}) == "engine oak: 0 is not a value from 1 to 9 for parameter depth");
   CHECK(Refusal({{"depth", 1}, {"width", 1}, {"depth", 1}}) ==
         "engine oak: parameter depth is given twice");
@@ -45,9 +46,9 @@ TEST_CASE("A parameter is parsed from its name and a whole number") {
   const auto parsed = ParseEngineParameter("partition_bits=12");
   REQUIRE_OK(parsed);
   CHECK(*parsed == EngineParameter{"partition_bits", 12});
-  for (const char* wrong : {"", "depth", "depth=", "=4", "depth=4x", "depth=-1", "depth= 4",
-                            "Depth=4", "4=4", "depth=18446744073709551616", "a b=1",
-                            "a_name_longer_than_its_24=1"}) {
+  for (const char* wrong :
+       {"", "depth", "depth=", "=4", "depth=4x", "depth=-1", "depth= 4", "Depth=4", "4=4",
+        "depth=18446744073709551616", "a b=1", "a_name_longer_than_its_24=1"}) {
     CAPTURE(wrong);
     REQUIRE_CODE(ParseEngineParameter(wrong), kInvalidArgument);
   }

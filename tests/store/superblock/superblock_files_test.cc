@@ -141,7 +141,7 @@ TEST_CASE("Unknown features prevent the access that they forbid") {
   store.SetCopy(0, superblock);
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kNeedsNewer);
   REQUIRE_OK(ReadSuperblock(store.env, store.path, StoreAccess::kReadOnly));
-  superblock.incompat_features = 1;
+  superblock.incompat_features = uint64_t{1} << 60;
   store.SetCopy(0, superblock);
   REQUIRE_CODE(ReadSuperblock(store.env, store.path, StoreAccess::kReadOnly), kNeedsNewer);
 }

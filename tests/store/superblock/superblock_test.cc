@@ -98,7 +98,71 @@ TEST_CASE("An unknown feature has the effect of its word") {
 
 TEST_CASE("A field changed by an incompatible feature is not reported as damage") {
   Superblock superblock = MakeSuperblock();
-  superblock.incompat_features = 1;
+  superblock.incompat_features = uint64_t{1} << 60;
   superblock.compression.codec = static_cast<BlockCodecId>(2);
   REQUIRE_OK(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))));
+}
+
+TEST_CASE("Names and parameters of engines are decoded as they were encoded") {
+  Superblock superblock = MakeSuperblock();
+  superblock.incompat_features = kIncompatEngines;
+  CHECK(Must(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock)))) == superblock);
+  superblock.metadata_engine = "sixteen_letters_";
+  superblock.index_parameters = {{"a", 0}, {"twenty_four_letters_long", UINT64_MAX}};
+  CHECK(Must(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock)))) == superblock);
+  for (char name = 'b'; superblock.index_parameters.size() < kMostEngineParameters; ++name)
+    superblock.index_parameters.push_back({std::string(1, name), 7});
+  const std::string bytes = EncodeSuperblock(superblock);
+  REQUIRE(bytes.size() == kSuperblockSize);
+  CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == superblock);
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));
+}
+
+TEST_CASE("Engines lie at the documented bytes") {
+  Superblock superblock = MakeSuperblock();
+  superblock.incompat_features = kIncompatEngines;
+  superblock.metadata_engine = "log";
+  superblock.index_parameters = {{"ab", 0x0102}, {"c", 3}};
+  const std::string bytes = EncodeSuperblock(superblock);
+  CHECK(bytes.substr(320, 16) == "log" + std::string(13, '\0'));
+  CHECK(bytes.substr(336, 8) == std::string(1, 2) + std::string(7, '\0'));
+  CHECK(bytes.substr(344, 24) == "ab" + std::string(22, '\0'));
+  CHECK(bytes.substr(368, 8) == std::string("\2\1\0\0\0\0\0\0", 8));
+  CHECK(bytes.substr(376, 24) == "c" + std::string(23, '\0'));
+  CHECK(bytes.substr(408, 4088 - 408) == std::string(4088 - 408, '\0'));
+}
+
+TEST_CASE(
+    "Without their feature bit, the bytes of engines are ignored, and engines are not written") {
+  const std::string bytes = EncodeSuperblock(MakeSuperblock());
+  CHECK(Must(DecodeSuperblock(AsBytes(WithByte(WithByte(bytes, 320, 'x'), 336, 200)))) ==
+        MakeSuperblock());
+  Superblock superblock = MakeSuperblock();
+  superblock.metadata_engine = "log";
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+  superblock = MakeSuperblock();
+  superblock.index_parameters = {{"a", 1}};
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+}
+
+TEST_CASE("Malformed names of engines, and too many parameters, are neither valid nor decoded") {
+  Superblock superblock = MakeSuperblock();
+  superblock.incompat_features = kIncompatEngines;
+  for (const std::string& name : {std::string("Log"), std::string("l g"), std::string("l\0g", 3)}) {
+    superblock.metadata_engine = name;
+    REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))), kCorruption);
+  }
+  superblock.metadata_engine = "seventeen_letters";
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+  superblock.metadata_engine.clear();
+  superblock.index_parameters = {{"", 1}};
+  REQUIRE_CODE(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))), kCorruption);
+  superblock.index_parameters.assign(kMostEngineParameters + 1, {"a", 1});
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+  superblock.index_parameters = {{"a", 1}};
+  for (const uint8_t count : {2, 17, 255}) {
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(WithByte(EncodeSuperblock(superblock), 336, count))),
+                 kCorruption);
+  }
 }
