@@ -53,7 +53,7 @@ struct IndexEntry {
 
 // One of an engine's component stores, for `siltfs stat` and `siltfs index stat`.
 struct IndexComponentStats {
-  std::string kind;        // "map", "log_store", ...
+  std::string kind;        // the engine's own word, as "map" or "log_store"
   uint32_t partition = 0;  // 0 in engines without partitions
   uint64_t id = 0;         // within the index
   uint64_t entries = 0;
@@ -79,7 +79,7 @@ struct IndexFinding {
 };
 
 struct IndexStats {
-  std::string engine;
+  std::string engine;  // the name in the engine's row (index_engine.h); "none" without an index
   // An upper bound if the engine does not notice at once that a name is put twice.
   uint64_t entries = 0;
   uint64_t memory_bytes = 0;
@@ -91,13 +91,15 @@ struct IndexStats {
   uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
   uint64_t flash_bytes_written = 0;
   uint64_t damaged_pages = 0;  // their entries were dropped, while opening or since
-  // Filters found damaged while opening or since; the index works without them, with more reads.
+  // Structures that only spare lookups a read, such as filters, found damaged while opening or
+  // since; the index works without them, with more reads.
   uint64_t damaged_filters = 0;
-  uint64_t conversions = 0;  // of a component store into one of another kind
-  uint64_t merges = 0;
-  uint64_t merge_backlog = 0;  // component stores waiting for conversion
-  uint64_t load_backlog = 0;   // filters and tries to be read into memory
-  std::vector<IndexComponentStats> stores;
+  // Work on component stores. These are 0 in an engine without such work.
+  uint64_t conversions = 0;    // component stores that were written again as another kind
+  uint64_t merges = 0;         // several component stores that were written again as one
+  uint64_t merge_backlog = 0;  // component stores that wait for one of the two
+  uint64_t load_backlog = 0;   // structures in memory, such as filters, that are still to be read
+  std::vector<IndexComponentStats> stores;  // all data of the index; one for an undivided index
 
   double ReadAmplification() const;   // flash reads per lookup; 0 before the first
   double WriteAmplification() const;  // bytes written per byte put; 0 before the first
@@ -135,9 +137,9 @@ class ChunkIndex {
   Status WaitUntilOpen();
 
   // Limits the engine's memory from now on; kNoMemoryLimit: no limit. The engine frees the excess
-  // before the call returns; lookups then take more reads. After the limit rises, the engine loads
-  // filters and tries from flash in the background. Every engine needs a minimum, even at a limit
-  // of 0.
+  // before the call returns; lookups may then take more reads. After the limit rises, the engine
+  // loads filters and the like from flash in the background. Every engine needs a minimum, even at
+  // a limit of 0.
   Status SetMemoryLimit(uint64_t bytes);
 
   // The sequence up to which every entry put survives a power loss. 0 in a new index. Never

@@ -60,8 +60,8 @@ struct IndexPlan {
 
 struct IndexEngineRow {
   IndexEngine number;
-  std::string_view name;     // for people and in IndexStats::engine; an IsEngineWord
-  std::string_view remark;   // what a user should know, as "which ..." or empty; for --help
+  std::string_view name;    // for people and in IndexStats::engine; an IsEngineWord
+  std::string_view remark;  // what a user should know, as "which ..." or empty; for --help
   std::span<const EngineParameterSpec> parameters;
 
   // Opens the index as OpenIndex does, with parameters that CheckEngineParameters accepts.

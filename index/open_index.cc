@@ -17,9 +17,9 @@ Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& opti
   // mkfs checked them with the version that made the store.
   const Status known = CheckEngineParameters(row->name, row->parameters, options.parameters);
   if (!known.ok()) {
-    return Status(StatusCode::kNeedsNewer,
-                  fmt::format("was made by a version with other index parameters: {}",
-                              known.cause()))
+    return Status(
+               StatusCode::kNeedsNewer,
+               fmt::format("was made by a version with other index parameters: {}", known.cause()))
         .At(options.directory);
   }
   return row->open(env, options);

@@ -106,8 +106,8 @@ Status MakeMetadata(Env& env, const Superblock& superblock, const std::string& s
                     const FileOwner& root_owner) {
   const std::string path = MetadataPath(store);
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(path));
-  SILTFS_ASSIGN_OR_RETURN(
-      auto kv, OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kCreate));
+  SILTFS_ASSIGN_OR_RETURN(auto kv,
+                          OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kCreate));
   InodeRecord root;
   root.mode = 0040755;
   root.links = 2;

@@ -206,11 +206,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     if (options.report) options.report(finding);
   };
 
-  SILTFS_ASSIGN_OR_RETURN(
-      std::unique_ptr<KvStore> kv,
-      OpenExistingMetadata(
-          metadata_env, parts.superblock, options.store,
-          read_only ? KvStoreOptions::Mode::kReadOnly : KvStoreOptions::Mode::kOpen));
+  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<KvStore> kv,
+                          OpenExistingMetadata(metadata_env, parts.superblock, options.store,
+                                               read_only ? KvStoreOptions::Mode::kReadOnly
+                                                         : KvStoreOptions::Mode::kOpen));
   auto read = ReadStoreRecords(*kv);
   if (!read.ok()) return std::move(read).status().At(MetadataPath(options.store));
   StoreRecords records = std::move(read).value();

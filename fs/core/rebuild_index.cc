@@ -29,9 +29,8 @@ struct Known {
 
 Result<Known> ReadStore(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
-  SILTFS_ASSIGN_OR_RETURN(
-      const auto kv,
-      OpenExistingMetadata(env, state.superblock, store, KvStoreOptions::Mode::kReadOnly));
+  SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenExistingMetadata(env, state.superblock, store,
+                                                              KvStoreOptions::Mode::kReadOnly));
   auto records = ReadStoreRecords(*kv);
   if (!records.ok()) return std::move(records).status().At(MetadataPath(store));
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records->last_commit, store));
@@ -104,9 +103,8 @@ class Rebuild {
 
   Status WriteList() {
     if (!kv_) {
-      SILTFS_ASSIGN_OR_RETURN(kv_,
-                              OpenStoreMetadata(env_, known_.superblock, known_.identity.store,
-                                                KvStoreOptions::Mode::kOpen));
+      SILTFS_ASSIGN_OR_RETURN(kv_, OpenStoreMetadata(env_, known_.superblock, known_.identity.store,
+                                                     KvStoreOptions::Mode::kOpen));
     }
     return WriteDamage(damage_, *kv_);
   }

@@ -21,8 +21,7 @@ Result<std::unique_ptr<KvStore>> OpenExistingMetadata(Env& env, const Superblock
                                                       KvStoreOptions::Mode mode) {
   auto opened = OpenStoreMetadata(env, superblock, store, mode);
   if (!opened.status().Is(StatusCode::kNotFound)) return opened;
-  return Status(StatusCode::kCorruption, "the store's metadata is missing")
-      .At(MetadataPath(store));
+  return Status(StatusCode::kCorruption, "the store's metadata is missing").At(MetadataPath(store));
 }
 
 }  // namespace siltfs

@@ -1,5 +1,5 @@
-// The ordered key-value store under the metadata: the interface that each metadata engine implements
-// (metadata_engine.h). Callers do not know the engine.
+// The ordered key-value store under the metadata: the interface that each metadata engine
+// implements (metadata_engine.h). Callers do not know the engine.
 //
 // Thread-safety: all calls from any thread; an iterator from one thread at a time. Snapshots and
 // iterators must be destroyed before CloseCleanly. Errors: kIoError, kNoSpace, kCorruption. A

@@ -45,9 +45,9 @@ Result<const MetadataEngine*> FindMetadataEngine(std::string_view name) {
   for (const MetadataEngine* engine : engines) {
     if (engine->name == name) return engine;
   }
-  return Status(StatusCode::kNeedsNewer,
-                fmt::format("metadata is kept by engine \"{}\", which this version does not know",
-                            name));
+  return Status(
+      StatusCode::kNeedsNewer,
+      fmt::format("metadata is kept by engine \"{}\", which this version does not know", name));
 }
 
 Result<std::unique_ptr<KvStore>> OpenKvStore(Env& env, std::string_view engine,

@@ -13,8 +13,7 @@ Status FindToleratedDamage(Env& env, const KvStoreOptions& options,
   const std::string& path = options.ledger_path;
   SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state, CheckSyncLedger(env, path, options.path));
   if (state.serial == 0) {
-    report(
-        Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
+    report(Status(StatusCode::kCorruption, "there is no whole slot in the sync ledger").At(path));
     return Status::Ok();
   }
   SILTFS_ASSIGN_OR_RETURN(const auto slots, FindDamagedSlots(env, path));

@@ -1,5 +1,5 @@
-// RocksDB as a metadata engine: its store (rocksdb_store.h), its sync ledger (sync_ledger.h) and the
-// salvage of its files (metadata_salvage.h).
+// RocksDB as a metadata engine: its store (rocksdb_store.h), its sync ledger (sync_ledger.h) and
+// the salvage of its files (metadata_salvage.h).
 #pragma once
 
 #include "fs/meta/metadata_engine.h"

@@ -272,9 +272,8 @@ Status Repair::CloseSession() {
 
 Result<bool> Repair::HasSegments() {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
-  SILTFS_ASSIGN_OR_RETURN(
-      const auto kv,
-      OpenStoreMetadata(env_, state.superblock, store_, KvStoreOptions::Mode::kReadOnly));
+  SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenStoreMetadata(env_, state.superblock, store_,
+                                                           KvStoreOptions::Mode::kReadOnly));
   SILTFS_ASSIGN_OR_RETURN(const StoreRecords records, ReadStoreRecords(*kv));
   return HoldAnything(records.segments);
 }

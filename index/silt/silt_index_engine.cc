@@ -15,10 +15,8 @@ constexpr EngineParameterSpec kPartitionBits = {.name = "partition_bits",
                                                 .least = 0,
                                                 .most = kMaxPartitionBits,
                                                 .value = kDefaultPartitionBits};
-constexpr EngineParameterSpec kBucketBits = {.name = "bucket_bits",
-                                             .least = 1,
-                                             .most = kMaxBucketBits,
-                                             .value = kDefaultBucketBits};
+constexpr EngineParameterSpec kBucketBits = {
+    .name = "bucket_bits", .least = 1, .most = kMaxBucketBits, .value = kDefaultBucketBits};
 constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits};
 
 SiltIndexOptions OptionsOf(const EngineParameters& parameters) {

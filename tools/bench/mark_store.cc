@@ -222,8 +222,7 @@ void MarkStore::Open() {
 void MarkStore::OpenMetadata() {
   const auto state = ReadSuperblock(env_, directory_);
   Require(state.status());
-  auto opened =
-      OpenStoreMetadata(env_, state->superblock, directory_, KvStoreOptions::Mode::kOpen);
+  auto opened = OpenStoreMetadata(env_, state->superblock, directory_, KvStoreOptions::Mode::kOpen);
   Require(opened.status());
   kv_ = std::move(*opened);
 }

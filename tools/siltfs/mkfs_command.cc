@@ -68,7 +68,8 @@ Result<EngineParameters> ParseIndexOptions(const std::vector<std::string>& optio
   EngineParameters parameters;
   for (const std::string& option : options) {
     auto parameter = ParseEngineParameter(option);
-    if (!parameter.ok()) return Wrong(fmt::format("--index-option: {}", parameter.status().cause()));
+    if (!parameter.ok())
+      return Wrong(fmt::format("--index-option: {}", parameter.status().cause()));
     parameters.push_back(std::move(*parameter));
   }
   const Status checked = CheckIndexChoice(engine, parameters);

@@ -103,9 +103,9 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   const Status checked = Check(options);
   if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
   if (options.mount.index_memory) {
-    const auto warning = WarnOfIndexMemory(
-        "mount option \"index_memory\"", *options.mount.index_memory, PhysicalMemoryBytes(),
-        LeastIndexMemory(surroundings.env, options.store));
+    const auto warning =
+        WarnOfIndexMemory("mount option \"index_memory\"", *options.mount.index_memory,
+                          PhysicalMemoryBytes(), LeastIndexMemory(surroundings.env, options.store));
     if (warning) Warn(surroundings, *warning);
   }
   if (!options.mount.read_only) {
