@@ -110,7 +110,9 @@ Superblock DecodeFields(Decoder& in) {
   sb.index_memory = in.U64();
   ByteView secret = in.Raw(TagKey::kSecretSize);
   std::copy(secret.begin(), secret.end(), sb.tag_secret.begin());
-  if ((sb.incompat_features & kIncompatEngines) != 0) DecodeEngines(in, sb);
+  // An unknown feature may give these bytes another meaning; CheckFeatures refuses it.
+  const bool known = (sb.incompat_features & ~kKnownIncompatFeatures) == 0;
+  if (known && (sb.incompat_features & kIncompatEngines) != 0) DecodeEngines(in, sb);
   return sb;
 }
 
@@ -176,7 +178,7 @@ Result<Superblock> DecodeSuperblock(ByteView bytes) {
   }
   in.Skip(4);
   Superblock superblock = DecodeFields(in);
-  // An unknown feature may allow other field values; CheckFeatures refuses it.
+  // An unknown feature may allow other field values.
   if ((superblock.incompat_features & ~kKnownIncompatFeatures) != 0) return superblock;
   Status valid = ValidateSuperblock(superblock);
   if (!valid.ok()) {

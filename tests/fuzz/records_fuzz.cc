@@ -233,6 +233,10 @@ std::vector<Bytes> FuzzSeeds() {
   superblock.uuid = uuid;
   superblock.rabin_polynomial = 0x3DA3358B4DC173;
   add(GoRoundSuperblock, EncodeSuperblock(superblock));
+  superblock.incompat_features = kIncompatEngines;
+  superblock.metadata_engine = "log";
+  superblock.index_parameters = {{"partition_bits", 3}, {"bucket_bits", 9}};
+  add(GoRoundSuperblock, EncodeSuperblock(superblock));
   add(GoRoundSegmentHeader, EncodeSegmentHeader({SegmentKind::kData, {uuid, 7}, 3}));
   add(GoRoundText<NameEntry>, NameEntry{12, 0100000, 4}.Encode());
   add(GoRoundText<CookieEntry>, CookieEntry{12, 0100000, "name"}.Encode());

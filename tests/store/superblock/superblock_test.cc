@@ -145,6 +145,13 @@ TEST_CASE(
   REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
 }
 
+TEST_CASE("With an unknown feature, the bytes of engines may mean something else") {
+  Superblock superblock = MakeSuperblock();
+  superblock.incompat_features = kIncompatEngines | uint64_t{1} << 60;
+  const std::string bytes = WithByte(EncodeSuperblock(superblock), 336, 200);
+  CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == superblock);
+}
+
 TEST_CASE("Malformed names of engines, and too many parameters, are neither valid nor decoded") {
   Superblock superblock = MakeSuperblock();
   superblock.incompat_features = kIncompatEngines;
