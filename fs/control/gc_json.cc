@@ -4,9 +4,9 @@
 
 namespace siltfs {
 
-Result<nlohmann::json> CollectGarbageOf(FileSystem& file_system, const std::string& store,
+Result<nlohmann::json> CollectGarbageOf(StoreMaintenance& maintenance, const std::string& store,
                                         bool dry_run) {
-  SILTFS_ASSIGN_OR_RETURN(const GarbageReport report, file_system.CollectGarbage(dry_run));
+  SILTFS_ASSIGN_OR_RETURN(const GarbageReport report, maintenance.CollectGarbage(dry_run));
   return nlohmann::json{
       {"store", store},
       {"dry_run", report.dry_run},

@@ -6,14 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/file_system.h"
+#include "fs/core/store_maintenance.h"
 #include "store/base/result.h"
 
 namespace siltfs {
 
 // Collects garbage; with `dry_run` only reports the expected result. Errors:
-// FileSystem::CollectGarbage's.
-Result<nlohmann::json> CollectGarbageOf(FileSystem& file_system, const std::string& store,
+// StoreMaintenance::CollectGarbage's.
+Result<nlohmann::json> CollectGarbageOf(StoreMaintenance& maintenance, const std::string& store,
                                         bool dry_run);
 
 }  // namespace siltfs

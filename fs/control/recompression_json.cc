@@ -4,8 +4,8 @@
 
 namespace siltfs {
 
-Result<nlohmann::json> RecompressStore(FileSystem& file_system, const std::string& store) {
-  SILTFS_ASSIGN_OR_RETURN(const RecompressionReport report, file_system.Recompress());
+Result<nlohmann::json> RecompressStore(StoreMaintenance& maintenance, const std::string& store) {
+  SILTFS_ASSIGN_OR_RETURN(const RecompressionReport report, maintenance.Recompress());
   return nlohmann::json{
       {"store", store},
       {"segments_rewritten", report.segments_rewritten},

@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/file_system.h"
+#include "fs/core/store_maintenance.h"
 #include "store/base/result.h"
 
 namespace siltfs {
 
 // Recompresses all segments that await recompression and returns the result. Errors:
-// FileSystem::Recompress's.
-Result<nlohmann::json> RecompressStore(FileSystem& file_system, const std::string& store);
+// StoreMaintenance::Recompress's.
+Result<nlohmann::json> RecompressStore(StoreMaintenance& maintenance, const std::string& store);
 
 }  // namespace siltfs

@@ -4,9 +4,9 @@
 
 namespace siltfs {
 
-Result<nlohmann::json> ScrubStore(FileSystem& file_system, const std::string& store,
+Result<nlohmann::json> ScrubStore(StoreMaintenance& maintenance, const std::string& store,
                                   ScrubMode mode) {
-  SILTFS_ASSIGN_OR_RETURN(const ScrubReport report, file_system.Scrub(mode));
+  SILTFS_ASSIGN_OR_RETURN(const ScrubReport report, maintenance.Scrub(mode));
   return nlohmann::json{
       {"store", store},
       {"complete", report.complete},

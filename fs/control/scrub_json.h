@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/file_system.h"
+#include "fs/core/store_maintenance.h"
 #include "store/base/result.h"
 
 namespace siltfs {
 
-// Verifies all stored data and returns the findings. Errors: FileSystem::Scrub's.
-Result<nlohmann::json> ScrubStore(FileSystem& file_system, const std::string& store,
+// Verifies all stored data and returns the findings. Errors: StoreMaintenance::Scrub's.
+Result<nlohmann::json> ScrubStore(StoreMaintenance& maintenance, const std::string& store,
                                   ScrubMode mode);
 
 // Whether a result of ScrubStore reports damage.

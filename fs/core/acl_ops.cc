@@ -1,9 +1,6 @@
-// Access control lists: their effect on modes, and the effect of modes on them.
-//
-// The kernel enforces the lists and reads them as extended attributes. The file system keeps them
-// in step with the permission bits, and hands down a directory's default list.
-#include "fs/core/file_system_impl.h"
-#include "fs/core/posix_acl.h"
+#include "fs/core/acl_ops.h"
+
+#include "fs/core/xattr_list.h"
 #include "fs/meta/schema.h"
 
 namespace siltfs {
@@ -21,8 +18,8 @@ Result<PosixAcl> DecodeStored(std::string_view value) {
 
 }  // namespace
 
-Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_view value,
-                              bool present, XattrMode mode) {
+Status AclOps::SetAcl(Inode& inode, std::string_view name, std::string_view value, bool present,
+                      XattrMode mode) {
   InodeRecord& record = inode.record;
   if (record.IsSymlink())
     return Status(StatusCode::kUnsupported, "a symbolic link has no access control list");
@@ -31,7 +28,7 @@ Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_v
     return Status(StatusCode::kAccessDenied, "only a directory has a default access control list");
   SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(value));
   const bool keep = !access || !acl.IsEquivalentToMode();
-  if (keep && !present) SILTFS_RETURN_IF_ERROR(CheckXattrList(inode, name));
+  if (keep && !present) SILTFS_RETURN_IF_ERROR(CheckXattrList(store_.metadata(), inode, name));
 
   Change change;
   if (access) {
@@ -47,16 +44,16 @@ Status FileSystemImpl::SetAcl(Inode& inode, std::string_view name, std::string_v
     change.Delete(XattrKey(inode.number, name));
     --record.xattrs;
   }
-  record.ctime = Now();
-  Save(inode, change);
-  return Apply(change);
+  record.ctime = store_.Now();
+  change.Save(inode);
+  return changes_.Apply(change);
 }
 
-Status FileSystemImpl::AdaptAcl(Inode& inode, uint32_t mode, Change& change) const {
-  change.inodes.push_back(&inode);  // its mode has changed already
+Status AclOps::AdaptAcl(Inode& inode, uint32_t mode, Change& change) const {
+  change.Include(inode);  // its mode has changed already
   if (inode.record.xattrs == 0) return Status::Ok();
   const std::string key = XattrKey(inode.number, kAccessAclName);
-  SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(key));
+  SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(key));
   if (!value) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(PosixAcl acl, DecodeStored(*value));
   acl.SetPermissionBits(mode);
@@ -64,10 +61,11 @@ Status FileSystemImpl::AdaptAcl(Inode& inode, uint32_t mode, Change& change) con
   return Status::Ok();
 }
 
-Result<std::shared_ptr<const PosixAcl>> FileSystemImpl::DefaultAclOf(Inode& directory) const {
+Result<std::shared_ptr<const PosixAcl>> AclOps::DefaultAclOf(Inode& directory) const {
   if (directory.record.xattrs == 0) return std::shared_ptr<const PosixAcl>();
   if (directory.default_acl) return *directory.default_acl;
-  SILTFS_ASSIGN_OR_RETURN(auto value, metadata_->Get(XattrKey(directory.number, kDefaultAclName)));
+  SILTFS_ASSIGN_OR_RETURN(auto value,
+                          store_.metadata().Get(XattrKey(directory.number, kDefaultAclName)));
   std::shared_ptr<const PosixAcl> acl;
   if (value) {
     SILTFS_ASSIGN_OR_RETURN(PosixAcl decoded, DecodeStored(*value));
@@ -77,8 +75,8 @@ Result<std::shared_ptr<const PosixAcl>> FileSystemImpl::DefaultAclOf(Inode& dire
   return acl;
 }
 
-void FileSystemImpl::SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
-                                  uint32_t umask, Change& change) {
+void AclOps::SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
+                          uint32_t umask, Change& change) {
   InodeRecord& record = inode.record;
   if (!inherited) {
     record.mode &= ~(umask & kAccessBits);

@@ -156,15 +156,7 @@ struct FileSystemOptions {
   std::function<void(const std::string& finding)> report;
 };
 
-struct FileSystemStats;      // fs/core/stats.h
-struct RecompressionReport;  // fs/core/stats.h
-struct GarbageReport;        // fs/core/stats.h
-struct ScrubReport;          // fs/core/stats.h
-
-enum class ScrubMode : uint8_t {
-  kFull,    // as fast as it can
-  kGentle,  // slows down while the store is in use
-};
+class StoreMaintenance;  // fs/core/store_maintenance.h
 
 class FileSystem {
  public:
@@ -256,28 +248,8 @@ class FileSystem {
   // Whether the disk may be full by the time a write cached now is written back. Cheap; the answer
   // is a few seconds old.
   virtual bool NearlyFull() const = 0;
-  virtual Result<FileSystemStats> GetStats() = 0;
-  // Recompresses all sealed segments that await it, now. Takes long; other calls proceed meanwhile.
-  // kInterrupted once StopRecompression was called, kNoSpace.
-  virtual Result<RecompressionReport> Recompress() = 0;
-  // Stops recompression permanently; a Recompress under way returns soon. Close does this, too.
-  virtual void StopRecompression() = 0;
-  // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
-  // With `dry_run`, only estimates the result. Takes long; other calls proceed meanwhile.
-  // kInterrupted once StopCollecting was called, kNoSpace, kCorruption if a file's recipe cannot be
-  // read.
-  virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
-  // Stops garbage collection permanently, as StopRecompression.
-  virtual void StopCollecting() = 0;
-  // Verifies all stored chunks and reports damage. Continues where the last scrub was interrupted,
-  // in this mount or another. Takes long; other calls proceed meanwhile. Found damage is not an
-  // error. An interruption is no error, either: it leaves the scrub incomplete. kIoError if the
-  // device fails again and again.
-  virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
-  // Interrupts the scrub under way, if any; it returns soon.
-  virtual void InterruptScrub() = 0;
-  // Stops scrubbing permanently, as StopRecompression.
-  virtual void StopScrubbing() = 0;
+  // Statistics, recompression, garbage collection and scrub. Valid until Close.
+  virtual StoreMaintenance& maintenance() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
   // is like a crash.
   virtual Status Close() = 0;

@@ -2,7 +2,13 @@
 
 #include <algorithm>
 
+#include "fs/core/file_content.h"
+
 namespace siltfs {
+
+ContentTally::ContentTally(const InodeRecord& record)
+    : allocated(static_cast<int64_t>(FileContent::AllocatedBytes(record))),
+      references(static_cast<int64_t>(FileContent::ChunkReferences(record))) {}
 
 InodePtr InodeTable::Get(InodeNumber number) {
   MutexLock lock(mutex_);

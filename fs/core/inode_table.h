@@ -28,8 +28,7 @@ struct ContentTally {
   int64_t references;  // to chunks
 };
 
-// Deferred changes of a file: accepted in memory, not yet in metadata
-// (FileSystemImpl::FlushDeferred).
+// Deferred changes of a file: accepted in memory, not yet in metadata (change_applier.h).
 struct InodeChanges {
   uint64_t commit;      // the commit that they belong to
   ContentTally before;  // the tally in metadata
@@ -65,7 +64,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
 
   const InodeNumber number;
   // Lock order: several inodes are locked in the order of their numbers (InodeLock). They are
-  // locked before any other lock of the core, except rename_mutex_ and the write sequencer.
+  // locked before any other lock of the core, except the rename lock and the write sequencer.
   InodeMutex mutex;
   // Entered before `mutex`, by writes only.
   WriteSequencer write_sequencer;

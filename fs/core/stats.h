@@ -41,7 +41,8 @@ struct FileSystemStats {
   double TotalRatio() const;        // logical / (stored + metadata + index)
 };
 
-// The result of FileSystem::Recompress. Units: bytes of segment files, and counts of segments.
+// The result of StoreMaintenance::Recompress. Units: bytes of segment files, and counts of
+// segments.
 struct RecompressionReport {
   uint64_t segments_rewritten = 0;
   uint64_t segments_kept = 0;  // not rewritten: recompression would save nothing
@@ -51,8 +52,8 @@ struct RecompressionReport {
   uint64_t awaiting_recompression_bytes = 0;  // still awaiting, open segments included
 };
 
-// The result of FileSystem::CollectGarbage, or its estimate. Units: bytes of segment files, and
-// counts.
+// The result of StoreMaintenance::CollectGarbage, or its estimate. Units: bytes of segment files,
+// and counts.
 struct GarbageReport {
   bool dry_run = false;
   uint64_t segments_checked = 0;
@@ -66,8 +67,8 @@ struct GarbageReport {
   uint64_t dead_chunks = 0;    // before the collection
 };
 
-// The findings of FileSystem::Scrub since its first part began. Units: counts, bytes of segment
-// files.
+// The findings of StoreMaintenance::Scrub since its first part began. Units: counts, bytes of
+// segment files.
 struct ScrubReport {
   uint64_t segments = 0;
   uint64_t blocks = 0;

@@ -1,6 +1,7 @@
 #include "fs/core/store_stats.h"
 
 #include "fs/core/file_system.h"
+#include "fs/core/store_maintenance.h"
 
 namespace siltfs {
 
@@ -9,7 +10,7 @@ Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store) {
   options.store = store;
   options.read_only = true;
   SILTFS_ASSIGN_OR_RETURN(auto file_system, FileSystem::Open(env, options));
-  SILTFS_ASSIGN_OR_RETURN(FileSystemStats stats, file_system->GetStats());
+  SILTFS_ASSIGN_OR_RETURN(FileSystemStats stats, file_system->maintenance().GetStats());
   stats.read_only = false;  // it was only read-only here
   SILTFS_RETURN_IF_ERROR(file_system->Close());
   return stats;

@@ -1,0 +1,174 @@
+#include "fs/core/store_maintenance_impl.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "chunker/sha1/kernels.h"
+#include "fs/core/damaged_files.h"
+#include "fs/core/store_layout.h"
+#include "fs/meta/path_finder.h"
+#include "fs/meta/schema.h"
+
+namespace siltfs {
+namespace {
+
+// Files that a scrub names.
+constexpr size_t kMostNamed = 1000;
+
+}  // namespace
+
+void StoreMaintenanceImpl::StartInBackground() {
+  if (store_.options().recompress_in_background) store_.chunks().StartRecompression();
+  if (store_.options().collect_in_background) store_.chunks().StartCollecting();
+}
+
+void StoreMaintenanceImpl::StopRecompression() { store_.chunks().StopRecompression(); }
+
+void StoreMaintenanceImpl::StopCollecting() { store_.chunks().StopCollecting(); }
+
+void StoreMaintenanceImpl::InterruptScrub() { store_.chunks().InterruptScrub(); }
+
+void StoreMaintenanceImpl::StopScrubbing() { store_.chunks().StopScrubbing(); }
+
+void StoreMaintenanceImpl::Stop() {
+  StopScrubbing();
+  StopRecompression();  // a collection may wait for recompression
+  StopCollecting();
+}
+
+Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
+  changes_.SaveAllDeferred(UINT64_MAX).IgnoreError("a failed store still has statistics");
+  const Counters counters = store_.metadata().counters();
+  auto counter = [&counters](Counter c) {
+    return static_cast<uint64_t>(counters[static_cast<size_t>(c)]);
+  };
+  const ChunkStoreTotals totals = store_.chunks().totals();
+  FileSystemStats stats;
+  stats.logical_bytes = counter(Counter::kLogicalBytes);
+  stats.files = counter(Counter::kFiles);
+  stats.directories = counter(Counter::kDirectories);
+  stats.chunks_logical = counter(Counter::kChunkReferences);
+  stats.unique_bytes = totals.plain_bytes;
+  stats.chunks_unique = totals.chunks;
+  stats.stored_bytes = totals.stored_bytes;
+  stats.dead_bytes = totals.dead_bytes;
+  stats.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
+  stats.sha1_collisions = totals.sha1_collisions;
+  stats.damaged_blocks = totals.damaged_blocks;
+  stats.damaged_chunks = totals.damaged_chunks;
+  stats.metadata_bytes = store_.metadata().DiskBytes();
+  stats.index = index_.stats();
+  stats.index_bytes = stats.index.flash_bytes;
+  SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
+                          SpaceReserve::BytesIn(store_.env(), ReservePath(store_.options().store)));
+  stats.last_commit = store_.metadata().last_commit();
+  stats.chunker_kernel = content_.kernel().name;
+  SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
+  stats.sha1_kernel = sha1_kernel->name;
+  Status failure = store_.metadata().failure();
+  if (failure.ok())
+    failure = store_.chunks().failure();  // metadata learns of it with the next commit
+  stats.read_only = store_.options().read_only || !failure.ok();
+  if (!failure.ok()) stats.read_only_cause = failure.ToString();
+  return stats;
+}
+
+Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
+  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  // Segments can be recompressed only after metadata knows that they are sealed. This takes a
+  // commit, even if nothing else changed.
+  SILTFS_RETURN_IF_ERROR(CommitSealed());
+  SILTFS_ASSIGN_OR_RETURN(const RecompressionOutcome outcome, store_.chunks().Recompress());
+  return RecompressionReport{
+      .segments_rewritten = outcome.segments,
+      .segments_kept = outcome.kept,
+      .segments_left = outcome.left,
+      .bytes_before = outcome.bytes_before,
+      .bytes_after = outcome.bytes_after,
+      .awaiting_recompression_bytes = store_.chunks().totals().awaiting_recompression_bytes};
+}
+
+Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
+  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  store_.chunks().WaitUntilSealed();
+  SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome, dry_run ? store_.chunks().EstimateGarbage()
+                                                                : store_.chunks().CollectGarbage());
+  store_.reserve()->Fill().IgnoreError("there was too little garbage to fill it");
+  return GarbageReport{.dry_run = dry_run,
+                       .segments_checked = outcome.segments,
+                       .segments_removed = outcome.segments_removed,
+                       .segments_left = outcome.segments_left,
+                       .bytes_removed = outcome.bytes_removed,
+                       .bytes_copied = outcome.bytes_copied,
+                       .bytes_freed = outcome.bytes_removed > outcome.bytes_copied
+                                          ? outcome.bytes_removed - outcome.bytes_copied
+                                          : 0,
+                       .dead_bytes = outcome.dead_bytes,
+                       .live_chunks = outcome.live_chunks,
+                       .dead_chunks = outcome.dead_chunks};
+}
+
+Status StoreMaintenanceImpl::CommitSealed() {
+  store_.chunks().WaitUntilSealed();
+  SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, store_.metadata().Join());
+  return store_.metadata().Commit(commit);
+}
+
+Result<ScrubReport> StoreMaintenanceImpl::Scrub(ScrubMode mode) {
+  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  const int64_t begun = store_.env().MonotonicNanoseconds();
+  const ChunkStore::ScrubCall call(store_.chunks());
+  // The scrub verifies all chunks that are stored by now, if metadata knows of them.
+  SILTFS_RETURN_IF_ERROR(CommitSealed());
+  const ScrubPace pace = mode == ScrubMode::kGentle ? ScrubPace::kGentle : ScrubPace::kFull;
+  SILTFS_ASSIGN_OR_RETURN(const ScrubOutcome outcome, store_.chunks().Scrub(pace));
+  ScrubReport report;
+  report.resumed = outcome.resumed;
+  report.complete = outcome.complete;
+  report.segments = outcome.statistics.segments;
+  report.blocks = outcome.statistics.blocks;
+  report.chunks = outcome.statistics.chunks;
+  report.bytes = outcome.statistics.bytes;
+  report.damaged_blocks = outcome.statistics.damaged_blocks;
+  report.damaged_chunks = outcome.statistics.damaged_chunks;
+  report.damaged_footers = outcome.statistics.damaged_footers;
+  if (outcome.complete) {
+    const Status named = NameDamagedFiles(report);
+    if (!named.ok() && !named.Is(StatusCode::kInterrupted)) return named;
+  }
+  report.seconds = static_cast<double>(store_.env().MonotonicNanoseconds() - begun) / 1e9;
+  return report;
+}
+
+Status StoreMaintenanceImpl::NameDamagedFiles(ScrubReport& report) {
+  const std::vector<DamagedBlock> damage = store_.chunks().damage();
+  if (damage.empty()) return Status::Ok();
+  const ChunkStore::Use use(store_.chunks());
+  const auto metadata = store_.metadata().CommittedSnapshot();
+  SILTFS_ASSIGN_OR_RETURN(const DamagedFiles found,
+                          FindDamagedFiles(*metadata, store_.chunks(), damage, kMostNamed,
+                                           [this] { return store_.chunks().CheckScrubbing(); }));
+  report.damaged_files = found.count;
+  if (!store_.options().report) return Status::Ok();
+  std::set<uint64_t> inodes;
+  for (const DamagedFile& file : found.files) inodes.insert(file.inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*metadata, inodes));
+  for (const DamagedFile& file : found.files) {
+    const auto path = paths.find(file.inode);
+    store_.options().report(
+        fmt::format("{} (inode {}): {} bytes cannot be read, the first at offset {}",
+                    path == paths.end() ? "a file without a name" : path->second, file.inode,
+                    file.bytes, file.offset));
+  }
+  if (found.count > found.files.size()) {
+    store_.options().report(
+        fmt::format("{} more files have damage in them", found.count - found.files.size()));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,48 @@
+// The StoreMaintenance of FileSystemImpl, and its background work.
+//
+// Thread-safety: every call from any thread, except StartInBackground. Ownership: borrows the parts
+// of the store, which must outlive it.
+#pragma once
+
+#include "fs/core/change_applier.h"
+#include "fs/core/file_content.h"
+#include "fs/core/stats.h"
+#include "fs/core/store_context.h"
+#include "fs/core/store_maintenance.h"
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+class StoreMaintenanceImpl final : public StoreMaintenance {
+ public:
+  StoreMaintenanceImpl(const StoreContext& store, ChunkIndex& index, const FileContent& content,
+                       ChangeApplier& changes)
+      : store_(store), index_(index), content_(content), changes_(changes) {}
+
+  Result<FileSystemStats> GetStats() override;
+  Result<RecompressionReport> Recompress() override;
+  void StopRecompression() override;
+  Result<GarbageReport> CollectGarbage(bool dry_run) override;
+  void StopCollecting() override;
+  Result<ScrubReport> Scrub(ScrubMode mode) override;
+  void InterruptScrub() override;
+  void StopScrubbing() override;
+
+  // Starts the background work that the options ask for.
+  void StartInBackground();
+  // Stops everything permanently. Metadata must still accept changes.
+  void Stop();
+
+ private:
+  // Commits even if nothing changed: segments sealed so far are known to metadata afterwards.
+  Status CommitSealed();
+  // Finds and reports the files that use chunks known to be damaged.
+  Status NameDamagedFiles(ScrubReport& report);
+
+  const StoreContext& store_;
+  ChunkIndex& index_;
+  const FileContent& content_;
+  ChangeApplier& changes_;
+};
+
+}  // namespace siltfs
