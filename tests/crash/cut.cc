@@ -6,6 +6,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/core/stats.h"
+#include "fs/core/store_maintenance.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"
@@ -129,7 +130,7 @@ class CutCheck {
 
   // Checks the counters of inodes. No file is open, so inodes without names must be gone.
   Status CheckCounts() {
-    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->GetStats());
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs_->maintenance().GetStats());
     SILTFS_ASSIGN_OR_RETURN(const InodeCounts seen, CountInodes(*fs_));
     const InodeCounts counted{stats.files, stats.directories};
     if (counted == seen) return Status::Ok();

@@ -6,6 +6,7 @@
 
 #include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "index/silt/silt_index.h"
 #include "store/superblock/superblock.h"
 
@@ -122,7 +123,8 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
   // By now there is much data to recompress. Recompression changes nothing that a step can see.
-  if (random.OneIn(2)) fs->Recompress().status().IgnoreError("the device may have failed");
+  if (random.OneIn(2))
+    fs->maintenance().Recompress().status().IgnoreError("the device may have failed");
   if (!random.OneIn(2)) {  // the process is killed; its writes are in the page cache
     if (phase + 1 == plan.phases) return Status::Ok();
     const Status synced = fs->SyncAll();

@@ -6,6 +6,7 @@
 
 #include "fs/core/posix_acl.h"
 #include "fs/core/stats.h"
+#include "fs/core/store_maintenance.h"
 #include "tests/crash/operation_data.h"
 
 namespace siltfs::testing {
@@ -203,8 +204,9 @@ std::string Stepper::Step(const Operation& operation) {
   last_ = Status();
   last_.IgnoreError("none yet");
   if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
-  if (operation.kind == Kind::kRecompress) return Answer(fs_.Recompress().status());
-  if (operation.kind == Kind::kCollect) return Answer(fs_.CollectGarbage(false).status());
+  if (operation.kind == Kind::kRecompress) return Answer(fs_.maintenance().Recompress().status());
+  if (operation.kind == Kind::kCollect)
+    return Answer(fs_.maintenance().CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");

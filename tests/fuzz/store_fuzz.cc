@@ -15,6 +15,7 @@
 #include "fs/core/rebuild_index.h"
 #include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/repair/repair_store.h"
@@ -225,10 +226,10 @@ void Change(FileSystem& fs, const std::set<InodeNumber>& inodes) {
   Try(fs.Unlink(kRootInode, "large"));
   Try(fs.RemoveDirectory(kRootInode, "d"));
   Try(fs.SyncAll());
-  Ok(fs.CollectGarbage(false));
-  Ok(fs.Scrub(ScrubMode::kFull));
-  Ok(fs.Recompress());
-  Ok(fs.GetStats());
+  Ok(fs.maintenance().CollectGarbage(false));
+  Ok(fs.maintenance().Scrub(ScrubMode::kFull));
+  Ok(fs.maintenance().Recompress());
+  Ok(fs.maintenance().GetStats());
 }
 
 void Mount(SimEnv& env) {

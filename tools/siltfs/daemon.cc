@@ -22,6 +22,7 @@
 #include "fs/control/stats_json.h"
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/fuse/fuse_binding.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/daemon.h"
@@ -134,12 +135,13 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                                       FileSystem& file_system,
                                                       const MountState& state, MountInUse& mount) {
   const DaemonInfo info{.pid = CurrentProcessId(), .mountpoint = options.mountpoint};
-  const auto stat = [&file_system, &options, info]() -> Result<Json> {
-    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
+  StoreMaintenance& maintenance = file_system.maintenance();
+  const auto stat = [&maintenance, &options, info]() -> Result<Json> {
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
     return ToJson(stats, options.store, info);
   };
-  const auto index_stat = [&file_system, &options, info]() -> Result<Json> {
-    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.GetStats());
+  const auto index_stat = [&maintenance, &options, info]() -> Result<Json> {
+    SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
     return IndexToJson(stats.index, options.store, info);
   };
   const auto sync = [&file_system, &mount]() -> Result<Json> {
@@ -147,19 +149,19 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
-  const auto recompress = [&file_system, &options]() -> Result<Json> {
-    return RecompressStore(file_system, options.store);
+  const auto recompress = [&maintenance, &options]() -> Result<Json> {
+    return RecompressStore(maintenance, options.store);
   };
-  const auto collect = [&file_system, &options](bool dry_run) {
-    return [&file_system, &options, dry_run] {
-      return CollectGarbageOf(file_system, options.store, dry_run);
+  const auto collect = [&maintenance, &options](bool dry_run) {
+    return [&maintenance, &options, dry_run] {
+      return CollectGarbageOf(maintenance, options.store, dry_run);
     };
   };
-  const auto scrub = [&file_system, &options]() -> Result<Json> {
-    return ScrubStore(file_system, options.store, ScrubMode::kGentle);
+  const auto scrub = [&maintenance, &options]() -> Result<Json> {
+    return ScrubStore(maintenance, options.store, ScrubMode::kGentle);
   };
-  const auto stop_scrub = [&file_system]() -> Result<Json> {
-    file_system.InterruptScrub();
+  const auto stop_scrub = [&maintenance]() -> Result<Json> {
+    maintenance.InterruptScrub();
     return Json();
   };
   const auto identity = [info, &state]() -> Json {
@@ -313,9 +315,10 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   // - no client finds the old socket in an unlocked store;
   // - clients that wait for the end get their answer when the store is free.
   state.Closing();
-  file_system->StopScrubbing();  // so that clients that wait for a scrub are answered soon
-  file_system->StopRecompression();
-  file_system->StopCollecting();
+  StoreMaintenance& maintenance = file_system->maintenance();
+  maintenance.StopScrubbing();  // so that clients that wait for a scrub are answered soon
+  maintenance.StopRecompression();
+  maintenance.StopCollecting();
   (*control)->StopCommands();
   outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
   (*control)->Stop();

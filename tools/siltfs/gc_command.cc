@@ -7,6 +7,7 @@
 
 #include "fs/control/client.h"
 #include "fs/control/gc_json.h"
+#include "fs/core/file_system.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
@@ -32,7 +33,7 @@ Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) 
   options.store = store;
   options.keep_reserve = true;
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
-  auto outcome = CollectGarbageOf(*file_system, store, dry_run);
+  auto outcome = CollectGarbageOf(file_system->maintenance(), store, dry_run);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     closed.IgnoreError("the first failure is reported");

@@ -11,6 +11,8 @@
 
 #include "fs/control/client.h"
 #include "fs/control/scrub_json.h"
+#include "fs/core/file_system.h"
+#include "fs/core/store_maintenance.h"
 #include "store/base/size_text.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/process.h"
@@ -90,8 +92,8 @@ Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption
   options.report = [&surroundings](const std::string& finding) { Say(surroundings, finding); };
   options.interrupted = [&interruption] { return interruption.requested(); };
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(surroundings.env, options));
-  interruption.OnRequest([&file_system] { file_system->InterruptScrub(); });
-  auto outcome = ScrubStore(*file_system, store, ScrubMode::kFull);
+  interruption.OnRequest([&file_system] { file_system->maintenance().InterruptScrub(); });
+  auto outcome = ScrubStore(file_system->maintenance(), store, ScrubMode::kFull);
   interruption.OnRequest({});
   const Status closed = file_system->Close();
   if (!outcome.ok()) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fs/control/recompression_json.h"
+#include "fs/core/file_system.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
@@ -28,7 +29,7 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
                                  "settle rewrites segments and needs a writable one");
   }
   const std::unique_ptr<FileSystem> file_system = std::move(*opened);
-  auto outcome = RecompressStore(*file_system, store);
+  auto outcome = RecompressStore(file_system->maintenance(), store);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     closed.IgnoreError("the first failure is reported");

@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "fs/core/store_maintenance.h"
 #include "store/base/random.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
@@ -351,7 +352,7 @@ void Round(uint64_t seed, bool faults) {
       Random dice(own);
       while (!over) {
         if ((others & 1) != 0) fs->SyncAll().IgnoreError("checked afterwards");
-        if ((others & 2) != 0) fs->GetStats().status().IgnoreError("only to disturb");
+        if ((others & 2) != 0) fs->maintenance().GetStats().status().IgnoreError("only to disturb");
         if (faults) {
           if (dice.OneIn(2)) {
             store.env().Fail(FaultEnv::Call::kWrite, "/meta/", StatusCode::kNoSpace);

@@ -10,6 +10,7 @@
 
 #include "fs/core/rebuild_index.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_format.h"
 #include "store/segment/segment_scan.h"
@@ -293,7 +294,7 @@ TEST_CASE("a damaged segment is removed when intact copies of all its live chunk
 
   SECTION("not before") {
     store.Delete("random 5");
-    const auto report = store.fs().CollectGarbage(false);
+    const auto report = store.fs().maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     CHECK(report->segments_left == 1);
     CHECK(store.Stats().damaged_blocks == 1);
@@ -305,7 +306,7 @@ TEST_CASE("a damaged segment is removed when intact copies of all its live chunk
     REQUIRE_OK(store.fs().SyncAll());
     store.Delete("one");
     store.Delete("backup");
-    const auto report = store.fs().CollectGarbage(false);
+    const auto report = store.fs().maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     CHECK(report->segments_left == 0);
     CHECK(store.Stats().damaged_blocks == 0);
@@ -314,7 +315,7 @@ TEST_CASE("a damaged segment is removed when intact copies of all its live chunk
   SECTION("wholly dead") {
     store.Delete("one");
     store.Delete("two");
-    REQUIRE_OK(store.fs().CollectGarbage(false));
+    REQUIRE_OK(store.fs().maintenance().CollectGarbage(false));
     CHECK(store.Stats().damaged_blocks == 0);
     CHECK_FALSE(store.env().GetFileInfo(block.path).ok());
   }
@@ -334,14 +335,14 @@ TEST_CASE("recompression skips a damaged segment, and no other") {
   store.Open();
   REQUIRE_CODE(store.Read("one"), kCorruption);
   REQUIRE(store.TakeFindings().size() == 1);
-  const auto recompressed = store.fs().Recompress();
+  const auto recompressed = store.fs().maintenance().Recompress();
   REQUIRE_OK(recompressed);
   CHECK(recompressed->segments_left == 1);
   CHECK(recompressed->segments_rewritten + recompressed->segments_kept > 2);
   CHECK(store.TakeFindings().empty());
   store.Write("backup", store.files()["one"]);
   store.RequireFiles();
-  REQUIRE_OK(store.fs().Recompress());
+  REQUIRE_OK(store.fs().maintenance().Recompress());
   store.RequireFiles();
   store.Reopen();
   store.RequireFiles();
@@ -366,12 +367,12 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
 
   SECTION("collected") {
     for (const char* name : {"random 1", "random 2", "random 4"}) store.Delete(name);
-    const auto report = store.fs().CollectGarbage(false);
+    const auto report = store.fs().maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     CHECK(report->segments_removed > 0);
     CHECK(report->bytes_copied > 0);
   }
-  SECTION("recompressed") { REQUIRE_OK(store.fs().Recompress()); }
+  SECTION("recompressed") { REQUIRE_OK(store.fs().maintenance().Recompress()); }
   SECTION("one damaged, and healed only by its own bytes") {
     store.Close();
     const StoredBlock block = store.BlockOf("one");
@@ -390,8 +391,8 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
   store.RequireFiles();
   store.Reopen();
   store.RequireFiles();
-  REQUIRE_OK(store.fs().CollectGarbage(false));
-  REQUIRE_OK(store.fs().Recompress());
+  REQUIRE_OK(store.fs().maintenance().CollectGarbage(false));
+  REQUIRE_OK(store.fs().maintenance().Recompress());
   store.RequireFiles();
   store.Reopen();
   store.RequireFiles();
@@ -441,7 +442,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
   REQUIRE_CODE(store.Read("one"), kCorruption);
   CHECK((*store.Read("other") == FromHex(kShambles2)));
   // Only the chunks that were lost with this block count as damaged.
-  const auto scrubbed = store.fs().Scrub(ScrubMode::kFull);
+  const auto scrubbed = store.fs().maintenance().Scrub(ScrubMode::kFull);
   REQUIRE_OK(scrubbed);
   if (!last) CHECK(scrubbed->damaged_chunks == 1);
   store.Reopen();

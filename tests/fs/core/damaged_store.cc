@@ -1,4 +1,5 @@
 #include "tests/fs/core/damaged_store.h"
+#include "fs/core/store_maintenance.h"
 
 #include <fmt/format.h>
 
@@ -65,7 +66,8 @@ void DamagedStore::Close() {
 }
 
 void DamagedStore::WaitUntilSealed() {
-  REQUIRE_OK(fs_->CollectGarbage(/*dry_run=*/true));  // a dry run waits until they are sealed
+  // A dry run waits until they are sealed.
+  REQUIRE_OK(fs_->maintenance().CollectGarbage(/*dry_run=*/true));
 }
 
 void DamagedStore::Crash() {
@@ -95,7 +97,7 @@ Result<Bytes> DamagedStore::Read(const std::string& name) {
 }
 
 FileSystemStats DamagedStore::Stats() {
-  auto stats = fs_->GetStats();
+  auto stats = fs_->maintenance().GetStats();
   REQUIRE_OK(stats);
   return *stats;
 }

@@ -7,6 +7,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "store/env/space_reserve.h"
@@ -59,7 +60,7 @@ struct FullDisk {
     return space->available_bytes;
   }
   uint64_t ReserveBytes() const {
-    const auto stats = fs->GetStats();
+    const auto stats = fs->maintenance().GetStats();
     REQUIRE_OK(stats);
     return stats->reserve_bytes;
   }
@@ -151,7 +152,7 @@ TEST_CASE("most of a disk can be filled without using the reserve") {
   CHECK(reserve > kDiskBytes / 20);
   at.Fill("file");
   CHECK(at.ReserveBytes() == reserve);
-  CHECK(at.fs->GetStats()->stored_bytes > kDiskBytes / 4 * 3);
+  CHECK(at.fs->maintenance().GetStats()->stored_bytes > kDiskBytes / 4 * 3);
   CHECK(at.fs->GetSpace()->available_bytes == 0);
   CHECK(at.fs->NearlyFull());
   at.RequireSynced();
@@ -210,7 +211,7 @@ TEST_CASE("space of files deleted from a full disk can be collected and reused a
   const uint64_t whole = reserve.pieces * reserve.piece_bytes;
   for (int i = 0; i < 120; ++i) at.Delete(fmt::format("file {}", i * 2));
   REQUIRE_OK(at.fs->SyncAll());
-  const auto collected = at.fs->CollectGarbage(false);
+  const auto collected = at.fs->maintenance().CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 30'000'000);
   // The reserve gets the freed space first, then writers get space.
@@ -236,8 +237,8 @@ TEST_CASE("a small disk that is full can be emptied, unmounted and used again") 
   at.RequireSynced();
   while (!at.synced.empty()) at.Delete(std::string(at.synced.begin()->first));
   REQUIRE_OK(at.fs->SyncAll());
-  REQUIRE_OK(at.fs->CollectGarbage(false));
-  CHECK(at.fs->GetStats()->stored_bytes < disk_bytes / 10);
+  REQUIRE_OK(at.fs->maintenance().CollectGarbage(false));
+  CHECK(at.fs->maintenance().GetStats()->stored_bytes < disk_bytes / 10);
   REQUIRE_OK(at.TryWrite("more"));
   at.Close();
   at.RequireSound();
@@ -263,7 +264,7 @@ TEST_CASE("a little garbage is collected on a disk without room for anything new
   at.FillByNeighbour();
   for (int i = 0; i < last; i += 5) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
-  const auto collected = at.fs->CollectGarbage(false);
+  const auto collected = at.fs->maintenance().CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 900'000);
   at.RequireSynced();
@@ -275,18 +276,18 @@ TEST_CASE("wholly dead segments are removed even if nothing can be copied") {
   for (int i = 0; i < 30; ++i) at.Delete(fmt::format("file {}", i));
   for (int i = 30; i < 60; i += 3) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
-  const uint64_t stored = at.fs->GetStats()->stored_bytes;
+  const uint64_t stored = at.fs->maintenance().GetStats()->stored_bytes;
   at.disk->FailCall({.calls = SimCall::kCreate | SimCall::kWrite,
                      .code = StatusCode::kNoSpace,
                      .sticky = true,
                      .path_part = ".seg"});
-  REQUIRE_CODE(at.fs->CollectGarbage(false), kNoSpace);
-  const uint64_t left = at.fs->GetStats()->stored_bytes;
+  REQUIRE_CODE(at.fs->maintenance().CollectGarbage(false), kNoSpace);
+  const uint64_t left = at.fs->maintenance().GetStats()->stored_bytes;
   CHECK(left + 20 * kFileBytes < stored);
   CHECK(left > 20 * kFileBytes);
   at.disk->ClearFaults();
-  REQUIRE_OK(at.fs->CollectGarbage(false));
-  CHECK(at.fs->GetStats()->stored_bytes < left);
+  REQUIRE_OK(at.fs->maintenance().CollectGarbage(false));
+  CHECK(at.fs->maintenance().GetStats()->stored_bytes < left);
   at.RequireSynced();
   at.Close();
   at.RequireSound();
@@ -304,7 +305,7 @@ TEST_CASE("a store that was closed while there was room is mounted on a full dis
   // Copies have no room but the space of wholly dead segments.
   for (int i = 0; i < 70; ++i) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
-  REQUIRE_OK(at.fs->CollectGarbage(false));
+  REQUIRE_OK(at.fs->maintenance().CollectGarbage(false));
   REQUIRE_OK(at.TryWrite("new", 1000));
   at.RequireSynced();
   at.Close();
@@ -320,17 +321,18 @@ TEST_CASE("a power cut at any time on a full disk keeps synced files") {
     for (int i = 0; i < 100; ++i) at.Delete(fmt::format("file {}", i * 2 + 1));
     REQUIRE_OK(at.fs->SyncAll());
     at.disk->CutAtCall(seed * seed * 7);
-    at.fs->CollectGarbage(false).status().IgnoreError("the power fails during it or after it");
+    at.fs->maintenance().CollectGarbage(false).status().IgnoreError(
+        "the power fails during it or after it");
     at.fs.reset();
     at.disk->Reboot({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = seed});
     at.Open();
     at.RequireSynced();
-    const auto collected = at.fs->CollectGarbage(false);
+    const auto collected = at.fs->maintenance().CollectGarbage(false);
     if (seed % 2 == 0 && collected.status().Is(StatusCode::kNoSpace)) {
       // The interrupted collection had used up its share of the reserve, and the neighbour left no
       // space.
       REQUIRE_OK(at.disk->RemoveFile(kNeighbour));
-      REQUIRE_OK(at.fs->CollectGarbage(false));
+      REQUIRE_OK(at.fs->maintenance().CollectGarbage(false));
     } else {
       REQUIRE_OK(collected);
     }

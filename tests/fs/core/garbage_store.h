@@ -10,6 +10,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/garbage_record.h"
@@ -75,12 +76,12 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     files.erase(name);
   }
   GarbageReport Collect(bool dry_run = false) {
-    auto report = fs->CollectGarbage(dry_run);
+    auto report = fs->maintenance().CollectGarbage(dry_run);
     REQUIRE_OK(report);
     return *report;
   }
   FileSystemStats Stats() {
-    auto stats = fs->GetStats();
+    auto stats = fs->maintenance().GetStats();
     REQUIRE_OK(stats);
     return *stats;
   }

@@ -2,6 +2,7 @@
 // collection.
 #include <fmt/format.h>
 
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
@@ -54,7 +55,7 @@ void RequireWhole(const Collecting& collecting, SimEnv& env) {
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
-    const auto report = (*fs)->CollectGarbage(false);
+    const auto report = (*fs)->maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     CHECK(report->segments_left == 0);
     store.RequireFiles(**fs);
@@ -72,7 +73,7 @@ struct Collection {
     REQUIRE_OK(fs);
     before = collecting.env.Fork();
     collecting.env.StartTrace();
-    const auto report = (*fs)->CollectGarbage(false);
+    const auto report = (*fs)->maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     REQUIRE(report->segments_removed >= 10);
     REQUIRE(report->bytes_copied > 50'000);
@@ -145,7 +146,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
     // The count is read before the fault is set, because other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
     device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
-    const auto report = (*fs)->CollectGarbage(false);
+    const auto report = (*fs)->maintenance().CollectGarbage(false);
     const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
     device->ClearFaults();
     collecting.store.RequireFiles(**fs);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/core/store_maintenance.h"
 #include "store/env/sim_env.h"
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
@@ -92,7 +93,7 @@ TEST_CASE("a chunk that GC does not copy because it was written again is durable
   REQUIRE_OK(fs);
   REQUIRE_OK((*fs)->Unlink(kRootInode, "garbage"));
   const auto bytes_put = [&fs] {
-    const auto stats = (*fs)->GetStats();
+    const auto stats = (*fs)->maintenance().GetStats();
     REQUIRE_OK(stats);
     return stats->index.entry_bytes_put;
   };
@@ -108,7 +109,7 @@ TEST_CASE("a chunk that GC does not copy because it was written again is durable
     // Blocks are appended, and entered in the index, in the order in which they were filled.
     while (bytes_put() < before + kKeptChunks * kIndexEntryBytes) std::this_thread::yield();
   };
-  const auto report = (*fs)->CollectGarbage(false);
+  const auto report = (*fs)->maintenance().CollectGarbage(false);
   REQUIRE_OK(report);
   REQUIRE(written);
   REQUIRE(report->segments_removed >= 1);
@@ -146,7 +147,7 @@ struct HalfDeadStore {
   }
   GarbageReport Collect() {
     env.Watch();
-    const auto report = fs->CollectGarbage(false);
+    const auto report = fs->maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     return *report;
   }
@@ -199,7 +200,7 @@ TEST_CASE("segments with chunks put a moment ago become victims, too") {
     store.files["again"] = garbage;
   };
   env.Watch();
-  const auto report = (*fs)->CollectGarbage(false);
+  const auto report = (*fs)->maintenance().CollectGarbage(false);
   REQUIRE_OK(report);
   CHECK(report->segments_removed >= 2);
   REQUIRE(store.files.contains("again"));
@@ -220,7 +221,7 @@ TEST_CASE("chunks in an open file's overlay stay alive, in this mount and after 
   REQUIRE_OK((*fs)->OpenFile(open, false));
   REQUIRE_OK((*fs)->Write(open, 0, store.files["open"]));
   REQUIRE_OK((*fs)->Unlink(kRootInode, "garbage"));
-  const auto report = (*fs)->CollectGarbage(false);
+  const auto report = (*fs)->maintenance().CollectGarbage(false);
   REQUIRE_OK(report);
   CHECK(report->segments_removed >= 1);
   CHECK(report->live_chunks > 10);
@@ -311,15 +312,15 @@ TEST_CASE("a segment recompressed after it was counted is not recompressed again
     // The index is durable up to the last block but one.
     half.store.files["more"] = RandomBytes(3, 100'000);
     WriteLargeFile(*half.fs, "more", half.store.files["more"]);
-    const auto recompressed = half.fs->Recompress();
+    const auto recompressed = half.fs->maintenance().Recompress();
     REQUIRE_OK(recompressed);
     REQUIRE(recompressed->segments_kept + recompressed->segments_rewritten >= 1);
     half.env.SetAvailable(1u << 20);
   };
   half.env.Watch();
-  REQUIRE_CODE(half.fs->CollectGarbage(false), kNoSpace);
+  REQUIRE_CODE(half.fs->maintenance().CollectGarbage(false), kNoSpace);
   half.env.SetAvailable(std::nullopt);
-  const auto again = half.fs->Recompress();
+  const auto again = half.fs->maintenance().Recompress();
   REQUIRE_OK(again);
   CHECK(again->segments_left == 0);
   CHECK(again->awaiting_recompression_bytes < 10'000'000);
@@ -331,7 +332,7 @@ TEST_CASE("the index never durably points to a copy that a power cut can lose") 
   const Bytes more = RandomBytes(3, 600'000);
   bool done = false;
   const auto bytes_put = [&] {
-    const auto stats = half.fs->GetStats();
+    const auto stats = half.fs->maintenance().GetStats();
     REQUIRE_OK(stats);
     return stats->index.entry_bytes_put;
   };

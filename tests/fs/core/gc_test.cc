@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
@@ -105,12 +106,12 @@ TEST_CASE("recompressed segments are collected like others, and their copies sta
   GarbageStore store;
   FileSystem& fs = store.Begin();
   store.WriteFiles(fs, 1, 40);
-  REQUIRE_OK(fs.Recompress());
+  REQUIRE_OK(fs.maintenance().Recompress());
   for (uint64_t i = 1; i <= 40; i += 2) store.Delete(fmt::format("file {}", i));
   const GarbageReport report = store.Collect();
   CHECK(report.bytes_freed > 100'000);
   store.RequireAll();
-  const auto recompressed = store.fs->Recompress();
+  const auto recompressed = store.fs->maintenance().Recompress();
   REQUIRE_OK(recompressed);
   store.RequireAll();
 }
@@ -145,7 +146,7 @@ TEST_CASE("data written again while its old chunks are collected is there afterw
     });
   }
   for (int i = 0; i < 12; ++i) {
-    if (!fs.CollectGarbage(false).ok()) ++failures;
+    if (!fs.maintenance().CollectGarbage(false).ok()) ++failures;
   }
   over = true;
   for (std::thread& writer : writers) writer.join();
@@ -163,7 +164,7 @@ TEST_CASE("on a full disk wholly dead segments are removed, the others once ther
   REQUIRE_OK(fs.SyncAll());
   const uint64_t stored = store.Stats().stored_bytes;
   store.fault_env->SetAvailable(1u << 20);
-  REQUIRE_CODE(fs.CollectGarbage(false), kNoSpace);
+  REQUIRE_CODE(fs.maintenance().CollectGarbage(false), kNoSpace);
   const uint64_t without_dead = store.Stats().stored_bytes;
   CHECK(without_dead < stored - 300'000);
   store.fault_env->SetAvailable(std::nullopt);
@@ -243,7 +244,7 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   // Files are counted, not their bytes: an unsealed segment may get its footer at any time.
   const auto before = ListSegments(store.env, store.path);
   REQUIRE_OK(before);
-  REQUIRE_CODE(fs.CollectGarbage(false), kCorruption);
+  REQUIRE_CODE(fs.maintenance().CollectGarbage(false), kCorruption);
   const auto after = ListSegments(store.env, store.path);
   REQUIRE_OK(after);
   CHECK(after->ids == before->ids);
@@ -281,8 +282,8 @@ TEST_CASE("a collection ends soon when the store is to be closed, and loses noth
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 30; ++i) store.WriteRandom(i, 50'000);
   for (uint64_t i = 0; i < 30; i += 3) store.Delete(fmt::format("random {}", i));
-  fs.StopCollecting();
-  REQUIRE_CODE(fs.CollectGarbage(false), kInterrupted);
+  fs.maintenance().StopCollecting();
+  REQUIRE_CODE(fs.maintenance().CollectGarbage(false), kInterrupted);
   store.RequireAll();
 }
 

@@ -1,6 +1,7 @@
 // fallocate, lseek and copy_file_range as seen by callers of the core.
 #include <optional>
 
+#include "fs/core/store_maintenance.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -100,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "a copy has the same bytes, stored once") {
   const InodeNumber source = File("a", content);
   fs().ReleaseFile(source);
   REQUIRE_OK(fs().SyncAll());
-  const uint64_t stored = fs().GetStats()->stored_bytes;
+  const uint64_t stored = fs().maintenance().GetStats()->stored_bytes;
   const InodeNumber target = File("b", {});
   auto copied = fs().CopyRange(source, 0, target, 0, ~uint64_t{0});
   REQUIRE_OK(copied);
@@ -108,8 +109,8 @@ TEST_CASE_METHOD(Fixture, "a copy has the same bytes, stored once") {
   fs().ReleaseFile(target);
   REQUIRE_OK(fs().SyncAll());
   CHECK((*ReadFile(fs(), target) == content));
-  CHECK(fs().GetStats()->stored_bytes == stored);
-  CHECK(fs().GetStats()->logical_bytes == 2 * content.size());
+  CHECK(fs().maintenance().GetStats()->stored_bytes == stored);
+  CHECK(fs().maintenance().GetStats()->logical_bytes == 2 * content.size());
   // Source and target are two files.
   REQUIRE_OK(fs().OpenFile(target, false));
   REQUIRE_OK(fs().Write(target, 0, RandomBytes(8, 100)));

@@ -1,6 +1,7 @@
 // Power cuts, and failures of the device, at every step of recompression.
 #include <fmt/format.h>
 
+#include "fs/core/store_maintenance.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/core/recompression_store.h"
@@ -32,7 +33,7 @@ void RequireWhole(const RecompressionStore& store, SimEnv& env) {
   {
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
-    const auto report = (*fs)->Recompress();
+    const auto report = (*fs)->maintenance().Recompress();
     REQUIRE_OK(report);
     CHECK(report->segments_left == 0);
     CHECK(report->awaiting_recompression_bytes < 128u << 10);
@@ -52,7 +53,7 @@ TEST_CASE("a power cut at any step of recompression loses nothing") {
   REQUIRE_OK(fs);
   const auto before = recompressing.env.Fork();
   recompressing.env.StartTrace();
-  const auto report = (*fs)->Recompress();
+  const auto report = (*fs)->maintenance().Recompress();
   REQUIRE_OK(report);
   REQUIRE(report->segments_rewritten >= 3);
   const SimTrace trace = recompressing.env.TakeTrace();
@@ -80,7 +81,7 @@ TEST_CASE("a process killed at any step of recompression loses nothing, even wit
   REQUIRE_OK(fs);
   const auto before = recompressing.env.Fork();
   recompressing.env.StartTrace();
-  REQUIRE_OK((*fs)->Recompress());
+  REQUIRE_OK((*fs)->maintenance().Recompress());
   const SimTrace trace = recompressing.env.TakeTrace();
   fs->reset();
   const auto device = before->Fork();
@@ -116,7 +117,7 @@ TEST_CASE("a device that fails at any step of recompression costs no file") {
     // The count is read before the fault is set, because other threads make calls, too.
     const uint64_t calls = device->Calls(SimCall::kMutating);
     device->FailCall({.calls = SimCall::kMutating, .nth = nth, .code = code, .sticky = sticky});
-    const auto report = (*fs)->Recompress();
+    const auto report = (*fs)->maintenance().Recompress();
     const bool reached = device->Calls(SimCall::kMutating) - calls >= nth;
     device->ClearFaults();
     recompressing.store.RequireFiles(**fs);

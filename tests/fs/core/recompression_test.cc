@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "fs/check/check_store.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
@@ -96,7 +97,7 @@ struct RecompressOnDisk : TemporaryDirectory, RecompressionStore {
     fs.reset();
   }
   FileSystemStats Stats() {
-    auto stats = fs->GetStats();
+    auto stats = fs->maintenance().GetStats();
     REQUIRE_OK(stats);
     return *stats;
   }
@@ -115,7 +116,7 @@ TEST_CASE("recompression makes sealed segments smaller and changes nothing else"
   const FileSystemStats before = store.Stats();
   REQUIRE(before.awaiting_recompression_bytes > 400'000);
 
-  const auto report = fs.Recompress();
+  const auto report = fs.maintenance().Recompress();
   REQUIRE_OK(report);
   CHECK(report->segments_rewritten > 5);
   CHECK(report->segments_left == 0);
@@ -132,7 +133,7 @@ TEST_CASE("recompression makes sealed segments smaller and changes nothing else"
   store.RequireFiles(fs);
 
   // A second run finds nothing to do.
-  const auto again = fs.Recompress();
+  const auto again = fs.maintenance().Recompress();
   REQUIRE_OK(again);
   CHECK(again->segments_rewritten == 0);
   CHECK(again->bytes_before == 0);
@@ -141,7 +142,7 @@ TEST_CASE("recompression makes sealed segments smaller and changes nothing else"
   store.RequireStatistics(store.env);
   store.Begin();
   store.RequireFiles(*store.fs);
-  REQUIRE(store.fs->Recompress()->segments_rewritten == 0);
+  REQUIRE(store.fs->maintenance().Recompress()->segments_rewritten == 0);
   // Chunks are found in recompressed segments.
   const uint64_t stored = store.Stats().stored_bytes;
   store.WriteFiles(*store.fs, 1, 20);
@@ -159,7 +160,7 @@ TEST_CASE("segments that would not become smaller are kept as they are") {
     store.files[name] = RandomBytes(i, 60'000);
     WriteLargeFile(fs, name, store.files[name]);
   }
-  const auto report = fs.Recompress();
+  const auto report = fs.maintenance().Recompress();
   REQUIRE_OK(report);
   CHECK(report->segments_rewritten == 0);
   CHECK(report->segments_kept > 3);
@@ -177,7 +178,7 @@ TEST_CASE("a store without compression has nothing to recompress") {
   store.WriteFiles(fs, 1, 5);
   REQUIRE_OK(fs.SyncAll());
   CHECK(store.Stats().awaiting_recompression_bytes == 0);
-  const auto report = fs.Recompress();
+  const auto report = fs.maintenance().Recompress();
   REQUIRE_OK(report);
   CHECK(report->segments_rewritten + report->segments_kept + report->segments_left == 0);
   store.End();
@@ -192,19 +193,19 @@ TEST_CASE("a full disk prevents recompression, and loses nothing") {
   const uint64_t awaiting = store.Stats().awaiting_recompression_bytes;
   SECTION("before it begins") {
     store.fault_env->SetAvailable((64u << 20) + (2 * (64u << 10)) - 1);
-    REQUIRE_CODE(fs.Recompress(), kNoSpace);
+    REQUIRE_CODE(fs.maintenance().Recompress(), kNoSpace);
     CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
     store.fault_env->SetAvailable(std::nullopt);
   }
   SECTION("in the middle of a file") {
     store.fault_env->FailHalfWay(".seg.new", StatusCode::kNoSpace);
-    REQUIRE_CODE(fs.Recompress(), kNoSpace);
+    REQUIRE_CODE(fs.maintenance().Recompress(), kNoSpace);
     CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
     store.fault_env->Heal();
     CHECK(ListSegments(store.env, store.path)->temporaries.empty());
   }
   store.WriteFiles(fs, 100, 1);
-  const auto report = fs.Recompress();
+  const auto report = fs.maintenance().Recompress();
   REQUIRE_OK(report);
   CHECK(report->segments_rewritten > 3);
   store.RequireFiles(fs);
@@ -248,7 +249,7 @@ TEST_CASE("readers get the right bytes while all segments are replaced under the
       }
     });
   }
-  const auto report = store.fs->Recompress();
+  const auto report = store.fs->maintenance().Recompress();
   recompressed = true;
   for (std::thread& reader : readers) reader.join();
   REQUIRE_OK(report);
@@ -278,7 +279,7 @@ TEST_CASE("a chunk in a recompressed segment costs no more reads than in another
   const uint64_t original = segment_reads();
   REQUIRE(original >= store.files.size());
   store.Begin();
-  REQUIRE_OK(store.fs->Recompress());
+  REQUIRE_OK(store.fs->maintenance().Recompress());
   store.End();
   // Fewer blocks are read; each segment's table is read once, with its trailer.
   const uint64_t segments = ListSegments(store.env, store.path)->ids.size();
@@ -293,7 +294,7 @@ TEST_CASE("files are written, repeated and removed while segments are recompress
   std::atomic<bool> done = false;
   std::thread recompressing_thread([&] {
     while (!done) {
-      const auto report = fs.Recompress();
+      const auto report = fs.maintenance().Recompress();
       if (!report.ok()) std::abort();
     }
   });
@@ -322,14 +323,14 @@ TEST_CASE("recompression that is stopped ends soon, and leaves no file behind") 
   Status outcome;
   std::thread recompressing_thread([&] {
     begun = true;
-    outcome = fs.Recompress().status();
+    outcome = fs.maintenance().Recompress().status();
   });
   while (!begun) std::this_thread::yield();
-  fs.StopRecompression();
+  fs.maintenance().StopRecompression();
   recompressing_thread.join();
   const bool ended = outcome.ok() || outcome.Is(StatusCode::kInterrupted);
   CHECK(ended);
-  REQUIRE_CODE(fs.Recompress(), kInterrupted);
+  REQUIRE_CODE(fs.maintenance().Recompress(), kInterrupted);
   CHECK(ListSegments(store.env, store.path)->temporaries.empty());
   store.RequireFiles(fs);
   store.End();
@@ -423,7 +424,7 @@ TEST_CASE("a damaged segment is reported and skipped, and the others are recompr
   auto opened = FileSystem::Open(store.env, options);
   REQUIRE_OK(opened);
   for (int i = 0; i < 2; ++i) {
-    const auto report = (*opened)->Recompress();
+    const auto report = (*opened)->maintenance().Recompress();
     REQUIRE_OK(report);
     CHECK(report->segments_left == (i == 0 ? 1 : 0));
     CHECK((report->segments_rewritten > 3) == (i == 0));
@@ -443,7 +444,7 @@ TEST_CASE("a damaged footer costs no file, in a recompressed segment or another"
   INFO(fmt::format("recompressed: {}, {} bytes from the end", recompressed, from_end));
   RecompressOnDisk store;
   store.WriteFiles(store.Begin(), 1, 20);
-  if (recompressed) REQUIRE_OK(store.fs->Recompress());
+  if (recompressed) REQUIRE_OK(store.fs->maintenance().Recompress());
   store.End();
   const std::string rotten = SegmentPath(store.path, 2);
   const auto info = store.env.GetFileInfo(rotten);
@@ -477,7 +478,7 @@ TEST_CASE("a requested recompression does not wait until the background may cont
   std::thread reader([&] {
     while (!ended) store.RequireFiles(*store.fs);
   });
-  const auto report = store.fs->Recompress();
+  const auto report = store.fs->maintenance().Recompress();
   ended = true;
   reader.join();
   REQUIRE_OK(report);

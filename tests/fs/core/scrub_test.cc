@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/core/store_maintenance.h"
 #include "store/base/checksum.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_files.h"
@@ -20,7 +21,7 @@ namespace siltfs::testing {
 namespace {
 
 ScrubReport Scrub(DamagedStore& store) {
-  auto report = store.fs().Scrub(ScrubMode::kFull);
+  auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);
   REQUIRE_OK(report);
   return *report;
 }
@@ -147,15 +148,15 @@ TEST_CASE("a scrub finds bytes under a false name, and reads no longer return th
     const std::string name = fmt::format("random {}", i);
     if (name != spoilt) store.Delete(name);
   }
-  const auto collected = store.fs().CollectGarbage(false);
+  const auto collected = store.fs().maintenance().CollectGarbage(false);
   REQUIRE_OK(collected);
   CHECK(collected->segments_left == 1);
   CHECK(Scrub(store).damaged_chunks == 1);
   for (const auto& [name, content] : std::map(store.files()))
     WriteLargeFile(store.fs(), "backup of " + name, content);
   store.RequireFiles();
-  REQUIRE_OK(store.fs().Recompress());
-  REQUIRE_OK(store.fs().CollectGarbage(false));
+  REQUIRE_OK(store.fs().maintenance().Recompress());
+  REQUIRE_OK(store.fs().maintenance().CollectGarbage(false));
   CHECK(store.Stats().damaged_blocks == 0);
   store.Reopen();
   store.RequireFiles();
@@ -225,7 +226,7 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
   SECTION("twice, and never again") {
     // The segment's trailer, tables and block table are read before the block.
     store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
-    const auto report = store.fs().Scrub(ScrubMode::kFull);
+    const auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);
     store.env().ClearFaults();
     CHECK((!report.ok() || report->damaged_chunks + report->damaged_footers > 0));
     // A chunk that could not be read for a while is not lost.
@@ -235,7 +236,7 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
   }
   SECTION("permanently") {
     store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});
-    REQUIRE_CODE(store.fs().Scrub(ScrubMode::kFull), kIoError);
+    REQUIRE_CODE(store.fs().maintenance().Scrub(ScrubMode::kFull), kIoError);
     store.env().ClearFaults();
     CHECK_FALSE(Scrub(store).found_damage());
   }
@@ -258,7 +259,7 @@ TEST_CASE("an interrupted scrub continues where it stopped, in this mount and th
   store.Open();
   const std::string path = SegmentPath(store.path(), middle);
   store.watched().Watch([&](const std::string& read) {
-    if (read == path) store.fs().InterruptScrub();
+    if (read == path) store.fs().maintenance().InterruptScrub();
   });
   const ScrubReport first = Scrub(store);
   store.watched().Watch({});
@@ -274,7 +275,7 @@ TEST_CASE("an interrupted scrub continues where it stopped, in this mount and th
     CHECK(store.Stats().damaged_blocks == 1);
   }
   REQUIRE(HasFinding(store, blocks.front().path));
-  store.fs().InterruptScrub();  // no scrub is under way; the next is not affected
+  store.fs().maintenance().InterruptScrub();  // no scrub is under way; the next is not affected
   const ScrubReport rest = Scrub(store);
   CHECK(rest.complete);
   CHECK(rest.resumed);
@@ -302,7 +303,7 @@ TEST_CASE("a scrub may be interrupted before it has begun to read") {
   Fill(store);
   bool asked = false;
   store.watched().WatchSyncs([&](const std::string&) {
-    if (!std::exchange(asked, true)) store.fs().InterruptScrub();
+    if (!std::exchange(asked, true)) store.fs().maintenance().InterruptScrub();
   });
   const ScrubReport report = Scrub(store);
   store.watched().WatchSyncs({});
@@ -324,13 +325,13 @@ TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with
   Status recompressed;
   store.watched().Watch([&](const std::string& path) {
     if (std::this_thread::get_id() != here || !path.ends_with(".seg")) return;
-    if (++reads == kMostReads) store.fs().InterruptScrub();
+    if (++reads == kMostReads) store.fs().maintenance().InterruptScrub();
     if (reads > 1) return;
     store.env().FailCall(
         {.calls = SimCall::kRename, .code = StatusCode::kIoError, .path_part = ".seg.new"});
-    std::thread([&] { recompressed = store.fs().Recompress().status(); }).join();
+    std::thread([&] { recompressed = store.fs().maintenance().Recompress().status(); }).join();
   });
-  const auto report = store.fs().Scrub(ScrubMode::kFull);
+  const auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);
   store.watched().Watch({});
   REQUIRE_CODE(recompressed, kReadOnly);
   REQUIRE_CODE(report, kReadOnly);
@@ -341,7 +342,7 @@ TEST_CASE("a scrub ends soon when the store is to be closed") {
   DamagedStore store;
   store.Open();
   Fill(store);
-  store.fs().StopScrubbing();
+  store.fs().maintenance().StopScrubbing();
   const ScrubReport report = Scrub(store);
   CHECK_FALSE(report.complete);
   CHECK(report.segments == 0);
@@ -368,7 +369,9 @@ TEST_CASE("a scrub during all other operations finds the damage, and nothing els
   });
   threads.emplace_back([&] {
     while (!done) {
-      if (!store.fs().CollectGarbage(false).ok() || !store.fs().Recompress().ok()) break;
+      if (!store.fs().maintenance().CollectGarbage(false).ok() ||
+          !store.fs().maintenance().Recompress().ok())
+        break;
     }
   });
   threads.emplace_back([&] {
@@ -381,7 +384,8 @@ TEST_CASE("a scrub during all other operations finds the damage, and nothing els
   int found = 0;  // checked after the threads have ended: only one thread at a time may check
   constexpr int kScrubs = 5;
   for (int i = 0; i < kScrubs; ++i) {
-    const auto report = store.fs().Scrub(i % 2 == 0 ? ScrubMode::kFull : ScrubMode::kGentle);
+    const auto report =
+        store.fs().maintenance().Scrub(i % 2 == 0 ? ScrubMode::kFull : ScrubMode::kGentle);
     if (report.ok() && report->complete && report->damaged_blocks == 1 &&
         report->damaged_chunks == block.chunks.size() && report->damaged_footers == 0) {
       ++found;

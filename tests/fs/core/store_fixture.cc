@@ -1,4 +1,5 @@
 #include "tests/fs/core/store_fixture.h"
+#include "fs/core/store_maintenance.h"
 
 #include <algorithm>
 
@@ -67,7 +68,7 @@ void StoreFixture::Close() {
 }
 
 FileSystemStats StoreFixture::Stats() {
-  auto stats = fs_->GetStats();
+  auto stats = fs_->maintenance().GetStats();
   REQUIRE_OK(stats);
   return *stats;
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/damage_record.h"
 #include "fs/meta/directory_entry.h"
@@ -486,7 +487,7 @@ TEST_CASE("chunks removed from a segment are no longer on the list of damage") {
   store.Flip(SegmentPath(store.path(), 1), block.offset + block.head.head_bytes() + 100);
   const auto listed = [&store] {
     store.fixture().Open();
-    const auto stats = store.fs().GetStats();
+    const auto stats = store.fs().maintenance().GetStats();
     REQUIRE_OK(stats);
     return stats->damaged_blocks;
   };

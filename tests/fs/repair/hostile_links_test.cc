@@ -12,6 +12,7 @@
 #include "fs/check/check_store.h"
 #include "fs/core/stats.h"
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/core/store_stats.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/posix_env.h"
@@ -77,7 +78,7 @@ struct HostileStore {
     }
     WriteLargeFile(**fs, "new", RandomBytes(9, 200'000));
     (*fs)->SyncAll().IgnoreError("it may not be possible");
-    (*fs)->CollectGarbage(false).status().IgnoreError("it may not be possible");
+    (*fs)->maintenance().CollectGarbage(false).status().IgnoreError("it may not be possible");
     (*fs)->Close().IgnoreError("it may not be possible");
     return true;
   }

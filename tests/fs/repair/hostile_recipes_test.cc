@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chunker/chunk_namer.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/dedup/sealed_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe_node.h"
@@ -195,14 +196,14 @@ TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bo
     fs.ReleaseFile(file);  // folds it
     for (const std::string& finding : store.fixture().findings())
       REQUIRE(finding.find("was not folded") == std::string::npos);
-    REQUIRE_OK(fs.Scrub(ScrubMode::kFull));
+    REQUIRE_OK(fs.maintenance().Scrub(ScrubMode::kFull));
     store.fixture().Close();
   }
   REQUIRE(store.Check().report.chunks < chunks_before + 1000);
   FileSystem& fs = store.fixture().Open();
   for (const uint64_t offset : {size / 2 - 20'000, size / 2 + 100, size / 2 + (40u << 20)})
     RequireRepeated(fs, file, kOddChunkBytes, offset);
-  REQUIRE_OK(fs.CollectGarbage(false));
+  REQUIRE_OK(fs.maintenance().CollectGarbage(false));
   store.fixture().Close();
 }
 
@@ -216,7 +217,7 @@ TEST_CASE("a scrub counts a chunk damaged in billions of places in bounded work"
                   [limit](InodeRecord& record) { record.size = record.recipe_limit = limit; });
   FlipInFirstBlock(store);
   FileSystem& fs = store.fixture().Open();
-  const auto report = fs.Scrub(ScrubMode::kFull);
+  const auto report = fs.maintenance().Scrub(ScrubMode::kFull);
   REQUIRE_OK(report);
   const std::string expected = fmt::format(
       "small (inode {}): {} bytes cannot be read, the first at offset 0", store.small, limit);

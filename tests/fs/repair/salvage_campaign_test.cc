@@ -10,6 +10,7 @@
 #include <map>
 
 #include "fs/core/store_layout.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/repair/repair_store.h"
 #include "store/base/random.h"
 #include "store/env/files.h"
@@ -39,7 +40,7 @@ class Aged {
       REQUIRE_OK(fs);
       fs_ = fs->get();
       for (int i = 0; i < 60; ++i) Change();
-      if (mount % 3 == 2) REQUIRE_OK(fs_->CollectGarbage(false));
+      if (mount % 3 == 2) REQUIRE_OK(fs_->maintenance().CollectGarbage(false));
       if (mount == 7) {
         REQUIRE_OK(fs_->SyncAll());
         crashed_ = env_.Fork();
@@ -252,7 +253,7 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
   REQUIRE_OK((*fs)->Write(made->inode, 0, RandomBytes(seed, 70'000)));
   (*fs)->ReleaseFile(made->inode);
   (*fs)->Forget(made->inode, 1);
-  REQUIRE_OK((*fs)->CollectGarbage(false));
+  REQUIRE_OK((*fs)->maintenance().CollectGarbage(false));
   REQUIRE_OK((*fs)->Close());
   fs->reset();
   aged.store().RequireSound(*env);
