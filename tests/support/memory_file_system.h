@@ -6,22 +6,25 @@
 // Times come from `clock`, which a test may replace to get the same times twice.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+#include <vector>
 
 #include "fs/core/file_system.h"
 #include "fs/core/stats.h"
 #include "store/base/thread_annotations.h"
+#include "tests/support/memory_inodes.h"
+#include "tests/support/memory_maintenance.h"
 
 namespace siltfs::testing {
 
 class MemoryFileSystem : public FileSystem {
  public:
-  using Clock = std::function<int64_t()>;  // nanoseconds since 1970
+  using Clock = MemoryInodes::Clock;
 
-  static constexpr uint64_t kPageBytes = 4096;  // holes consist of whole pages
+  static constexpr uint64_t kPageBytes = MemoryContent::kPageBytes;
 
   MemoryFileSystem();
   explicit MemoryFileSystem(Clock clock);
@@ -75,14 +78,7 @@ class MemoryFileSystem : public FileSystem {
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
   bool NearlyFull() const override { return false; }
-  Result<FileSystemStats> GetStats() override;
-  Result<RecompressionReport> Recompress() override;  // nothing to recompress
-  void StopRecompression() override {}
-  Result<GarbageReport> CollectGarbage(bool dry_run) override;  // no garbage
-  void StopCollecting() override {}
-  Result<ScrubReport> Scrub(ScrubMode mode) override;  // nothing to verify
-  void InterruptScrub() override {}
-  void StopScrubbing() override {}
+  StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
   // --- for tests
@@ -94,64 +90,11 @@ class MemoryFileSystem : public FileSystem {
   uint64_t TotalOpens() const;
 
  private:
-  struct Entry {
-    InodeNumber inode = 0;
-    uint64_t cookie = 0;
-  };
-  struct Inode {
-    Attributes attributes;
-    InodeNumber parent = 0;  // of a directory
-    std::map<std::string, Entry, std::less<>> entries;
-    std::map<uint64_t, std::string> names_by_cookie;
-    uint64_t next_cookie = 3;
-    std::map<uint64_t, Bytes> pages;  // by number; kPageBytes each; absent: a hole
-    std::string target;               // of a symbolic link
-    std::map<std::string, std::string, std::less<>> xattrs;
-    uint64_t lookups = 0;
-    uint64_t opens = 0;
-    bool times_told = false;  // see WriteTimes
-    bool linkable = false;    // created without a name
-  };
+  FileSystemStats Stats() const;
 
-  Result<Inode*> Find(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  Result<Inode*> FindDirectory(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  // The inode; an error unless it is a regular file.
-  Result<Inode*> FindFile(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  Result<Entry> FindEntry(const Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
-  // Makes an inode with the attributes of one in `directory`, but without a name or links. It
-  // counts as looked up once.
-  Inode& MakeUnnamed(const Inode& directory, uint32_t mode, uint64_t device, Caller caller)
-      SILTFS_REQUIRES(mutex_);
-  // Makes an inode with this name, which must be free. It counts as looked up once.
-  Result<Inode*> Make(InodeNumber parent, std::string_view name, uint32_t mode, uint64_t device,
-                      Caller caller) SILTFS_REQUIRES(mutex_);
-  // Gives a new inode its inherited access control lists; returns its resulting mode.
-  static uint32_t Inherit(const Inode& directory, Inode& inode, uint32_t mode,
-                          const Caller& caller);
-  Status SetAcl(Inode& inode, std::string_view name, std::string_view value, XattrMode mode)
-      SILTFS_REQUIRES(mutex_);
-  void AddEntry(Inode& directory, std::string_view name, InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  void RemoveEntry(Inode& directory, std::string_view name) SILTFS_REQUIRES(mutex_);
-  // Removes a link from the inode, and the inode if it is no longer used.
-  void DropLink(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  void EraseIfUnused(InodeNumber inode) SILTFS_REQUIRES(mutex_);
-  bool IsWithin(InodeNumber directory, InodeNumber ancestor) SILTFS_REQUIRES(mutex_);
-  Status CheckReplaceable(const Inode& source, const Inode& target) SILTFS_REQUIRES(mutex_);
-  // Points the entry `name` of `directory` to `inode`, and the ".." of `inode` to `directory` if it
-  // is a directory.
-  void Repoint(Inode& directory, std::string_view name, Inode& inode) SILTFS_REQUIRES(mutex_);
-  static void DropPrivileges(Inode& inode, Privileges privileges);
-  Status Exchange(Inode& from, std::string_view name, Inode& to, std::string_view new_name)
-      SILTFS_REQUIRES(mutex_);
-  void Touch(Inode& inode) SILTFS_REQUIRES(mutex_);  // contents changed
-  static void Resize(Inode& file, uint64_t size);
-  static void Zero(Inode& file, uint64_t begin, uint64_t end);
-  static void UpdateAllocation(Inode& file);
-
-  const Clock clock_;
   mutable Mutex mutex_;
-  std::unordered_map<InodeNumber, Inode> inodes_ SILTFS_GUARDED_BY(mutex_);
-  InodeNumber next_inode_ SILTFS_GUARDED_BY(mutex_) = kRootInode + 1;
+  MemoryInodes inodes_ SILTFS_GUARDED_BY(mutex_);
+  MemoryMaintenance maintenance_;
 };
 
 }  // namespace siltfs::testing

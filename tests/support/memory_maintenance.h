@@ -1,0 +1,37 @@
+// The StoreMaintenance of MemoryFileSystem: there is nothing to recompress, collect or verify.
+//
+// Thread-safety: every call from any thread.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "fs/core/stats.h"
+#include "fs/core/store_maintenance.h"
+
+namespace siltfs::testing {
+
+class MemoryMaintenance final : public StoreMaintenance {
+ public:
+  explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
+
+  Result<FileSystemStats> GetStats() override { return stats_(); }
+  Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
+  void StopRecompression() override {}
+  Result<GarbageReport> CollectGarbage(bool dry_run) override {
+    return GarbageReport{.dry_run = dry_run};
+  }
+  void StopCollecting() override {}
+  Result<ScrubReport> Scrub(ScrubMode /*mode*/) override {
+    ScrubReport report;
+    report.complete = true;
+    return report;
+  }
+  void InterruptScrub() override {}
+  void StopScrubbing() override {}
+
+ private:
+  const std::function<FileSystemStats()> stats_;
+};
+
+}  // namespace siltfs::testing
