@@ -248,7 +248,7 @@ class FileSystem {
   // Whether the disk may be full by the time a write cached now is written back. Cheap; the answer
   // is a few seconds old.
   virtual bool NearlyFull() const = 0;
-  // Statistics, recompression, garbage collection and scrub. Valid until Close.
+  // Statistics, recompression, garbage collection and scrub. No call may follow Close.
   virtual StoreMaintenance& maintenance() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
   // is like a crash.
