@@ -13,6 +13,7 @@
 #include "fs/meta/inode_record.h"
 #include "fs/meta/schema.h"
 #include "index/chunk_index.h"
+#include "index/open_index.h"
 #include "store/env/sim_env.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/fs/meta/recipe_test_support.h"
