@@ -126,6 +126,7 @@ enum class AllocateMode : uint8_t {
 };
 enum class SeekTarget : uint8_t { kData, kHole };
 
+// The only place of the defaults that a mount uses.
 struct FileSystemOptions {
   std::string store;  // path of the store directory
   bool read_only = false;
@@ -137,6 +138,11 @@ struct FileSystemOptions {
   // may take as much again.
   size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
+  size_t block_cache_bytes = 10u << 20;  // decoded blocks, those read ahead included
+  size_t footer_cache_bytes = 5u << 20;
+  size_t pipeline_bytes = 5u << 20;  // uncompressed chunks on their way to the disk, at most
+  size_t worker_threads = 2;         // compress and append blocks
+  size_t readahead_threads = 2;      // 0: no readahead
   // While compression has little to do, data blocks grow to the size of recompressed ones. Which
   // chunks share a block then depends on thread timing.
   bool dense_when_idle = false;

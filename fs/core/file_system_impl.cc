@@ -20,9 +20,11 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       lock_(std::move(parts.lock)),
       superblock_(parts.superblock),
       index_(std::move(parts.index)),
-      chunks_(std::move(parts.chunks)),
       metadata_(std::move(parts.metadata)),
       ids_(std::move(parts.ids)),
+      chunk_parts_(std::move(parts.chunk_parts)),
+      chunks_(std::move(parts.chunks)),
+      jobs_(std::move(parts.jobs)),
       store_(env_, options_, *chunks_, *metadata_, reserve_.get()),
       content_(*chunks_, std::move(parts.chunker_tables)),
       changes_(store_),
@@ -38,13 +40,12 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       renames_(store_, inodes_, lifetimes_, changes_, names_),
       files_(store_, content_, inodes_, lifetimes_, attributes_, folds_),
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
-      maintenance_(store_, *index_, content_, changes_) {}
+      maintenance_(store_, *index_, chunk_parts_->damage, jobs_.get(), content_, changes_) {}
 
 FileSystemImpl::~FileSystemImpl() {
   fold_thread_.Stop();
   maintenance_.Stop();      // its threads write metadata
   metadata_->EndCommits();  // commits call changes_ and chunks_
-  metadata_.reset();
 }
 
 Status FileSystemImpl::Start() {
@@ -78,6 +79,7 @@ Status FileSystemImpl::Close() {
   reserve_->Enter(SpaceReserve::Phase::kClosing);
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
+  jobs_->recompressor().TakeOwed(last);
   SILTFS_RETURN_IF_ERROR(index_->Close());
   if (!last.empty()) SILTFS_RETURN_IF_ERROR(metadata_->WriteThrough(last));
   SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));

@@ -49,6 +49,7 @@
 #include "fs/core/write_ops.h"
 #include "fs/core/xattr_ops.h"
 #include "fs/dedup/chunk_store.h"
+#include "fs/dedup/maintenance_jobs.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
 #include "index/chunk_index.h"
@@ -59,7 +60,8 @@ namespace siltfs {
 
 class FileSystemImpl final : public FileSystem {
  public:
-  // Opened by open_store.cc, in this order; destroyed in reverse order.
+  // Opened by open_store.cc, in this order; destroyed in reverse order. Before the chunk store is
+  // destroyed, commits must have ended (MetadataStore::EndCommits), or none was begun.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
     // These two draw on the reserve, for data and for metadata; null when no reserve is kept.
@@ -68,9 +70,11 @@ class FileSystemImpl final : public FileSystem {
     std::unique_ptr<FileLock> lock;
     Superblock superblock;
     std::unique_ptr<ChunkIndex> index;
-    std::unique_ptr<ChunkStore> chunks;
     std::unique_ptr<MetadataStore> metadata;
     std::unique_ptr<IdAllocator> ids;  // null when read-only
+    std::unique_ptr<ChunkParts> chunk_parts;
+    std::unique_ptr<ChunkStore> chunks;
+    std::unique_ptr<MaintenanceJobs> jobs;  // null when read-only
     std::shared_ptr<const ChunkerTables> chunker_tables;
   };
   FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
@@ -189,9 +193,11 @@ class FileSystemImpl final : public FileSystem {
   std::unique_ptr<FileLock> lock_;
   Superblock superblock_;
   std::unique_ptr<ChunkIndex> index_;
-  std::unique_ptr<ChunkStore> chunks_;
   std::unique_ptr<MetadataStore> metadata_;
   std::unique_ptr<IdAllocator> ids_;
+  std::unique_ptr<ChunkParts> chunk_parts_;
+  std::unique_ptr<ChunkStore> chunks_;
+  std::unique_ptr<MaintenanceJobs> jobs_;  // null when read-only
 
   // The operations, in the order of their dependencies.
   const StoreContext store_;

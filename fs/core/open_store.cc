@@ -13,7 +13,10 @@
 #include "fs/core/store_metadata.h"
 #include "fs/core/store_records.h"
 #include "fs/dedup/block_replay.h"
+#include "fs/dedup/chunk_parts.h"
 #include "fs/dedup/damage_list.h"
+#include "fs/dedup/index_comparison.h"
+#include "fs/dedup/maintenance_jobs.h"
 #include "fs/dedup/reference_sorter.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/dedup/segment_replacement.h"
@@ -32,6 +35,8 @@ namespace {
 // segments with the copies, and for the next collection. With 1 MiB for these, the last copy met a
 // full disk, and all copies were lost.
 constexpr uint64_t kLeastForCopies = 5u << 20;
+// A collection leaves this much of the reserve and the free space to metadata and the index.
+constexpr uint64_t kRoomForOthers = 8u << 20;
 
 // Removes the files of segments that garbage collection had removed from metadata when the store
 // was last open.
@@ -77,22 +82,64 @@ Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superb
   return ChunkerTables::Create(parameters);
 }
 
-ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const Superblock& superblock,
-                               const StoreRecords& records) {
+// Also sets the parts that a writable store uses; a read-only store has none of them.
+ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreRecords& records,
+                               const FileSystemImpl::Parts& parts) {
   ChunkStoreOptions chunk_options;
   chunk_options.store = options.store;
-  chunk_options.superblock = superblock;
+  chunk_options.superblock = parts.superblock;
   chunk_options.read_only = options.read_only;
+  chunk_options.ids = parts.ids.get();
+  chunk_options.metadata = options.read_only ? nullptr : parts.metadata.get();
+  chunk_options.reserve = parts.reserve.get();
   chunk_options.last_commit = records.last_commit;
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.garbage = records.garbage;
   chunk_options.damage = records.damage;
   chunk_options.secondary = records.secondary;
-  chunk_options.scrub = records.scrub;
-  chunk_options.report = options.report;
-  chunk_options.recompress_after = options.recompress_after;
+  chunk_options.worker_threads = options.worker_threads;
+  chunk_options.pipeline_bytes = options.pipeline_bytes;
   if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kRecompressedBlockBytes;
+  chunk_options.block_cache_bytes = options.block_cache_bytes;
+  chunk_options.readahead_threads = options.readahead_threads;
+  chunk_options.footer_cache_bytes = options.footer_cache_bytes;
+  chunk_options.quiet_after = options.recompress_after;
+  chunk_options.report = options.report;
   return chunk_options;
+}
+
+MaintenanceJobs::Options JobOptions(const FileSystemOptions& options, const StoreRecords& records,
+                                    const SpaceReserve& reserve) {
+  MaintenanceJobs::Options jobs;
+  jobs.spill_directory = SpillPath(options.store);
+  jobs.scrub = records.scrub;
+  jobs.room_for_others = kRoomForOthers;
+  if (options.keep_reserve) {
+    const uint64_t data = reserve.data_bytes();
+    jobs.room_for_others = std::min(jobs.room_for_others, data - std::min(data, kLeastForCopies));
+  }
+  return jobs;
+}
+
+Result<std::unique_ptr<MetadataStore>> OpenMetadata(Env& disk, const FileSystemOptions& options,
+                                                    const Superblock& superblock,
+                                                    std::unique_ptr<KvStore> kv) {
+  MetadataOptions metadata_options;
+  metadata_options.commit_interval = options.commit_interval;
+  metadata_options.quiet_interval = options.quiet_interval;
+  // A group is one write of the engine. It exceeds group_bytes by the changes that are under way
+  // when it reaches this size. Deferred changes of contents are bounded by
+  // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
+  // by then than if they were saved earlier.
+  metadata_options.group_bytes = options.group_bytes;
+  if (const auto space = disk.GetDiskSpace(options.store); !options.read_only && space.ok()) {
+    SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
+                            FindMetadataEngine(superblock.metadata_engine));
+    metadata_options.group_bytes =
+        std::min<uint64_t>(options.group_bytes, engine->most_write_bytes(space->total_bytes));
+  }
+  metadata_options.read_only = options.read_only;
+  return MetadataStore::Open(std::move(kv), metadata_options);
 }
 
 Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOptions& options) {
@@ -102,14 +149,6 @@ Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOpt
   reserve.directory = ReservePath(options.store);
   if (!options.keep_reserve) reserve.pieces = 0;
   return SpaceReserve::Open(disk, reserve);
-}
-
-// Commits even if nothing changed. Chunks put and segments sealed so far become durable, and
-// metadata knows of them.
-Status CommitNow(MetadataStore& metadata) {
-  SILTFS_RETURN_IF_ERROR(metadata.WaitForRoom());
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, metadata.Join());
-  return metadata.Commit(commit);
 }
 
 // The index is a cache of the segments' contents. If it is missing or damaged, a writable mount
@@ -233,73 +272,42 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
                           Replay(env, options, identity, records, *kv, *parts.index, report));
 
-  // The allocator writes through the metadata store once that store exists. Before, the allocator
-  // writes directly, and nothing else writes.
-  ChunkStoreOptions chunk_options = StoreOptions(options, parts.superblock, records);
-  auto metadata_holder = std::make_shared<MetadataStore*>(nullptr);
+  SILTFS_ASSIGN_OR_RETURN(parts.metadata,
+                          OpenMetadata(disk, options, parts.superblock, std::move(kv)));
   if (!read_only) {
-    KvStore* early = kv.get();
+    MetadataStore* metadata = parts.metadata.get();
     parts.ids = std::make_unique<IdAllocator>(
-        records.ids, [early, metadata_holder](const std::vector<Mutation>& m) {
-          return *metadata_holder ? (*metadata_holder)->WriteThrough(m) : early->Write(m);
-        });
+        records.ids,
+        [metadata](const std::vector<Mutation>& m) { return metadata->WriteThrough(m); });
     SILTFS_RETURN_IF_ERROR(parts.ids->BeginMount());
-    IdAllocator* ids = parts.ids.get();
-    chunk_options.first_segment = ids->first_segment();
-    chunk_options.segment_limit = ids->segment_limit();
-    chunk_options.first_sequence = ids->first_sequence();
-    chunk_options.claim_segments = [ids] { return ids->ClaimSegments(); };
-    chunk_options.write_through = [metadata_holder](const std::vector<Mutation>& m) {
-      return (*metadata_holder)->WriteThrough(m);
-    };
-    chunk_options.commit = [metadata_holder] { return CommitNow(**metadata_holder); };
-    chunk_options.snapshot = [metadata_holder] { return (*metadata_holder)->CommittedSnapshot(); };
-    chunk_options.spill_directory = SpillPath(options.store);
-    SpaceReserve* reserve = parts.reserve.get();
-    chunk_options.check_room = [reserve](uint64_t bytes) { return reserve->CheckRoom(bytes); };
-    chunk_options.reserve_bytes = [reserve] { return reserve->bytes_to_give(); };
-    chunk_options.spare_bytes = reserve->spare_bytes();
-    if (options.keep_reserve) {
-      const uint64_t data = reserve->data_bytes();
-      chunk_options.room_for_others =
-          std::min(chunk_options.room_for_others, data - std::min(data, kLeastForCopies));
-    }
     parts.superblock.ro_compat_features |= kRoCompatSecondaryCopies;
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));
   }
-  SILTFS_ASSIGN_OR_RETURN(
-      parts.chunks, ChunkStore::Open(env, *parts.index, std::move(chunk_options), records.segments,
-                                     std::move(unindexed)));
-  MetadataOptions metadata_options;
-  metadata_options.commit_interval = options.commit_interval;
-  metadata_options.quiet_interval = options.quiet_interval;
-  // A group is one write of the engine. It exceeds group_bytes by the changes that are
-  // under way when it reaches this size. Deferred changes of contents are bounded by
-  // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
-  // by then than if they were saved earlier.
-  metadata_options.group_bytes = options.group_bytes;
-  if (const auto space = disk.GetDiskSpace(options.store); !read_only && space.ok()) {
-    SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
-                            FindMetadataEngine(parts.superblock.metadata_engine));
-    metadata_options.group_bytes =
-        std::min<uint64_t>(options.group_bytes, engine->most_write_bytes(space->total_bytes));
-  }
-  metadata_options.read_only = read_only;
-  SILTFS_ASSIGN_OR_RETURN(parts.metadata,
-                          MetadataStore::Open(std::move(kv), metadata_options, parts.chunks.get()));
-  *metadata_holder = parts.metadata.get();
-  if (!read_only && !records.notes_kept) {
-    SILTFS_RETURN_IF_ERROR(parts.chunks->BeginNotes(records.segments));
-  } else if (!read_only && !records.victims.empty()) {
-    SILTFS_RETURN_IF_ERROR(
-        parts.chunks->CompareVictims(records.victims, /*crashed=*/!records.ids.clean));
+  SILTFS_ASSIGN_OR_RETURN(parts.chunk_parts,
+                          ChunkParts::Open(env, *parts.index, StoreOptions(options, records, parts),
+                                           records.segments, std::move(unindexed)));
+  parts.chunks = std::make_unique<ChunkStore>(*parts.chunk_parts);
+  if (!read_only) {
+    parts.jobs =
+        std::make_unique<MaintenanceJobs>(*parts.chunk_parts, *parts.chunks, records.segments,
+                                          JobOptions(options, records, *parts.reserve));
+    if (!records.notes_kept) {
+      SILTFS_RETURN_IF_ERROR(BeginNotes(*parts.chunk_parts, records.segments));
+    } else if (!records.victims.empty()) {
+      SILTFS_RETURN_IF_ERROR(CompareVictims(*parts.chunk_parts, records.victims,
+                                            /*crashed=*/!records.ids.clean));
+    }
   }
 
   // If this process is killed from now on, the next mount puts the entries that the index lacks.
-  if (!read_only) SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
-
+  if (!read_only) {
+    SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
+    // Commits begin with the first operation, which FileSystemImpl::Start may make. If opening
+    // fails before, no commit uses the chunk store.
+    parts.metadata->SetParticipant(parts.chunks.get());
+  }
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(file_system->Start());
   return std::unique_ptr<FileSystem>(std::move(file_system));

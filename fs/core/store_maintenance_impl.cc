@@ -21,22 +21,28 @@ constexpr size_t kMostNamed = 1000;
 }  // namespace
 
 void StoreMaintenanceImpl::StartInBackground() {
-  if (store_.options().recompress_in_background) store_.chunks().StartRecompression();
-  if (store_.options().collect_in_background) store_.chunks().StartCollecting();
+  if (store_.options().recompress_in_background) jobs_->recompressor().StartInBackground();
+  if (store_.options().collect_in_background) jobs_->collector().StartInBackground();
 }
 
-void StoreMaintenanceImpl::StopRecompression() { store_.chunks().StopRecompression(); }
+void StoreMaintenanceImpl::StopRecompression() {
+  if (jobs_ != nullptr) jobs_->recompressor().Stop();
+}
 
-void StoreMaintenanceImpl::StopCollecting() { store_.chunks().StopCollecting(); }
+void StoreMaintenanceImpl::StopCollecting() {
+  if (jobs_ != nullptr) jobs_->collector().Stop();
+}
 
-void StoreMaintenanceImpl::InterruptScrub() { store_.chunks().InterruptScrub(); }
+void StoreMaintenanceImpl::InterruptScrub() {
+  if (jobs_ != nullptr) jobs_->scrubber().Interrupt();
+}
 
-void StoreMaintenanceImpl::StopScrubbing() { store_.chunks().StopScrubbing(); }
+void StoreMaintenanceImpl::StopScrubbing() {
+  if (jobs_ != nullptr) jobs_->scrubber().Stop();
+}
 
 void StoreMaintenanceImpl::Stop() {
-  StopScrubbing();
-  StopRecompression();  // a collection may wait for recompression
-  StopCollecting();
+  if (jobs_ != nullptr) jobs_->Stop();
 }
 
 Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
@@ -81,7 +87,7 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
   // Segments can be recompressed only after metadata knows that they are sealed. This takes a
   // commit, even if nothing else changed.
   SILTFS_RETURN_IF_ERROR(CommitSealed());
-  SILTFS_ASSIGN_OR_RETURN(const RecompressionOutcome outcome, store_.chunks().Recompress());
+  SILTFS_ASSIGN_OR_RETURN(const RecompressionOutcome outcome, jobs_->recompressor().Recompress());
   return RecompressionReport{
       .segments_rewritten = outcome.segments,
       .segments_kept = outcome.kept,
@@ -94,8 +100,8 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
 Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   store_.chunks().WaitUntilSealed();
-  SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome, dry_run ? store_.chunks().EstimateGarbage()
-                                                                : store_.chunks().CollectGarbage());
+  SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
+                          dry_run ? jobs_->collector().Estimate() : jobs_->collector().Collect());
   store_.reserve()->Fill().IgnoreError("there was too little garbage to fill it");
   return GarbageReport{.dry_run = dry_run,
                        .segments_checked = outcome.segments,
@@ -113,19 +119,17 @@ Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
 
 Status StoreMaintenanceImpl::CommitSealed() {
   store_.chunks().WaitUntilSealed();
-  SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t commit, store_.metadata().Join());
-  return store_.metadata().Commit(commit);
+  return store_.metadata().CommitNow();
 }
 
 Result<ScrubReport> StoreMaintenanceImpl::Scrub(ScrubMode mode) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   const int64_t begun = store_.env().MonotonicNanoseconds();
-  const ChunkStore::ScrubCall call(store_.chunks());
+  const Scrubber::Call call(jobs_->scrubber());
   // The scrub verifies all chunks that are stored by now, if metadata knows of them.
   SILTFS_RETURN_IF_ERROR(CommitSealed());
   const ScrubPace pace = mode == ScrubMode::kGentle ? ScrubPace::kGentle : ScrubPace::kFull;
-  SILTFS_ASSIGN_OR_RETURN(const ScrubOutcome outcome, store_.chunks().Scrub(pace));
+  SILTFS_ASSIGN_OR_RETURN(const ScrubOutcome outcome, jobs_->scrubber().Scrub(pace));
   ScrubReport report;
   report.resumed = outcome.resumed;
   report.complete = outcome.complete;
@@ -145,13 +149,13 @@ Result<ScrubReport> StoreMaintenanceImpl::Scrub(ScrubMode mode) {
 }
 
 Status StoreMaintenanceImpl::NameDamagedFiles(ScrubReport& report) {
-  const std::vector<DamagedBlock> damage = store_.chunks().damage();
+  const std::vector<DamagedBlock> damage = damage_.All();
   if (damage.empty()) return Status::Ok();
   const ChunkStore::Use use(store_.chunks());
   const auto metadata = store_.metadata().CommittedSnapshot();
   SILTFS_ASSIGN_OR_RETURN(const DamagedFiles found,
                           FindDamagedFiles(*metadata, store_.chunks(), damage, kMostNamed,
-                                           [this] { return store_.chunks().CheckScrubbing(); }));
+                                           [this] { return jobs_->scrubber().CheckRunning(); }));
   report.damaged_files = found.count;
   if (!store_.options().report) return Status::Ok();
   std::set<uint64_t> inodes;

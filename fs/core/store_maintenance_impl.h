@@ -9,15 +9,23 @@
 #include "fs/core/stats.h"
 #include "fs/core/store_context.h"
 #include "fs/core/store_maintenance.h"
+#include "fs/dedup/damage_list.h"
+#include "fs/dedup/maintenance_jobs.h"
 #include "index/chunk_index.h"
 
 namespace siltfs {
 
 class StoreMaintenanceImpl final : public StoreMaintenance {
  public:
-  StoreMaintenanceImpl(const StoreContext& store, ChunkIndex& index, const FileContent& content,
-                       ChangeApplier& changes)
-      : store_(store), index_(index), content_(content), changes_(changes) {}
+  // `jobs` is null when read-only.
+  StoreMaintenanceImpl(const StoreContext& store, ChunkIndex& index, const DamageList& damage,
+                       MaintenanceJobs* jobs, const FileContent& content, ChangeApplier& changes)
+      : store_(store),
+        index_(index),
+        damage_(damage),
+        jobs_(jobs),
+        content_(content),
+        changes_(changes) {}
 
   Result<FileSystemStats> GetStats() override;
   Result<RecompressionReport> Recompress() override;
@@ -41,6 +49,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
 
   const StoreContext& store_;
   ChunkIndex& index_;
+  const DamageList& damage_;
+  MaintenanceJobs* const jobs_;
   const FileContent& content_;
   ChangeApplier& changes_;
 };

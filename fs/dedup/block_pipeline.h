@@ -41,8 +41,8 @@ namespace siltfs {
 class BlockPipeline {
  public:
   struct Options {
-    size_t worker_threads = 2;
-    size_t capacity_bytes = 8u << 20;
+    size_t worker_threads = 1;
+    size_t capacity_bytes = 0;              // required
     size_t block_plain_bytes = 128u << 10;  // a block is full when it holds this much
     // A data block grows to this size while at most this many bytes per worker are queued. A value
     // no larger than block_plain_bytes turns growth off. Then the speed of threads does not decide

@@ -26,7 +26,7 @@ class ChunkReader {
  public:
   struct Options {
     std::string store;
-    size_t block_cache_bytes = 12u << 20;
+    size_t block_cache_bytes = 0;
     // Entries that a read-only mount could not put into the index.
     std::vector<IndexEntry> unindexed;
     // Called, without a lock, when a block was put on the list of damage. May be empty.

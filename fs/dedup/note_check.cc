@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "fs/dedup/segment_tables.h"
@@ -25,7 +26,7 @@ Status NoteCheck::Run() {
   // A caller of Put may have found no entry for a chunk of these segments before. Then a new copy
   // of the chunk may still be in the pipeline, and gets the index entry when it is appended.
   deps_.uses.WaitForOthers();
-  SILTFS_RETURN_IF_ERROR(options_.commit());
+  SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t made, KeepConfirmed(segments));
   if (segments.empty() || made > 0) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(options_.flush_index());
@@ -38,7 +39,7 @@ Result<std::vector<SegmentId>> NoteCheck::NextSegments() {
   std::vector<SegmentId> noted = deps_.secondary.All();
   std::vector<SegmentId> segments;
   if (noted.empty()) return segments;
-  const std::shared_ptr<const KvSnapshot> metadata = options_.snapshot();
+  const std::shared_ptr<const KvSnapshot> metadata = deps_.metadata.CommittedSnapshot();
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
   const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
   std::rotate(noted.begin(), std::lower_bound(noted.begin(), noted.end(), next_), noted.end());

@@ -7,12 +7,11 @@
 // pipeline may have taken over an entry meanwhile. A note is dropped if both comparisons agree.
 //
 // Thread-safety: one call at a time. Memory: entry_check.h, and 8 bytes for each noted segment.
-// Errors: those of `pace`, `commit`, `flush_index`, and of metadata. A failed run drops no note.
+// Errors: those of `pace`, `flush_index`, and of metadata. A failed run drops no note.
 // Durability: the index's entries are durable before a note is dropped.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "fs/dedup/chunk_reader.h"
@@ -21,7 +20,7 @@
 #include "fs/dedup/epoch_gate.h"
 #include "fs/dedup/secondary_copies.h"
 #include "fs/dedup/segment_log.h"
-#include "fs/meta/kv_store.h"
+#include "fs/meta/commit_port.h"
 
 namespace siltfs {
 
@@ -37,12 +36,11 @@ class NoteCheck {
     EpochGate& uses;
     const DamageList& damage;
     SecondaryCopies& secondary;
+    CommitPort& metadata;
   };
   struct Options {
     std::function<bool(SegmentId)> gone;  // the segment is removed, or about to be
     EntryCheck::Pace pace;
-    std::function<Status()> commit;  // commits everything accepted so far
-    std::function<std::shared_ptr<const KvSnapshot>()> snapshot;  // of the last commit
     std::function<Status()> flush_index;  // makes all entries made so far durable
   };
   NoteCheck(const Dependencies& dependencies, Options options);

@@ -37,9 +37,9 @@ namespace siltfs {
 class Readahead {
  public:
   struct Options {
-    size_t threads = 2;               // 0: there is no readahead
-    size_t total_bytes = 6u << 20;    // of decoded blocks ahead of all readers
-    size_t stream_bytes = 4u << 20;   // of decoded blocks ahead of one stream
+    size_t threads = 0;               // 0: there is no readahead
+    size_t total_bytes = 0;           // of decoded blocks ahead of all readers
+    size_t stream_bytes = 0;          // of decoded blocks ahead of one stream
     size_t block_bytes = 160u << 10;  // assumed size of a decoded block; a larger one, as in
                                       // recompressed segments, counts as several
     size_t streams = 64;              // tracked at once

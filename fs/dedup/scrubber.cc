@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/schema.h"
-#include "store/env/process.h"
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
@@ -21,58 +18,28 @@ constexpr int kLongerInUse = 4;
 }  // namespace
 
 Scrubber::Scrubber(const Dependencies& dependencies, Options options)
-    : deps_(dependencies), options_(std::move(options)) {
-  MutexLock run(run_mutex_);
+    : deps_(dependencies),
+      options_(std::move(options)),
+      job_(deps_.env, {.store = options_.store, .interrupted = "the scrub was interrupted"}) {
+  const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
   if (options_.reached) statistics_ = *options_.reached;
 }
 
 Scrubber::~Scrubber() { Stop(); }
 
-void Scrubber::Enter() {
-  MutexLock lock(mutex_);
-  if (callers_++ == 0) interrupted_ = false;
-}
-
-void Scrubber::Leave() {
-  MutexLock lock(mutex_);
-  --callers_;
-}
-
-void Scrubber::Interrupt() {
-  MutexLock lock(mutex_);
-  if (callers_ == 0) return;
-  interrupted_ = true;
-  wakes_.NotifyAll();
-}
-
-void Scrubber::Stop() {
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-    wakes_.NotifyAll();
-  }
-  MutexLock run(run_mutex_);  // waits for callers of Scrub
-}
-
-Status Scrubber::CheckRunning() {
-  MutexLock lock(mutex_);
-  if (!stopping_ && !interrupted_) return Status::Ok();
-  return Status(StatusCode::kInterrupted, "the scrub was interrupted").At(options_.store);
-}
-
 Status Scrubber::Pace(ScrubPace pace, uint64_t bytes) {
   if (pace == ScrubPace::kGentle && options_.bytes_per_second > 0) {
     std::chrono::nanoseconds rest(1'000'000'000 * bytes / options_.bytes_per_second);
-    if (!deps_.recompressor.IsQuiet()) rest *= kLongerInUse;
-    MutexLock lock(mutex_);
-    if (!stopping_ && !interrupted_) wakes_.WaitFor(mutex_, rest);
+    if (!deps_.activity.IsQuiet()) rest *= kLongerInUse;
+    job_.Rest(rest);
   }
   SILTFS_RETURN_IF_ERROR(deps_.log.failure());
   return CheckRunning();
 }
 
 Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
-  MutexLock run(run_mutex_);
+  SILTFS_RETURN_IF_ERROR(deps_.log.failure());
+  const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
   reported_ = 0;
   ScrubOutcome outcome;
   outcome.resumed = statistics_.reached != kNoSegment;
@@ -88,7 +55,8 @@ Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
 
 Status Scrubber::ScrubAll(ScrubPace pace) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
-  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*options_.snapshot()));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records,
+                          ReadSegmentRecords(*deps_.metadata.CommittedSnapshot()));
   for (const auto& [id, record] : records) {
     if (id <= statistics_.reached || record.chunks == 0) continue;
     SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
@@ -139,16 +107,8 @@ Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const Segme
   SegmentScrub scrub(deps_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
                      [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
   if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
-  // Verify on a thread that gets processor time only when no other thread wants it.
   std::optional<Result<SegmentFindings>> findings;
-  try {
-    std::thread([&] {
-      RunWhenIdle();
-      findings.emplace(scrub.Verify(segment, record));
-    }).join();
-  } catch (const std::system_error&) {  // the machine has no thread to spare
-    findings.emplace(scrub.Verify(segment, record));
-  }
+  BackgroundJob::RunOnIdleThread([&] { findings.emplace(scrub.Verify(segment, record)); });
   return *std::move(findings);
 }
 
@@ -167,15 +127,16 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   statistics_.damaged_blocks += findings.damaged.size();
   statistics_.damaged_chunks += findings.damaged_chunks();
   if (findings.footer_damaged) ++statistics_.damaged_footers;
-  if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal) && options_.on_damage)
-    options_.on_damage();
+  // No new chunk may be a duplicate of a damaged one, even of one put a moment ago.
+  if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal))
+    deps_.pipeline.ForgetAppended();
   for (const std::string& sentence : findings.sentences) Report(sentence);
 }
 
 Status Scrubber::WriteProgress(std::optional<std::string> progress) {
   std::vector<Mutation> mutations = deps_.damage.Changes();
   mutations.push_back({std::string(kScrubKey), std::move(progress)});
-  const Status written = options_.write_through(mutations);
+  const Status written = deps_.metadata.WriteThrough(mutations);
   if (written.ok() || written.Is(StatusCode::kNoSpace)) return Status::Ok();
   return deps_.log.Fail(written);
 }

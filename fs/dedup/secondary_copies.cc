@@ -1,15 +1,18 @@
 #include "fs/dedup/secondary_copies.h"
 
-#include <utility>
-
 #include "fs/meta/schema.h"
 
 namespace siltfs {
 
-SecondaryCopies::SecondaryCopies(std::vector<SegmentId> noted, Write write)
-    : write_(std::move(write)), set_(noted) {
+SecondaryCopies::SecondaryCopies(std::vector<SegmentId> noted, CommitPort* metadata)
+    : metadata_(metadata), set_(noted) {
   MutexLock lock(mutex_);
   for (const SegmentId segment : noted) noted_.emplace(segment, Noted());
+}
+
+Status SecondaryCopies::Write(const std::vector<Mutation>& mutations) {
+  if (metadata_ == nullptr || mutations.empty()) return Status::Ok();
+  return metadata_->WriteThrough(mutations);
 }
 
 std::vector<SegmentId> SecondaryCopies::All() const {
@@ -40,7 +43,7 @@ Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool victim) 
     if (noted != noted_.end() && (noted->second.victim || !victim)) continue;
     news.push_back({SecondaryKey(segment), std::string(victim ? kVictimNote : kPlainNote)});
   }
-  if (write_ && !news.empty()) SILTFS_RETURN_IF_ERROR(write_(news));
+  SILTFS_RETURN_IF_ERROR(Write(news));
   ++now_;
   for (const SegmentId segment : segments) {
     Noted& noted = noted_[segment];
@@ -56,7 +59,7 @@ Status SecondaryCopies::Compared(std::span<const SegmentId> segments) {
   std::vector<Mutation> plain;
   for (const SegmentId segment : segments)
     plain.push_back({SecondaryKey(segment), std::string(kPlainNote)});
-  return write_ && !plain.empty() ? write_(plain) : Status::Ok();
+  return Write(plain);
 }
 
 Status SecondaryCopies::Forget(std::span<const SegmentId> segments, uint64_t checked) {
@@ -70,7 +73,7 @@ Status SecondaryCopies::Forget(std::span<const SegmentId> segments, uint64_t che
     forgotten.push_back(segment);
   }
   if (gone.empty()) return Status::Ok();
-  if (write_) SILTFS_RETURN_IF_ERROR(write_(gone));
+  SILTFS_RETURN_IF_ERROR(Write(gone));
   for (const SegmentId segment : forgotten) {
     noted_.erase(segment);
     set_.Remove(segment);

@@ -20,18 +20,18 @@
 // mount after a crash compares this segment with the index.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: some
-// 60 bytes for each noted segment. Errors: those of `write`, with nothing changed. Durability: a
+// 60 bytes for each noted segment. Errors: those of CommitPort::WriteThrough, with nothing
+// changed. Durability: a
 // note is durable when Note returns.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "fs/dedup/segment_set.h"
-#include "fs/meta/kv_store.h"
+#include "fs/meta/commit_port.h"
 #include "store/base/location.h"
 #include "store/base/status.h"
 #include "store/base/thread_annotations.h"
@@ -40,12 +40,9 @@ namespace siltfs {
 
 class SecondaryCopies {
  public:
-  // Writes metadata durably; returns when that is done.
-  using Write = std::function<Status(const std::vector<Mutation>&)>;
-
-  // `noted`: the segments that are noted in metadata. If `write` is empty, notes are in memory
-  // only.
-  SecondaryCopies(std::vector<SegmentId> noted, Write write);
+  // `noted`: the segments that are noted in metadata. Notes are written through `metadata`, which
+  // must outlive the object; if it is null, notes are in memory only.
+  SecondaryCopies(std::vector<SegmentId> noted, CommitPort* metadata);
 
   bool Contains(SegmentId segment) const { return set_.Contains(segment); }
   // All noted segments, ascending.
@@ -73,7 +70,9 @@ class SecondaryCopies {
   };
   Status Enter(std::span<const SegmentId> segments, bool victim) SILTFS_EXCLUDES(mutex_);
 
-  const Write write_;
+  Status Write(const std::vector<Mutation>& mutations) SILTFS_REQUIRES(mutex_);
+
+  CommitPort* const metadata_;
   mutable Mutex mutex_;  // held while metadata is written: notes are written in their order
   std::map<SegmentId, Noted> noted_ SILTFS_GUARDED_BY(mutex_);
   uint64_t now_ SILTFS_GUARDED_BY(mutex_) = 0;

@@ -86,11 +86,10 @@ struct NumberedGroup {
 
 class GroupedStore final : public MetadataStore {
  public:
-  GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options,
-               CommitParticipant* participant, uint64_t last_commit, const Counters& counters)
+  GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options, uint64_t last_commit,
+               const Counters& counters)
       : options_(options),
         clock_(options.clock ? options.clock : SteadyClock),
-        participant_(participant),
         kv_(std::move(kv)),
         snapshot_(kv_->Snapshot()),
         open_(std::make_unique<NumberedGroup>(last_commit + 1)),
@@ -104,6 +103,7 @@ class GroupedStore final : public MetadataStore {
 
   ~GroupedStore() override { EndCommitThread(); }
 
+  void SetParticipant(CommitParticipant* participant) override;
   View Pin() const override;
   std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override;
   Result<std::optional<std::string>> Get(std::string_view key) const override;
@@ -148,7 +148,6 @@ class GroupedStore final : public MetadataStore {
   // Constant after construction.
   const MetadataOptions options_;
   const std::function<Time()> clock_;
-  CommitParticipant* const participant_;
   const std::unique_ptr<KvStore> kv_;
 
   // Held from a write to the key-value store until the snapshot with this write is published, so
@@ -166,6 +165,7 @@ class GroupedStore final : public MetadataStore {
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
   // Whether the closed group still accepts ApplyTo.
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
+  CommitParticipant* participant_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   DeferredChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   // True: commit the closed group now; otherwise at retry_at_.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
@@ -185,6 +185,11 @@ class GroupedStore final : public MetadataStore {
 
   std::thread commit_thread_;
 };
+
+void GroupedStore::SetParticipant(CommitParticipant* participant) {
+  MutexLock lock(mutex_);
+  participant_ = participant;
+}
 
 View GroupedStore::Pin() const {
   MutexLock lock(mutex_);
@@ -428,6 +433,7 @@ void GroupedStore::TryCommit() {
   NumberedGroup& closed = *closed_;  // only this thread resets it
   const uint64_t number = closed.number;
   DeferredChanges* const late = late_;
+  CommitParticipant* const participant = participant_;
   const uint64_t this_try = ++tries_;
   try_closed_ = false;
   mutex_.Unlock();
@@ -439,7 +445,7 @@ void GroupedStore::TryCommit() {
   mutex_.Unlock();
 
   std::vector<Mutation> extra;
-  if (status.ok() && participant_) status = participant_->PrepareCommit(number, extra);
+  if (status.ok() && participant != nullptr) status = participant->PrepareCommit(number, extra);
   std::unique_ptr<NumberedGroup> done;
   if (status.ok()) {
     MutexLock write_lock(kv_write_mutex_);
@@ -457,7 +463,7 @@ void GroupedStore::TryCommit() {
       published_ = number;
     }
   }
-  if (status.ok() && participant_) participant_->CommitDone(number);
+  if (status.ok() && participant != nullptr) participant->CommitDone(number);
   done.reset();  // slow, so outside the mutex
 
   mutex_.Lock();
@@ -481,9 +487,14 @@ void GroupedStore::TryCommit() {
 
 }  // namespace
 
+Status MetadataStore::CommitNow() {
+  SILTFS_RETURN_IF_ERROR(WaitForRoom());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t number, Join());
+  return Commit(number);
+}
+
 Result<std::unique_ptr<MetadataStore>> MetadataStore::Open(std::unique_ptr<KvStore> kv,
-                                                           MetadataOptions options,
-                                                           CommitParticipant* participant) {
+                                                           MetadataOptions options) {
   if (options.group_bytes == 0 || options.commit_interval.count() < 0) {
     return Status(StatusCode::kInvalidArgument,
                   "a metadata group needs room, and the commit interval must not be negative");
@@ -492,7 +503,7 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Open(std::unique_ptr<KvSto
   SILTFS_ASSIGN_OR_RETURN(const uint64_t last_commit, LoadCommitNumber(*kv));
   SILTFS_ASSIGN_OR_RETURN(const Counters counters, LoadCounters(*kv, last_commit));
   return std::unique_ptr<MetadataStore>(
-      std::make_unique<GroupedStore>(std::move(kv), options, participant, last_commit, counters));
+      std::make_unique<GroupedStore>(std::move(kv), options, last_commit, counters));
 }
 
 }  // namespace siltfs

@@ -37,6 +37,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/meta/commit_port.h"
 #include "fs/meta/kv_store.h"
 
 namespace siltfs {
@@ -76,9 +77,10 @@ class DeferredChanges {
 inline constexpr size_t kCounterCount = 8;
 using Counters = std::array<int64_t, kCounterCount>;
 
+// The defaults of a mount are those of FileSystemOptions.
 struct MetadataOptions {
-  size_t group_bytes = 4u << 20;  // two groups are in memory at a time
-  std::chrono::milliseconds commit_interval{5000};
+  size_t group_bytes = 0;  // required; two groups are in memory at a time
+  std::chrono::milliseconds commit_interval{0};
   // If changes pause this long, they are committed before the interval is over. 0: no early
   // commits.
   std::chrono::milliseconds quiet_interval{0};
@@ -112,20 +114,19 @@ class View {
   std::shared_ptr<const Source> source_;
 };
 
-class MetadataStore {
+class MetadataStore : public CommitPort {
  public:
-  // An empty `kv` is at commit number 0. `participant` may be null (tests, read-only) and must
-  // outlive the store. kCorruption if the commit number or the counters in `kv` are malformed.
+  // An empty `kv` is at commit number 0. kCorruption if the commit number or the counters in `kv`
+  // are malformed. Without Close, uncommitted operations are lost and the key-value store is left
+  // as after a crash.
   static Result<std::unique_ptr<MetadataStore>> Open(std::unique_ptr<KvStore> kv,
-                                                     MetadataOptions options,
-                                                     CommitParticipant* participant);
-  // Without Close, uncommitted operations are lost and the key-value store is left as after a
-  // crash.
-  virtual ~MetadataStore() = default;
+                                                     MetadataOptions options);
+
+  // Registers the participant of all commits. Call it at most once, before the first Apply or Join.
+  // The participant must exist until EndCommits returns. Without one, commits write metadata only.
+  virtual void SetParticipant(CommitParticipant* participant) = 0;
 
   virtual View Pin() const = 0;
-  // The durable state, without the groups: the last whole commit, and later WriteThrough calls.
-  virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;
   // Returns the newest value of a key, without pinning a view.
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
 
@@ -156,9 +157,7 @@ class MetadataStore {
   virtual Status Commit(uint64_t number) = 0;
   // Returns when all operations applied before the call are durable.
   virtual Status CommitAll() = 0;
-  // Writes to the key-value store at once, bypassing the groups: for data that must be durable
-  // before its first use (id ranges). The keys must never be written by Apply.
-  virtual Status WriteThrough(const std::vector<Mutation>& mutations) = 0;
+  Status CommitNow() final;
 
   virtual uint64_t last_commit() const = 0;  // number of the last durable commit
   virtual Status failure() const = 0;  // the failure that made the store read-only; OK if none

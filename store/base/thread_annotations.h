@@ -24,6 +24,7 @@
 #define SILTFS_ACQUIRE_SHARED(...) SILTFS_TS_(acquire_shared_capability(__VA_ARGS__))
 #define SILTFS_RELEASE(...) SILTFS_TS_(release_capability(__VA_ARGS__))
 #define SILTFS_RELEASE_GENERIC(...) SILTFS_TS_(release_generic_capability(__VA_ARGS__))
+#define SILTFS_RETURN_CAPABILITY(x) SILTFS_TS_(lock_returned(x))
 #define SILTFS_ACQUIRED_BEFORE(...) SILTFS_TS_(acquired_before(__VA_ARGS__))
 #define SILTFS_ACQUIRED_AFTER(...) SILTFS_TS_(acquired_after(__VA_ARGS__))
 #define SILTFS_NO_THREAD_SAFETY_ANALYSIS SILTFS_TS_(no_thread_safety_analysis)

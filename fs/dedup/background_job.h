@@ -1,0 +1,146 @@
+// The thread and the running state of a maintenance job: recompression, garbage collection, scrub.
+//
+// A job has *runs*, one at a time. A run is made by a thread that calls the job, or by the job's
+// background thread. Background runs yield: they end as soon as a thread calls the job, so that the
+// caller need not wait for their pauses. Runs of callers end only after Interrupt or Stop.
+//
+// Thread-safety: every call from any thread, except where stated. Lock order: the run mutex, then
+// the job's own mutex, then the locks that Loop::has_work takes. Errors: CheckRunning and RestUntil
+// return kInterrupted when the current run must end.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "store/base/status.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+class BackgroundJob {
+ public:
+  // How a thread of the job waits: for `at_most`, or until `wakes` is notified. Called with `mutex`
+  // held, as a condition variable requires.
+  using Wait = std::function<void(CondVar& wakes, Mutex& mutex, std::chrono::nanoseconds at_most)>;
+  struct Options {
+    std::string store;        // path, for errors
+    std::string interrupted;  // the sentence of kInterrupted
+    Wait wait = {};           // empty: waits by the real clock. Tests wait by Env's clock alone.
+  };
+  // `env` must outlive the job.
+  BackgroundJob(Env& env, Options options);
+  ~BackgroundJob();  // stops
+
+  // --- The background thread
+
+  struct Loop {
+    // While it is false, the thread sleeps until Wake. Called with the job's mutex held. May be
+    // empty: then there may always be work.
+    std::function<bool()> has_work = {};
+    std::chrono::nanoseconds poll{0};  // the pause before each `work`
+    // Makes a run, if it is time for one. Returns a pause before the next call. Not called while a
+    // Caller exists.
+    std::function<std::chrono::nanoseconds()> work;
+  };
+  // Starts the thread. Does nothing if the thread was started before, or after Stop.
+  void Start(Loop loop) SILTFS_EXCLUDES(thread_mutex_, mutex_);
+  // Call it after has_work may have become true.
+  void Wake() SILTFS_EXCLUDES(mutex_);
+  // Permanently ends the thread, and all runs soon. On return the thread has ended and there is no
+  // run, also for concurrent calls of Stop. Not for a thread that makes a run.
+  void Stop() SILTFS_EXCLUDES(thread_mutex_, run_mutex_, mutex_);
+
+  // --- Callers
+
+  enum class Priority : uint8_t {
+    kNormal,
+    kUrgent,  // other runs wait for this caller in MakeWay
+  };
+  // Exists while a thread calls the job. Background runs end.
+  class Caller {
+   public:
+    explicit Caller(BackgroundJob& job, Priority priority = Priority::kNormal);
+    ~Caller();
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    BackgroundJob& job_;
+    const Priority priority_;
+  };
+  // Ends the runs of all Callers that exist now, those included that have not begun. Callers that
+  // join these are interrupted, too; it ends when none is left.
+  void Interrupt() SILTFS_EXCLUDES(mutex_);
+
+  // --- Runs
+
+  enum class Runner : uint8_t { kCaller, kBackground };
+  // Held during a run. It does not begin before other runs have ended.
+  class SILTFS_SCOPED_CAPABILITY Run {
+   public:
+    Run(BackgroundJob& job, Runner runner) SILTFS_ACQUIRE(job.run_mutex());
+    ~Run() SILTFS_RELEASE();
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+   private:
+    BackgroundJob& job_;
+  };
+  // For annotations of data that only runs use.
+  Mutex& run_mutex() SILTFS_RETURN_CAPABILITY(run_mutex_) { return run_mutex_; }
+  bool in_background() const { return runner_ == Runner::kBackground; }
+
+  // kInterrupted if the current run must end. A Caller of a job without a background thread may
+  // also call it outside of runs.
+  Status CheckRunning() SILTFS_EXCLUDES(mutex_);
+  // Waits for `time`, or until the run must end. May return early.
+  void Rest(std::chrono::nanoseconds time) SILTFS_EXCLUDES(mutex_);
+  // Waits until Env's monotonic clock has reached `time` and `may_continue` is true, which is
+  // called every `poll` with the job's mutex held.
+  Status RestUntil(int64_t time, const std::function<bool()>& may_continue,
+                   std::chrono::nanoseconds poll) SILTFS_EXCLUDES(mutex_);
+  // Returns when no urgent Caller exists. Call it before a Run, because a mutex alone is unfair:
+  // the thread that has just released it usually gets it again.
+  void MakeWay() SILTFS_EXCLUDES(mutex_);
+
+  // Runs `work` on a thread that gets processor time only when no other thread wants it, and
+  // returns when `work` has returned. `work` must not hold locks that other threads wait for. If
+  // the machine has no thread to spare, `work` runs on the calling thread.
+  static void RunOnIdleThread(const std::function<void()>& work);
+
+ private:
+  void ThreadMain(const Loop& loop);
+  void Enter(Priority priority) SILTFS_EXCLUDES(mutex_);
+  void Leave(Priority priority) SILTFS_EXCLUDES(mutex_);
+  bool MustYield() const SILTFS_REQUIRES(mutex_) { return callers_ > 0 || urgent_ > 0; }
+  // Whether the current run must end.
+  bool MustEnd() const SILTFS_REQUIRES(mutex_) {
+    return stopping_ || (in_background() ? MustYield() : interrupted_);
+  }
+  Status Interrupted() const;
+  void WaitAtMost(std::chrono::nanoseconds time) SILTFS_REQUIRES(mutex_);
+
+  Env& env_;
+  const Options options_;
+
+  // Held while the thread is started and joined. A second Stop waits for the first one's join.
+  Mutex thread_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
+  std::thread thread_ SILTFS_GUARDED_BY(thread_mutex_);
+
+  Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a run, also during I/O
+  std::atomic<Runner> runner_{Runner::kCaller};     // of the current run
+
+  Mutex mutex_;
+  CondVar wakes_;
+  int callers_ SILTFS_GUARDED_BY(mutex_) = 0;           // of normal priority
+  int urgent_ SILTFS_GUARDED_BY(mutex_) = 0;            // of urgent priority
+  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;  // applies to all of callers_
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace siltfs
