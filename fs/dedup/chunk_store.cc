@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "fs/dedup/deduplicator.h"
+#include "fs/dedup/readahead.h"
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
 
@@ -120,6 +122,8 @@ void ChunkStore::ForgetReads(uint64_t file) {
 ChunkStore::ReadStats ChunkStore::read_stats() const {
   return {parts_.reader->blocks_decoded(), readahead_->blocks_ahead()};
 }
+
+void ChunkStore::WaitForReadahead() { readahead_->WaitUntilIdle(); }
 
 Result<ChunkName> ChunkStore::PutNode(ByteView node) {
   ChunkName name;

@@ -30,10 +30,8 @@
 
 #include "fs/dedup/chunk_parts.h"
 #include "fs/dedup/chunk_reader.h"
-#include "fs/dedup/deduplicator.h"
 #include "fs/dedup/epoch_gate.h"
 #include "fs/dedup/lru_cache.h"
-#include "fs/dedup/readahead.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/recipe.h"
 #include "fs/meta/recipe_node.h"
@@ -43,6 +41,9 @@
 #include "store/env/heap_trimmer.h"
 
 namespace siltfs {
+
+class Deduplicator;
+class Readahead;
 
 // A chunk's uncompressed bytes, kept alive by `owner`.
 struct ChunkBytes {
@@ -91,7 +92,7 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   };
   ReadStats read_stats() const;
   // Returns when all readahead that is due is done.
-  void WaitForReadahead() { readahead_->WaitUntilIdle(); }
+  void WaitForReadahead();
 
   // Put and get recipe nodes. Nodes are stored uncompressed, in segments of their own.
   Result<ChunkName> PutNode(ByteView node) override;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "fs/dedup/segment_scrub.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/schema.h"
 #include "store/segment/segment_files.h"

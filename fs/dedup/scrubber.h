@@ -23,13 +23,14 @@
 #include "fs/dedup/scrub_outcome.h"
 #include "fs/dedup/segment_cache.h"
 #include "fs/dedup/segment_log.h"
-#include "fs/dedup/segment_scrub.h"
 #include "fs/dedup/store_activity.h"
 #include "fs/meta/commit_port.h"
 #include "fs/meta/scrub_record.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
+
+struct SegmentFindings;
 
 class Scrubber {
  public:

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/core/file_system.h"
 #include "fs/core/make_store.h"
 #include "fs/core/store_index.h"
 #include "fs/core/store_layout.h"
@@ -202,6 +203,7 @@ void MarkStore::Close() {
   Require(ids_->EndMount(chunks_->next_segment_id()));
   Require(kv_->Write(extra));
   chunks_.reset();
+  parts_.reset();
   Require(index_->Close());
   index_.reset();
   Require(kv_->CloseCleanly());
@@ -240,11 +242,17 @@ void MarkStore::OpenIndexFor(bool read_only) {
 void MarkStore::OpenChunks(bool read_only) {
   const auto state = ReadSuperblock(env_, directory_);
   Require(state.status());
+  const FileSystemOptions usual;
   ChunkStoreOptions options;
   options.store = directory_;
   options.superblock = state->superblock;
   options.read_only = read_only;
   options.last_commit = commits_;
+  options.worker_threads = usual.worker_threads;
+  options.pipeline_bytes = usual.pipeline_bytes;
+  options.block_cache_bytes = usual.block_cache_bytes;
+  options.readahead_threads = usual.readahead_threads;
+  options.footer_cache_bytes = usual.footer_cache_bytes;
   std::vector<std::pair<SegmentId, SegmentRecord>> records;
   if (read_only) {
     const KeyRange range = RangeOf(Table::kSegment);
@@ -265,14 +273,12 @@ void MarkStore::OpenChunks(bool read_only) {
     ids_ = std::make_unique<IdAllocator>(
         *found, [kv](const std::vector<Mutation>& mutations) { return kv->Write(mutations); });
     Require(ids_->BeginMount());
-    options.first_segment = ids_->first_segment();
-    options.segment_limit = ids_->segment_limit();
-    options.first_sequence = ids_->first_sequence();
-    options.claim_segments = [this] { return ids_->ClaimSegments(); };
+    options.ids = ids_.get();
   }
-  auto opened = ChunkStore::Open(env_, *index_, std::move(options), records, {});
+  auto opened = ChunkParts::Open(env_, *index_, std::move(options), records, {});
   Require(opened.status());
-  chunks_ = std::move(*opened);
+  parts_ = std::move(*opened);
+  chunks_ = std::make_unique<ChunkStore>(*parts_);
 }
 
 }  // namespace siltfs

@@ -82,6 +82,7 @@ class MarkStore {
   std::unique_ptr<ChunkIndex> index_;
   std::unique_ptr<KvStore> kv_;
   std::unique_ptr<IdAllocator> ids_;
+  std::unique_ptr<ChunkParts> parts_;
   std::unique_ptr<ChunkStore> chunks_;
 
   MarkStoreStatistics statistics_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "chunker/parameters.h"
+#include "fs/core/file_system.h"
 #include "fs/meta/recipe_reader.h"
 #include "index/open_index.h"
 #include "store/segment/segment_files.h"
@@ -33,15 +34,24 @@ ChunkStoreFixture::ChunkStoreFixture(size_t block_cache_bytes) {
   REQUIRE_OK(index);
   index_ = std::move(index).value();
 
+  ids_ = std::make_unique<IdAllocator>(IdRanges(),
+                                       [](const std::vector<Mutation>&) { return Status::Ok(); });
+  REQUIRE_OK(ids_->BeginMount());
+  const FileSystemOptions usual;
   ChunkStoreOptions options;
   options.store = kStore;
   options.superblock.uuid.bytes.fill(7);
   options.superblock.chunk_max = parameters.max;
-  options.segment_limit = 1u << 20;
+  options.ids = ids_.get();
+  options.worker_threads = usual.worker_threads;
+  options.pipeline_bytes = usual.pipeline_bytes;
   options.block_cache_bytes = block_cache_bytes;
-  auto chunks = ChunkStore::Open(env_, *index_, std::move(options), {}, {});
-  REQUIRE_OK(chunks);
-  chunks_ = std::move(chunks).value();
+  options.readahead_threads = usual.readahead_threads;
+  options.footer_cache_bytes = usual.footer_cache_bytes;
+  auto parts = ChunkParts::Open(env_, *index_, std::move(options), {}, {});
+  REQUIRE_OK(parts);
+  parts_ = std::move(parts).value();
+  chunks_ = std::make_unique<ChunkStore>(*parts_);
 }
 
 void ChunkStoreFixture::Flush() {

@@ -28,6 +28,8 @@ class ChunkStoreFixture {
   SimEnv env_;
   std::unique_ptr<ChunkIndex> index_;
   std::shared_ptr<const ChunkerTables> tables_;
+  std::unique_ptr<IdAllocator> ids_;
+  std::unique_ptr<ChunkParts> parts_;
   std::unique_ptr<ChunkStore> chunks_;
   uint64_t commits_ = 0;
 };

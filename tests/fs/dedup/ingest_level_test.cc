@@ -86,7 +86,7 @@ TEST_CASE("chunks are put at level 3 at most, and recompressed at the store's le
     }
     put_bytes[level] = store.stored_bytes();
 
-    const auto outcome = store.chunks().Recompress();
+    const auto outcome = store.recompressor().Recompress();
     REQUIRE_OK(outcome);
     REQUIRE(outcome->segments > 2);
     REQUIRE(outcome->left == 0);

@@ -36,7 +36,10 @@ struct PipelineUnderTest {
     options.store = kStore;
     options.segment_limit = 1000;
     log = std::make_unique<SegmentLog>(env, options, [](SegmentId) {});
-    pipeline = std::make_unique<BlockPipeline>(*log, *index, codec, BlockPipeline::Options{});
+    BlockPipeline::Options pipeline_options;
+    pipeline_options.worker_threads = 2;
+    pipeline_options.capacity_bytes = 8u << 20;
+    pipeline = std::make_unique<BlockPipeline>(*log, *index, codec, pipeline_options);
   }
   ~PipelineUnderTest() {
     pipeline.reset();

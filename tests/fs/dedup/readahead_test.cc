@@ -399,7 +399,7 @@ TEST_CASE("a large block counts for several blocks ahead") {
   const PutChunks put = PutRepetitive(store.chunks(), 4000, kChunkBytes);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  REQUIRE(store.chunks().Recompress()->segments > 0);
+  REQUIRE(store.recompressor().Recompress()->segments > 0);
   store.Reopen();
   Reader reader(store.chunks(), 7, put);
   // Blocks hold 512 KiB, and 2 MiB may be ahead of one reader. A decoded block has 270 chunks.
@@ -441,7 +441,7 @@ TEST_CASE("threads that read during recompression get the right chunks") {
       }
     });
   }
-  const auto outcome = store.chunks().Recompress();
+  const auto outcome = store.recompressor().Recompress();
   recompressed = true;
   for (std::thread& thread : threads) thread.join();
   REQUIRE_OK(outcome);

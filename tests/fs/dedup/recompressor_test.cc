@@ -92,7 +92,7 @@ class PriorityEnv : public FaultEnv {
 };
 
 // Controls the recompressor's thread for a test.
-class Hand {
+class Hand final : public CommitPort {
  public:
   Hand(SimEnv& device, size_t segments) : device_(device), segments_(segments) {}
 
@@ -113,7 +113,10 @@ class Hand {
     device_.AdvanceClock(at_most.count());
     wakes.WaitFor(mutex, kInstant);  // lets others have the mutex
   }
-  Status WriteThrough(const std::vector<Mutation>& mutations) {
+  Status CommitNow() override { return Status::Ok(); }
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override { return nullptr; }
+  Status WriteThrough(const std::vector<Mutation>& mutations) override {
+    if (on_write) on_write();
     MutexLock lock(mutex_);
     writers_.insert(PriorityHere());
     for (const Mutation& mutation : mutations) {
@@ -132,6 +135,7 @@ class Hand {
 
   // --- Called by the test
 
+  std::function<void()> on_write;  // called before metadata is written to
   // Returns when the thread has begun a new wait since the last Elapse or Expect, or is done with
   // all segments. False if it is done.
   bool Await() {
@@ -217,17 +221,14 @@ struct Recompressing {
     options.store = kStore;
     options.uuid = kUuid;
     options.block_plain_bytes = kRecompressedKiB << 10;
-    options.quiet = kQuiet;
     options.bytes_per_second = bytes_per_second;
-    options.write_through = [this](const std::vector<Mutation>& m) {
-      if (on_write) on_write();
-      return hand.WriteThrough(m);
-    };
     options.report = [this](const std::string&) { hand.NoteLeft(); };
     options.wait = [this](CondVar& wakes, Mutex& mutex, nanoseconds at_most) {
       hand.Wait(wakes, mutex, at_most);
     };
-    recompressor = std::make_unique<Recompressor>(env, *index, *log, cache, std::move(options));
+    recompressor = std::make_unique<Recompressor>(
+        Recompressor::Dependencies{env, *index, *log, cache, activity, account, hand},
+        std::move(options));
     for (const SegmentId id : {3, 1, 2}) recompressor->Add(id, records[id]);
   }
   // Without this, the thread would wait for ever after a failed test.
@@ -301,8 +302,9 @@ struct Recompressing {
   std::unique_ptr<ChunkIndex> index;
   std::unique_ptr<SegmentLog> log;
   SegmentCache cache{env, kStore, kUuid, codec, nullptr, 16};
+  StoreActivity activity{env, kQuiet};
+  SpaceAccount account{{}};
   std::unique_ptr<Recompressor> recompressor;
-  std::function<void()> on_write;  // called before metadata is written to
 };
 
 nanoseconds RestAfter(uint32_t kib) {
@@ -318,7 +320,7 @@ TEST_CASE("the background begins when nothing was put or read for the quiet time
   // The mount counts as a use.
   for (int use = 0; use < 5; ++use) {
     store.RequireNothingDoneIn(kQuiet - kInstant);
-    store.recompressor->NoteUse();
+    store.activity.NoteUse();
   }
   store.RequireNothingDoneIn(kQuiet - kInstant);
   REQUIRE(store.Reads() == 0);
@@ -331,7 +333,7 @@ TEST_CASE("a use in the middle of a segment delays the background until it is qu
   Recompressing store;
   store.BeginSegment();
   for (int use = 0; use < 5; ++use) {
-    store.recompressor->NoteUse();
+    store.activity.NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
   // The background continues where it was, with one more block.
@@ -394,7 +396,7 @@ TEST_CASE("a background without a rate limit does not rest") {
 TEST_CASE("recompression on demand does not wait for quiet, and does not rest") {
   Recompressing store;
   store.hand.LetTimeFly();
-  store.recompressor->NoteUse();
+  store.activity.NoteUse();
   const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments == kSegments);
@@ -406,13 +408,13 @@ TEST_CASE("recompression on demand ends with the segments there were when it beg
   constexpr size_t kMostSegments = 20;
   Recompressing store;
   store.hand.LetTimeFly();
-  store.on_write = [&store] {
+  store.hand.on_write = [&store] {
     if (store.records.size() < kMostSegments) store.AddSegment();
   };
   const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments == kSegments);
-  store.on_write = nullptr;
+  store.hand.on_write = nullptr;
   const auto rest = store.recompressor->Recompress();
   REQUIRE_OK(rest);
   CHECK(rest->segments == store.records.size() - kSegments);
@@ -428,7 +430,7 @@ TEST_CASE("SetAside waits for the segment being recompressed, not for all") {
   std::atomic<bool> waits = false;
   std::thread collector;
   std::optional<Result<SegmentRecords>> aside;
-  store.on_write = [&] {
+  store.hand.on_write = [&] {
     if (collector.joinable()) return;
     collector = std::thread([&] {
       waits = true;
@@ -451,7 +453,7 @@ TEST_CASE("the background yields to recompression on demand in the middle of a s
   Recompressing store;
   store.BeginSegment();
   if (in_use) {
-    store.recompressor->NoteUse();
+    store.activity.NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
   // The clock stands still until Recompress wakes the background. If the background then did not

@@ -3,6 +3,10 @@
 #include "fs/dedup/secondary_copies.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
@@ -55,17 +59,34 @@ SegmentRecord RecordOf(uint32_t chunks) {
   return record;
 }
 
+// Metadata to which a test answers.
+class AnsweredWrites final : public CommitPort {
+ public:
+  using Answer = std::function<Status(const std::vector<Mutation>&)>;
+  explicit AnsweredWrites(Answer answer) : answer_(std::move(answer)) {}
+
+  Status CommitNow() override { return Status::Ok(); }
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override { return nullptr; }
+  Status WriteThrough(const std::vector<Mutation>& mutations) override {
+    return answer_(mutations);
+  }
+
+ private:
+  const Answer answer_;
+};
+
 }  // namespace
 
 TEST_CASE("a note is written before it counts, and does not count if it cannot be written") {
   std::vector<std::vector<Mutation>> written;
   Status answer;
   const SecondaryCopies* in_use = nullptr;
-  SecondaryCopies copies({7}, [&](const std::vector<Mutation>& mutations) {
+  AnsweredWrites metadata([&](const std::vector<Mutation>& mutations) {
     written.push_back(mutations);
     if (in_use != nullptr) CHECK_FALSE(in_use->Contains(9));
     return answer;
   });
+  SecondaryCopies copies({7}, &metadata);
   CHECK(copies.Contains(7));
   CHECK_FALSE(copies.Contains(9));
   in_use = &copies;
@@ -88,10 +109,11 @@ TEST_CASE("a note is written before it counts, and does not count if it cannot b
 TEST_CASE("a note that was made again since the check is not dropped") {
   std::vector<Mutation> written;
   Status answer;
-  SecondaryCopies copies({1, 2, 3}, [&](const std::vector<Mutation>& mutations) {
+  AnsweredWrites metadata([&](const std::vector<Mutation>& mutations) {
     written = mutations;
     return answer;
   });
+  SecondaryCopies copies({1, 2, 3}, &metadata);
   const uint64_t checked = copies.Now();
   REQUIRE_OK(copies.Note(2));
   answer = Status(StatusCode::kNoSpace, "full");
@@ -183,10 +205,11 @@ TEST_CASE("after a crash the index leads to chunks of victims again") {
 
 TEST_CASE("a note says that its segment was a victim, even if it was noted before") {
   std::vector<Mutation> written;
-  SecondaryCopies copies({1}, [&](const std::vector<Mutation>& mutations) {
+  AnsweredWrites metadata([&](const std::vector<Mutation>& mutations) {
     written = mutations;
     return Status::Ok();
   });
+  SecondaryCopies copies({1}, &metadata);
   const std::vector<SegmentId> both{1, 2};
   REQUIRE_OK(copies.NoteVictims(both));
   REQUIRE(written.size() == 2);

@@ -254,7 +254,7 @@ TEST_CASE("a hint into a recompressed segment is known to be wrong, and costs no
   const PutChunks put = PutRepetitive(store.chunks(), 4000, 800);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  const auto outcome = store.chunks().Recompress();
+  const auto outcome = store.recompressor().Recompress();
   REQUIRE_OK(outcome);
   REQUIRE(outcome->segments > 5);
   store.Reopen();
@@ -283,14 +283,14 @@ TEST_CASE("segments are not recompressed before the index has their blocks durab
   const PutChunks put = PutRepetitive(store.chunks(), 4000, 800);
   store.chunks().WaitUntilSealed();
   store.Commit();
-  auto outcome = store.chunks().Recompress();
+  auto outcome = store.recompressor().Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments + outcome->kept == 0);
   CHECK(outcome->left > 5);
   // The replay puts the lost entries again, and then the index has the blocks.
   store.Crash();
   store.Open();
-  outcome = store.chunks().Recompress();
+  outcome = store.recompressor().Recompress();
   REQUIRE_OK(outcome);
   CHECK(outcome->segments > 5);
   CHECK(outcome->left <= 1);  // the last sequence put may still get more entries

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fs/dedup/index_comparison.h"
 #include "fs/dedup/segment_replacement.h"
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
@@ -151,36 +152,31 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   options.idle_block_plain_bytes = settings_.idle_block_plain_bytes;
   options.block_cache_bytes = settings_.block_cache_bytes;
   options.footer_cache_bytes = settings_.footer_cache_bytes;
+  options.readahead_threads = 2;
   if (settings_.minimum_free_bytes > 0) {
     SILTFS_ASSIGN_OR_RETURN(
         reserve_,
         SpaceReserve::Open(
             env_, {.store = path_, .directory = {}, .spare_bytes = settings_.minimum_free_bytes}));
-    options.check_room = [this](uint64_t bytes) { return reserve_->CheckRoom(bytes); };
+    options.reserve = reserve_.get();
   }
   const bool crashed = !committed_.ids.clean;
   if (!read_only) {
-    ids_ = std::make_unique<IdAllocator>(committed_.ids, [this](const std::vector<Mutation>& m) {
-      committed_.Apply(m);
-      return Status::Ok();
-    });
+    ids_ = std::make_unique<IdAllocator>(
+        committed_.ids, [this](const std::vector<Mutation>& m) { return WriteThrough(m); });
     SILTFS_RETURN_IF_ERROR(ids_->BeginMount());
-    options.first_segment = ids_->first_segment();
-    options.segment_limit = ids_->segment_limit();
-    options.first_sequence = ids_->first_sequence();
-    options.claim_segments = [this] { return ids_->ClaimSegments(); };
-    options.write_through = [this](const std::vector<Mutation>& m) {
-      committed_.Apply(m);
-      return Status::Ok();
-    };
+    options.ids = ids_.get();
+    options.metadata = this;
   }
-  auto chunks = ChunkStore::Open(env_, *index, std::move(options), records, std::move(aside));
-  if (!chunks.ok()) return std::move(chunks).status();
+  auto parts = ChunkParts::Open(env_, *index, std::move(options), records, std::move(aside));
+  if (!parts.ok()) return std::move(parts).status();
   index_ = std::move(index);
-  chunks_ = std::move(chunks).value();
+  parts_ = std::move(parts).value();
+  chunks_ = std::make_unique<ChunkStore>(*parts_);
+  if (read_only) return Status::Ok();
+  jobs_ = std::make_unique<MaintenanceJobs>(*parts_, *chunks_, records, MaintenanceJobs::Options{});
   const std::vector<SegmentId> victims(committed_.victims.begin(), committed_.victims.end());
-  if (!read_only) SILTFS_RETURN_IF_ERROR(chunks_->CompareVictims(victims, crashed));
-  return Status::Ok();
+  return CompareVictims(*parts_, victims, crashed);
 }
 
 void StoreUnderTest::Open(bool read_only) { REQUIRE_OK(TryOpen(read_only)); }
@@ -200,7 +196,9 @@ void StoreUnderTest::Commit() { REQUIRE_OK(TryCommit()); }
 Status StoreUnderTest::TryClose() {
   SILTFS_RETURN_IF_ERROR(TryCommit());
   std::vector<Mutation> last;
+  jobs_->Stop();
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
+  jobs_->recompressor().TakeOwed(last);
   SILTFS_RETURN_IF_ERROR(index_->Close());
   committed_.Apply(last);
   SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));
@@ -211,7 +209,9 @@ Status StoreUnderTest::TryClose() {
 void StoreUnderTest::Close() { REQUIRE_OK(TryClose()); }
 
 void StoreUnderTest::Kill() {
+  jobs_.reset();
   chunks_.reset();
+  parts_.reset();
   index_.reset();
 }
 

@@ -12,6 +12,7 @@
 
 #include "fs/dedup/block_replay.h"
 #include "fs/dedup/chunk_store.h"
+#include "fs/dedup/maintenance_jobs.h"
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/id_allocator.h"
 #include "store/env/sim_env.h"
@@ -54,15 +55,16 @@ struct CommittedState {
   void Apply(const std::vector<Mutation>& mutations);
 };
 
-class StoreUnderTest {
+class StoreUnderTest : private CommitPort {
  public:
   explicit StoreUnderTest(StoreSettings settings = {});
-  ~StoreUnderTest();
+  ~StoreUnderTest() override;
 
   SimEnv& env() { return env_; }
   const std::string& path() const { return path_; }
   CommittedState& committed() { return committed_; }
   ChunkStore& chunks() { return *chunks_; }
+  Recompressor& recompressor() { return jobs_->recompressor(); }
   HintIndex& index() { return *index_; }
   bool is_open() const { return chunks_ != nullptr; }
   std::vector<std::string>& findings() { return findings_; }
@@ -90,6 +92,14 @@ class StoreUnderTest {
   void RemoveIndex();
 
  private:
+  Status CommitNow() override { return TryCommit(); }
+  // No test collects garbage or scrubs on this store.
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override { return nullptr; }
+  Status WriteThrough(const std::vector<Mutation>& mutations) override {
+    committed_.Apply(mutations);
+    return Status::Ok();
+  }
+
   const StoreSettings settings_;
   const std::string path_ = "/store";
   SimEnv env_;
@@ -99,7 +109,9 @@ class StoreUnderTest {
   std::unique_ptr<SpaceReserve> reserve_;
   std::unique_ptr<IdAllocator> ids_;
   std::unique_ptr<HintIndex> index_;
+  std::unique_ptr<ChunkParts> parts_;
   std::unique_ptr<ChunkStore> chunks_;
+  std::unique_ptr<MaintenanceJobs> jobs_;  // null when read-only
 };
 
 // --- Helpers of tests

@@ -78,7 +78,7 @@ TEST_CASE("Data that cannot be made durable ends all writing before metadata ref
 TEST_CASE("A failed commit is not retried after the interval") {
   MemoryDisk disk;
   FakeParticipant participant;
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.commit_interval = std::chrono::milliseconds(0);  // expires at once
   auto store = OpenOn(disk, options, &participant);
   participant.FailWith(StatusCode::kIoError);
@@ -218,7 +218,7 @@ TEST_CASE(
 
 TEST_CASE("A group that met a full disk is retried after the interval") {
   MemoryDisk disk;
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.commit_interval = std::chrono::milliseconds(1);
   const auto store = OpenOn(disk, options);
   disk.FailWrite(1, {StatusCode::kNoSpace, false});

@@ -54,7 +54,7 @@ class Killer final : public CommitParticipant {
   const auto env = NewPosixEnv();
   auto kv = OpenRocksDbStore(*env, options);
   if (!kv.ok()) _exit(1);
-  MetadataOptions metadata;
+  MetadataOptions metadata = UsualOptions();
   metadata.group_bytes = 1u << 20;
   metadata.commit_interval = std::chrono::hours(1);
   const Result<std::optional<std::string>> last = (*kv)->Get(kCommitNumberKey);
@@ -62,8 +62,9 @@ class Killer final : public CommitParticipant {
   uint64_t commit = 0;
   if (*last) commit = static_cast<uint8_t>((**last)[0]);  // there are fewer than 256
   Killer killer(commit + 20, moment);
-  auto store = MetadataStore::Open(std::move(kv).value(), metadata, &killer);
+  auto store = MetadataStore::Open(std::move(kv).value(), metadata);
   if (!store.ok()) _exit(3);
+  (*store)->SetParticipant(&killer);
   for (uint64_t number = NumberedOperations::LastIn(**store) + 1;; ++number) {
     if (!(*store)->WaitForRoom().ok()) _exit(4);
     Operation operation = kOperations.Make(number);
@@ -129,9 +130,9 @@ TEST_CASE("A store killed again and again holds a prefix each time, and continue
       options.mode = mode;
       auto kv = OpenRocksDbStore(*env, options);
       REQUIRE_OK(kv);
-      MetadataOptions metadata;
+      MetadataOptions metadata = UsualOptions();
       metadata.read_only = true;
-      const auto store = MetadataStore::Open(std::move(kv).value(), metadata, nullptr);
+      const auto store = MetadataStore::Open(std::move(kv).value(), metadata);
       REQUIRE_OK(store);
       survived = kOperations.CheckPrefix(**store);
       REQUIRE(survived >= promised);

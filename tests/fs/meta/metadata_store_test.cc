@@ -124,7 +124,7 @@ TEST_CASE("A commit number or counters of a wrong length, or missing ones, are c
   MemoryDisk disk;
   REQUIRE_OK(OpenMemoryKvStore(disk)->Write(
       {{std::string(kCommitNumberKey), commit}, {std::string(kCountersKey), counters}}));
-  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), Unhurried(), nullptr), kCorruption);
+  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), Unhurried()), kCorruption);
 }
 
 TEST_CASE("Callers cannot write the store's own keys") {
@@ -138,13 +138,13 @@ TEST_CASE("Callers cannot write the store's own keys") {
 
 TEST_CASE("Invalid options are refused") {
   MemoryDisk disk;
-  MetadataOptions no_room;
+  MetadataOptions no_room = UsualOptions();
   no_room.group_bytes = 0;
-  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), no_room, nullptr), kInvalidArgument);
-  MetadataOptions backwards;
+  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), no_room), kInvalidArgument);
+  MetadataOptions backwards = UsualOptions();
   backwards.commit_interval = std::chrono::milliseconds(-1);
-  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), backwards, nullptr), kInvalidArgument);
-  MetadataOptions forever;
+  REQUIRE_CODE(MetadataStore::Open(OpenMemoryKvStore(disk), backwards), kInvalidArgument);
+  MetadataOptions forever = UsualOptions();
   forever.commit_interval = std::chrono::milliseconds::max();
   const auto store = OpenOn(disk, forever);
   Apply(*store, {Put("k", "v")});
@@ -267,7 +267,7 @@ TEST_CASE("A full group is committed without a request") {
 
 TEST_CASE("A group is committed after the interval, and an idle store writes nothing") {
   MemoryDisk disk;
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.commit_interval = std::chrono::milliseconds(1);
   const auto store = OpenOn(disk, options);
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -320,7 +320,7 @@ TEST_CASE("Changes that pause are committed before the interval is over, once") 
 }
 
 TEST_CASE("Without a quiet interval a pause commits nothing") {
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.commit_interval = std::chrono::hours(1);
   HandClock clock(options);
   MemoryDisk disk;
@@ -419,7 +419,7 @@ TEST_CASE("Opened read-only, a store answers reads and refuses everything else")
     REQUIRE_OK(store->Close());
   }
   const uint64_t writes = disk.writes();
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.read_only = true;
   const auto store = OpenOn(disk, options);
   REQUIRE(Read(*store, "k") == "v");

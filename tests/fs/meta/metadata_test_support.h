@@ -74,9 +74,17 @@ class FakeParticipant final : public CommitParticipant {
   std::vector<uint64_t> done_;
 };
 
+// Options like those of a mount.
+inline MetadataOptions UsualOptions() {
+  MetadataOptions options;
+  options.group_bytes = 4u << 20;
+  options.commit_interval = std::chrono::seconds(5);
+  return options;
+}
+
 // Options without timed commits.
 inline MetadataOptions Unhurried() {
-  MetadataOptions options;
+  MetadataOptions options = UsualOptions();
   options.commit_interval = std::chrono::hours(1000);
   return options;
 }
@@ -84,8 +92,9 @@ inline MetadataOptions Unhurried() {
 inline std::unique_ptr<MetadataStore> OpenOn(MemoryDisk& disk,
                                              MetadataOptions options = Unhurried(),
                                              CommitParticipant* participant = nullptr) {
-  auto store = MetadataStore::Open(OpenMemoryKvStore(disk), options, participant);
+  auto store = MetadataStore::Open(OpenMemoryKvStore(disk), options);
   REQUIRE_OK(store);
+  (*store)->SetParticipant(participant);
   return std::move(store).value();
 }
 
