@@ -14,6 +14,7 @@ using testing::OpenOn;
 using testing::Put;
 using testing::Read;
 using testing::Unhurried;
+using testing::UsualOptions;
 
 MetadataOptions SmallGroups() {
   MetadataOptions options = Unhurried();

@@ -390,7 +390,10 @@ TEST_CASE("keys sort by number, and a range has all of its inode's keys and no o
 
 TEST_CASE("a commit writes its number and the counters by the format page") {
   MemoryDisk disk;
-  auto store = MetadataStore::Open(OpenMemoryKvStore(disk), UsualOptions());
+  MetadataOptions options;
+  options.group_bytes = 4u << 20;
+  options.commit_interval = std::chrono::seconds(5);
+  auto store = MetadataStore::Open(OpenMemoryKvStore(disk), options);
   REQUIRE_OK(store);
   Counters differences{};
   differences[static_cast<size_t>(Counter::kLogicalBytes)] = 0x0102030405;

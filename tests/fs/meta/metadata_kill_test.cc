@@ -54,7 +54,7 @@ class Killer final : public CommitParticipant {
   const auto env = NewPosixEnv();
   auto kv = OpenRocksDbStore(*env, options);
   if (!kv.ok()) _exit(1);
-  MetadataOptions metadata = UsualOptions();
+  MetadataOptions metadata;
   metadata.group_bytes = 1u << 20;
   metadata.commit_interval = std::chrono::hours(1);
   const Result<std::optional<std::string>> last = (*kv)->Get(kCommitNumberKey);
@@ -130,7 +130,8 @@ TEST_CASE("A store killed again and again holds a prefix each time, and continue
       options.mode = mode;
       auto kv = OpenRocksDbStore(*env, options);
       REQUIRE_OK(kv);
-      MetadataOptions metadata = UsualOptions();
+      MetadataOptions metadata;
+      metadata.group_bytes = 1u << 20;
       metadata.read_only = true;
       const auto store = MetadataStore::Open(std::move(kv).value(), metadata);
       REQUIRE_OK(store);

@@ -19,6 +19,7 @@ using testing::Put;
 using testing::Read;
 using testing::Remove;
 using testing::Unhurried;
+using testing::UsualOptions;
 
 MetadataOptions SmallGroups() {
   MetadataOptions options = Unhurried();
