@@ -2,7 +2,8 @@
 // collection and scrub.
 //
 // Thread-safety: every call from any thread. Ownership: borrows the parts and the nodes, which must
-// outlive it. The jobs write metadata: stop them, or destroy them, while metadata takes writes.
+// outlive it. The jobs write metadata: stop them, or destroy them, while metadata takes writes. No
+// commit may follow their destruction.
 #pragma once
 
 #include <cstdint>
