@@ -25,7 +25,9 @@ bool IsDamage(const Status& status) {
 }
 
 CheckContext::CheckContext(Env& environment, const CheckOptions& check_options)
-    : env(environment), options(check_options) {}
+    : env(environment),
+      options(check_options),
+      segment_store(OpenSegmentStore(env, options.store, options.segments)) {}
 
 const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {
   const auto found = segments.find(id);

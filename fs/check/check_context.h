@@ -78,6 +78,7 @@ class CheckContext {
 
   Env& env;
   const CheckOptions& options;
+  const std::unique_ptr<SegmentStore> segment_store;
   Superblock superblock;
   uint64_t highest_commit = 0;  // recorded in a superblock copy
 

@@ -26,6 +26,7 @@
 
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -57,7 +58,9 @@ struct CheckProgress {
 };
 
 struct CheckOptions {
-  std::string store;     // path
+  std::string store;  // path
+  // Where sealed segments are kept; must outlive the check. Null: in the store's directory.
+  SegmentStore* segments = nullptr;
   bool data = false;     // read all data, too, and verify every chunk's name
   unsigned threads = 1;  // threads that read segments
   // For tests (I6 in docs/crash-model.md): also report unreferenced chunks that the index does not

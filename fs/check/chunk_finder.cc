@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "store/segment/segment_files.h"
-
 namespace siltfs {
 namespace {
 
@@ -18,7 +16,7 @@ ChunkFinder::ChunkFinder(CheckContext& context)
 
 Result<std::shared_ptr<SegmentReader>> ChunkFinder::Open(SegmentId segment) {
   if (auto reader = readers_.Get(segment)) return reader;
-  SILTFS_ASSIGN_OR_RETURN(auto opened, SegmentReader::Open(context_.env, context_.store(),
+  SILTFS_ASSIGN_OR_RETURN(auto opened, SegmentReader::Open(*context_.segment_store,
                                                            context_.Identity(segment), codec_));
   std::shared_ptr<SegmentReader> reader = std::move(opened);
   readers_.Put(segment, reader, 1);
@@ -70,7 +68,7 @@ Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
 Result<ChunkFinder::TablePtr> ChunkFinder::NotEmpty(SegmentId segment, TablePtr table) const {
   if (!table->blocks.blocks.empty()) return table;
   return Status(StatusCode::kCorruption, "no block of the segment is whole")
-      .At(SegmentPath(context_.store(), segment));
+      .At(context_.segment_store->NameOf(segment));
 }
 
 Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {

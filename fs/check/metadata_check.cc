@@ -150,7 +150,7 @@ class RecordReader {
     SegmentRecords records(context_.segments.begin(), context_.segments.end());
     std::vector<Mutation> changes;
     const StoreIdentity identity{context_.store(), context_.superblock.uuid, context_.last_commit};
-    ResolveReplacements(context_.env, identity, intents, records, changes);
+    ResolveReplacements(*context_.segment_store, identity, intents, records, changes);
     for (const auto& [id, record] : records) context_.segments[id] = record;
     return Status::Ok();
   }

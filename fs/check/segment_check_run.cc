@@ -10,7 +10,6 @@
 
 #include "fs/check/segment_walk.h"
 #include "fs/core/segment_check.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {
@@ -23,14 +22,14 @@ bool IsRemoved(const CheckContext& context, SegmentId id) {
 }
 
 Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
-  auto listing = ListSegments(context.env, context.store());
+  auto listing = context.segment_store->List();
   if (!listing.ok()) {
     if (!IsDamage(listing.status())) return std::move(listing).status();
     context.Report("segments-missing", listing.status());
     return std::vector<SegmentId>();
   }
   const Status place =
-      CheckPlaceOfSegments(context.store(), *listing, HoldAnything(context.segments));
+      CheckPlaceOfSegments(*context.segment_store, *listing, HoldAnything(context.segments));
   if (!place.ok()) {
     context.Report("segments-missing", place);
     return std::vector<SegmentId>();
@@ -47,7 +46,7 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     if (empty && !record.sealed && !context.clean()) continue;
     context.Report(
         {.code = "segment-missing",
-         .path = SegmentPath(context.store(), id),
+         .path = context.segment_store->NameOf(id),
          .message = fmt::format("the segment is missing, and {} chunks with it", record.chunks)});
   }
   return std::move(listing->ids);
@@ -111,7 +110,7 @@ Status CheckAllSegments(CheckContext& context, ChunkFinder& finder) {
 
 Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
                     const std::function<Status(const BlockHead& head, uint32_t offset)>& visit) {
-  const auto listing = ListSegments(context.env, context.store());
+  const auto listing = context.segment_store->List();
   if (!listing.ok()) return Status::Ok();  // already reported
   for (const SegmentId id : listing->ids) {
     SILTFS_RETURN_IF_ERROR(context.Continue());

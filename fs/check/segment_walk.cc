@@ -7,7 +7,6 @@
 
 #include "fs/dedup/sealed_record.h"
 #include "store/segment/block_io.h"
-#include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {
@@ -33,7 +32,7 @@ void SegmentWalk::Say(const char* code, const Status& failure) {
 
 Status SegmentWalk::Check(SegmentId id) {
   id_ = id;
-  path_ = SegmentPath(context_.store(), id);
+  path_ = context_.segment_store->NameOf(id);
   record_ = context_.RecordOf(id);
   trailer_.reset();
   footer_.reset();
@@ -46,7 +45,7 @@ Status SegmentWalk::Check(SegmentId id) {
 
   CheckPresence();
   auto opened =
-      SegmentReader::Open(context_.env, context_.store(), context_.Identity(id), finder_.codec());
+      SegmentReader::Open(*context_.segment_store, context_.Identity(id), finder_.codec());
   if (!opened.ok()) {
     Say("segment-read", opened.status());
     return Status::Ok();

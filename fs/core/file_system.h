@@ -126,9 +126,13 @@ enum class AllocateMode : uint8_t {
 };
 enum class SeekTarget : uint8_t { kData, kHole };
 
+class SegmentStore;  // store/segment/segment_store.h
+
 // The only place of the defaults that a mount uses.
 struct FileSystemOptions {
   std::string store;  // path of the store directory
+  // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
+  SegmentStore* segments = nullptr;
   bool read_only = false;
   std::chrono::milliseconds commit_interval{5000};
   // If no change is made for this long, commits before commit_interval is over, within the limits

@@ -24,7 +24,7 @@
 #include "fs/meta/schema.h"
 #include "index/open_index.h"
 #include "store/env/reserve_env.h"
-#include "store/segment/segment_files.h"
+#include "store/segment/segment_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -40,7 +40,7 @@ constexpr uint64_t kRoomForOthers = 8u << 20;
 
 // Removes the files of segments that garbage collection had removed from metadata when the store
 // was last open.
-Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& records,
+Status RemoveSegments(SegmentStore& segments, const std::string& store, const StoreRecords& records,
                       std::vector<Mutation>& changes) {
   const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
   for (const SegmentId id : records.removed) {
@@ -49,11 +49,7 @@ Status RemoveSegments(Env& env, const std::string& store, const StoreRecords& re
                     fmt::format("metadata lists segment {} both as present and as removed", id))
           .At(MetadataPath(store));
     }
-    Status gone = RemoveSegment(env, store, id);
-    // The file was removed, but perhaps not durably.
-    if (gone.Is(StatusCode::kNotFound)) gone = env.SyncDirectory(SegmentDirectory(store, id));
-    if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
-    gone.IgnoreError("the directory was removed, too");
+    SILTFS_RETURN_IF_ERROR(segments.Remove(id));
     changes.push_back({RemovedSegmentKey(id), std::nullopt});
   }
   return Status::Ok();
@@ -84,9 +80,11 @@ Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superb
 
 // Also sets the parts that a writable store uses; a read-only store has none of them.
 ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreRecords& records,
-                               const FileSystemImpl::Parts& parts) {
+                               const FileSystemImpl::Parts& parts,
+                               std::shared_ptr<SegmentStore> segments) {
   ChunkStoreOptions chunk_options;
   chunk_options.store = options.store;
+  chunk_options.segments = std::move(segments);
   chunk_options.superblock = parts.superblock;
   chunk_options.read_only = options.read_only;
   chunk_options.ids = parts.ids.get();
@@ -184,7 +182,7 @@ Status GoOn(const FileSystemOptions& options) {
 
 // Puts back the entries of blocks that the index lost in a crash, or returns them if the mount is
 // read-only. Blocks that cannot be read go on the list of damage.
-Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& options,
+Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemOptions& options,
                                        const StoreIdentity& identity, StoreRecords& records,
                                        KvStore& kv, ChunkIndex& index,
                                        const ReportFinding& report) {
@@ -205,7 +203,7 @@ Result<std::vector<IndexEntry>> Replay(Env& env, const FileSystemOptions& option
     damage.Add(lost);
     return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
   };
-  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env, identity, records.segments, replay));
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(segments, identity, records.segments, replay));
   records.damage = damage.All();
   return aside;
 }
@@ -256,13 +254,17 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
 
   const StoreIdentity identity{options.store, parts.superblock.uuid, records.last_commit};
   std::vector<Mutation> changes;
-  ResolveReplacements(env, identity, records.replacements, records.segments, changes);
-  SILTFS_RETURN_IF_ERROR(CheckSegments(env, identity, records.ids, records.segments));
+  const std::shared_ptr<SegmentStore> segments =
+      OpenSegmentStore(env, options.store, options.segments);
+  ResolveReplacements(*segments, identity, records.replacements, records.segments, changes);
+  SILTFS_RETURN_IF_ERROR(CheckSegments(*segments, identity, records.ids, records.segments));
   if (!read_only) {
-    SILTFS_RETURN_IF_ERROR(RemoveSegments(env, options.store, records, changes));
+    SILTFS_RETURN_IF_ERROR(RemoveSegments(*segments, options.store, records, changes));
     if (!records.ids.clean || !records.replacements.empty()) {
-      SILTFS_RETURN_IF_ERROR(RecoverSegments(env, identity, records.segments, changes, report));
+      SILTFS_RETURN_IF_ERROR(
+          RecoverSegments(env, *segments, identity, records.segments, changes, report));
     }
+    SILTFS_RETURN_IF_ERROR(PutSealedSegments(*segments, records.segments));
     ForgetNotesOfGone(records, changes);
     if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));
   }
@@ -270,7 +272,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_RETURN_IF_ERROR(GoOn(options));
   SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
   SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
-                          Replay(env, options, identity, records, *kv, *parts.index, report));
+                          Replay(*segments, options, identity, records, *kv, *parts.index, report));
 
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,
                           OpenMetadata(disk, options, parts.superblock, std::move(kv)));
@@ -285,9 +287,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));
   }
-  SILTFS_ASSIGN_OR_RETURN(parts.chunk_parts,
-                          ChunkParts::Open(env, *parts.index, StoreOptions(options, records, parts),
-                                           records.segments, std::move(unindexed)));
+  SILTFS_ASSIGN_OR_RETURN(
+      parts.chunk_parts,
+      ChunkParts::Open(env, *parts.index, StoreOptions(options, records, parts, segments),
+                       records.segments, std::move(unindexed)));
   parts.chunks = std::make_unique<ChunkStore>(*parts.chunk_parts);
   if (!read_only) {
     parts.jobs =

@@ -27,7 +27,7 @@ struct Known {
   std::vector<SegmentId> secondary;
 };
 
-Result<Known> ReadStore(Env& env, const std::string& store) {
+Result<Known> ReadStore(Env& env, const std::string& store, SegmentStore& segments) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
   SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenExistingMetadata(env, state.superblock, store,
                                                               KvStoreOptions::Mode::kReadOnly));
@@ -46,8 +46,8 @@ Result<Known> ReadStore(Env& env, const std::string& store) {
   known.damage = std::move(records->damage);
   known.secondary = std::move(records->secondary);
   std::vector<Mutation> changes;  // the next mount writes them
-  ResolveReplacements(env, known.identity, records->replacements, known.segments, changes);
-  SILTFS_RETURN_IF_ERROR(CheckSegments(env, known.identity, records->ids, known.segments));
+  ResolveReplacements(segments, known.identity, records->replacements, known.segments, changes);
+  SILTFS_RETURN_IF_ERROR(CheckSegments(segments, known.identity, records->ids, known.segments));
   return known;
 }
 
@@ -59,8 +59,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenEmptyIndex(Env& env, const Known& known)
 
 class Rebuild {
  public:
-  Rebuild(Env& env, const IndexRebuildOptions& options, const Known& known)
-      : env_(env), options_(options), known_(known), damage_(known.damage) {}
+  Rebuild(Env& env, const IndexRebuildOptions& options, SegmentStore& segments, const Known& known)
+      : env_(env), options_(options), segments_(segments), known_(known), damage_(known.damage) {}
 
   Result<RebuiltIndex> Run() {
     SILTFS_ASSIGN_OR_RETURN(const auto index, OpenEmptyIndex(env_, known_));
@@ -83,7 +83,7 @@ class Rebuild {
     replay.on_damage = [this](const DamagedBlock& lost) {
       return damage_.Add(lost) ? WriteList() : Status::Ok();
     };
-    SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, known_.identity, known_.segments, replay));
+    SILTFS_RETURN_IF_ERROR(ReplayBlocks(segments_, known_.identity, known_.segments, replay));
     if (kv_) SILTFS_RETURN_IF_ERROR(kv_->CloseCleanly());
     SILTFS_RETURN_IF_ERROR(index->Close());
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env_, known_.identity.store));
@@ -111,6 +111,7 @@ class Rebuild {
 
   Env& env_;
   const IndexRebuildOptions& options_;
+  SegmentStore& segments_;
   const Known& known_;
   DamageList damage_;
   std::unique_ptr<KvStore> kv_;  // once there is something to write
@@ -120,6 +121,7 @@ class Rebuild {
 Status Recover(Env& env, const IndexRebuildOptions& options) {
   FileSystemOptions open;
   open.store = options.store;
+  open.segments = options.segments;
   open.report = options.report;
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, open));
   return file_system->Close();
@@ -134,8 +136,9 @@ Result<RebuiltIndex> RebuildWithLock(Env& env, const IndexRebuildOptions& option
 
 Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& options) {
   const int64_t begin = env.MonotonicNanoseconds();
-  SILTFS_ASSIGN_OR_RETURN(const Known known, ReadStore(env, options.store));
-  auto rebuilt = Rebuild(env, options, known).Run();
+  const auto segments = OpenSegmentStore(env, options.store, options.segments);
+  SILTFS_ASSIGN_OR_RETURN(const Known known, ReadStore(env, options.store, *segments));
+  auto rebuilt = Rebuild(env, options, *segments, known).Run();
   if (rebuilt.ok()) rebuilt->nanoseconds = env.MonotonicNanoseconds() - begin;
   return rebuilt;
 }

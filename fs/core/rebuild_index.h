@@ -19,11 +19,13 @@
 
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
 struct IndexRebuildOptions {
-  std::string store;  // path
+  std::string store;                 // path
+  SegmentStore* segments = nullptr;  // as FileSystemOptions::segments
   // Called with a sentence about damage in segments; may be empty.
   std::function<void(const std::string&)> report;
   // Called with the number of segments that are done; may be empty.

@@ -10,16 +10,17 @@
 namespace siltfs {
 namespace {
 
-Status MetadataLost(const StoreIdentity& identity, SegmentId id, std::string_view why) {
+Status MetadataLost(const SegmentStore& segments, const StoreIdentity& identity, SegmentId id,
+                    std::string_view why) {
   return Status(StatusCode::kCorruption,
                 fmt::format("metadata ends at commit {}, but this segment {}: metadata was lost",
                             identity.last_commit, why))
-      .At(SegmentPath(identity.store, id));
+      .At(segments.NameOf(id));
 }
 
 // Returns the highest completed commit that the segment's blocks name. 0 if no block can be read;
 // recovery and reads report this damage.
-uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, SegmentId id) {
+uint64_t NewestCommitIn(const ReadableFile& file, const StoreIdentity& identity, SegmentId id) {
   uint64_t newest = 0;
   ScanBlocks(file, {identity.uuid, id}, {},
              [&newest](const BlockHead& head, uint32_t) {
@@ -33,7 +34,7 @@ uint64_t NewestCommitIn(const File& file, const StoreIdentity& identity, Segment
 
 }  // namespace
 
-Status CheckPlaceOfSegments(const std::string& store, const SegmentListing& listing,
+Status CheckPlaceOfSegments(const SegmentStore& segments, const SegmentListing& listing,
                             bool metadata_knows_some) {
   if (!listing.links.empty()) {
     return Status(StatusCode::kCorruption,
@@ -43,38 +44,38 @@ Status CheckPlaceOfSegments(const std::string& store, const SegmentListing& list
   if (!metadata_knows_some || !listing.directories.empty()) return Status::Ok();
   return Status(StatusCode::kCorruption,
                 "none of the store's segments is there: is a file system not mounted?")
-      .At(SegmentsDirectory(store));
+      .At(segments.name());
 }
 
-Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& ids,
+Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, const IdRanges& ids,
                      const SegmentRecords& records) {
-  auto listing = ListSegments(env, identity.store);
+  auto listing = segments.List();
   if (!listing.ok()) {
     // There is metadata, so there were segments.
     if (!listing.status().Is(StatusCode::kNotFound)) return std::move(listing).status();
-    return Status(StatusCode::kCorruption, "the store's segments are missing")
-        .At(SegmentsDirectory(identity.store));
+    return Status(StatusCode::kCorruption, "the store's segments are missing").At(segments.name());
   }
-  SILTFS_RETURN_IF_ERROR(CheckPlaceOfSegments(identity.store, *listing, HoldAnything(records)));
+  SILTFS_RETURN_IF_ERROR(CheckPlaceOfSegments(segments, *listing, HoldAnything(records)));
   const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (SegmentId id : listing->ids) {
     if (id >= ids.segment_limit)
-      return MetadataLost(identity, id, "has an id that was never allocated");
+      return MetadataLost(segments, identity, id, "has an id that was never allocated");
     auto record = known.find(id);
     if (record != known.end() && record->second.sealed) continue;
-    auto file = env.OpenFile(SegmentPath(identity.store, id), {.mode = OpenMode::kRead});
+    auto file = segments.Open(id);
     if (!file.ok()) return std::move(file).status();
     SILTFS_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
     if (ids.clean && record != known.end() && size > record->second.length) {
       return MetadataLost(
-          identity, id,
+          segments, identity, id,
           fmt::format("grew from {} to {} bytes after it", record->second.length, size));
     }
     // Nothing was appended after metadata's last commit, so no block names a later one.
     if (record != known.end() && size == record->second.length) continue;
     const uint64_t newest = NewestCommitIn(**file, identity, id);
     if (newest > identity.last_commit) {
-      return MetadataLost(identity, id, fmt::format("was written after commit {}", newest));
+      return MetadataLost(segments, identity, id,
+                          fmt::format("was written after commit {}", newest));
     }
   }
   return Status::Ok();

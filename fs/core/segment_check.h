@@ -10,8 +10,7 @@
 #include "fs/dedup/segment_recovery.h"
 #include "fs/meta/segment_record.h"
 #include "store/base/status.h"
-#include "store/env/env.h"
-#include "store/segment/segment_files.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -24,13 +23,13 @@ bool HoldAnything(const Records& records) {
 
 // kCorruption if there are no segments although metadata knows of some (their disk may not be
 // mounted), or if there is a symbolic link in their place. Links are not followed.
-Status CheckPlaceOfSegments(const std::string& store, const SegmentListing& listing,
+Status CheckPlaceOfSegments(const SegmentStore& segments, const SegmentListing& listing,
                             bool metadata_knows_some);
 
 // Calls CheckPlaceOfSegments. Also kCorruption, naming the segment, if metadata cannot know of a
 // segment: its id was never claimed, its blocks follow a later commit than metadata's last, or the
 // store was closed cleanly and the segment has grown since. Sealed segments are not read.
-Status CheckSegments(Env& env, const StoreIdentity& identity, const IdRanges& ids,
+Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, const IdRanges& ids,
                      const SegmentRecords& records);
 
 }  // namespace siltfs

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "store/base/thread_annotations.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
 
@@ -76,13 +75,13 @@ void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, Segment
   pass(end);
 }
 
-SegmentEntriesPtr ReadSegment(Env& env, const StoreIdentity& identity, SegmentId id,
+SegmentEntriesPtr ReadSegment(SegmentStore& segments, const StoreIdentity& identity, SegmentId id,
                               const SegmentRecord& record, uint64_t durable_sequence) {
   auto read = std::make_unique<SegmentEntries>();
   read->id = id;
   const BlockCodec codec;
   const SegmentIdentity segment{identity.uuid, id};
-  const auto reader = SegmentReader::Open(env, identity.store, segment, codec);
+  const auto reader = SegmentReader::Open(segments, segment, codec);
   if (!reader.ok()) {
     read->damage.push_back(reader.status().ToString());
     return read;
@@ -315,8 +314,8 @@ Status ReplayedEntries::Put(std::span<const IndexEntry> entries, uint64_t sequen
   return index_.Put(wanted, sequence);
 }
 
-Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecords& records,
-                    const ReplayOptions& options) {
+Status ReplayBlocks(SegmentStore& segments, const StoreIdentity& identity,
+                    const SegmentRecords& records, const ReplayOptions& options) {
   SegmentRecords wanted;
   for (const auto& numbered : records) {
     if (numbered.second.chunks > 0 && numbered.second.last_sequence > options.durable_sequence)
@@ -327,7 +326,7 @@ Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecord
   });
   SegmentQueue queue(wanted.size(), std::max(1u, options.threads), [&](size_t number) {
     const auto& [id, record] = wanted[number];
-    return ReadSegment(env, identity, id, record, options.durable_sequence);
+    return ReadSegment(segments, identity, id, record, options.durable_sequence);
   });
   Merge merge(options);
   for (size_t taken = 0; taken < wanted.size() || !merge.empty();) {

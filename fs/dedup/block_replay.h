@@ -70,7 +70,7 @@ class ReplayedEntries {
 };
 
 // Replays the segments in `records`, and no others.
-Status ReplayBlocks(Env& env, const StoreIdentity& identity, const SegmentRecords& records,
-                    const ReplayOptions& options);
+Status ReplayBlocks(SegmentStore& segments, const StoreIdentity& identity,
+                    const SegmentRecords& records, const ReplayOptions& options);
 
 }  // namespace siltfs

@@ -53,6 +53,7 @@ Result<std::unique_ptr<ChunkParts>> ChunkParts::Open(Env& env, ChunkIndex& index
                                                      ChunkStoreOptions options,
                                                      const SegmentRecords& records,
                                                      std::vector<IndexEntry> unindexed) {
+  if (!options.segments) options.segments = OpenSegmentStore(env, options.store, nullptr);
   std::unique_ptr<ChunkParts> parts(new ChunkParts(env, index, std::move(options)));
   ChunkParts& p = *parts;
   if (!p.options.read_only) p.OpenLog();
@@ -84,7 +85,7 @@ Status ChunkParts::OpenSegments(const SegmentRecords& records) {
     base.chunks += record.chunks;
     base.plain_bytes += record.plain_bytes;
   }
-  segments = std::make_unique<SegmentCache>(env, options.store, options.superblock.uuid, codec,
+  segments = std::make_unique<SegmentCache>(*options.segments, options.superblock.uuid, codec,
                                             log.get(), kOpenSegmentFiles, std::move(recompressed));
   return Status::Ok();
 }
@@ -93,6 +94,7 @@ void ChunkParts::OpenLog() {
   IdAllocator* const ids = options.ids;
   SegmentLog::Options log_options;
   log_options.store = options.store;
+  log_options.segments = options.segments.get();
   log_options.uuid = options.superblock.uuid;
   log_options.segment_bytes = options.superblock.segment_bytes;
   log_options.first_segment = ids->first_segment();
@@ -121,8 +123,8 @@ void ChunkParts::OpenReader(std::vector<IndexEntry> unindexed) {
   ChunkReader::Options reader_options{
       options.store, options.block_cache_bytes, std::move(unindexed), on_damage,
       [this](const ChunkRecord& record, ByteView bytes) { return IsRight(record, bytes); }};
-  reader = std::make_unique<ChunkReader>(env, *segments, index, windows, damage,
-                                         std::move(reader_options));
+  reader =
+      std::make_unique<ChunkReader>(*segments, index, windows, damage, std::move(reader_options));
 }
 
 void ChunkParts::OpenPipeline() {
@@ -163,7 +165,8 @@ Result<SegmentRecord> ChunkParts::ResumeOrSeal(SegmentId id, const SegmentRecord
   };
   report(resumed.ToString());
   const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
-  SILTFS_ASSIGN_OR_RETURN(SegmentRecord after, RecoverSegment(env, identity, id, record, report));
+  SILTFS_ASSIGN_OR_RETURN(SegmentRecord after,
+                          RecoverSegment(env, *options.segments, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
   // The names of the chunks lost at the end of the segment are unknown. Their places are listed as
   // damaged, so that index entries leading there still count as entries of chunks.

@@ -39,6 +39,7 @@
 #include "index/chunk_index.h"
 #include "store/env/env.h"
 #include "store/env/space_reserve.h"
+#include "store/segment/segment_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -48,7 +49,8 @@ inline constexpr size_t kMaxNodeBytes = 16u << 10;
 
 // The sizes of a mount are those of FileSystemOptions.
 struct ChunkStoreOptions {
-  std::string store;  // path
+  std::string store;                       // path
+  std::shared_ptr<SegmentStore> segments;  // with the open segments; null: in the store's directory
   Superblock superblock;
   bool read_only = false;  // Put and PrepareCommit fail with kReadOnly
   // Has begun a mount. Null only when read-only.

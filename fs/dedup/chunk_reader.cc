@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "fs/dedup/damaged_block.h"
-#include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {
@@ -37,14 +36,14 @@ class ChunkReader::Damage {
   Status first_;
 };
 
-ChunkReader::ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterCache& windows,
+ChunkReader::ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache& windows,
                          DamageList& damage, Options options)
     : segments_(segments),
       index_(index),
       windows_(windows),
       damage_(damage),
       store_(std::move(options.store)),
-      search_(env, segments, store_),
+      search_(segments),
       on_damage_(std::move(options.on_damage)),
       is_right_(std::move(options.is_right)),
       blocks_(options.block_cache_bytes) {
@@ -214,7 +213,7 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
   if (listed && is_right_ && !is_right_(record, bytes)) {
     return Status(StatusCode::kCorruption,
                   fmt::format("the bytes of chunk {} do not match its name or tag", name.ToHex()))
-        .At(SegmentPath(store_, location.segment), at.offset);
+        .At(segments_.store().NameOf(location.segment), at.offset);
   }
   read_cursor = {block, at.offset, at.file, i + 1};
   return std::optional(Found{std::move(block), bytes});

@@ -36,8 +36,8 @@ class ChunkReader {
     std::function<bool(const ChunkRecord& record, ByteView bytes)> is_right;
   };
   // All must outlive the reader.
-  ChunkReader(Env& env, SegmentCache& segments, ChunkIndex& index, FooterCache& windows,
-              DamageList& damage, Options options);
+  ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache& windows, DamageList& damage,
+              Options options);
 
   // The read cursor: the place behind the chunk that was read last. Chunks of a file mostly lie one
   // after another, so the next chunk is found without a look-up. A cursor belongs to one reader of

@@ -118,7 +118,8 @@ Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& p
   options.compression = options_.compression;
   options.block_plain_bytes = options_.block_plain_bytes;
   options.pace = pace;
-  return PrepareRewrite(deps_.env, options_.store, {options_.uuid, id}, codec, options);
+  return PrepareRewrite(deps_.env, options_.store, deps_.segments.store(), {options_.uuid, id},
+                        codec, options);
 }
 
 bool Recompressor::IndexHas(const SegmentRecord& record) {
@@ -205,8 +206,10 @@ Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& af
     DiscardRewrite(deps_.env, options_.store, candidate.id).IgnoreError("the file is not needed");
     return Judge(intended);
   }
-  const Status installed = deps_.segments.Replace(
-      candidate.id, [&] { return InstallRewrite(deps_.env, options_.store, candidate.id); });
+  const Status installed = deps_.segments.Replace(candidate.id, [&] {
+    return deps_.segments.store().Replace(
+        candidate.id, BuiltReplacement(deps_.env, options_.store, candidate.id));
+  });
   // It is unknown which file is durably in place, and must not be guessed. The next mount finds
   // out.
   if (!installed.ok()) return deps_.log.Fail(installed);

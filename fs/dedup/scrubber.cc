@@ -8,7 +8,6 @@
 #include "fs/dedup/segment_scrub.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/schema.h"
-#include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {

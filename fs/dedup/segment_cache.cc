@@ -4,11 +4,10 @@
 
 namespace siltfs {
 
-SegmentCache::SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
+SegmentCache::SegmentCache(SegmentStore& store, StoreUuid uuid, const BlockCodec& codec,
                            const SegmentLog* log, size_t open_files,
                            std::vector<SegmentId> recompressed)
-    : env_(env),
-      store_(std::move(store)),
+    : store_(store),
       uuid_(uuid),
       codec_(codec),
       log_(log),
@@ -66,7 +65,7 @@ Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
     auto cached = readers_.Get(segment);
     if (cached && cached->file == before) return cached;
   }
-  SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(env_, store_, {uuid_, segment}, codec_));
+  SILTFS_ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(store_, {uuid_, segment}, codec_));
   auto opened = std::make_shared<OpenSegment>();
   opened->id = segment;
   opened->file = FileOf(segment) == before ? before : SegmentFile::kUnknown;

@@ -14,7 +14,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "fs/dedup/lru_cache.h"
@@ -43,8 +42,11 @@ class SegmentCache {
  public:
   // `log` may be null (read-only). All must outlive the cache. `recompressed`: ids of the
   // recompressed segments, ascending.
-  SegmentCache(Env& env, std::string store, StoreUuid uuid, const BlockCodec& codec,
-               const SegmentLog* log, size_t open_files, std::vector<SegmentId> recompressed = {});
+  SegmentCache(SegmentStore& store, StoreUuid uuid, const BlockCodec& codec, const SegmentLog* log,
+               size_t open_files, std::vector<SegmentId> recompressed = {});
+
+  // Where the segments are. To replace or remove one, call Replace or Remove, too.
+  SegmentStore& store() const { return store_; }
 
   Result<OpenSegmentPtr> Open(SegmentId segment);
 
@@ -98,8 +100,7 @@ class SegmentCache {
   Result<CachedTablePtr> ScannedTableOf(const OpenSegment& segment);
   static Result<CachedTablePtr> NotEmpty(const OpenSegment& segment, CachedTablePtr table);
 
-  Env& env_;
-  const std::string store_;
+  SegmentStore& store_;
   const StoreUuid uuid_;
   const BlockCodec& codec_;
   const SegmentLog* const log_;

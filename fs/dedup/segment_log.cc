@@ -92,7 +92,7 @@ Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record) {
   MutexLock lock(mutex_);
   const LogStream stream = NewStreamOf(writer->kind());  // its stream was not recorded
   Add(resumed_, *writer, stream);
-  tracked_.push_back({writer, stream, record, record});
+  tracked_.push_back({writer, stream, record, record, false});
   WriterPtr& open = open_[static_cast<size_t>(stream)];
   if (open) {
     sealing_.push_back(open);
@@ -135,7 +135,7 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   if (!created.ok()) return std::move(created).status();
   WriterPtr writer = std::move(created).value();
   open_[static_cast<size_t>(stream)] = writer;
-  tracked_.push_back({writer, stream, {}, {}});
+  tracked_.push_back({writer, stream, {}, {}, false});
   return writer;
 }
 
@@ -243,7 +243,7 @@ void SegmentLog::CommitDone(uint64_t number) {
     to_tell_.clear();
     for (Tracked& tracked : tracked_) tracked.committed = tracked.told;
     std::erase_if(tracked_, [&](const Tracked& tracked) SILTFS_NO_THREAD_SAFETY_ANALYSIS {
-      if (!tracked.committed.sealed) return false;
+      if (!tracked.committed.sealed || !tracked.put) return false;
       Add(retired_, *tracked.writer, tracked.stream);
       retired.emplace_back(tracked.writer->id(), tracked.committed);
       return true;
@@ -256,6 +256,12 @@ void SegmentLog::CommitDone(uint64_t number) {
 void SegmentLog::WaitUntilSealed() {
   MutexLock lock(mutex_);
   WaitToSeal(0).IgnoreError("the next Append gets it");
+}
+
+Status SegmentLog::SealAndPut(SegmentWriter& writer) {
+  if (!writer.sealed()) SILTFS_RETURN_IF_ERROR(writer.Seal());
+  if (options_.segments == nullptr) return Status::Ok();
+  return options_.segments->Put(writer.id(), BuiltSegment(env_, options_.store, writer.id()));
 }
 
 void SegmentLog::SealLoop() {
@@ -271,7 +277,7 @@ void SegmentLog::SealLoop() {
       number = ++seals_begun_;
       writer = sealing_.front();
     }
-    Status sealed = writer->Seal();
+    Status sealed = SealAndPut(*writer);
     const bool full = IsFullDisk(sealed, *writer);
     if (!sealed.ok() && !full) {
       Fail(sealed).IgnoreError("kept in failure_, which every later call returns");
@@ -285,6 +291,7 @@ void SegmentLog::SealLoop() {
       changed_.NotifyAll();
       if (full) continue;
       sealing_.erase(sealing_.begin());
+      for (Tracked& tracked : tracked_) tracked.put |= tracked.writer == writer;
       ++sealed_count_;
     }
     sealed_(writer->id());

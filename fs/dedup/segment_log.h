@@ -5,8 +5,8 @@
 // the order of blocks; BlockPipeline ensures this. Errors: an Append that meets a full disk fails
 // with kNoSpace, changes nothing, and may be repeated. Any other failure of a segment is permanent,
 // and so is every failed sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly.
-// Durability: SyncAll. A thread of the log seals full segments, which syncs them; on a full disk it
-// retries until it succeeds.
+// Durability: SyncAll. A thread of the log seals full segments, which syncs them, and puts them
+// into the SegmentStore; on a full disk or a full SegmentStore it retries until it succeeds.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 #include "fs/meta/segment_record.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 #include "store/segment/segment_writer.h"
 #include "store/superblock/superblock.h"
 
@@ -54,7 +55,9 @@ struct AppendedBlock {
 class SegmentLog {
  public:
   struct Options {
-    std::string store;
+    std::string store;  // path; open segments are files in it
+    // Gets each sealed segment. Must outlive the log. Null: sealed segments stay in their files.
+    SegmentStore* segments = nullptr;
     StoreUuid uuid;
     uint32_t segment_bytes = kMaxSegmentTargetSize;
     SegmentId first_segment = 1;  // ids from here on have never been used
@@ -66,8 +69,8 @@ class SegmentLog {
     // Called without a lock before a segment for moved chunks is created, with its id; a failure
     // prevents the creation. May be empty.
     std::function<Status(SegmentId)> before_moved = {};
-    // Called for every sealed segment after its record was committed; the log no longer changes it.
-    // May be empty.
+    // Called for every sealed segment after it was put and its record was committed; the log no
+    // longer changes it. May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};
   };
   // `sealed` is called on the log's thread after a segment was sealed.
@@ -135,9 +138,12 @@ class SegmentLog {
     LogStream stream;
     SegmentRecord told;       // record of the last SyncAll
     SegmentRecord committed;  // record of the last completed commit
+    bool put = false;         // into the SegmentStore
   };
 
   void SealLoop();
+  // Seals the segment, unless an earlier call did, and puts it.
+  Status SealAndPut(SegmentWriter& writer);
   // Returns when at most `most` of the segments being sealed now are not sealed yet. Fails with
   // kNoSpace if a retry of sealing fails with it.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);

@@ -10,10 +10,10 @@ namespace siltfs {
 namespace {
 
 // Whether the file in place is the one that the intent announces.
-Result<bool> IsInPlace(Env& env, const StoreIdentity& identity, SegmentId id,
+Result<bool> IsInPlace(SegmentStore& segments, const StoreIdentity& identity, SegmentId id,
                        const SegmentRecord& intent) {
   const BlockCodec codec;
-  auto reader = SegmentReader::Open(env, identity.store, {identity.uuid, id}, codec);
+  auto reader = SegmentReader::Open(segments, {identity.uuid, id}, codec);
   if (!reader.ok()) {
     if (reader.status().Is(StatusCode::kNotFound)) return false;
     return std::move(reader).status();
@@ -31,10 +31,11 @@ Result<bool> IsInPlace(Env& env, const StoreIdentity& identity, SegmentId id,
 
 }  // namespace
 
-void ResolveReplacements(Env& env, const StoreIdentity& identity, const SegmentRecords& intents,
-                         SegmentRecords& records, std::vector<Mutation>& changes) {
+void ResolveReplacements(SegmentStore& segments, const StoreIdentity& identity,
+                         const SegmentRecords& intents, SegmentRecords& records,
+                         std::vector<Mutation>& changes) {
   for (const auto& [id, intent] : intents) {
-    const auto replaced = IsInPlace(env, identity, id, intent);
+    const auto replaced = IsInPlace(segments, identity, id, intent);
     if (!replaced.ok()) {
       replaced.status().IgnoreError("reads of the segment report it");
       continue;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "fs/dedup/footer_cache.h"
-#include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {
@@ -32,7 +31,7 @@ Result<SegmentSearch::Places> SegmentSearch::Find(uint64_t prefix,
 }
 
 Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
-  SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, ListSegments(env_, store_));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, segments_.store().List());
   bool complete = true;
   for (const SegmentId segment : listing.ids) complete &= SearchSegment(segment, wanted);
   return complete;

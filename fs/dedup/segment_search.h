@@ -5,14 +5,13 @@
 // answers all later calls for them. Chunks that are stored later are found through the index first.
 //
 // Thread-safety: any thread; one search at a time, the others wait for its results. Memory: 2 MB at
-// most, and the footer of one segment. Errors: Env's, if the segments cannot be listed; an
-// unreadable segment is skipped.
+// most, and the footer of one segment. Errors: those of SegmentStore::List, if the segments cannot
+// be listed; an unreadable segment is skipped.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,9 +25,8 @@ namespace siltfs {
 
 class SegmentSearch {
  public:
-  // Both must outlive it.
-  SegmentSearch(Env& env, SegmentCache& segments, std::string store)
-      : env_(env), segments_(segments), store_(std::move(store)) {}
+  // `segments` must outlive it.
+  explicit SegmentSearch(SegmentCache& segments) : segments_(segments) {}
 
   // Returns the places, without block offsets, of all chunks with this name prefix
   // (ChunkName::Prefix64). If Find has to search, it also searches for the prefixes in
@@ -48,9 +46,7 @@ class SegmentSearch {
   static void Take(SegmentId segment, uint32_t first_ordinal, std::span<const FooterChunk> chunks,
                    Wanted& wanted);
 
-  Env& env_;
   SegmentCache& segments_;
-  const std::string store_;
   static constexpr size_t kMostRemembered = 16'384;
   LruCache<uint64_t, const std::vector<Location>> found_{kMostRemembered};
   Mutex mutex_;

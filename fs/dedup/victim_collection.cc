@@ -9,7 +9,6 @@
 #include "fs/dedup/sealed_record.h"
 #include "fs/dedup/segment_tables.h"
 #include "fs/meta/schema.h"
-#include "store/segment/segment_files.h"
 
 namespace siltfs {
 namespace {
@@ -168,7 +167,7 @@ Status VictimCollection::Remove(const CollectionCandidates& some) {
     ++outcome_.segments_removed;
     outcome_.bytes_removed += candidate.record.length;
     outcome_.dead_bytes -= std::min(outcome_.dead_bytes, candidate.dead_bytes());
-    const Status removed = RemoveSegment(deps_.env, options_.store, candidate.id);
+    const Status removed = deps_.segments.store().Remove(candidate.id);
     if (removed.ok()) {
       forgotten.push_back({RemovedSegmentKey(candidate.id), std::nullopt});
     } else if (options_.report) {

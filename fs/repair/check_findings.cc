@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/segment/segment_files.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 namespace {
@@ -71,11 +71,10 @@ std::set<FindingPlace> CheckFindings::Places() const {
   return places;
 }
 
-SegmentFindings CheckFindings::BySegment() const {
+SegmentFindings CheckFindings::BySegment(const SegmentStore& segments) const {
   SegmentFindings by_segment;
   for (const Finding& finding : findings) {
-    const auto id =
-        ParseSegmentFileName(std::string_view(finding.path).substr(finding.path.rfind('/') + 1));
+    const auto id = segments.IdOf(finding.path);
     if (id) by_segment[*id].insert(finding.code);
   }
   return by_segment;

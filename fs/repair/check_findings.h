@@ -35,8 +35,8 @@ struct CheckFindings {
   bool HasAnyOf(std::initializer_list<std::string_view> codes) const;
   bool HasAnyWith(std::string_view prefix) const;
   std::set<FindingPlace> Places() const;
-  // The codes of the findings in segment files, by segment.
-  SegmentFindings BySegment() const;
+  // The codes of the findings in segments of this store, by segment.
+  SegmentFindings BySegment(const SegmentStore& segments) const;
 };
 
 // Runs CheckLockedStore and keeps the first `most` findings. Calls the options' on_finding, but not

@@ -166,6 +166,7 @@ class ContentRepair {
     SILTFS_RETURN_IF_ERROR(ids.BeginMount());
     NodeWriter::Options options;
     options.store = session_.store;
+    options.segments = &session_.segments;
     options.superblock = session_.superblock;
     options.first_segment = ids.first_segment();
     options.segment_limit = ids.segment_limit();

@@ -116,7 +116,9 @@ class Rebuild {
     };
     const KvStoreOptions damaged = MetadataOptionsOf(store_, KvStoreOptions::Mode::kReadOnly);
     SILTFS_ASSIGN_OR_RETURN(rebuilt_.salvaged, engine_->salvage(env_, damaged, visit));
-    SILTFS_ASSIGN_OR_RETURN(std::vector<Mutation> made, records.Finish(env_, store_, state_));
+    const auto segments = OpenSegmentStore(env_, store_, options_.segments);
+    SILTFS_ASSIGN_OR_RETURN(std::vector<Mutation> made,
+                            records.Finish(env_, store_, *segments, state_));
     for (Mutation& record : made) SILTFS_RETURN_IF_ERROR(writer.Put(std::move(record)));
     return writer.Flush();
   }

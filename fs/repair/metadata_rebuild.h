@@ -22,6 +22,7 @@
 #include "fs/meta/metadata_salvage.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -33,6 +34,7 @@ struct RebuiltMetadata {
 
 struct MetadataRebuildOptions {
   std::string store;
+  SegmentStore* segments = nullptr;  // as CheckOptions::segments
   // Called repeatedly with the number of entries so far; a failure ends the rebuild.
   std::function<Status(uint64_t entries)> on_progress;
 };

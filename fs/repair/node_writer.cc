@@ -74,6 +74,8 @@ Status NodeWriter::WriteBlock() {
 Status NodeWriter::Seal() {
   if (!segment_) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(segment_->Seal());
+  SILTFS_RETURN_IF_ERROR(
+      options_.segments->Put(segment_->id(), BuiltSegment(env_, options_.store, segment_->id())));
   records_.emplace_back(segment_->id(), SealedRecord(segment_->totals()));
   segment_.reset();
   return Status::Ok();

@@ -24,7 +24,8 @@ namespace siltfs {
 class NodeWriter final : public NodeStore {
  public:
   struct Options {
-    std::string store;  // path
+    std::string store;                 // path
+    SegmentStore* segments = nullptr;  // gets the sealed segments
     Superblock superblock;
     SegmentId first_segment = 1;  // ids from here on are unused
     SegmentId segment_limit = 1;  // end of the ids that may be used

@@ -15,7 +15,6 @@
 #include "fs/meta/scrub_record.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
 
@@ -118,8 +117,8 @@ void RecordRebuild::NoteInodes(std::string_view key, std::string_view value) {
   }
 }
 
-Status RecordRebuild::SurveySegments(Env& env, const std::string& store, const StoreUuid& uuid) {
-  const auto listing = ListSegments(env, store);
+Status RecordRebuild::SurveySegments(SegmentStore& segments, const StoreUuid& uuid) {
+  const auto listing = segments.List();
   if (!listing.ok()) {
     // A missing directory is no error: later repairs create it.
     return listing.status().Is(StatusCode::kNotFound) ? Status::Ok() : listing.status();
@@ -127,15 +126,14 @@ Status RecordRebuild::SurveySegments(Env& env, const std::string& store, const S
   for (const SegmentId id : listing->ids) {
     if (id >= IdAllocator::first_unused_segment() - IdAllocator::kSegmentRange) continue;
     segment_limit_ = std::max<uint64_t>(segment_limit_, uint64_t{id} + 1);
-    SurveySegment(env, store, {uuid, id});
+    SurveySegment(segments, {uuid, id});
   }
   return Status::Ok();
 }
 
-void RecordRebuild::SurveySegment(Env& env, const std::string& store,
-                                  const SegmentIdentity& identity) {
+void RecordRebuild::SurveySegment(SegmentStore& segments, const SegmentIdentity& identity) {
   const BlockCodec codec;
-  const auto reader = SegmentReader::Open(env, store, identity, codec);
+  const auto reader = SegmentReader::Open(segments, identity, codec);
   if (!reader.ok()) return reader.status().IgnoreError("found again by the check");
   const auto footer = (*reader)->ReadFooter();
   const auto known = segments_.find(identity.id);
@@ -181,8 +179,9 @@ IdRanges RecordRebuild::Ids() const {
 }
 
 Result<std::vector<Mutation>> RecordRebuild::Finish(Env& env, const std::string& store,
+                                                    SegmentStore& segments,
                                                     const SuperblockState& state) {
-  SILTFS_RETURN_IF_ERROR(SurveySegments(env, store, state.superblock.uuid));
+  SILTFS_RETURN_IF_ERROR(SurveySegments(segments, state.superblock.uuid));
   for (const auto& [id, record] : segments_) {
     highest_sequence_ = std::max(highest_sequence_, record.last_sequence);
     segment_limit_ = std::max<uint64_t>(segment_limit_, uint64_t{id} + 1);

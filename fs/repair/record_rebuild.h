@@ -22,6 +22,7 @@
 #include "fs/meta/segment_record.h"
 #include "store/base/location.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -33,15 +34,15 @@ class RecordRebuild {
   bool Keep(std::string_view key, std::string_view value);
 
   // Call once, after the last Keep. Returns the new records.
-  Result<std::vector<Mutation>> Finish(Env& env, const std::string& store,
+  Result<std::vector<Mutation>> Finish(Env& env, const std::string& store, SegmentStore& segments,
                                        const SuperblockState& state);
 
  private:
   bool KeepSingle(std::string_view key, std::string_view value);
   void NoteInode(uint64_t inode) { inode_limit_ = std::max(inode_limit_, inode + 1); }
   void NoteInodes(std::string_view key, std::string_view value);
-  Status SurveySegments(Env& env, const std::string& store, const StoreUuid& uuid);
-  void SurveySegment(Env& env, const std::string& store, const SegmentIdentity& identity);
+  Status SurveySegments(SegmentStore& segments, const StoreUuid& uuid);
+  void SurveySegment(SegmentStore& segments, const SegmentIdentity& identity);
   void SurveyIndex(Env& env, const std::string& store, const Superblock& superblock);
   IdRanges Ids() const;
 

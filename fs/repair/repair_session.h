@@ -10,6 +10,7 @@
 #include "fs/meta/kv_store.h"
 #include "store/env/env.h"
 #include "store/segment/segment_format.h"
+#include "store/segment/segment_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -17,7 +18,8 @@ namespace siltfs {
 struct RepairSession {
   Env& env;
   std::string store;  // path
-  bool all = false;   // also repairs that lose data or need a choice
+  SegmentStore& segments;
+  bool all = false;  // also repairs that lose data or need a choice
   Superblock superblock;
   std::unique_ptr<KvStore> kv;  // open for writing
   StoreRecords records;         // include the changes of the current repair

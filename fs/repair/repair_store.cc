@@ -34,7 +34,10 @@ constexpr int kMostRounds = 6;
 class Repair {
  public:
   Repair(Env& env, const RepairOptions& options)
-      : env_(env), options_(options), store_(options.check.store) {}
+      : env_(env),
+        options_(options),
+        store_(options.check.store),
+        segments_(OpenSegmentStore(env, store_, options.check.segments)) {}
 
   Result<RepairReport> Run();
 
@@ -74,6 +77,7 @@ class Repair {
   Env& env_;
   const RepairOptions& options_;
   const std::string& store_;
+  const std::unique_ptr<SegmentStore> segments_;
   std::unique_ptr<FileLock> lock_;
   std::optional<RepairSession> session_;
   RepairReport report_;
@@ -154,7 +158,7 @@ RepairReport Repair::Report(const CheckFindings& last) {
 
 Result<bool> Repair::Round(const CheckFindings& found) {
   // The other findings rely on the superblock, which may belong to another store.
-  if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_);
+  if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_, *segments_);
   if (found.Has("superblock")) return false;
   // If metadata is unreadable, "metadata-lost" may follow from that.
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
@@ -217,6 +221,7 @@ Result<bool> Repair::SalvageUnreadable() {
   }
   MetadataRebuildOptions options;
   options.store = store_;
+  options.segments = options_.check.segments;
   options.on_progress = [this](uint64_t entries) {
     const CheckOptions& check = options_.check;
     if (check.on_progress) check.on_progress({.phase = "metadata", .done = entries, .total = 0});
@@ -250,6 +255,7 @@ Status Repair::OpenSession() {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env_, store_));
   session_.emplace(RepairSession{.env = env_,
                                  .store = store_,
+                                 .segments = *segments_,
                                  .all = all(),
                                  .superblock = state.superblock,
                                  .kv = nullptr,
@@ -259,8 +265,8 @@ Status Repair::OpenSession() {
   SILTFS_ASSIGN_OR_RETURN(session_->records, ReadStoreRecords(*session_->kv));
   std::vector<Mutation> changes;  // unused: recovery writes them
   const StoreIdentity identity{store_, state.superblock.uuid, session_->records.last_commit};
-  ResolveReplacements(env_, identity, session_->records.replacements, session_->records.segments,
-                      changes);
+  ResolveReplacements(*segments_, identity, session_->records.replacements,
+                      session_->records.segments, changes);
   return Status::Ok();
 }
 
@@ -279,12 +285,12 @@ Result<bool> Repair::HasSegments() {
 }
 
 Result<bool> Repair::RepairInside(const CheckFindings& found) {
-  SegmentFindings segments = found.BySegment();
+  SegmentFindings segments = found.BySegment(*segments_);
   const bool no_segments = found.Has("segments-missing");
   if (no_segments) {
     SILTFS_ASSIGN_OR_RETURN(const bool has_segments, HasSegments());
     if (has_segments) {
-      Remark(SegmentsDirectory(store_) +
+      Remark(segments_->name() +
              ": a repair would drop all file content in the missing segments, so nothing "
              "is repaired: is a file system not mounted?");
       return false;
@@ -398,6 +404,7 @@ Result<bool> Repair::Recover() {
   lock_.reset();
   FileSystemOptions open;
   open.store = store_;
+  open.segments = options_.check.segments;
   Status recovered = Status::Ok();
   {
     auto opened = FileSystem::Open(env_, open);
@@ -414,6 +421,7 @@ Result<bool> Repair::Recover() {
 Result<bool> Repair::RepairIndex() {
   IndexRebuildOptions options;
   options.store = store_;
+  options.segments = options_.check.segments;
   options.interrupted = options_.check.interrupted;
   options.on_progress = [this](uint64_t done, uint64_t total) {
     if (options_.check.on_progress)

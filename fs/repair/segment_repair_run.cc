@@ -13,7 +13,6 @@
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_repair.h"
-#include "store/segment/segment_rewrite.h"
 
 namespace siltfs {
 namespace {
@@ -44,8 +43,8 @@ class SegmentRun {
     SILTFS_ASSIGN_OR_RETURN(const auto footer, WholeFooter(id, codes));
     if (footer) return SetRecord(id, *footer);
     const SegmentRepairOptions options = OptionsFor(id);
-    auto prepared =
-        PrepareSegmentRepair(session_.env, session_.store, session_.Identity(id), options);
+    auto prepared = PrepareSegmentRepair(session_.env, session_.store, session_.segments,
+                                         session_.Identity(id), options);
     if (prepared.ok()) {
       SILTFS_RETURN_IF_ERROR(Install(id, prepared->trailer));
       return true;
@@ -60,8 +59,8 @@ class SegmentRun {
   }
 
  private:
-  // Returns the path of an object of a wrong type in the place of the file or its directory;
-  // nullopt if there is none.
+  // Returns the path of an object of a wrong type in the place of the segment's local file or its
+  // directory; nullopt if there is none.
   Result<std::optional<std::string>> StrayInPlaceOf(SegmentId id) {
     const std::pair<std::string, FileType> wanted[] = {
         {SegmentDirectory(session_.store, id), FileType::kDirectory},
@@ -94,7 +93,7 @@ class SegmentRun {
                                         "block-head", "block-payload", "chunk-name"});
     if (of_file) return none;
     const BlockCodec codec;
-    auto reader = SegmentReader::Open(session_.env, session_.store, session_.Identity(id), codec);
+    auto reader = SegmentReader::Open(session_.segments, session_.Identity(id), codec);
     if (!reader.ok()) return none;
     const auto header = (*reader)->ReadHeader();
     const auto footer = (*reader)->ReadFooter();
@@ -139,7 +138,8 @@ class SegmentRun {
     const bool announce = before != nullptr && *before != record;
     if (announce)
       SILTFS_RETURN_IF_ERROR(session_.kv->Write({{ReplacementKey(id), record.Encode()}}));
-    SILTFS_RETURN_IF_ERROR(InstallRewrite(session_.env, session_.store, id));
+    SILTFS_RETURN_IF_ERROR(
+        session_.segments.Replace(id, BuiltReplacement(session_.env, session_.store, id)));
     if (before != nullptr && !announce) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(session_.kv->Write(
         {{SegmentKey(id), record.Encode()}, {ReplacementKey(id), std::nullopt}}));
@@ -155,8 +155,7 @@ class SegmentRun {
                                                {RemovedSegmentKey(id), std::string()}}));
     std::erase_if(session_.records.segments,
                   [id](const auto& numbered) { return numbered.first == id; });
-    const Status removed = RemoveSegment(session_.env, session_.store, id);
-    if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+    SILTFS_RETURN_IF_ERROR(session_.segments.Remove(id));
     SILTFS_RETURN_IF_ERROR(session_.kv->Write({{RemovedSegmentKey(id), std::nullopt}}));
     return true;
   }

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "store/env/files.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_format.h"
 #include "store/superblock/superblock.h"
 
@@ -12,12 +11,12 @@ namespace siltfs {
 namespace {
 
 // Counts the segments that belong to each of the two stores.
-Result<std::array<uint64_t, 2>> CountSegments(Env& env, const std::string& store,
+Result<std::array<uint64_t, 2>> CountSegments(SegmentStore& segments,
                                               const std::array<StoreUuid, 2>& uuids) {
   std::array<uint64_t, 2> counts{};
-  SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, ListSegments(env, store));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, segments.List());
   for (const SegmentId id : listing.ids) {
-    const auto file = env.OpenFile(SegmentPath(store, id), {.mode = OpenMode::kRead});
+    const auto file = segments.Open(id);
     if (!file.ok()) continue;
     Bytes bytes(kSegmentHeaderSize);
     if (!ReadExactly(**file, 0, bytes).ok()) continue;
@@ -38,11 +37,11 @@ Status RepairSuperblockCopies(Env& env, const std::string& store) {
   return WriteSuperblock(env, store, state.superblock);
 }
 
-Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store) {
+Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store, SegmentStore& segments) {
   SILTFS_ASSIGN_OR_RETURN(const Superblock first, ReadSuperblockCopy(env, store, 0));
   SILTFS_ASSIGN_OR_RETURN(const Superblock second, ReadSuperblockCopy(env, store, 1));
   if (first.uuid == second.uuid) return false;
-  SILTFS_ASSIGN_OR_RETURN(const auto counts, CountSegments(env, store, {first.uuid, second.uuid}));
+  SILTFS_ASSIGN_OR_RETURN(const auto counts, CountSegments(segments, {first.uuid, second.uuid}));
   if ((counts[0] == 0) == (counts[1] == 0)) return false;
   Superblock right = counts[0] > 0 ? first : second;
   right.generation = std::max(first.generation, second.generation);

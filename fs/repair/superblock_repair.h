@@ -8,6 +8,7 @@
 
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -16,6 +17,6 @@ Status RepairSuperblockCopies(Env& env, const std::string& store);
 
 // Keeps the copy of the store to which the segments belong. Returns false, and changes nothing, if
 // the segments do not decide this.
-Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store);
+Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store, SegmentStore& segments);
 
 }  // namespace siltfs

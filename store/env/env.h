@@ -22,17 +22,28 @@
 
 namespace siltfs {
 
-class File {
+// The reading half of a File. Objects that are read in the same way, but are no files of an Env,
+// implement this class alone (store/segment/segment_store.h).
+class ReadableFile {
  public:
-  virtual ~File() = default;
+  virtual ~ReadableFile() = default;
 
+  // The path, or another name that identifies the object in messages.
   virtual const std::string& path() const = 0;
-  // If another Env wraps the Env of this file: the file of the innermost Env, which its read queues
-  // need. Otherwise this file.
-  virtual const File& underlying() const { return *this; }
   // Reads out.size() bytes from `offset` on, fewer only at the end of the file; returns their
   // number.
   virtual Result<size_t> Read(uint64_t offset, MutableByteView out) const = 0;
+  // Starts reading these bytes into the page cache. For bytes that will then be read piece by
+  // piece.
+  virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
+  virtual Result<uint64_t> Size() const = 0;
+};
+
+class File : public ReadableFile {
+ public:
+  // If another Env wraps the Env of this file: the file of the innermost Env, which its read queues
+  // need. Otherwise this file.
+  virtual const File& underlying() const { return *this; }
   // Writes all of `data`, or fails; after a failure any prefix may have been written.
   virtual Status Write(uint64_t offset, ByteView data) = 0;
   // Makes all bytes written so far, and the file's size, durable.
@@ -40,14 +51,10 @@ class File {
   // Starts writing these bytes to the device, so that Sync takes less time. A hint: only Sync
   // guarantees durability and reports failures.
   virtual void BeginSync(uint64_t /*offset*/, uint64_t /*size*/) {}
-  // Starts reading these bytes into the page cache. For bytes that will then be read piece by
-  // piece.
-  virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
   virtual Status Truncate(uint64_t size) = 0;
   // Claims disk space for [0, size) without changing the file's size. kUnsupported if the file
   // system can't.
   virtual Status Preallocate(uint64_t size) = 0;
-  virtual Result<uint64_t> Size() const = 0;
   // Reports errors of closing; the destructor ignores them. Only the destructor may follow.
   virtual Status Close() = 0;
 };

@@ -36,7 +36,7 @@ Result<std::vector<DirectoryEntry>> ListOrClear(Env& env, const std::string& dir
   return env.ListDirectory(directory);
 }
 
-Status ReadExactly(const File& file, uint64_t offset, MutableByteView out) {
+Status ReadExactly(const ReadableFile& file, uint64_t offset, MutableByteView out) {
   SILTFS_ASSIGN_OR_RETURN(size_t got, file.Read(offset, out));
   if (got == out.size()) return Status::Ok();
   return Status(StatusCode::kCorruption,

@@ -19,7 +19,7 @@ Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t li
 Result<std::vector<DirectoryEntry>> ListOrClear(Env& env, const std::string& directory);
 
 // Reads exactly out.size() bytes; kCorruption if the file is shorter.
-Status ReadExactly(const File& file, uint64_t offset, MutableByteView out);
+Status ReadExactly(const ReadableFile& file, uint64_t offset, MutableByteView out);
 
 // Returns the same failure, but with kIoError instead of kNoSpace. kNoSpace would mean that the
 // call changed nothing and may be retried.

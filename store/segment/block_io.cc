@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kHeadFirstRead = 4096;
 
 // Extends `bytes`, which begins at `offset` of the file, to `size` bytes or the end of the file.
-Status Extend(const File& file, uint64_t offset, size_t size, Bytes& bytes) {
+Status Extend(const ReadableFile& file, uint64_t offset, size_t size, Bytes& bytes) {
   size_t have = bytes.size();
   if (have >= size) return Status::Ok();
   bytes.resize(size);
@@ -21,20 +21,21 @@ Status Extend(const File& file, uint64_t offset, size_t size, Bytes& bytes) {
 }
 
 // Extends `bytes` to the whole head, and decodes it.
-Result<BlockHead> DecodeHeadFrom(const File& file, const SegmentIdentity& identity, uint64_t offset,
-                                 Bytes& bytes) {
+Result<BlockHead> DecodeHeadFrom(const ReadableFile& file, const SegmentIdentity& identity,
+                                 uint64_t offset, Bytes& bytes) {
   SILTFS_ASSIGN_OR_RETURN(uint32_t size, BlockHeadSize(bytes));
   SILTFS_RETURN_IF_ERROR(Extend(file, offset, size, bytes));
   return DecodeBlockHead(ByteView(bytes).first(std::min<size_t>(size, bytes.size())), identity);
 }
 
-Result<BlockHead> ReadHead(const File& file, const SegmentIdentity& identity, uint64_t offset) {
+Result<BlockHead> ReadHead(const ReadableFile& file, const SegmentIdentity& identity,
+                           uint64_t offset) {
   Bytes bytes;
   SILTFS_RETURN_IF_ERROR(Extend(file, offset, kHeadFirstRead, bytes));
   return DecodeHeadFrom(file, identity, offset, bytes);
 }
 
-Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offset) {
+Result<Bytes> ReadPayload(const ReadableFile& file, const BlockHead& head, uint64_t offset) {
   Bytes payload;
   SILTFS_RETURN_IF_ERROR(Extend(file, offset + head.head_bytes(), head.payload_bytes, payload));
   SILTFS_RETURN_IF_ERROR(CheckPayload(head, payload));
@@ -42,7 +43,7 @@ Result<Bytes> ReadPayload(const File& file, const BlockHead& head, uint64_t offs
 }
 
 // Like the function above, but replaces the buffer by a larger one if it is too small.
-Status Extend(const File& file, const BlockCodec& codec, uint64_t offset, size_t size,
+Status Extend(const ReadableFile& file, const BlockCodec& codec, uint64_t offset, size_t size,
               Buffer& bytes) {
   const size_t have = bytes.size();
   if (have >= size) return Status::Ok();
@@ -58,7 +59,7 @@ Status Extend(const File& file, const BlockCodec& codec, uint64_t offset, size_t
   return Status::Ok();
 }
 
-Result<StoredBlock> ReadStoredBlock(const File& file, const SegmentIdentity& identity,
+Result<StoredBlock> ReadStoredBlock(const ReadableFile& file, const SegmentIdentity& identity,
                                     const BlockCodec& codec, uint64_t offset,
                                     size_t expected_bytes) {
   StoredBlock block;
@@ -77,23 +78,23 @@ Result<StoredBlock> ReadStoredBlock(const File& file, const SegmentIdentity& ide
 }
 
 template <typename T>
-Result<T> At(Result<T> result, const File& file, uint64_t offset) {
+Result<T> At(Result<T> result, const ReadableFile& file, uint64_t offset) {
   if (result.ok()) return result;
   return std::move(result).status().At(file.path(), offset);
 }
 
 }  // namespace
 
-Result<BlockHead> ReadBlockHeadAt(const File& file, const SegmentIdentity& identity,
+Result<BlockHead> ReadBlockHeadAt(const ReadableFile& file, const SegmentIdentity& identity,
                                   uint64_t offset) {
   return At(ReadHead(file, identity, offset), file, offset);
 }
 
-Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t offset) {
+Result<Bytes> ReadPayloadAt(const ReadableFile& file, const BlockHead& head, uint64_t offset) {
   return At(ReadPayload(file, head, offset), file, offset);
 }
 
-Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
+Result<StoredBlock> ReadStoredBlockAt(const ReadableFile& file, const SegmentIdentity& identity,
                                       const BlockCodec& codec, uint64_t offset,
                                       size_t expected_bytes) {
   return At(ReadStoredBlock(file, identity, codec, offset, expected_bytes), file, offset);

@@ -16,11 +16,11 @@
 namespace siltfs {
 
 // The verified head of the block at `offset`; one read unless its chunk table is unusually long.
-Result<BlockHead> ReadBlockHeadAt(const File& file, const SegmentIdentity& identity,
+Result<BlockHead> ReadBlockHeadAt(const ReadableFile& file, const SegmentIdentity& identity,
                                   uint64_t offset);
 
 // The verified payload of the block at `offset`, as stored.
-Result<Bytes> ReadPayloadAt(const File& file, const BlockHead& head, uint64_t offset);
+Result<Bytes> ReadPayloadAt(const ReadableFile& file, const BlockHead& head, uint64_t offset);
 
 struct StoredBlock {
   BlockHead head;
@@ -36,7 +36,7 @@ inline constexpr size_t kUsualBlockBytes = 64U << 10;
 
 // The verified block at `offset`. Takes one read if the block has at most `expected_bytes`. The
 // buffer comes from the codec.
-Result<StoredBlock> ReadStoredBlockAt(const File& file, const SegmentIdentity& identity,
+Result<StoredBlock> ReadStoredBlockAt(const ReadableFile& file, const SegmentIdentity& identity,
                                       const BlockCodec& codec, uint64_t offset,
                                       size_t expected_bytes = kUsualBlockBytes);
 

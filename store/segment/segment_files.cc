@@ -88,6 +88,17 @@ Status CreateSegmentDirectory(Env& env, const std::string& store, SegmentId id) 
   return CreateDirectoryDurably(env, SegmentsDirectory(store), SegmentDirectory(store, id));
 }
 
+Result<std::unique_ptr<File>> CreateTemporarySegment(Env& env, const std::string& store,
+                                                     SegmentId id) {
+  const std::string path = TemporarySegmentPath(store, id);
+  Status removed = env.RemoveFile(path);
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  auto made = env.OpenFile(path, {.mode = OpenMode::kCreate});
+  if (!made.status().Is(StatusCode::kNotFound)) return made;
+  SILTFS_RETURN_IF_ERROR(CreateSegmentDirectory(env, store, id));
+  return env.OpenFile(path, {.mode = OpenMode::kCreate});
+}
+
 Result<SegmentListing> ListSegments(Env& env, const std::string& store) {
   SegmentListing listing;
   const std::string segments = SegmentsDirectory(store);

@@ -5,14 +5,15 @@
 // Thread-safety: any function from any thread. Errors: Env's.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "store/base/location.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/segment_listing.h"
 
 namespace siltfs {
 
@@ -32,16 +33,10 @@ Status CreateSegmentsDirectory(Env& env, const std::string& store);
 // Creates the directory of segment `id` durably; an existing one is only synced.
 Status CreateSegmentDirectory(Env& env, const std::string& store, SegmentId id);
 
-struct SegmentListing {
-  std::vector<SegmentId> ids;            // ascending
-  std::vector<std::string> directories;  // paths of directories for segments, even if empty
-  // Replacements left over from a crash (paths of the form of TemporarySegmentPath); not needed.
-  std::vector<std::string> temporaries;
-  std::vector<std::string> strays;  // paths of all entries not made by siltfs; they are left alone
-  // Paths of symbolic links in place of segments or their directories. They may lead to segments,
-  // and are not in `strays`.
-  std::vector<std::string> links;
-};
+// Makes a new file for the replacement of a segment, after removing one that a crash has left, and
+// the directory if it does not exist. The file's name is not durable.
+Result<std::unique_ptr<File>> CreateTemporarySegment(Env& env, const std::string& store,
+                                                     SegmentId id);
 
 // Lists the segments of a store. kNotFound if STORE/segments does not exist.
 Result<SegmentListing> ListSegments(Env& env, const std::string& store);

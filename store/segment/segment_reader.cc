@@ -11,18 +11,25 @@
 namespace siltfs {
 namespace {
 
-Status NotSealed(const File& file) {
+Status NotSealed(const ReadableFile& file) {
   return Status(StatusCode::kInvalidArgument, "segment is not sealed, it has no footer")
       .At(file.path());
 }
 
-Result<Bytes> ReadBytes(const File& file, uint64_t offset, size_t size) {
+Result<Bytes> ReadBytes(const ReadableFile& file, uint64_t offset, size_t size) {
   Bytes bytes(size);
   SILTFS_RETURN_IF_ERROR(ReadExactly(file, offset, bytes));
   return bytes;
 }
 
 }  // namespace
+
+Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(SegmentStore& segments,
+                                                           const SegmentIdentity& identity,
+                                                           const BlockCodec& codec) {
+  SILTFS_ASSIGN_OR_RETURN(auto file, segments.Open(identity.id));
+  return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(file), identity, codec));
+}
 
 Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(Env& env, const std::string& store,
                                                            const SegmentIdentity& identity,
@@ -37,8 +44,8 @@ Result<std::unique_ptr<SegmentReader>> SegmentReader::OpenAt(Env& env, const std
   return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(file), identity, codec));
 }
 
-SegmentReader::SegmentReader(std::unique_ptr<File> file, const SegmentIdentity& identity,
-                             const BlockCodec& codec)
+SegmentReader::SegmentReader(std::unique_ptr<const ReadableFile> file,
+                             const SegmentIdentity& identity, const BlockCodec& codec)
     : file_(std::move(file)), identity_(identity), codec_(codec) {}
 
 Result<SegmentHeader> SegmentReader::ReadHeader() const {

@@ -1,4 +1,4 @@
-// Reads one segment file, sealed or open.
+// Reads one segment, sealed or open: an object of a SegmentStore, or a file.
 //
 // Thread-safety: const; any number of threads, also while a SegmentWriter appends to the file. A
 // block can be read after its Append has returned. Ownership: `codec` must outlive the reader; the
@@ -20,13 +20,18 @@
 #include "store/segment/block_codec.h"
 #include "store/segment/block_io.h"
 #include "store/segment/segment_footer.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
 class SegmentReader {
  public:
-  // Opens the file and reads nothing. Blocks and footer carry the identity, so no chunk is lost if
-  // the header is damaged.
+  // Opens the segment and reads nothing. Blocks and footer carry the identity, so no chunk is lost
+  // if the header is damaged.
+  static Result<std::unique_ptr<SegmentReader>> Open(SegmentStore& segments,
+                                                     const SegmentIdentity& identity,
+                                                     const BlockCodec& codec);
+  // The same, for a segment's file in the store's directory.
   static Result<std::unique_ptr<SegmentReader>> Open(Env& env, const std::string& store,
                                                      const SegmentIdentity& identity,
                                                      const BlockCodec& codec);
@@ -37,7 +42,7 @@ class SegmentReader {
 
   const std::string& path() const { return file_->path(); }
   const SegmentIdentity& identity() const { return identity_; }
-  const File& file() const { return *file_; }
+  const ReadableFile& file() const { return *file_; }
 
   // Returns the verified header. Also kCorruption if it is the header of another store or segment.
   Result<SegmentHeader> ReadHeader() const;
@@ -71,14 +76,14 @@ class SegmentReader {
   Result<EncodedBlock> ReadEncodedBlock(uint32_t offset) const;
 
  private:
-  SegmentReader(std::unique_ptr<File> file, const SegmentIdentity& identity,
+  SegmentReader(std::unique_ptr<const ReadableFile> file, const SegmentIdentity& identity,
                 const BlockCodec& codec);
 
   // The trailer; empty for a file that doesn't end in one.
   Result<std::optional<SegmentTrailer>> FindTrailer() const;
 
   // Constant after construction.
-  const std::unique_ptr<File> file_;
+  const std::unique_ptr<const ReadableFile> file_;
   const SegmentIdentity identity_;
   const BlockCodec& codec_;
 

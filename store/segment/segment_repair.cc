@@ -22,9 +22,9 @@ constexpr size_t kCopyBytes = 256u << 10;
 
 class SegmentRepair {
  public:
-  SegmentRepair(Env& env, const std::string& store, const SegmentIdentity& identity,
-                const SegmentRepairOptions& options)
-      : env_(env), store_(store), identity_(identity), options_(options) {}
+  SegmentRepair(Env& env, const std::string& store, SegmentStore& segments,
+                const SegmentIdentity& identity, const SegmentRepairOptions& options)
+      : env_(env), store_(store), segments_(segments), identity_(identity), options_(options) {}
 
   Result<PreparedSegmentRepair> Run();
 
@@ -44,6 +44,7 @@ class SegmentRepair {
 
   Env& env_;
   const std::string& store_;
+  SegmentStore& segments_;
   const SegmentIdentity identity_;
   const SegmentRepairOptions& options_;
   const BlockCodec codec_;
@@ -90,8 +91,7 @@ ScanOptions SegmentRepair::Extent() const {
 
 Status SegmentRepair::CreateNew() {
   SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left over from a crash
-  SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(TemporarySegmentPath(store_, identity_.id),
-                                               {.mode = OpenMode::kCreate}));
+  SILTFS_ASSIGN_OR_RETURN(file_, CreateTemporarySegment(env_, store_, identity_.id));
   return Status::Ok();
 }
 
@@ -185,7 +185,7 @@ Status SegmentRepair::Finish() {
 }
 
 Result<PreparedSegmentRepair> SegmentRepair::Run() {
-  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(segments_, identity_, codec_));
   SILTFS_ASSIGN_OR_RETURN(size_, old_->file().Size());
   ReadEnds();
   SILTFS_RETURN_IF_ERROR(CreateNew());
@@ -197,9 +197,10 @@ Result<PreparedSegmentRepair> SegmentRepair::Run() {
 }  // namespace
 
 Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& store,
+                                                   SegmentStore& segments,
                                                    const SegmentIdentity& identity,
                                                    const SegmentRepairOptions& options) {
-  auto prepared = SegmentRepair(env, store, identity, options).Run();
+  auto prepared = SegmentRepair(env, store, segments, identity, options).Run();
   if (!prepared.ok()) {
     DiscardRewrite(env, store, identity.id)
         .IgnoreError("the file is not needed, and the first failure counts");

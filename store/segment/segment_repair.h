@@ -1,9 +1,9 @@
 // Rewrites a segment's file from its whole blocks, either because its header or footer is damaged,
 // or to remove damaged blocks.
 //
-// Makes a new synced file beside the old one. The caller renames the new file over the old one
-// (InstallRewrite), and can record the new state in the metadata before. Ordinals stay the same,
-// because index entries contain them.
+// Makes the new content in a local file, as BuiltReplacement (segment_source.h), and syncs it. The
+// caller passes it to SegmentStore::Replace, and can record the new state in the metadata before.
+// Ordinals stay the same, because index entries contain them.
 //
 // Without `filler`, damaged bytes stay unchanged in their place. With it, each unreadable chunk is
 // replaced by the filler, in separate blocks, and the segment is whole again. Later blocks move;
@@ -23,6 +23,7 @@
 #include "store/base/result.h"
 #include "store/env/env.h"
 #include "store/segment/segment_footer.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -45,6 +46,7 @@ struct PreparedSegmentRepair {
 };
 
 Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& store,
+                                                   SegmentStore& segments,
                                                    const SegmentIdentity& identity,
                                                    const SegmentRepairOptions& options);
 

@@ -28,9 +28,14 @@ struct Written {
 
 class Rewrite {
  public:
-  Rewrite(Env& env, const std::string& store, const SegmentIdentity& identity,
-          const BlockCodec& codec, const RewriteOptions& options)
-      : env_(env), store_(store), identity_(identity), codec_(codec), options_(options) {}
+  Rewrite(Env& env, const std::string& store, SegmentStore& segments,
+          const SegmentIdentity& identity, const BlockCodec& codec, const RewriteOptions& options)
+      : env_(env),
+        store_(store),
+        segments_(segments),
+        identity_(identity),
+        codec_(codec),
+        options_(options) {}
 
   Result<PreparedRewrite> Run();
 
@@ -53,6 +58,7 @@ class Rewrite {
 
   Env& env_;
   const std::string& store_;
+  SegmentStore& segments_;
   const SegmentIdentity identity_;
   const BlockCodec& codec_;
   const RewriteOptions& options_;
@@ -74,7 +80,7 @@ class Rewrite {
 };
 
 Status Rewrite::OpenOld() {
-  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(segments_, identity_, codec_));
   SILTFS_ASSIGN_OR_RETURN(header_, old_->ReadHeader());
   SILTFS_ASSIGN_OR_RETURN(old_footer_, old_->ReadFooter());
   const bool data = header_.kind == SegmentKind::kData;
@@ -86,10 +92,7 @@ Status Rewrite::OpenOld() {
 }
 
 Status Rewrite::CreateNew() {
-  const std::string path = TemporarySegmentPath(store_, identity_.id);
-  Status removed = env_.RemoveFile(path);  // left over from a crash
-  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
-  SILTFS_ASSIGN_OR_RETURN(file_, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
+  SILTFS_ASSIGN_OR_RETURN(file_, CreateTemporarySegment(env_, store_, identity_.id));
   footer_.trailer.kind = header_.kind;
   return file_->Write(0, AsBytes(EncodeSegmentHeader(header_)));
 }
@@ -238,20 +241,15 @@ Result<PreparedRewrite> Rewrite::Run() {
 
 }  // namespace
 
-Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
+Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store, SegmentStore& segments,
                                        const SegmentIdentity& identity, const BlockCodec& codec,
                                        const RewriteOptions& options) {
-  auto prepared = Rewrite(env, store, identity, codec, options).Run();
+  auto prepared = Rewrite(env, store, segments, identity, codec, options).Run();
   if (prepared.ok() && prepared->worthwhile) return prepared;
   const Status discarded = DiscardRewrite(env, store, identity.id);
   if (prepared.ok()) SILTFS_RETURN_IF_ERROR(discarded);
   discarded.IgnoreError("the file is not needed, and the first failure counts");
   return prepared;
-}
-
-Status InstallRewrite(Env& env, const std::string& store, SegmentId id) {
-  SILTFS_RETURN_IF_ERROR(env.Rename(TemporarySegmentPath(store, id), SegmentPath(store, id)));
-  return env.SyncDirectory(SegmentDirectory(store, id));
 }
 
 Status DiscardRewrite(Env& env, const std::string& store, SegmentId id) {

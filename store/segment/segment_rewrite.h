@@ -3,10 +3,10 @@
 // update (docs/format.md, "Replacing a sealed segment"). Only the offsets of blocks change, and an
 // index entry uses its offset only as a hint.
 //
-// There are two steps, so that the caller can record its intent durably in between. Prepare makes
-// the new file beside the old one, syncs it and reads it back; Install renames it over the old one.
-// After a power cut at any time either the old or the new file exists, complete. Readers with the
-// old file open continue to read it.
+// There are two steps, so that the caller can record its intent durably in between. PrepareRewrite
+// makes the new content in a local file, syncs it and reads it back. SegmentStore::Replace then
+// makes it the segment's content. After a power cut at any time the segment has either the old or
+// the new content, complete. Readers of the old content continue to read it.
 //
 // A merged block's sequence and commit number are the highest of its source blocks: sequences stay
 // ascending, and no block claims to be older than one of its chunks.
@@ -23,6 +23,7 @@
 #include "store/env/env.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_footer.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -46,15 +47,13 @@ struct PreparedRewrite {
 
 inline constexpr uint64_t kLeastRewriteSavingPercent = 2;
 
-// Makes the new file. kCorruption if the segment is damaged anywhere or lacks chunks;
-// kInvalidArgument if it is not a sealed data segment; kIoError, kNoSpace, and failures of `pace`.
-// After a failure the segment is unchanged and the new file is removed, if possible.
-Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store,
+// Makes the new content, as BuiltReplacement (segment_source.h). kCorruption if the segment is
+// damaged anywhere or lacks chunks; kInvalidArgument if it is not a sealed data segment; kIoError,
+// kNoSpace, and failures of `pace`. After a failure the segment is unchanged and the new file is
+// removed, if possible.
+Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store, SegmentStore& segments,
                                        const SegmentIdentity& identity, const BlockCodec& codec,
                                        const RewriteOptions& options);
-
-// Replaces the old file by the prepared one, durably. After a failure either file may be in place.
-Status InstallRewrite(Env& env, const std::string& store, SegmentId id);
 
 // Removes a prepared file durably. Does nothing if there is none.
 Status DiscardRewrite(Env& env, const std::string& store, SegmentId id);

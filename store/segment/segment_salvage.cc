@@ -6,6 +6,7 @@
 
 #include "store/env/files.h"
 #include "store/segment/block_codec.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
@@ -19,13 +20,14 @@ constexpr uint64_t kRoomForFooter = 4U << 20;
 
 class Salvage {
  public:
-  Salvage(Env& env, const std::string& store, const SegmentIdentity& identity,
-          const SalvageOptions& options)
-      : env_(env), store_(store), identity_(identity), options_(options) {}
+  Salvage(Env& env, const std::string& store, SegmentStore& segments,
+          const SegmentIdentity& identity, const SalvageOptions& options)
+      : env_(env), store_(store), segments_(segments), identity_(identity), options_(options) {}
 
   Result<SalvageResult> Run();
 
  private:
+  Status Open();
   // Empty if the header is damaged and nothing in the segment was ever committed.
   Result<std::optional<SegmentHeader>> FindHeader();
   // Determines whether the segment is sealed, and the length that must be intact.
@@ -41,11 +43,14 @@ class Salvage {
 
   Env& env_;
   const std::string& store_;
+  SegmentStore& segments_;
   const SegmentIdentity identity_;
   const SalvageOptions& options_;
   const BlockCodec codec_;
 
   std::unique_ptr<SegmentReader> reader_;
+  // The segment is in its file in the store's directory. Otherwise it was put.
+  bool local_ = true;
   uint64_t size_ = 0;
   bool header_damaged_ = false;
   bool footer_whole_ = false;
@@ -57,6 +62,15 @@ class Salvage {
   SegmentFooter footer_;
   uint64_t first_block_commit_ = 0;
 };
+
+Status Salvage::Open() {
+  auto opened = SegmentReader::Open(env_, store_, identity_, codec_);
+  local_ = !opened.status().Is(StatusCode::kNotFound);
+  if (!local_) opened = SegmentReader::Open(segments_, identity_, codec_);
+  if (!opened.ok()) return std::move(opened).status();
+  reader_ = std::move(opened).value();
+  return Status::Ok();
+}
 
 Status Salvage::InspectFooter() {
   committed_length_ = options_.committed_length;
@@ -116,12 +130,12 @@ Status Salvage::CollectBlocks() {
 }
 
 Result<SalvageResult> Salvage::Run() {
-  SILTFS_ASSIGN_OR_RETURN(reader_, SegmentReader::Open(env_, store_, identity_, codec_));
+  SILTFS_RETURN_IF_ERROR(Open());
   SILTFS_ASSIGN_OR_RETURN(size_, reader_->file().Size());
   SILTFS_RETURN_IF_ERROR(InspectFooter());
   SILTFS_ASSIGN_OR_RETURN(auto header, FindHeader());
   if (footer_whole_ && !header_damaged_) {
-    SILTFS_RETURN_IF_ERROR(MakeFooterDurable());
+    if (local_) SILTFS_RETURN_IF_ERROR(MakeFooterDurable());
     return SalvageResult{SalvageOutcome::kAlreadySealed, footer_.trailer, 0};
   }
   if (!header) return Remove();
@@ -141,7 +155,7 @@ Result<SalvageResult> Salvage::Run() {
 
 Result<SalvageResult> Salvage::Remove() {
   reader_.reset();
-  SILTFS_RETURN_IF_ERROR(RemoveSegment(env_, store_, identity_.id));
+  SILTFS_RETURN_IF_ERROR(segments_.Remove(identity_.id));
   return SalvageResult{SalvageOutcome::kRemoved, {}, size_};
 }
 
@@ -155,25 +169,23 @@ Status Salvage::MakeFooterDurable() {
       file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(file->Sync());
   SILTFS_RETURN_IF_ERROR(file->Close());
-  return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
+  SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(SegmentDirectory(store_, identity_.id)));
+  return segments_.Put(identity_.id, BuiltSegment(env_, store_, identity_.id));
 }
 
 Status Salvage::WriteReplacement(const SegmentHeader& header) {
-  const std::string path = TemporarySegmentPath(store_, identity_.id);
-  Status removed = env_.RemoveFile(path);  // left over from a crash
-  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
-  SILTFS_ASSIGN_OR_RETURN(auto file, env_.OpenFile(path, {.mode = OpenMode::kCreate}));
+  SILTFS_ASSIGN_OR_RETURN(auto file, CreateTemporarySegment(env_, store_, identity_.id));
   SILTFS_RETURN_IF_ERROR(file->Write(0, AsBytes(EncodeSegmentHeader(header))));
   SILTFS_RETURN_IF_ERROR(CopyBlocks(kSegmentHeaderSize, *file));
   SILTFS_RETURN_IF_ERROR(
       file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(file->Sync());
   SILTFS_RETURN_IF_ERROR(file->Close());
-  SILTFS_RETURN_IF_ERROR(env_.Rename(path, SegmentPath(store_, identity_.id)));
-  return env_.SyncDirectory(SegmentDirectory(store_, identity_.id));
+  return segments_.Replace(identity_.id, BuiltReplacement(env_, store_, identity_.id));
 }
 
 Result<bool> Salvage::HasRoomForCopy() const {
+  if (!local_) return true;  // only a file can be sealed in place
   SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, env_.GetDiskSpace(reader_->path()));
   return space.available_bytes >= footer_.trailer.data_end + kRoomForFooter;
 }
@@ -191,7 +203,8 @@ Status Salvage::SealInPlace() {
       file->Write(footer_.trailer.data_end, AsBytes(EncodeSegmentFooter(footer_, identity_))));
   SILTFS_RETURN_IF_ERROR(ForGood(file->Sync()));
   SILTFS_RETURN_IF_ERROR(file->Close());
-  return SyncNames(env_, SegmentDirectory(store_, identity_.id));
+  SILTFS_RETURN_IF_ERROR(SyncNames(env_, SegmentDirectory(store_, identity_.id)));
+  return segments_.Put(identity_.id, BuiltSegment(env_, store_, identity_.id));
 }
 
 Status Salvage::CopyBlocks(uint64_t from, File& to) const {
@@ -206,10 +219,17 @@ Status Salvage::CopyBlocks(uint64_t from, File& to) const {
 
 }  // namespace
 
+Result<SalvageResult> SalvageSegment(Env& env, const std::string& store, SegmentStore& segments,
+                                     const SegmentIdentity& identity,
+                                     const SalvageOptions& options) {
+  return Salvage(env, store, segments, identity, options).Run();
+}
+
 Result<SalvageResult> SalvageSegment(Env& env, const std::string& store,
                                      const SegmentIdentity& identity,
                                      const SalvageOptions& options) {
-  return Salvage(env, store, identity, options).Run();
+  DirectorySegmentStore segments(env, store);
+  return SalvageSegment(env, store, segments, identity, options);
 }
 
 }  // namespace siltfs

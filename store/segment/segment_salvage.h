@@ -1,10 +1,10 @@
-// Seals the whole blocks of an unsealed segment after an unclean shutdown. The result is an
-// ordinary sealed segment with the same id, ordinals and offsets; nothing is ever appended to it
-// again.
+// Seals the whole blocks of an unsealed segment after an unclean shutdown, and puts the segment
+// into the SegmentStore. The result is an ordinary sealed segment with the same id, ordinals and
+// offsets; nothing is ever appended to it again.
 //
-// Salvage writes the whole blocks and a footer to a new file beside the old one, and syncs it. Then
-// it renames the new file over the old one. After a power cut at any time either the old or the new
-// file exists. Salvage does not work in place, because the page cache may hold bytes that an
+// Salvage writes the whole blocks and a footer to a new local file, and syncs it. Then it replaces
+// the segment by it. After a power cut at any time the segment has either the old or the new
+// content. Salvage does not work in place, because the page cache may hold bytes that an
 // earlier failed sync has dropped: only copies are certain to reach the device. But if the disk has
 // no room for a copy, it works in place: it overwrites the bytes beyond committed_length with
 // themselves, syncs them, and appends the footer. Salvage can be repeated safely. It writes an
@@ -25,6 +25,7 @@
 #include "store/base/result.h"
 #include "store/env/env.h"
 #include "store/segment/segment_footer.h"
+#include "store/segment/segment_store.h"
 
 namespace siltfs {
 
@@ -52,8 +53,13 @@ struct SalvageResult {
   uint64_t discarded_bytes = 0;  // of the torn tail
 };
 
-// Salvages a segment; durable on return. Without on_damage, kCorruption for damage below
+// Salvages a segment; durable on return. The segment is in its file in the store's directory, or
+// was put into `segments` just before the crash. Without on_damage, kCorruption for damage below
 // committed_length, and for a damaged header of a segment with committed bytes.
+Result<SalvageResult> SalvageSegment(Env& env, const std::string& store, SegmentStore& segments,
+                                     const SegmentIdentity& identity,
+                                     const SalvageOptions& options);
+// The same, for a directory in which sealed segments stay (DirectorySegmentStore).
 Result<SalvageResult> SalvageSegment(Env& env, const std::string& store,
                                      const SegmentIdentity& identity,
                                      const SalvageOptions& options);

@@ -15,7 +15,7 @@ constexpr size_t kSearchBytes = 64U << 10;
 
 class BlockScan {
  public:
-  BlockScan(const File& file, const SegmentIdentity& identity, const ScanOptions& options,
+  BlockScan(const ReadableFile& file, const SegmentIdentity& identity, const ScanOptions& options,
             const BlockVisitor& visitor)
       : file_(file), identity_(identity), options_(options), visitor_(visitor) {}
 
@@ -31,7 +31,7 @@ class BlockScan {
   Result<std::optional<uint64_t>> FindNextBlock(uint64_t damaged, uint64_t from) const;
   bool FollowsGap(const BlockHead& head, uint64_t gap_bytes) const;
 
-  const File& file_;
+  const ReadableFile& file_;
   const SegmentIdentity& identity_;
   const ScanOptions& options_;
   const BlockVisitor& visitor_;
@@ -44,7 +44,7 @@ class BlockScan {
   ScanResult result_;
 };
 
-Status Corrupt(const File& file, uint64_t offset, std::string cause) {
+Status Corrupt(const ReadableFile& file, uint64_t offset, std::string cause) {
   return Status(StatusCode::kCorruption, std::move(cause)).At(file.path(), offset);
 }
 
@@ -162,7 +162,7 @@ Result<ScanResult> BlockScan::Run() {
 
 }  // namespace
 
-Result<ScanResult> ScanBlocks(const File& file, const SegmentIdentity& identity,
+Result<ScanResult> ScanBlocks(const ReadableFile& file, const SegmentIdentity& identity,
                               const ScanOptions& options, const BlockVisitor& visitor) {
   return BlockScan(file, identity, options, visitor).Run();
 }

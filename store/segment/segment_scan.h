@@ -48,7 +48,7 @@ struct ScanResult {
 // segment, continues the ordinals and has a higher sequence than the previous one. kCorruption for
 // damage (see ScanOptions::on_damage), including a file that ends below committed_length; kIoError
 // from the device; kNeedsNewer for a whole block with values unknown to this code.
-Result<ScanResult> ScanBlocks(const File& file, const SegmentIdentity& identity,
+Result<ScanResult> ScanBlocks(const ReadableFile& file, const SegmentIdentity& identity,
                               const ScanOptions& options, const BlockVisitor& visitor);
 
 }  // namespace siltfs

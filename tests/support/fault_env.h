@@ -61,6 +61,8 @@ class FaultEnv : public Env {
   // For a write: sets `half` if it must write its first half before it fails.
   Status NoteWrite(const std::string& path, bool& half) const;
 
+  Env& wrapped() { return *base_; }
+
  protected:
   Env& base() { return *base_; }
 

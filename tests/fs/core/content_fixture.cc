@@ -9,6 +9,7 @@
 #include "index/open_index.h"
 #include "store/segment/segment_files.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -30,6 +31,7 @@ ChunkStoreFixture::ChunkStoreFixture(size_t block_cache_bytes) {
   REQUIRE_OK(env_.CreateDirectory(kStore));
   REQUIRE_OK(env_.CreateDirectory(kStore + "/index"));
   REQUIRE_OK(CreateSegmentsDirectory(env_, kStore));
+  ForgetSegments(env_, kStore);
   auto index = OpenIndex(env_, {.engine = IndexEngine::kMap, .directory = kStore + "/index"});
   REQUIRE_OK(index);
   index_ = std::move(index).value();
@@ -40,6 +42,7 @@ ChunkStoreFixture::ChunkStoreFixture(size_t block_cache_bytes) {
   const FileSystemOptions usual;
   ChunkStoreOptions options;
   options.store = kStore;
+  options.segments = SegmentsOf(env_, kStore);
   options.superblock.uuid.bytes.fill(7);
   options.superblock.chunk_max = parameters.max;
   options.ids = ids_.get();
@@ -65,7 +68,10 @@ uint64_t ChunkStoreFixture::StoredChunks() {
   return chunks_->totals().chunks;
 }
 
-uint64_t ChunkStoreFixture::Reads() const { return env_.Calls(SimCall::kRead); }
+uint64_t ChunkStoreFixture::Reads() {
+  const MemorySegmentStore* const memory = MemorySegments(env_);
+  return env_.Calls(SimCall::kRead) + (memory == nullptr ? 0 : memory->Calls(SegmentCall::kRead));
+}
 
 TestFile::TestFile(ChunkStoreFixture& store)
     : store_(store), content_(store.chunks(), store.tables()) {}

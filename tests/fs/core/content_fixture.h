@@ -21,7 +21,7 @@ class ChunkStoreFixture {
   const std::shared_ptr<const ChunkerTables>& tables() const { return tables_; }
   // Distinct chunks stored so far, including those not appended yet.
   uint64_t StoredChunks();
-  uint64_t Reads() const;  // reads of segments
+  uint64_t Reads();  // reads of segments
   void Flush();
 
  private:

@@ -14,6 +14,7 @@
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 #include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
@@ -319,6 +320,7 @@ void Round(uint64_t seed, bool faults) {
   store.env().SetClock(kClock);
   FileSystemOptions options;
   options.store = store.path();
+  options.segments = SealedSegments(store.env());
   options.group_bytes = std::array<size_t, 4>{1, 2000, 100'000, 4U << 20}[random.Below(4)];
   options.commit_interval =
       std::chrono::milliseconds(std::array<int, 3>{0, 1, 20}[random.Below(3)]);
@@ -425,6 +427,7 @@ TEST_CASE("a store may be destroyed while it commits") {
     StoreFixture store;
     FileSystemOptions options;
     options.store = store.path();
+    options.segments = SealedSegments(store.env());
     options.commit_interval = std::chrono::milliseconds(1);
     auto opened = FileSystem::Open(store.env(), options);
     REQUIRE_OK(opened);

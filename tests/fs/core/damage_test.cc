@@ -19,6 +19,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/hex.h"
+#include "tests/support/memory_segments.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
@@ -84,7 +85,7 @@ uint64_t FirstBlock() { return kSegmentHeaderSize; }
 uint64_t LastBlock(DamagedStore& store) {
   const auto state = ReadSuperblock(store.env(), store.path());
   REQUIRE_OK(state);
-  const auto file = store.env().OpenFile(SegmentPath(store.path(), 1), {});
+  const auto file = SegmentsOf(store.env(), store.path())->Open(1);
   REQUIRE_OK(file);
   std::vector<uint64_t> offsets;
   REQUIRE_OK(ScanBlocks(**file, {state->superblock.uuid, 1}, {},
@@ -147,7 +148,7 @@ TEST_CASE("damage costs the chunks of its block, in all files that share them, a
 TEST_CASE("a missing segment is reported with one line for each file") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
-  REQUIRE_OK(store.env().RemoveFile(block.path));
+  LoseSegment(store.env(), store.path(), block.segment);
   store.Open();
   store.TakeFindings();
   for (int i = 0; i < 2; ++i) {
@@ -167,14 +168,8 @@ TEST_CASE("a missing segment is reported with one line for each file") {
 TEST_CASE("a wholly damaged segment is searched for blocks once, not for every chunk") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
-  {
-    auto file = store.env().OpenFile(block.path, {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    const auto size = (*file)->Size();
-    REQUIRE_OK(size);
-    REQUIRE_OK((*file)->Write(0, Bytes(*size)));
-    REQUIRE_OK((*file)->Sync());
-  }
+  ChangeSegment(store.env(), store.path(), block.segment,
+                [](std::string& content) { content.assign(content.size(), '\0'); });
   store.Open();
   std::atomic<int> reads{0};
   store.watched().Watch([&](const std::string& path) {
@@ -196,9 +191,9 @@ TEST_CASE("a temporary read error of the device is no damage") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   store.Open();
-  store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
+  store.watched().Fail(FaultEnv::Call::kRead, block.path, StatusCode::kIoError);
   REQUIRE_CODE(store.Read("one"), kIoError);
-  store.env().ClearFaults();
+  store.watched().Heal();
   CHECK(store.Stats().damaged_blocks == 0);
   store.RequireFiles();
 }
@@ -298,7 +293,7 @@ TEST_CASE("a damaged segment is removed when intact copies of all its live chunk
     REQUIRE_OK(report);
     CHECK(report->segments_left == 1);
     CHECK(store.Stats().damaged_blocks == 1);
-    CHECK(store.env().GetFileInfo(block.path).ok());
+    CHECK(SegmentsOf(store.env(), store.path())->Open(block.segment).ok());
     RequireDamaged(store, "one", RangesOf(block, store.files()["one"]));
   }
   SECTION("healed, with other chunks alive beside them") {
@@ -310,14 +305,14 @@ TEST_CASE("a damaged segment is removed when intact copies of all its live chunk
     REQUIRE_OK(report);
     CHECK(report->segments_left == 0);
     CHECK(store.Stats().damaged_blocks == 0);
-    CHECK_FALSE(store.env().GetFileInfo(block.path).ok());
+    CHECK_FALSE(SegmentsOf(store.env(), store.path())->Open(block.segment).ok());
   }
   SECTION("wholly dead") {
     store.Delete("one");
     store.Delete("two");
     REQUIRE_OK(store.fs().maintenance().CollectGarbage(false));
     CHECK(store.Stats().damaged_blocks == 0);
-    CHECK_FALSE(store.env().GetFileInfo(block.path).ok());
+    CHECK_FALSE(SegmentsOf(store.env(), store.path())->Open(block.segment).ok());
   }
   if (store.Stats().damaged_blocks == 0) {
     store.RequireFiles();
@@ -427,6 +422,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
     SECTION("the index was rebuilt") {
       IndexRebuildOptions options;
       options.store = store.path();
+      options.segments = SealedSegments(store.env());
       REQUIRE_OK(RebuildIndex(store.env(), options));
     }
     SECTION("the mount rebuilds the index") {

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/env/files.h"
-#include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -49,6 +48,7 @@ DamagedStore::DamagedStore(std::unique_ptr<SimEnv> env)
 FileSystem& DamagedStore::Open() {
   FileSystemOptions options;
   options.store = path();
+  options.segments = SealedSegments(watched_);
   options.commit_interval = std::chrono::hours(1);
   options.report = [this](const std::string& finding) {
     MutexLock lock(mutex_);
@@ -105,13 +105,14 @@ FileSystemStats DamagedStore::Stats() {
 std::vector<StoredBlock> DamagedStore::SealedBlocks() {
   const auto state = ReadSuperblock(env_, path());
   REQUIRE_OK(state);
-  const auto listing = ListSegments(env_, path());
+  const auto segments = SegmentsOf(env_, path());
+  const auto listing = segments->List();
   REQUIRE_OK(listing);
   const BlockCodec codec;
   std::vector<StoredBlock> blocks;
   for (const SegmentId id : listing->ids) {
     const SegmentIdentity identity{state->superblock.uuid, id};
-    const auto reader = SegmentReader::Open(env_, path(), identity, codec);
+    const auto reader = SegmentReader::Open(*segments, identity, codec);
     REQUIRE_OK(reader);
     const auto footer = (*reader)->ReadFooter();
     if (!footer.ok()) continue;
@@ -145,13 +146,7 @@ StoredBlock DamagedStore::BlockOf(const std::string& name) {
 }
 
 void DamagedStore::FlipByte(const std::string& file_path, uint64_t offset) {
-  auto file = env_.OpenFile(file_path, {.mode = OpenMode::kReadWrite});
-  REQUIRE_OK(file);
-  Bytes byte(1);
-  REQUIRE_OK(ReadExactly(**file, offset, byte));
-  byte[0] ^= 0x40;
-  REQUIRE_OK((*file)->Write(offset, byte));
-  REQUIRE_OK((*file)->Sync());
+  FlipStoredByte(env_, file_path, offset);
 }
 
 void DamagedStore::Damage(const StoredBlock& block, Rot rot) {

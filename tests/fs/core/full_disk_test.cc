@@ -13,6 +13,7 @@
 #include "store/env/space_reserve.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 #include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
@@ -32,12 +33,14 @@ struct FullDisk {
     disk->SetCapacity(disk_bytes);
     MakeStoreOptions options;
     options.path = kStore;
+    ForgetSegments(*disk, kStore);
     REQUIRE_OK(MakeStore(*disk, options));
     Open();
   }
   void Open() {
     FileSystemOptions options;
     options.store = kStore;
+    options.segments = SealedSegments(*disk);
     options.keep_reserve = true;
     options.commit_interval = std::chrono::hours(1);
     auto opened = FileSystem::Open(*disk, options);
@@ -125,6 +128,7 @@ struct FullDisk {
   void RequireSound() const {
     CheckOptions options;
     options.store = kStore;
+    options.segments = SealedSegments(*disk);
     options.data = true;
     std::vector<std::string> findings;
     options.on_finding = [&findings](const Finding& finding) { findings.push_back(finding.code); };

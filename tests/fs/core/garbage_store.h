@@ -19,10 +19,10 @@
 #include "index/open_index.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
-#include "store/segment/segment_files.h"
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -169,6 +169,7 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     std::set<std::string> codes;
     CheckOptions options;
     options.store = path;
+    options.segments = SealedSegments(env);
     options.copies = copies;
     options.on_finding = [&codes](const Finding& finding) { codes.insert(finding.code); };
     REQUIRE_OK(CheckStore(env, options));
@@ -206,17 +207,11 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   }
   // Changes a byte of `content`, which the segment stores uncompressed.
   void Spoil(SegmentId segment, ByteView content) {
-    auto file = env.OpenFile(SegmentPath(path, segment), {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    const auto size = (*file)->Size();
-    REQUIRE_OK(size);
-    Bytes all(*size);
-    REQUIRE((*file)->Read(0, all).ok());
-    const size_t place = AsText(all).find(AsText(content));
-    REQUIRE(place != std::string_view::npos);
-    all[place] ^= 1;
-    REQUIRE_OK((*file)->Write(place, ByteView(all).subspan(place, 1)));
-    REQUIRE_OK((*file)->Sync());
+    ChangeSegment(env, path, segment, [content](std::string& all) {
+      const size_t place = all.find(AsText(content));
+      REQUIRE(place != std::string::npos);
+      all[place] ^= 1;
+    });
   }
   uint64_t StoredWhenNew() const {
     GarbageStore fresh;

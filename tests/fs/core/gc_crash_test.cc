@@ -10,6 +10,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -71,7 +72,7 @@ struct Collection {
   explicit Collection(Collecting& collecting) {
     auto fs = collecting.store.Open(collecting.env);
     REQUIRE_OK(fs);
-    before = collecting.env.Fork();
+    before = ForkDevice(collecting.env);
     collecting.env.StartTrace();
     const auto report = (*fs)->maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
@@ -93,18 +94,18 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
   uint64_t cuts = 0;
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
-    const auto device = collection.before->Fork();
+    const auto device = ForkDevice(*collection.before);
     const uint64_t first = FirstCall(static_cast<uint64_t>(unsynced)) - 1;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
       if (cut % CallStep() == first || cut == trace.size()) {
-        const auto left = device->Fork();
+        const auto left = ForkDevice(*device);
         left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
         RequireWhole(collecting, *left);
         ++cuts;
       }
-      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+      if (cut < trace.size()) REQUIRE_OK(ReplayRecord(*device, trace[cut]));
     }
   }
   CHECK(cuts > 300 / CallStep());
@@ -114,12 +115,12 @@ TEST_CASE("a process killed at any step of a collection loses nothing, nor does 
   Collecting collecting;
   const Collection collection(collecting);
   const SimTrace& trace = collection.trace;
-  const auto device = collection.before->Fork();
+  const auto device = ForkDevice(*collection.before);
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
     INFO(fmt::format("killed before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
     if (cut % CallStep() == 0 || cut == trace.size()) {
-      const auto left = device->Fork();
+      const auto left = ForkDevice(*device);
       {
         auto next = collecting.store.Open(*left);
         REQUIRE_OK(next);
@@ -128,7 +129,7 @@ TEST_CASE("a process killed at any step of a collection loses nothing, nor does 
       left->PowerCut();
       RequireWhole(collecting, *left);
     }
-    if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+    if (cut < trace.size()) REQUIRE_OK(ReplayRecord(*device, trace[cut]));
   }
 }
 
@@ -138,7 +139,7 @@ TEST_CASE("a device that fails at any step of a collection costs no file") {
   const bool sticky = GENERATE(false, true);
   uint64_t struck = 0;
   for (uint64_t nth = FirstCall(sticky ? 2 : 0);; nth += CallStep()) {
-    const auto device = collecting.env.Fork();
+    const auto device = ForkDevice(collecting.env);
     INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
                      sticky ? ", and all after it" : ""));
     auto fs = collecting.store.Open(*device);

@@ -11,6 +11,7 @@
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -114,7 +115,7 @@ TEST_CASE("a chunk that GC does not copy because it was written again is durable
   REQUIRE(written);
   REQUIRE(report->segments_removed >= 1);
   REQUIRE(report->bytes_copied == 0);
-  const auto left = env.device().Fork();
+  const auto left = ForkDevice(env.device());
   left->PowerCut();
   {
     auto after = store.Open(*left);
@@ -226,7 +227,7 @@ TEST_CASE("chunks in an open file's overlay stay alive, in this mount and after 
   CHECK(report->segments_removed >= 1);
   CHECK(report->live_chunks > 10);
   store.RequireFiles(**fs);
-  const auto left = env.device().Fork();
+  const auto left = ForkDevice(env.device());
   left->PowerCut();
   auto next = store.Open(*left);
   REQUIRE_OK(next);
@@ -351,7 +352,7 @@ TEST_CASE("the index never durably points to a copy that a power cut can lose") 
   half.env.before_copying = [&] { half.env.armed = true; };
   CHECK(half.Collect().bytes_copied > 50'000);
   REQUIRE(done);
-  const auto left = half.env.device().Fork();
+  const auto left = ForkDevice(half.env.device());
   left->PowerCut();
   half.store.RequireSound(*left);
   auto next = half.store.Open(*left);

@@ -9,8 +9,8 @@
 #include "fs/core/store_stats.h"
 #include "fs/meta/rocksdb_store.h"
 #include "fs/meta/schema.h"
-#include "store/segment/segment_files.h"
 #include "tests/fs/core/garbage_store.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -181,13 +181,7 @@ TEST_CASE("a damaged segment keeps its dead chunks, other segments are collected
   store.End();
   // Damages the first chunk tables of some segments. Not all of these blocks have live chunks.
   for (SegmentId id = 2; id < 7; ++id) {
-    auto file = store.env.OpenFile(SegmentPath(store.path, id), {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    Bytes bytes(8);
-    REQUIRE((*file)->Read(200, bytes).ok());
-    bytes[3] ^= 0x10;
-    REQUIRE_OK((*file)->Write(200, bytes));
-    REQUIRE_OK((*file)->Sync());
+    ChangeSegment(store.env, store.path, id, [](std::string& content) { content[203] ^= 0x10; });
   }
   FileSystem& fs = store.Begin();
   const GarbageReport report = store.Collect();
@@ -220,32 +214,22 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   for (uint64_t i = 2; i < 12; ++i) store.WriteRandom(i, 60'000);
   for (uint64_t i = 2; i < 12; ++i) store.Delete(fmt::format("random {}", i));
   store.End();
-  const auto listing = ListSegments(store.env, store.path);
+  const auto segments = SegmentsOf(store.env, store.path);
+  const auto listing = segments->List();
   REQUIRE_OK(listing);
   for (const SegmentId id : listing->ids) {
-    const std::string path = SegmentPath(store.path, id);
-    auto file = store.env.OpenFile(path, {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    Bytes header(64);
-    REQUIRE((*file)->Read(0, header).ok());
-    const auto size = (*file)->Size();
-    REQUIRE_OK(size);
-    // Finds a node by its magic number: only nodes are stored uncompressed with it.
-    Bytes all(*size);
-    REQUIRE((*file)->Read(0, all).ok());
-    const std::string_view text = AsText(all);
-    const size_t node = text.find("SFRN");
-    if (node == std::string_view::npos) continue;
-    all[node + 40] ^= 1;
-    REQUIRE_OK((*file)->Write(node + 40, ByteView(all).subspan(node + 40, 1)));
-    REQUIRE_OK((*file)->Sync());
+    ChangeSegment(store.env, store.path, id, [](std::string& content) {
+      // Finds a node by its magic number: only nodes are stored uncompressed with it.
+      const size_t node = content.find("SFRN");
+      if (node != std::string::npos) content[node + 40] ^= 1;
+    });
   }
   FileSystem& fs = store.Begin();
   // Files are counted, not their bytes: an unsealed segment may get its footer at any time.
-  const auto before = ListSegments(store.env, store.path);
+  const auto before = segments->List();
   REQUIRE_OK(before);
   REQUIRE_CODE(fs.maintenance().CollectGarbage(false), kCorruption);
-  const auto after = ListSegments(store.env, store.path);
+  const auto after = segments->List();
   REQUIRE_OK(after);
   CHECK(after->ids == before->ids);
   store.End();
@@ -269,7 +253,7 @@ TEST_CASE("a segment that is recorded as present is not removed, whatever else m
   };
   edit({RemovedSegmentKey(1), std::string()});
   REQUIRE_CODE(store.Open(store.env), kCorruption);
-  CHECK(store.env.GetFileInfo(SegmentPath(store.path, 1)).ok());
+  CHECK(SegmentsOf(store.env, store.path)->Open(1).ok());
   edit({RemovedSegmentKey(1), std::nullopt});
   // A note about a segment that does not exist is forgotten.
   edit({RemovedSegmentKey(4'000'000), std::string()});

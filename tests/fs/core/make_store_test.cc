@@ -14,6 +14,7 @@
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -31,6 +32,7 @@ MakeStoreOptions Options() {
 Result<CheckReport> Check(SimEnv& env) {
   CheckOptions options;
   options.store = kStore;
+  options.segments = SealedSegments(env);
   return CheckStore(env, options);
 }
 
@@ -42,6 +44,7 @@ void RequireUsable(SimEnv& env) {
   CHECK(env.GetFileInfo(UnfinishedStorePath(kStore)).status().Is(StatusCode::kNotFound));
   FileSystemOptions options;
   options.store = kStore;
+  options.segments = SealedSegments(env);
   auto opened = FileSystem::Open(env, options);
   REQUIRE_OK(opened);
   REQUIRE_OK((*opened)->Close());
@@ -55,6 +58,7 @@ void RequireNoStore(SimEnv& env) {
   CHECK(Check(env).status().ToString() == sentence);
   RepairOptions repair;
   repair.check.store = kStore;
+  repair.check.segments = SealedSegments(env);
   CHECK(RepairStore(env, repair).status().ToString() == sentence);
   CHECK(ReadSuperblock(env, kStore).status().ToString() == sentence);
 }

@@ -16,6 +16,7 @@
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -216,6 +217,7 @@ TEST_CASE("a directory without superblocks is no store") {
   TemporaryDirectory empty;
   FileSystemOptions options;
   options.store = empty.path();
+  options.segments = SealedSegments(store.env());
   REQUIRE_CODE(FileSystem::Open(store.env(), options), kNotFound);
   REQUIRE(std::filesystem::is_empty(empty.path()));
   options.store = empty / "nothing";
@@ -415,16 +417,15 @@ TEST_CASE("a damaged chunk makes its own bytes unreadable and no others") {
   store.Open();
   WriteAndSync(store, "a", 1, 400'000);
   store.Close();
-  std::string path;
-  for (SegmentId id = 1; id < 20 && path.empty(); ++id) {
-    const std::string candidate = SegmentPath(store.path(), id);
-    if (std::filesystem::exists(candidate) && std::filesystem::file_size(candidate) > 300'000)
-      path = candidate;
+  const auto listing = SegmentsOf(store.env(), store.path())->List();
+  REQUIRE_OK(listing);
+  SegmentId large = kNoSegment;
+  for (const SegmentId id : listing->ids) {
+    if (SegmentContent(store.env(), store.path(), id).size() > 300'000) large = id;
   }
-  REQUIRE_FALSE(path.empty());
-  std::string bytes = ReadText(path);
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  WriteText(path, bytes);
+  REQUIRE(large != kNoSegment);
+  ChangeSegment(store.env(), store.path(), large,
+                [](std::string& content) { content[content.size() / 2] ^= 1; });
 
   store.Open();
   const InodeNumber file = *Resolve(store.fs(), "a");

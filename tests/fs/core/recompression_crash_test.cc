@@ -8,6 +8,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -51,7 +52,7 @@ TEST_CASE("a power cut at any step of recompression loses nothing") {
   Recompressing recompressing;
   auto fs = recompressing.store.Open(recompressing.env);
   REQUIRE_OK(fs);
-  const auto before = recompressing.env.Fork();
+  const auto before = ForkDevice(recompressing.env);
   recompressing.env.StartTrace();
   const auto report = (*fs)->maintenance().Recompress();
   REQUIRE_OK(report);
@@ -60,17 +61,17 @@ TEST_CASE("a power cut at any step of recompression loses nothing") {
   fs->reset();
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
-    const auto device = before->Fork();
+    const auto device = ForkDevice(*before);
     const uint64_t first = FirstCall(static_cast<uint64_t>(unsynced)) - 1;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
       if (cut % CallStep() == first || cut == trace.size()) {
-        const auto left = device->Fork();
+        const auto left = ForkDevice(*device);
         left->PowerCut({.unsynced = unsynced, .seed = cut, .names_in_any_order = cut % 2 == 0});
         RequireWhole(recompressing.store, *left);
       }
-      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+      if (cut < trace.size()) REQUIRE_OK(ReplayRecord(*device, trace[cut]));
     }
   }
 }
@@ -79,17 +80,17 @@ TEST_CASE("a process killed at any step of recompression loses nothing, even wit
   Recompressing recompressing;
   auto fs = recompressing.store.Open(recompressing.env);
   REQUIRE_OK(fs);
-  const auto before = recompressing.env.Fork();
+  const auto before = ForkDevice(recompressing.env);
   recompressing.env.StartTrace();
   REQUIRE_OK((*fs)->maintenance().Recompress());
   const SimTrace trace = recompressing.env.TakeTrace();
   fs->reset();
-  const auto device = before->Fork();
+  const auto device = ForkDevice(*before);
   for (size_t cut = 0; cut <= trace.size(); ++cut) {
     INFO(fmt::format("killed before record {} of {}: {}", cut, trace.size(),
                      cut < trace.size() ? Describe(trace[cut]) : "the end"));
     if (cut % CallStep() == 0 || cut == trace.size()) {
-      const auto left = device->Fork();
+      const auto left = ForkDevice(*device);
       {
         auto next = recompressing.store.Open(*left);
         REQUIRE_OK(next);
@@ -98,7 +99,7 @@ TEST_CASE("a process killed at any step of recompression loses nothing, even wit
       left->PowerCut();
       RequireWhole(recompressing.store, *left);
     }
-    if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
+    if (cut < trace.size()) REQUIRE_OK(ReplayRecord(*device, trace[cut]));
   }
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("a device that fails at any step of recompression costs no file") {
   int struck = 0;
   const uint64_t variant = (code == StatusCode::kNoSpace ? 1 : 0) + (sticky ? 2 : 0);
   for (uint64_t nth = FirstCall(variant);; nth += CallStep()) {
-    const auto device = recompressing.env.Fork();
+    const auto device = ForkDevice(recompressing.env);
     INFO(fmt::format("call {} fails with {}{}", nth, StatusCodeName(code),
                      sticky ? ", and all after it" : ""));
     auto fs = recompressing.store.Open(*device);

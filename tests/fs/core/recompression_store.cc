@@ -10,10 +10,10 @@
 #include "fs/meta/schema.h"
 #include "fs/meta/segment_record.h"
 #include "store/base/random.h"
-#include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -38,6 +38,7 @@ RecompressionStore::RecompressionStore(Env& environment, std::string store_path,
   options.path = path;
   options.index_memory = 4u << 20;
   options.compression_level = compression_level;
+  ForgetSegments(env, path);
   REQUIRE_OK(MakeStore(env, options));
   auto state = ReadSuperblock(env, path);
   REQUIRE_OK(state);
@@ -49,6 +50,7 @@ RecompressionStore::RecompressionStore(Env& environment, std::string store_path,
 Result<std::unique_ptr<FileSystem>> RecompressionStore::Open(Env& on, bool read_only) const {
   FileSystemOptions options;
   options.store = path;
+  options.segments = SealedSegments(on);
   options.read_only = read_only;
   options.commit_interval = std::chrono::hours(1);
   return FileSystem::Open(on, options);
@@ -79,6 +81,7 @@ void RecompressionStore::RequireSound(Env& on) const {
   std::string found;
   CheckOptions options;
   options.store = path;
+  options.segments = SealedSegments(on);
   options.data = true;
   options.copies = true;
   options.on_finding = [&found](const Finding& finding) {
@@ -109,7 +112,7 @@ void RecompressionStore::RequireStatistics(Env& on) const {
   kv_options.mode = RocksDbOptions::Mode::kReadOnly;
   auto kv = OpenRocksDbStore(on, kv_options);
   REQUIRE_OK(kv);
-  auto listing = ListSegments(on, path);
+  auto listing = SegmentsOf(on, path)->List();
   REQUIRE_OK(listing);
   uint64_t stored = 0;
   uint64_t awaiting = 0;
@@ -122,10 +125,9 @@ void RecompressionStore::RequireStatistics(Env& on) const {
     REQUIRE(value->has_value());
     auto record = SegmentRecord::Decode(**value);
     REQUIRE_OK(record);
-    auto info = on.GetFileInfo(SegmentPath(path, id));
-    REQUIRE_OK(info);
-    stored += info->size;
-    if (record->kind == 0 && !record->recompressed) awaiting += info->size;
+    const uint64_t size = SegmentContent(on, path, id).size();
+    stored += size;
+    if (record->kind == 0 && !record->recompressed) awaiting += size;
   }
   REQUIRE(stats->stored_bytes == stored);
   REQUIRE(stats->awaiting_recompression_bytes == awaiting);

@@ -12,10 +12,10 @@
 #include "fs/core/store_stats.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
-#include "store/segment/segment_files.h"
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -86,6 +86,7 @@ struct RecompressOnDisk : TemporaryDirectory, RecompressionStore {
   void BeginInBackground(std::chrono::milliseconds after = std::chrono::milliseconds(0)) {
     FileSystemOptions options;
     options.store = path;
+    options.segments = SealedSegments(env);
     options.recompress_in_background = true;
     options.recompress_after = after;
     auto opened = FileSystem::Open(env, options);
@@ -202,7 +203,7 @@ TEST_CASE("a full disk prevents recompression, and loses nothing") {
     REQUIRE_CODE(fs.maintenance().Recompress(), kNoSpace);
     CHECK(store.Stats().awaiting_recompression_bytes >= awaiting);
     store.fault_env->Heal();
-    CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+    CHECK(SegmentsOf(store.env, store.path)->List()->temporaries.empty());
   }
   store.WriteFiles(fs, 100, 1);
   const auto report = fs.maintenance().Recompress();
@@ -282,7 +283,7 @@ TEST_CASE("a chunk in a recompressed segment costs no more reads than in another
   REQUIRE_OK(store.fs->maintenance().Recompress());
   store.End();
   // Fewer blocks are read; each segment's table is read once, with its trailer.
-  const uint64_t segments = ListSegments(store.env, store.path)->ids.size();
+  const uint64_t segments = SegmentsOf(store.env, store.path)->List()->ids.size();
   CHECK(segment_reads() <= original + 2 * segments);
 }
 
@@ -331,7 +332,7 @@ TEST_CASE("recompression that is stopped ends soon, and leaves no file behind") 
   const bool ended = outcome.ok() || outcome.Is(StatusCode::kInterrupted);
   CHECK(ended);
   REQUIRE_CODE(fs.maintenance().Recompress(), kInterrupted);
-  CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+  CHECK(SegmentsOf(store.env, store.path)->List()->temporaries.empty());
   store.RequireFiles(fs);
   store.End();
   store.RequireSound(store.env);
@@ -393,7 +394,7 @@ TEST_CASE("an unmount does not wait for background recompression") {
   const uint64_t all = store.Stats().awaiting_recompression_bytes;
   while (store.Stats().awaiting_recompression_bytes == all) std::this_thread::yield();
   store.End();
-  CHECK(ListSegments(store.env, store.path)->temporaries.empty());
+  CHECK(SegmentsOf(store.env, store.path)->List()->temporaries.empty());
   store.RequireSound(store.env);
   store.RequireStatistics(store.env);
   store.Begin();
@@ -406,20 +407,12 @@ TEST_CASE("a damaged segment is reported and skipped, and the others are recompr
   store.WriteFiles(store.Begin(), 1, 20);
   store.End();
   // Damages the payload of a block of the first segment.
-  const std::string damaged = SegmentPath(store.path, 1);
-  {
-    auto file = store.env.OpenFile(damaged, {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    Bytes byte(1);
-    REQUIRE_OK((*file)->Read(20'000, byte));
-    byte[0] ^= 1;
-    REQUIRE_OK((*file)->Write(20'000, byte));
-  }
-  auto bytes = ReadWholeFile(store.env, damaged, 1u << 20);
-  REQUIRE_OK(bytes);
+  ChangeSegment(store.env, store.path, 1, [](std::string& content) { content[20'000] ^= 1; });
+  const std::string damaged = SegmentContent(store.env, store.path, 1);
   std::vector<std::string> findings;
   FileSystemOptions options;
   options.store = store.path;
+  options.segments = SealedSegments(store.env);
   options.report = [&findings](const std::string& finding) { findings.push_back(finding); };
   auto opened = FileSystem::Open(store.env, options);
   REQUIRE_OK(opened);
@@ -431,9 +424,7 @@ TEST_CASE("a damaged segment is reported and skipped, and the others are recompr
   }
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].find("segment 1 is not recompressed") != std::string::npos);
-  auto after = ReadWholeFile(store.env, damaged, 1u << 20);
-  REQUIRE_OK(after);
-  CHECK(*after == *bytes);
+  CHECK((SegmentContent(store.env, store.path, 1) == damaged));
   REQUIRE_OK((*opened)->Close());
 }
 
@@ -446,22 +437,14 @@ TEST_CASE("a damaged footer costs no file, in a recompressed segment or another"
   store.WriteFiles(store.Begin(), 1, 20);
   if (recompressed) REQUIRE_OK(store.fs->maintenance().Recompress());
   store.End();
-  const std::string rotten = SegmentPath(store.path, 2);
-  const auto info = store.env.GetFileInfo(rotten);
-  REQUIRE_OK(info);
-  {
-    auto file = store.env.OpenFile(rotten, {.mode = OpenMode::kReadWrite});
-    REQUIRE_OK(file);
-    Bytes byte(1);
-    REQUIRE_OK((*file)->Read(info->size - from_end, byte));
-    byte[0] ^= 1;
-    REQUIRE_OK((*file)->Write(info->size - from_end, byte));
-  }
+  ChangeSegment(store.env, store.path, 2,
+                [from_end](std::string& content) { content[content.size() - from_end] ^= 1; });
   store.RequireFiles(store.Begin());
   store.End();
   std::set<std::string> findings;
   CheckOptions options;
   options.store = store.path;
+  options.segments = SealedSegments(store.env);
   options.data = true;
   options.on_finding = [&findings](const Finding& finding) { findings.insert(finding.code); };
   REQUIRE_OK(CheckStore(store.env, options));
@@ -473,7 +456,7 @@ TEST_CASE("a requested recompression does not wait until the background may cont
   store.WriteFiles(store.Begin(), 1, 200);
   store.End();
   store.BeginInBackground(std::chrono::milliseconds(500));
-  while (ListSegments(store.env, store.path)->temporaries.empty()) std::this_thread::yield();
+  while (SegmentsOf(store.env, store.path)->List()->temporaries.empty()) std::this_thread::yield();
   std::atomic<bool> ended = false;
   std::thread reader([&] {
     while (!ended) store.RequireFiles(*store.fs);

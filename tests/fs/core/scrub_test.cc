@@ -16,6 +16,7 @@
 #include "tests/fs/core/damaged_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 namespace {
@@ -49,11 +50,10 @@ void Falsify(DamagedStore& store, const StoredBlock& block) {
   BlockHead head = block.head;
   head.payload_checksum = Checksum(payload);
   const std::string bytes = EncodeBlockHead(head, {state->superblock.uuid, block.segment});
-  auto file = store.env().OpenFile(block.path, {.mode = OpenMode::kReadWrite});
-  REQUIRE_OK(file);
-  REQUIRE_OK((*file)->Write(block.offset, AsBytes(bytes)));
-  REQUIRE_OK((*file)->Write(block.offset + bytes.size(), payload));
-  REQUIRE_OK((*file)->Sync());
+  ChangeSegment(store.env(), store.path(), block.segment, [&](std::string& content) {
+    content.replace(block.offset, bytes.size(), bytes);
+    content.replace(block.offset + bytes.size(), payload.size(), AsText(payload));
+  });
 }
 
 }  // namespace
@@ -168,9 +168,8 @@ TEST_CASE("a scrub finds a damaged footer, which costs no chunk") {
   Fill(store);
   store.Close();
   const StoredBlock block = store.BlockOf("random 2");
-  const auto info = store.env().GetFileInfo(block.path);
-  REQUIRE_OK(info);
-  store.FlipByte(block.path, info->size - 70);
+  const size_t size = SegmentContent(store.env(), store.path(), block.segment).size();
+  store.FlipByte(block.path, size - 70);
   store.Open();
   const ScrubReport report = Scrub(store);
   CHECK(report.damaged_footers == 1);
@@ -188,7 +187,7 @@ TEST_CASE("a scrub finds that a segment is missing") {
   store.Close();
   const StoredBlock block = store.BlockOf("random 2");
   store.Open();
-  REQUIRE_OK(store.env().RemoveFile(block.path));
+  LoseSegment(store.env(), store.path(), block.segment);
   const ScrubReport report = Scrub(store);
   CHECK(report.complete);
   CHECK(report.damaged_chunks >= block.chunks.size());
@@ -225,9 +224,9 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
   store.Open();
   SECTION("twice, and never again") {
     // The segment's trailer, tables and block table are read before the block.
-    store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = block.path});
+    store.watched().Fail(FaultEnv::Call::kRead, block.path, StatusCode::kIoError);
     const auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);
-    store.env().ClearFaults();
+    store.watched().Heal();
     CHECK((!report.ok() || report->damaged_chunks + report->damaged_footers > 0));
     // A chunk that could not be read for a while is not lost.
     store.RequireFiles();
@@ -235,9 +234,9 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
     CHECK_FALSE(Scrub(store).found_damage());
   }
   SECTION("permanently") {
-    store.env().FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});
+    store.watched().Fail(FaultEnv::Call::kRead, ".seg", StatusCode::kIoError);
     REQUIRE_CODE(store.fs().maintenance().Scrub(ScrubMode::kFull), kIoError);
-    store.env().ClearFaults();
+    store.watched().Heal();
     CHECK_FALSE(Scrub(store).found_damage());
   }
 }
@@ -327,8 +326,7 @@ TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with
     if (std::this_thread::get_id() != here || !path.ends_with(".seg")) return;
     if (++reads == kMostReads) store.fs().maintenance().InterruptScrub();
     if (reads > 1) return;
-    store.env().FailCall(
-        {.calls = SimCall::kRename, .code = StatusCode::kIoError, .path_part = ".seg.new"});
+    FailReplacement(store.env());
     std::thread([&] { recompressed = store.fs().maintenance().Recompress().status(); }).join();
   });
   const auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);

@@ -12,6 +12,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/hex.h"
+#include "tests/support/memory_segments.h"
 #include "tests/support/sha1_collisions.h"
 
 namespace siltfs::testing {
@@ -97,9 +98,10 @@ TEST_CASE("stored bytes are the sizes of the segment files") {
   WriteFile(store.Open(), "a", RandomBytes(1, 300'000));
   store.Close();
   uint64_t bytes = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(store.path() + "/segments"))
-    if (entry.is_regular_file()) bytes += entry.file_size();
+  const auto listing = SegmentsOf(store.env(), store.path())->List();
+  REQUIRE_OK(listing);
+  for (const SegmentId id : listing->ids)
+    bytes += SegmentContent(store.env(), store.path(), id).size();
   auto stats = ReadStoreStats(store.env(), store.path());
   REQUIRE_OK(stats);
   REQUIRE(stats->stored_bytes == bytes);
@@ -212,6 +214,7 @@ TEST_CASE("a failed mkfs leaves nothing that is taken for a store") {
   REQUIRE_CODE(ReadStoreStats(env, options.path), kNotFound);
   FileSystemOptions open;
   open.store = options.path;
+  open.segments = SealedSegments(env);
   REQUIRE_CODE(FileSystem::Open(env, open), kNotFound);
 }
 

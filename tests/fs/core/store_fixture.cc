@@ -6,6 +6,7 @@
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The distribution's RocksDB is built without ThreadSanitizer, so the sanitizer cannot see how
@@ -31,12 +32,14 @@ StoreFixture::StoreFixture(const MakeStoreOptions& options)
     : path_(directory_ / "store"), env_(NewPosixEnv()) {
   MakeStoreOptions here = options;
   here.path = path_;
+  ForgetSegments(env_, path_);
   REQUIRE_OK(MakeStore(env_, here));
 }
 
 FileSystemOptions StoreFixture::Options(bool read_only) {
   FileSystemOptions options;
   options.store = path_;
+  options.segments = SealedSegments(env_);
   options.read_only = read_only;
   options.commit_interval = std::chrono::hours(1);
   options.report = [this](const std::string& finding) {

@@ -186,7 +186,8 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   SegmentRecords records(store.committed().segments.begin(), store.committed().segments.end());
   std::vector<Mutation> changes;
   const ReportFinding report = [](const std::string& finding) { FAIL(finding); };
-  REQUIRE_OK(RecoverSegments(store.env(), store.identity(), records, changes, report));
+  REQUIRE_OK(
+      RecoverSegments(store.env(), store.segments(), store.identity(), records, changes, report));
   REQUIRE_FALSE(changes.empty());
   const uint64_t calls = store.env().Calls(kReshaping);
   // Recover again: with the new records, and with the old ones, as if the new ones had not reached
@@ -194,7 +195,8 @@ TEST_CASE("recovery that has been done changes nothing when it is done again") {
   for (SegmentRecords again : {records, SegmentRecords(store.committed().segments.begin(),
                                                        store.committed().segments.end())}) {
     std::vector<Mutation> more;
-    REQUIRE_OK(RecoverSegments(store.env(), store.identity(), again, more, report));
+    REQUIRE_OK(
+        RecoverSegments(store.env(), store.segments(), store.identity(), again, more, report));
     REQUIRE(again == records);
   }
   REQUIRE(store.env().Calls(kReshaping) == calls);
@@ -219,11 +221,13 @@ TEST_CASE("a segment that recovery removed stays gone, even if a directory sync 
   const ReportFinding report = [](const std::string& finding) { FAIL(finding); };
   for (uint64_t nth = 1; store.env().GetFileInfo(path).ok(); ++nth) {
     store.env().FailCall({.calls = SimCall::kSyncDirectory, .nth = nth});
-    REQUIRE_CODE(RecoverSegments(store.env(), store.identity(), records, changes, report),
-                 kIoError);
+    REQUIRE_CODE(
+        RecoverSegments(store.env(), store.segments(), store.identity(), records, changes, report),
+        kIoError);
     changes.clear();
   }
-  REQUIRE_OK(RecoverSegments(store.env(), store.identity(), records, changes, report));
+  REQUIRE_OK(
+      RecoverSegments(store.env(), store.segments(), store.identity(), records, changes, report));
   store.env().PowerCut();
   REQUIRE_CODE(store.env().GetFileInfo(path), kNotFound);
 }

@@ -21,6 +21,7 @@
 #include "index/open_index.h"
 #include "store/env/process.h"
 #include "store/env/sim_env.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_writer.h"
 #include "tests/fs/dedup/store_under_test.h"
@@ -301,7 +302,8 @@ struct Recompressing {
   std::map<SegmentId, SegmentRecord> records;
   std::unique_ptr<ChunkIndex> index;
   std::unique_ptr<SegmentLog> log;
-  SegmentCache cache{env, kStore, kUuid, codec, nullptr, 16};
+  DirectorySegmentStore segments{env, kStore};
+  SegmentCache cache{segments, kUuid, codec, nullptr, 16};
   StoreActivity activity{env, kQuiet};
   SpaceAccount account{{}};
   std::unique_ptr<Recompressor> recompressor;

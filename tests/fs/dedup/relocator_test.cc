@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fs/dedup/footer_cache.h"
+#include "store/segment/directory_segment_store.h"
 #include "tests/fs/dedup/pipeline_under_test.h"
 #include "tests/support/catch.h"
 
@@ -47,12 +48,15 @@ struct Relocation : PipelineUnderTest {
     return *record && (*record)->name == name;
   }
 
-  SegmentCache segments{env, kStore, StoreUuid{}, codec, log.get(), 8};
+  DirectorySegmentStore segment_store{env, kStore};
+  SegmentCache segments{segment_store, StoreUuid{}, codec, log.get(), 8};
   FooterCache windows{1u << 20};
   DamageList damage{{}};
-  ChunkReader reader{env,    segments,
-                     *index, windows,
-                     damage, {.store = kStore, .unindexed = {}, .on_damage = {}, .is_right = {}}};
+  ChunkReader reader{segments,
+                     *index,
+                     windows,
+                     damage,
+                     {.store = kStore, .unindexed = {}, .on_damage = {}, .is_right = {}}};
   Relocator::Options options;
   std::vector<ChunkName> names;
   std::set<uint32_t> live;

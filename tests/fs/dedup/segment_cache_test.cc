@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "store/env/sim_env.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_rewrite.h"
 #include "store/segment/segment_writer.h"
@@ -52,11 +53,11 @@ struct Replaced {
       REQUIRE_OK((*writer)->Append(*encoded, i + 1, 0));
     }
     REQUIRE_OK((*writer)->Seal());
-    const auto prepared = PrepareRewrite(env, kStore, {kUuid, kId}, codec, {});
+    const auto prepared = PrepareRewrite(env, kStore, segments, {kUuid, kId}, codec, {});
     REQUIRE_OK(prepared);
     REQUIRE(prepared->worthwhile);
   }
-  Status Install() { return InstallRewrite(env, kStore, kId); }
+  Status Install() { return segments.Replace(kId, BuiltReplacement(env, kStore, kId)); }
   void Replace() {
     REQUIRE_OK(cache.Replace(kId, [this] { return Install(); }));
   }
@@ -86,7 +87,8 @@ struct Replaced {
 
   HookedEnv env;
   const BlockCodec codec;
-  SegmentCache cache{env, kStore, kUuid, codec, nullptr, 16};
+  DirectorySegmentStore segments{env, kStore};
+  SegmentCache cache{segments, kUuid, codec, nullptr, 16};
 };
 
 }  // namespace

@@ -93,9 +93,9 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   const ReportFinding report = [this](const std::string& finding) { findings_.push_back(finding); };
   const SegmentRecords intents(committed_.replacements.begin(), committed_.replacements.end());
   std::vector<Mutation> changes;
-  ResolveReplacements(env_, identity(), intents, records, changes);
+  ResolveReplacements(segments_, identity(), intents, records, changes);
   if (!read_only && !committed_.ids.clean) {
-    SILTFS_RETURN_IF_ERROR(RecoverSegments(env_, identity(), records, changes, report));
+    SILTFS_RETURN_IF_ERROR(RecoverSegments(env_, segments_, identity(), records, changes, report));
     committed_.Apply(changes);
   }
   const std::string directory = JoinPath(path_, "index");
@@ -137,7 +137,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
     return Status::Ok();
   };
   replay.report = report;
-  SILTFS_RETURN_IF_ERROR(ReplayBlocks(env_, identity(), records, replay));
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(segments_, identity(), records, replay));
 
   ChunkStoreOptions options;
   options.store = path_;

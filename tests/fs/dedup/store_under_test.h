@@ -17,6 +17,7 @@
 #include "fs/meta/id_allocator.h"
 #include "store/env/sim_env.h"
 #include "store/env/space_reserve.h"
+#include "store/segment/directory_segment_store.h"
 #include "tests/fs/dedup/hint_index.h"
 
 namespace siltfs::testing {
@@ -61,6 +62,7 @@ class StoreUnderTest : private CommitPort {
   ~StoreUnderTest() override;
 
   SimEnv& env() { return env_; }
+  SegmentStore& segments() { return segments_; }
   const std::string& path() const { return path_; }
   CommittedState& committed() { return committed_; }
   ChunkStore& chunks() { return *chunks_; }
@@ -103,6 +105,7 @@ class StoreUnderTest : private CommitPort {
   const StoreSettings settings_;
   const std::string path_ = "/store";
   SimEnv env_;
+  DirectorySegmentStore segments_{env_, path_};
   CommittedState committed_;
   Superblock superblock_;
   std::vector<std::string> findings_;

@@ -12,6 +12,7 @@
 #include "fs/dedup/block_replay.h"
 #include "fs/dedup/segment_tables.h"
 #include "store/env/sim_env.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_scan.h"
 #include "store/superblock/superblock.h"
@@ -177,7 +178,8 @@ TEST_CASE("blocks are replayed by sequence, and none is reported durable before 
     REQUIRE(done.insert(id).second);
     return Status::Ok();
   };
-  REQUIRE_OK(ReplayBlocks(env, {store.path(), state->superblock.uuid, 0}, records, options));
+  DirectorySegmentStore segments(env, store.path());
+  REQUIRE_OK(ReplayBlocks(segments, {store.path(), state->superblock.uuid, 0}, records, options));
   CHECK(put == wanted);
   CHECK(last == highest);
   CHECK(done.size() > 4);

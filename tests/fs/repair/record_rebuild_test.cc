@@ -12,6 +12,7 @@
 #include "fs/meta/schema.h"
 #include "store/base/coding.h"
 #include "store/env/sim_env.h"
+#include "store/segment/directory_segment_store.h"
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -50,7 +51,8 @@ struct Filled {
   std::map<std::string, std::string> Rebuild(RecordRebuild& rebuild) {
     const auto state = ReadSuperblock(env, kPath);
     REQUIRE_OK(state);
-    const auto made = rebuild.Finish(env, kPath, *state);
+    DirectorySegmentStore segments(env, kPath);
+    const auto made = rebuild.Finish(env, kPath, segments, *state);
     REQUIRE_OK(made);
     std::map<std::string, std::string> entries;
     for (const Mutation& entry : *made) entries[entry.key] = *entry.value;

@@ -30,7 +30,7 @@ struct Sealed : TestStore {
   }
 
   Result<PreparedRewrite> Prepare(const RewriteOptions& options) {
-    return PrepareRewrite(env, path, Identity(kId), codec, options);
+    return PrepareRewrite(env, path, segments, Identity(kId), codec, options);
   }
   Result<PreparedRewrite> Prepare(uint32_t block_plain_bytes) {
     return Prepare(RewriteOptions{.compression = kZstd3, .block_plain_bytes = block_plain_bytes});
@@ -84,7 +84,7 @@ TEST_CASE("A rewritten segment has the same chunks at the same ordinals in fewer
   CHECK(prepared.before == before);
   // The segment is unchanged, and the prepared file survives the power cut.
   CHECK(store.FileBytes(kId) == store.bytes);
-  REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+  REQUIRE_OK(store.Install(kId));
   store.env.PowerCut();
   store.RequireAll(3);
   auto reader = store.Open(kId);
@@ -99,7 +99,7 @@ TEST_CASE("A rewritten segment has the same chunks at the same ordinals in fewer
 TEST_CASE("A merged block has the highest sequence and commit of its source blocks") {
   Sealed store(kSevenBlocks);
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
-  REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+  REQUIRE_OK(store.Install(kId));
   auto reader = store.Open(kId);
   std::vector<std::pair<uint64_t, uint64_t>> found;
   for (const BlockPlace& place : Must(reader->ReadFooter()).blocks) {
@@ -114,7 +114,7 @@ TEST_CASE("A reader with the old file open continues to read it") {
   auto old = store.Open(kId);
   const auto places = Must(old->ReadFooter()).blocks;
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
-  REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+  REQUIRE_OK(store.Install(kId));
   RequireSame(*Must(old->ReadBlock(places[6].block_offset)), MakeChunks(1000 * 7, store.layout[6]));
 }
 
@@ -124,20 +124,20 @@ TEST_CASE("Blocks are merged within the limits of the format") {
     const uint32_t large = kMaxBlockPlainBytes - 1000;
     Sealed store({{large}, {1001}, {kMaxBlockPlainBytes}});
     REQUIRE(Must(store.Prepare(kMaxBlockPlainBytes)).worthwhile);
-    REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+    REQUIRE_OK(store.Install(kId));
     store.RequireAll(3);
   }
   SECTION("a block filled to the byte") {
     Sealed store({{kMaxBlockPlainBytes - 1000}, {1000}});
     REQUIRE(Must(store.Prepare(kMaxBlockPlainBytes)).worthwhile);
-    REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+    REQUIRE_OK(store.Install(kId));
     store.RequireAll(1);
   }
   SECTION("chunks of a block") {
     const std::vector<uint32_t> some(kMaxBlockChunks - 1, 100);
     Sealed store({some, {200}, {300}, some});
     REQUIRE(Must(store.Prepare(kMaxBlockPlainBytes)).worthwhile);
-    REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+    REQUIRE_OK(store.Install(kId));
     store.RequireAll(2);
     CHECK(Must(store.Open(kId)->ReadFooter()).blocks[1].first_ordinal == kMaxBlockChunks);
   }
@@ -201,14 +201,14 @@ TEST_CASE("Only sealed segments of data are rewritten") {
     auto writer = store.Create(kId);
     AppendAll(*writer, store.codec, kSmallSegment, kPlain);
     REQUIRE_OK(writer->Sync());
-    REQUIRE_CODE(PrepareRewrite(store.env, store.path, store.Identity(kId), store.codec,
-                                {.compression = kZstd3}),
+    REQUIRE_CODE(PrepareRewrite(store.env, store.path, store.segments, store.Identity(kId),
+                                store.codec, {.compression = kZstd3}),
                  kInvalidArgument);
   }
   SECTION("one that does not exist") {
     TestStore store;
-    REQUIRE_CODE(PrepareRewrite(store.env, store.path, store.Identity(kId), store.codec,
-                                {.compression = kZstd3}),
+    REQUIRE_CODE(PrepareRewrite(store.env, store.path, store.segments, store.Identity(kId),
+                                store.codec, {.compression = kZstd3}),
                  kNotFound);
   }
 }
@@ -257,6 +257,6 @@ TEST_CASE("A prepared rewrite can be discarded, and a leftover file is no obstac
   SECTION("left") { store.env.PowerCut(); }
   CHECK(store.FileBytes(kId) == store.bytes);
   REQUIRE(Must(store.Prepare(2500)).worthwhile);
-  REQUIRE_OK(InstallRewrite(store.env, store.path, kId));
+  REQUIRE_OK(store.Install(kId));
   store.RequireAll(3);
 }

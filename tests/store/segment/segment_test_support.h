@@ -10,6 +10,7 @@
 #include "store/env/sim_env.h"
 #include "store/segment/block.h"
 #include "store/segment/block_codec.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_writer.h"
@@ -113,8 +114,12 @@ class TestStore {
     SetFileBytes(id, bytes);
   }
 
+  // Replaces a segment by its replacement, which was prepared.
+  Status Install(SegmentId id) { return segments.Replace(id, BuiltReplacement(env, path, id)); }
+
   SimEnv env;
   const std::string path = "/store";
+  DirectorySegmentStore segments{env, path};
   const BlockCodec codec;
 };
 

@@ -1,0 +1,105 @@
+// Where the sealed segments of a store are kept: immutable objects by id, which are read in ranges,
+// put, listed, replaced and removed as a whole.
+//
+// clang-format off
+//   implementation                       sealed segments      open segments
+//   DirectorySegmentStore                STORE/segments       STORE/segments
+//   StagedSegmentStore                   another store        STORE/segments
+//   MemorySegmentStore                   memory               (none)
+// clang-format on
+//
+// Segments are built in local files: SegmentWriter appends blocks to the file of an open segment,
+// and a rewrite, a repair or a salvage makes a replacement beside it. Put and Replace take such a
+// file over when it is complete and synced. So an implementation needs neither appends nor a
+// rename. Callers see one SegmentStore that also finds open segments: either a
+// DirectorySegmentStore, in which a segment stays in the file in which it was built, or a
+// StagedSegmentStore on top of any other implementation (OpenSegmentStore).
+//
+// Thread-safety: every call from any thread. Calls that change segments may overlap, but not two of
+// the same segment. Reads, Open and List may overlap with any call.
+//
+// Atomicity: Open finds the old or the new content of a segment, never a mix, also while Put,
+// Replace or Remove runs, and after a crash at any time.
+//
+// Readers: a reader belongs to one content. If the segment is then replaced or removed, the reader
+// goes on reading the content with which it was opened, until it is destroyed. An implementation
+// that cannot keep an object in use under its name must give each content a name of its own.
+//
+// Durability: on return of OK, the effect of Put, Replace, Remove and Recover survives a crash. An
+// open segment is as durable as its writer has synced it.
+//
+// Errors: a Status with the name of the segment, for reads also with the offset, and the cause.
+// kNotFound: there is no such segment. kNoSpace: nothing was changed, and the call may be repeated.
+// After any other failure of a changing call, the segment has the old or the new content, and which
+// one is known only when the store is opened again (Recover).
+//
+// Ownership: readers and sources are the caller's. Readers may outlive the store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/base/location.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+#include "store/segment/segment_listing.h"
+#include "store/segment/segment_source.h"
+
+namespace siltfs {
+
+class SegmentStore {
+ public:
+  virtual ~SegmentStore() = default;
+
+  // The name of the place of all segments, for messages: a directory or an address.
+  virtual const std::string& name() const = 0;
+  // The name of a segment in messages and errors, whether the segment exists or not.
+  virtual std::string NameOf(SegmentId id) const = 0;
+  // The segment with this name; empty if NameOf makes no such name. A directory in front of the
+  // last part of the name is ignored.
+  virtual std::optional<SegmentId> IdOf(std::string_view name) const = 0;
+
+  // Opens a segment for reading. Reads through the result are ranged: any offset, any size.
+  // kNotFound. Thread-safety of the result: any thread.
+  virtual Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) = 0;
+
+  // Adds a segment. Afterwards the source file belongs to the store: it is the segment, or it was
+  // removed. Idempotent: if the segment is there with the same content, as after a Put whose answer
+  // was lost, Put only takes the source over. kAlreadyExists if the segment has another content;
+  // ids are never used again.
+  virtual Status Put(SegmentId id, const SegmentSource& source) = 0;
+
+  // Gives a segment a new content, and takes the source over as Put does. If there is no such
+  // segment, adds it. Not idempotent: the source is gone afterwards (kNotFound).
+  virtual Status Replace(SegmentId id, const SegmentSource& source) = 0;
+
+  // Removes a segment. Idempotent: OK if there is none. In that case, too, the removal is durable
+  // on return, because an earlier process may have been killed before it was.
+  virtual Status Remove(SegmentId id) = 0;
+
+  // Lists all segments. kNotFound if the place of the segments does not exist.
+  virtual Result<SegmentListing> List() = 0;
+
+  // Call after a crash, before any change: removes the rest of unfinished changes, and makes those
+  // changes durable that List and Open show. Idempotent. Returns what List returned before.
+  virtual Result<SegmentListing> Recover() = 0;
+
+  // Call when the store is opened for writing: puts the segments that are sealed in their local
+  // file but were not put, because a mount ended before. Reads find such a segment in the file. So
+  // a kNoSpace may be ignored. There are none where a segment stays in the file in which it was
+  // built.
+  virtual Status FinishPuts(const std::function<bool(SegmentId)>& /*is_sealed*/) {
+    return Status::Ok();
+  }
+};
+
+// The segments of the store in this directory, as all callers see them. `sealed` holds the sealed
+// segments; null: they are in the directory. `env` and `sealed` must outlive the result. Opens
+// nothing.
+std::unique_ptr<SegmentStore> OpenSegmentStore(Env& env, const std::string& store,
+                                               SegmentStore* sealed);
+
+}  // namespace siltfs

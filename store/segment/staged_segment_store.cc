@@ -1,0 +1,98 @@
+#include "store/segment/staged_segment_store.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace siltfs {
+namespace {
+
+void Append(std::vector<std::string>& to, std::vector<std::string> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+SegmentListing Merge(SegmentListing local, SegmentListing sealed) {
+  SegmentListing merged;
+  std::set_union(local.ids.begin(), local.ids.end(), sealed.ids.begin(), sealed.ids.end(),
+                 std::back_inserter(merged.ids));
+  for (const auto part : {&SegmentListing::directories, &SegmentListing::temporaries,
+                          &SegmentListing::strays, &SegmentListing::links}) {
+    Append(merged.*part, std::move(local.*part));
+    Append(merged.*part, std::move(sealed.*part));
+  }
+  return merged;
+}
+
+}  // namespace
+
+StagedSegmentStore::StagedSegmentStore(Env& env, const std::string& store, SegmentStore& sealed)
+    : env_(env), store_(store), local_(env, store), sealed_(sealed) {}
+
+std::optional<SegmentId> StagedSegmentStore::IdOf(std::string_view name) const {
+  if (const auto id = sealed_.IdOf(name)) return id;
+  return local_.IdOf(name);
+}
+
+Result<std::unique_ptr<const ReadableFile>> StagedSegmentStore::Open(SegmentId id) {
+  auto local = local_.Open(id);
+  if (!local.status().Is(StatusCode::kNotFound)) return local;
+  return sealed_.Open(id);
+}
+
+Status StagedSegmentStore::Put(SegmentId id, const SegmentSource& source) {
+  return sealed_.Put(id, source);
+}
+
+Status StagedSegmentStore::RemoveLocal(SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(const bool there, local_.Contains(id));
+  return there ? local_.Remove(id) : Status::Ok();
+}
+
+// If the segment is still a local file only, that file must stay until the other store has the new
+// content. Otherwise a local file is a copy of the old content, and must not hide the new content.
+Status StagedSegmentStore::Replace(SegmentId id, const SegmentSource& source) {
+  const auto there = sealed_.Open(id);
+  if (!there.ok() && !there.status().Is(StatusCode::kNotFound)) return there.status();
+  if (there.ok()) SILTFS_RETURN_IF_ERROR(RemoveLocal(id));
+  SILTFS_RETURN_IF_ERROR(sealed_.Replace(id, source));
+  return there.ok() ? Status::Ok() : RemoveLocal(id);
+}
+
+Status StagedSegmentStore::Remove(SegmentId id) {
+  SILTFS_RETURN_IF_ERROR(local_.Remove(id));
+  return sealed_.Remove(id);
+}
+
+// The files are listed first. A segment that is being put is then in at least one of the lists.
+Result<SegmentListing> StagedSegmentStore::List() {
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing local, local_.List());
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing sealed, sealed_.List());
+  return Merge(std::move(local), std::move(sealed));
+}
+
+Result<SegmentListing> StagedSegmentStore::Recover() {
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing local, local_.Recover());
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing sealed, sealed_.Recover());
+  for (const SegmentId id : local.ids) {
+    if (std::binary_search(sealed.ids.begin(), sealed.ids.end(), id))
+      SILTFS_RETURN_IF_ERROR(local_.Remove(id));
+  }
+  return Merge(std::move(local), std::move(sealed));
+}
+
+Status StagedSegmentStore::FinishPuts(const std::function<bool(SegmentId)>& is_sealed) {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentListing local, local_.List());
+  for (const SegmentId id : local.ids) {
+    if (!is_sealed(id)) continue;
+    SILTFS_RETURN_IF_ERROR(sealed_.Put(id, BuiltSegment(env_, store_, id)));
+  }
+  return Status::Ok();
+}
+
+std::unique_ptr<SegmentStore> OpenSegmentStore(Env& env, const std::string& store,
+                                               SegmentStore* sealed) {
+  if (sealed == nullptr) return std::make_unique<DirectorySegmentStore>(env, store);
+  return std::make_unique<StagedSegmentStore>(env, store, *sealed);
+}
+
+}  // namespace siltfs

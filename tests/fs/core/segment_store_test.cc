@@ -1,0 +1,249 @@
+// A file system whose sealed segments are in a SegmentStore of their own, with faults of that
+// store.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fs/check/check_store.h"
+#include "fs/core/make_store.h"
+#include "fs/core/rebuild_index.h"
+#include "fs/core/stats.h"
+#include "fs/repair/repair_store.h"
+#include "store/env/sim_env.h"
+#include "store/segment/directory_segment_store.h"
+#include "store/segment/memory_segment_store.h"
+#include "store/superblock/superblock.h"
+#include "tests/fs/core/store_fixture.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::string kStore = "/store";
+constexpr uint32_t kSegmentBytes = 64u << 10;
+
+class RemoteStore {
+ public:
+  RemoteStore() {
+    MakeStoreOptions options;
+    options.path = kStore;
+    options.index_memory = 4u << 20;
+    REQUIRE_OK(MakeStore(env, options));
+    auto state = ReadSuperblock(env, kStore);
+    REQUIRE_OK(state);
+    state->superblock.segment_bytes = kSegmentBytes;
+    state->superblock.block_plain_bytes = kMinBlockPlainBytes;
+    REQUIRE_OK(WriteSuperblock(env, kStore, state->superblock));
+    Open();
+  }
+
+  void Open() {
+    FileSystemOptions options;
+    options.store = kStore;
+    options.segments = &memory;
+    options.commit_interval = std::chrono::hours(1);
+    options.report = [this](const std::string& finding) { findings.push_back(finding); };
+    auto opened = FileSystem::Open(env, options);
+    REQUIRE_OK(opened);
+    fs = std::move(opened).value();
+  }
+  void Close() {
+    REQUIRE_OK(fs->Close());
+    fs.reset();
+  }
+  // Returns when all segments that the writes have filled are sealed and put, or cannot be.
+  void WaitUntilSealed() { REQUIRE_OK(fs->maintenance().CollectGarbage(/*dry_run=*/true)); }
+  void Crash() {
+    fs.reset();
+    env.PowerCut();
+  }
+  void Write(uint64_t seed, size_t size) {
+    const std::string name = fmt::format("file {}", seed);
+    files[name] = RandomBytes(seed, size);
+    WriteLargeFile(*fs, name, files[name]);
+  }
+  void RequireFiles() {
+    for (const auto& [name, content] : files) {
+      INFO(name);
+      const auto inode = Resolve(*fs, name);
+      REQUIRE_OK(inode);
+      const auto read = ReadFile(*fs, *inode);
+      REQUIRE_OK(read);
+      REQUIRE((*read == content));
+    }
+  }
+  CheckOptions ForCheck() {
+    CheckOptions options;
+    options.store = kStore;
+    options.segments = &memory;
+    options.data = true;
+    return options;
+  }
+  std::set<std::string> Check() {
+    std::set<std::string> codes;
+    CheckOptions options = ForCheck();
+    options.on_finding = [&codes](const Finding& finding) { codes.insert(finding.code); };
+    REQUIRE_OK(CheckStore(env, options));
+    return codes;
+  }
+  // The segments that are files in the store's directory.
+  std::vector<SegmentId> Local() {
+    const auto listing = DirectorySegmentStore(env, kStore).List();
+    REQUIRE_OK(listing);
+    return listing->ids;
+  }
+  std::vector<SegmentId> Remote() {
+    const auto listing = memory.List();
+    REQUIRE_OK(listing);
+    return listing->ids;
+  }
+
+  SimEnv env;
+  MemorySegmentStore memory;
+  std::unique_ptr<FileSystem> fs;
+  std::map<std::string, Bytes> files;
+  std::vector<std::string> findings;
+};
+
+const std::set<std::string> kNone;
+
+}  // namespace
+
+TEST_CASE("sealed segments go to the segment store, open ones stay files") {
+  RemoteStore store;
+  for (uint64_t i = 0; i < 10; ++i) store.Write(i, 60'000);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.WaitUntilSealed();
+  store.Close();
+  CHECK(store.Remote().size() > 5);
+  CHECK(store.Local().size() <= 3);
+  CHECK(store.Check() == kNone);
+  store.Open();
+  store.RequireFiles();
+  for (uint64_t i = 10; i < 14; ++i) store.Write(i, 60'000);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.Crash();
+  store.Open();  // seals the open segments
+  CHECK(store.Local().empty());
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+TEST_CASE("a full segment store delays sealing and loses nothing") {
+  RemoteStore store;
+  for (uint64_t i = 0; i < 4; ++i) store.Write(i, 60'000);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.WaitUntilSealed();
+  store.memory.SetCapacity(0);
+  store.Write(50, 100'000);  // fills at least one segment
+  REQUIRE_OK(store.fs->SyncAll());
+  store.WaitUntilSealed();
+  size_t waiting = 0;  // sealed segments that wait for room
+  SECTION("until there is room") {
+    // Writes fail only when the segments that wait take too much room.
+    auto created = store.fs->CreateFile(kRootInode, "more", 0644, kCaller);
+    REQUIRE_OK(created);
+    const Bytes more = RandomBytes(60, 900'000);
+    REQUIRE_OK(store.fs->Write(created->inode, 0, more));
+    REQUIRE_CODE(store.fs->SyncAll(), kNoSpace);
+    store.memory.SetCapacity(1u << 30);
+    REQUIRE_OK(store.fs->SyncAll());
+    store.files["more"] = more;
+    store.fs->ReleaseFile(created->inode);
+    store.RequireFiles();
+    store.Close();
+  }
+  SECTION("until the next mount") {
+    store.Close();
+    CHECK(store.Check() == kNone);
+    store.Open();  // still full
+    store.RequireFiles();
+    store.Close();
+    store.memory.SetCapacity(1u << 30);
+    waiting = store.Local().size();
+  }
+  CHECK(store.Check() == kNone);
+  store.Open();
+  if (waiting > 0) CHECK(store.Local().size() < waiting);
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+TEST_CASE("a failed put makes the store read-only, and the next mount finds what was put") {
+  const bool answer_lost = GENERATE(false, true);
+  RemoteStore store;
+  for (uint64_t i = 0; i < 4; ++i) store.Write(i, 60'000);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.memory.FailCall({.call = SegmentCall::kPut, .answer_lost = answer_lost});
+  Status synced = Status::Ok();
+  for (uint64_t i = 0; synced.ok() && i < 20; ++i) {
+    const auto created = store.fs->CreateFile(kRootInode, fmt::format("lost {}", i), 0644, kCaller);
+    synced = created.status();
+    if (!synced.ok()) break;
+    synced = store.fs->Write(created->inode, 0, RandomBytes(100 + i, 100'000));
+    if (synced.ok()) synced = store.fs->SyncAll();
+    store.fs->ReleaseFile(created->inode);
+  }
+  REQUIRE_CODE(synced, kReadOnly);
+  store.RequireFiles();
+  GENERATE(false, true) ? store.Crash() : store.fs.reset();
+  CHECK(store.Check() == kNone);
+  store.Open();
+  store.RequireFiles();
+  const std::vector<SegmentId> local = store.Local();
+  for (const SegmentId id : store.Remote())
+    CHECK_FALSE(std::binary_search(local.begin(), local.end(), id));
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+TEST_CASE("fsck finds and repairs damage in the segment store") {
+  RemoteStore store;
+  for (uint64_t i = 0; i < 6; ++i) store.Write(i, 60'000);
+  store.Close();
+  const SegmentId id = store.Remote()[1];
+  const std::string before = *store.memory.Content(id);
+  RepairOptions options;
+  options.check = store.ForCheck();
+  SECTION("a footer is made again") {
+    REQUIRE_OK(store.memory.Corrupt(id, before.size() - 80, 3));
+    CHECK(store.Check() == std::set<std::string>{"segment-footer"});
+    const auto repaired = RepairStore(store.env, options);
+    REQUIRE_OK(repaired);
+    CHECK(repaired->left == 0);
+    CHECK((*store.memory.Content(id) == before));
+  }
+  SECTION("lost chunks are replaced by holes") {
+    REQUIRE_OK(store.memory.Corrupt(id, 30'000, 3));
+    CHECK_FALSE(store.Check().empty());
+    options.mode = RepairMode::kAll;
+    const auto repaired = RepairStore(store.env, options);
+    REQUIRE_OK(repaired);
+    CHECK(repaired->left == 0);
+    CHECK_FALSE(repaired->lost.empty());
+    store.files.clear();
+  }
+  SECTION("a missing segment is forgotten") {
+    REQUIRE_OK(store.memory.Remove(id));
+    CHECK(store.Check().contains("segment-missing"));
+    options.mode = RepairMode::kAll;
+    const auto repaired = RepairStore(store.env, options);
+    REQUIRE_OK(repaired);
+    CHECK(repaired->left == 0);
+    store.files.clear();
+  }
+  CHECK(store.Check() == kNone);
+  IndexRebuildOptions rebuild;
+  rebuild.store = kStore;
+  rebuild.segments = &store.memory;
+  REQUIRE_OK(RebuildIndex(store.env, rebuild));
+  store.Open();
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+}  // namespace siltfs::testing

@@ -1,0 +1,246 @@
+#include "tests/support/memory_segments.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "store/base/coding.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/files.h"
+#include "store/segment/segment_files.h"
+#include "tests/support/catch.h"
+#include "tests/support/fault_env.h"
+
+namespace siltfs::testing {
+namespace {
+
+// Like the names of files of the first 1,024 segments, so that tests find segments by these names.
+constexpr const char* kName = "segments/000000";
+
+// A change of segments in memory, kept for replays of the trace that has its number as a note.
+struct Change {
+  SegmentId id = kNoSegment;
+  std::optional<std::string> content;  // empty: removed
+};
+
+Env& DeviceOf(Env& env) {
+  auto* const fault_env = dynamic_cast<FaultEnv*>(&env);
+  return fault_env == nullptr ? env : DeviceOf(fault_env->wrapped());
+}
+
+Mutex& LogMutex() {
+  static Mutex mutex;
+  return mutex;
+}
+std::vector<Change>& Changes() {
+  static std::vector<Change> changes;
+  return changes;
+}
+
+void Record(Env& device, SegmentId id, std::optional<std::string> content) {
+  auto* const sim = dynamic_cast<SimEnv*>(&device);
+  if (sim == nullptr) return;
+  MutexLock lock(LogMutex());
+  Changes().push_back({id, std::move(content)});
+  sim->Mark(AsBytes(Encoder().U64(Changes().size()).Take()));
+}
+
+// Reads that a FaultEnv notes like reads of files.
+class NotedFile final : public ReadableFile {
+ public:
+  NotedFile(const FaultEnv* env, std::unique_ptr<const ReadableFile> file)
+      : env_(env), file_(std::move(file)) {}
+  const std::string& path() const override { return file_->path(); }
+  Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
+    Status noted = env_->Note(FaultEnv::Call::kRead, path());
+    if (!noted.ok()) return Status(noted.code(), std::string(noted.cause())).At(path(), offset);
+    return file_->Read(offset, out);
+  }
+  Result<uint64_t> Size() const override { return file_->Size(); }
+
+ private:
+  const FaultEnv* const env_;
+  const std::unique_ptr<const ReadableFile> file_;
+};
+
+// A device's segments in memory, as seen through one Env.
+class SegmentsThroughEnv final : public SegmentStore {
+ public:
+  SegmentsThroughEnv(Env& env, MemorySegmentStore& memory)
+      : device_(DeviceOf(env)), notes_(dynamic_cast<FaultEnv*>(&env)), memory_(memory) {}
+
+  const std::string& name() const override { return memory_.name(); }
+  std::string NameOf(SegmentId id) const override { return memory_.NameOf(id); }
+  std::optional<SegmentId> IdOf(std::string_view name) const override { return memory_.IdOf(name); }
+  Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
+    SILTFS_ASSIGN_OR_RETURN(auto file, memory_.Open(id));
+    if (notes_ == nullptr) return file;
+    return std::unique_ptr<const ReadableFile>(
+        std::make_unique<NotedFile>(notes_, std::move(file)));
+  }
+  Status Put(SegmentId id, const SegmentSource& source) override {
+    return Change(id, source, &MemorySegmentStore::Put);
+  }
+  Status Replace(SegmentId id, const SegmentSource& source) override {
+    return Change(id, source, &MemorySegmentStore::Replace);
+  }
+  Status Remove(SegmentId id) override {
+    SILTFS_RETURN_IF_ERROR(memory_.Remove(id));
+    Record(device_, id, std::nullopt);
+    return Status::Ok();
+  }
+  Result<SegmentListing> List() override { return memory_.List(); }
+  Result<SegmentListing> Recover() override { return memory_.Recover(); }
+
+ private:
+  // Records the change before the source is removed, which is a change of the device.
+  Status Change(SegmentId id, const SegmentSource& source,
+                Status (MemorySegmentStore::*change)(SegmentId, const SegmentSource&)) {
+    SILTFS_ASSIGN_OR_RETURN(std::string content, source.Read());
+    Record(device_, id, std::move(content));
+    return (memory_.*change)(id, source);
+  }
+
+  Env& device_;
+  const FaultEnv* const notes_;
+  MemorySegmentStore& memory_;
+};
+
+struct Device {
+  std::shared_ptr<MemorySegmentStore> memory;
+  std::map<const Env*, std::unique_ptr<SegmentsThroughEnv>> through;
+};
+
+Mutex& RegistryMutex() {
+  static Mutex mutex;
+  return mutex;
+}
+std::map<const Env*, Device>& Registry() {
+  static std::map<const Env*, Device> registry;
+  return registry;
+}
+
+std::shared_ptr<MemorySegmentStore> MemoryOf(Env& env, const std::string& store = "/store") {
+  MutexLock lock(RegistryMutex());
+  Device& device = Registry()[&DeviceOf(env)];
+  if (!device.memory) {
+    device.memory = std::make_shared<MemorySegmentStore>(
+        MemorySegmentOptions{.name = JoinPath(store, kName), .wait = {}});
+  }
+  return device.memory;
+}
+
+}  // namespace
+
+bool KeepsSegmentsInMemory() {
+  const char* const wanted = std::getenv("SILTFS_TEST_SEGMENT_STORE");
+  return wanted != nullptr && std::strcmp(wanted, "memory") == 0;
+}
+
+SegmentStore* SealedSegments(Env& env) {
+  if (!KeepsSegmentsInMemory()) return nullptr;
+  const auto memory = MemoryOf(env);
+  MutexLock lock(RegistryMutex());
+  auto& through = Registry()[&DeviceOf(env)].through[&env];
+  if (!through) through = std::make_unique<SegmentsThroughEnv>(env, *memory);
+  return through.get();
+}
+
+MemorySegmentStore* MemorySegments(Env& env) {
+  return KeepsSegmentsInMemory() ? MemoryOf(env).get() : nullptr;
+}
+
+std::unique_ptr<SegmentStore> SegmentsOf(Env& env, const std::string& store) {
+  return OpenSegmentStore(env, store, SealedSegments(env));
+}
+
+void ForgetSegments(Env& env, const std::string& store) {
+  if (!KeepsSegmentsInMemory()) return;
+  {
+    MutexLock lock(RegistryMutex());
+    Registry().erase(&DeviceOf(env));
+  }
+  MemoryOf(env, store);
+}
+
+std::unique_ptr<SimEnv> ForkDevice(SimEnv& device) {
+  std::unique_ptr<SimEnv> fork = device.Fork();
+  if (!KeepsSegmentsInMemory()) return fork;
+  const auto memory = MemoryOf(device);
+  MutexLock lock(RegistryMutex());
+  Registry()[fork.get()] = {memory->Fork(), {}};
+  return fork;
+}
+
+Status ReplayRecord(SimEnv& device, const SimRecord& record) {
+  SILTFS_RETURN_IF_ERROR(device.Replay(record));
+  if (!KeepsSegmentsInMemory() || record.kind != SimRecord::Kind::kMark) return Status::Ok();
+  Decoder in(record.data);
+  const uint64_t number = in.U64();
+  const auto memory = MemoryOf(device);
+  MutexLock lock(LogMutex());
+  const Change& change = Changes().at(number - 1);
+  if (!change.content) return memory->Remove(change.id);
+  memory->SetContent(change.id, *change.content);
+  return Status::Ok();
+}
+
+std::string SegmentContent(Env& env, const std::string& store, SegmentId id) {
+  const auto file = SegmentsOf(env, store)->Open(id);
+  REQUIRE_OK(file);
+  const auto size = (*file)->Size();
+  REQUIRE_OK(size);
+  std::string content(*size, '\0');
+  REQUIRE_OK(ReadExactly(**file, 0, {reinterpret_cast<uint8_t*>(content.data()), content.size()}));
+  return content;
+}
+
+void ChangeSegment(Env& env, const std::string& store, SegmentId id,
+                   const std::function<void(std::string& content)>& change) {
+  std::string content = SegmentContent(env, store, id);
+  change(content);
+  if (MemorySegmentStore* const memory = MemorySegments(env);
+      memory != nullptr && memory->Content(id).ok()) {
+    memory->SetContent(id, std::move(content));
+    return;
+  }
+  const auto file = env.OpenFile(SegmentPath(store, id), {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  REQUIRE_OK((*file)->Truncate(content.size()));
+  REQUIRE_OK((*file)->Write(0, AsBytes(content)));
+  REQUIRE_OK((*file)->Sync());
+}
+
+void FlipStoredByte(Env& env, const std::string& name, uint64_t offset) {
+  if (MemorySegmentStore* const memory = MemorySegments(env)) {
+    const auto id = memory->IdOf(name);
+    if (id && memory->Content(*id).ok()) {
+      REQUIRE_OK(memory->Corrupt(*id, offset, 1));
+      return;
+    }
+  }
+  auto file = env.OpenFile(name, {.mode = OpenMode::kReadWrite});
+  REQUIRE_OK(file);
+  Bytes byte(1);
+  REQUIRE_OK(ReadExactly(**file, offset, byte));
+  byte[0] ^= 0x40;
+  REQUIRE_OK((*file)->Write(offset, byte));
+  REQUIRE_OK((*file)->Sync());
+}
+
+void FailReplacement(SimEnv& device) {
+  if (MemorySegmentStore* const memory = MemorySegments(device)) {
+    memory->FailCall({.call = SegmentCall::kReplace});
+  } else {
+    device.FailCall({.calls = SimCall::kRename, .path_part = ".seg.new"});
+  }
+}
+
+void LoseSegment(Env& env, const std::string& store, SegmentId id) {
+  REQUIRE_OK(SegmentsOf(env, store)->Remove(id));
+}
+
+}  // namespace siltfs::testing
