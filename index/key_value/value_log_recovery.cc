@@ -54,7 +54,7 @@ class Recovery {
   // is unreadable.
   Result<bool> SealOrRemove(SegmentId id, uint64_t size);
   Status EnterSalvaged(SegmentId id);
-  Status Scan(SegmentId id, const File& file, uint64_t size);
+  Status Scan(SegmentId id, const ReadableFile& file, uint64_t size);
 
   Env& env_;
   const std::string& directory_;
@@ -147,7 +147,7 @@ Status Recovery::EnterSalvaged(SegmentId id) {
   return Status::Ok();
 }
 
-Status Recovery::Scan(SegmentId id, const File& file, uint64_t size) {
+Status Recovery::Scan(SegmentId id, const ReadableFile& file, uint64_t size) {
   std::vector<uint64_t> damage;
   SegmentFooter footer;
   ScanOptions options;
