@@ -11,9 +11,10 @@ extern "C" int usleep(useconds_t microseconds) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-// RocksDB leaks a memtable when a flush fails during its close.
+// RocksDB leaks a memtable when a flush fails during its close. The function is weak, because a
+// program may also link rocksdb_leaks.cc.
 extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() {
+extern "C" __attribute__((weak)) const char* __lsan_default_suppressions() {
   return "leak:rocksdb::ColumnFamilyData::ConstructNewMemtable\n";
 }
 #endif
