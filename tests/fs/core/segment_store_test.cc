@@ -9,6 +9,7 @@
 #include "fs/core/make_store.h"
 #include "fs/core/rebuild_index.h"
 #include "fs/core/stats.h"
+#include "fs/core/store_maintenance.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/sim_env.h"
 #include "store/segment/directory_segment_store.h"
