@@ -85,7 +85,7 @@ class MemorySegmentStore::Reader final : public ReadableFile {
     const std::string& content = object_->content;
     if (offset >= content.size()) return size_t{0};
     const size_t size = std::min<uint64_t>(out.size(), content.size() - offset);
-    std::memcpy(out.data(), content.data() + offset, size);
+    if (size > 0) std::memcpy(out.data(), content.data() + offset, size);
     return size;
   }
 

@@ -121,6 +121,7 @@ class LogKvStore final : public KvStore {
     end_ = replayed.end;
     for (auto& [key, value] : replayed.entries) map_->Add(0, {key, std::move(value)});
   }
+  ~LogKvStore() override { failure_.IgnoreError("the call that failed returned it"); }
 
   Result<std::optional<std::string>> Get(std::string_view key) const override {
     MutexLock lock(mutex_);
