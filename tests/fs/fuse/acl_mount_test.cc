@@ -53,7 +53,8 @@ int As(uid_t user, Action act) {
 
 class Mounted {
  public:
-  explicit Mounted(bool no_xattrs = false) : mount_(store_.Open(), ForAll(no_xattrs)) {
+  explicit Mounted(bool no_xattrs = false)
+      : mount_(store_.Open(), ForAll(no_xattrs), Descriptors::kShared) {
     REQUIRE(Outcome(chmod(mount_.path().c_str(), 0777)) == 0);
   }
 

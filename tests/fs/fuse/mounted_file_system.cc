@@ -38,8 +38,9 @@ void EnterPrivateMountNamespace() {
   static_cast<void>(entered);
 }
 
-MountedFileSystem::MountedFileSystem(FileSystem& file_system, MountOptions options)
-    : file_system_(file_system), env_(NewPosixEnv()) {
+MountedFileSystem::MountedFileSystem(FileSystem& file_system, MountOptions options,
+                                     Descriptors descriptors)
+    : file_system_(file_system), descriptors_(descriptors), env_(NewPosixEnv()) {
   EnterPrivateMountNamespace();
   std::string pattern = std::filesystem::temp_directory_path() / "siltfs-mount-XXXXXX";
   Demand(mkdtemp(pattern.data()) != nullptr, "mkdtemp " + pattern);
@@ -62,7 +63,8 @@ MountedFileSystem::MountedFileSystem(FileSystem& file_system, MountOptions optio
 }
 
 void MountedFileSystem::Serve(FuseBindingOptions options, std::promise<Status> mounted) {
-  if (unshare(CLONE_FILES) != 0) return mounted.set_value(Status(StatusCode::kIoError, "unshare"));
+  if (descriptors_ == Descriptors::kCopied && unshare(CLONE_FILES) != 0)
+    return mounted.set_value(Status(StatusCode::kIoError, "unshare"));
   auto binding = FuseBinding::Mount(*env_, file_system_, std::move(options));
   mounted.set_value(binding.status());
   if (binding.ok()) outcome_ = (*binding)->Serve();

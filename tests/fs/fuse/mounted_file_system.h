@@ -5,6 +5,7 @@
 // mount behind.
 #pragma once
 
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -15,9 +16,22 @@
 
 namespace siltfs::testing {
 
+// The descriptors that the threads of the mount see.
+enum class Descriptors : uint8_t {
+  // A copy of those that are open at the mount. If the test program is killed with files open on
+  // the
+  // mount, the copy of /dev/fuse closes with the server's thread, and no thread waits for an
+  // answer.
+  kCopied,
+  // Those of the process. For a file system that opens files on threads of its own: with a copy, a
+  // descriptor opened by such a thread would be another file on the server's threads.
+  kShared,
+};
+
 class MountedFileSystem {
  public:
-  explicit MountedFileSystem(FileSystem& file_system, MountOptions options = {});
+  explicit MountedFileSystem(FileSystem& file_system, MountOptions options = {},
+                             Descriptors descriptors = Descriptors::kCopied);
   ~MountedFileSystem();
   MountedFileSystem(const MountedFileSystem&) = delete;
   MountedFileSystem& operator=(const MountedFileSystem&) = delete;
@@ -41,6 +55,7 @@ class MountedFileSystem {
   void Serve(FuseBindingOptions options, std::promise<Status> mounted);
 
   FileSystem& file_system_;
+  const Descriptors descriptors_;
   std::string mountpoint_;
   std::unique_ptr<Env> env_;
   Status outcome_;  // result of Serve; valid after the thread has ended
