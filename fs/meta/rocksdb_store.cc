@@ -459,13 +459,13 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   return table;
 }
 
-rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& database) {
+rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& database) {
   rocksdb::Options db;
   db.env = database.rocksdb_env.get();
   db.info_log = std::make_shared<SilentLogger>();
   db.listeners.push_back(database.background);
-  db.create_if_missing = options.mode == RocksDbOptions::Mode::kCreate;
-  db.error_if_exists = options.mode == RocksDbOptions::Mode::kCreate;
+  db.create_if_missing = options.mode == KvStoreOptions::Mode::kCreate;
+  db.error_if_exists = options.mode == KvStoreOptions::Mode::kCreate;
 
   // Safety.
   db.paranoid_checks = true;
@@ -505,7 +505,7 @@ rocksdb::Options DatabaseOptions(const RocksDbOptions& options, Database& databa
   return db;
 }
 
-Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions& options) {
+Status OpenStatus(Env& env, const rocksdb::Status& status, const KvStoreOptions& options) {
   Status result = StatusFrom(status, options.path);
   // RocksDB 9 wraps an error from writing its options file and loses the error's kind.
   if (result.Is(StatusCode::kIoError) &&
@@ -514,7 +514,7 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
   }
   if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
     return result;
-  if (options.mode != RocksDbOptions::Mode::kCreate &&
+  if (options.mode != KvStoreOptions::Mode::kCreate &&
       env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
     // There is a store, but one of its files is missing or malformed.
     result.IgnoreError("reported as kCorruption");
@@ -522,7 +522,7 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
         .At(options.path);
   }
   result.IgnoreError("a clearer Status follows");
-  if (options.mode == RocksDbOptions::Mode::kCreate) {
+  if (options.mode == KvStoreOptions::Mode::kCreate) {
     return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
   }
   return Status(StatusCode::kNotFound, "no metadata store here: " + status.ToString())
@@ -531,9 +531,9 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const RocksDbOptions&
 
 // Makes one attempt to open the store. Of each MANIFEST in `lengths`, only the given number of
 // bytes is read.
-Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const RocksDbOptions& options,
+Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const KvStoreOptions& options,
                                           ManifestLengths lengths) {
-  const bool read_only = options.mode == RocksDbOptions::Mode::kReadOnly;
+  const bool read_only = options.mode == KvStoreOptions::Mode::kReadOnly;
   std::unique_ptr<SyncLedger> ledger;
   if (!options.ledger_path.empty() && !read_only) {
     SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
@@ -559,7 +559,7 @@ uint64_t MetadataBufferBytes(uint64_t disk_bytes) {
   return std::clamp(disk_bytes / kWriteBufferShare, kLeastWriteBufferBytes, kMostWriteBufferBytes);
 }
 
-Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options) {
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions& options) {
   ManifestLengths lengths;
   if (!options.ledger_path.empty()) {
     SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
@@ -570,7 +570,7 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions
   }
   // Without CURRENT, RocksDB and the ledger would create a new store.
   const std::string current = JoinPath(options.path, "CURRENT");
-  if (options.mode != RocksDbOptions::Mode::kCreate &&
+  if (options.mode != KvStoreOptions::Mode::kCreate &&
       env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
     return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
         .At(options.path);

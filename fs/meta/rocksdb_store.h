@@ -31,9 +31,7 @@ namespace siltfs {
 // buffers keep this extra space a small part of a small disk.
 uint64_t MetadataBufferBytes(uint64_t disk_bytes);
 
-using RocksDbOptions = KvStoreOptions;
-
 // All files are accessed through `env`, which must outlive the store and its snapshots.
-Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const RocksDbOptions& options);
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions& options);
 
 }  // namespace siltfs

@@ -43,19 +43,20 @@ Status StagedSegmentStore::Put(SegmentId id, const SegmentSource& source) {
   return sealed_.Put(id, source);
 }
 
-Status StagedSegmentStore::RemoveLocal(SegmentId id) {
-  SILTFS_ASSIGN_OR_RETURN(const bool there, local_.Contains(id));
-  return there ? local_.Remove(id) : Status::Ok();
+Status StagedSegmentStore::PutLocal(SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(const bool is_local, local_.Contains(id));
+  if (!is_local) return Status::Ok();
+  const auto there = sealed_.Open(id);
+  if (there.ok()) return local_.Remove(id);  // it was put
+  if (!there.status().Is(StatusCode::kNotFound)) return there.status();
+  return sealed_.Put(id, BuiltSegment(env_, store_, id));
 }
 
-// If the segment is still a local file only, that file must stay until the other store has the new
-// content. Otherwise a local file is a copy of the old content, and must not hide the new content.
+// Moves the old content to the other store first. So the two stores never hold different contents,
+// and the segment does not change when Recover removes the file.
 Status StagedSegmentStore::Replace(SegmentId id, const SegmentSource& source) {
-  const auto there = sealed_.Open(id);
-  if (!there.ok() && !there.status().Is(StatusCode::kNotFound)) return there.status();
-  if (there.ok()) SILTFS_RETURN_IF_ERROR(RemoveLocal(id));
-  SILTFS_RETURN_IF_ERROR(sealed_.Replace(id, source));
-  return there.ok() ? Status::Ok() : RemoveLocal(id);
+  SILTFS_RETURN_IF_ERROR(PutLocal(id));
+  return sealed_.Replace(id, source);
 }
 
 Status StagedSegmentStore::Remove(SegmentId id) {

@@ -7,7 +7,8 @@
 // already been put, or does not exist. Recover removes the file of a segment that the other store
 // has.
 //
-// Replacements are built in the directory, too, and handed over in the same way.
+// Replacements are built in the directory, too, and handed over in the same way. If the old content
+// is still a local file, it is put first.
 //
 // Thread-safety, durability and errors: segment_store.h. `env` and `sealed` must outlive the store,
 // and its readers may outlive all of them.
@@ -38,7 +39,8 @@ class StagedSegmentStore final : public SegmentStore {
   Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override;
 
  private:
-  Status RemoveLocal(SegmentId id);
+  // Puts the segment, if it is in a local file.
+  Status PutLocal(SegmentId id);
 
   Env& env_;
   const std::string store_;

@@ -91,13 +91,13 @@ void ReadStoredBlock(ByteView bytes) {
 std::unique_ptr<SimEnv> SomeMetadata() {
   auto env = std::make_unique<SimEnv>(3);
   MustHold(env->CreateDirectory(kMetadata).ok(), "there is a place for metadata");
-  RocksDbOptions options;
+  KvStoreOptions options;
   options.path = kMetadata;
   options.ledger_path = "/ledger";
-  options.mode = RocksDbOptions::Mode::kCreate;
+  options.mode = KvStoreOptions::Mode::kCreate;
   for (const char table : {'a', 'b'}) {
     const auto kv = Must(OpenRocksDbStore(*env, options));
-    options.mode = RocksDbOptions::Mode::kOpen;
+    options.mode = KvStoreOptions::Mode::kOpen;
     std::vector<Mutation> mutations;
     for (int i = 0; i < 60; ++i) {
       const std::string key = table + std::to_string(i);

@@ -107,10 +107,10 @@ const SimEnv& Template() {
 }
 
 Result<std::unique_ptr<KvStore>> OpenMetadata(Env& env) {
-  RocksDbOptions options;
+  KvStoreOptions options;
   options.path = MetadataPath(kStore);
   options.ledger_path = LedgerPath(kStore);
-  options.mode = RocksDbOptions::Mode::kOpen;
+  options.mode = KvStoreOptions::Mode::kOpen;
   return OpenRocksDbStore(env, options);
 }
 

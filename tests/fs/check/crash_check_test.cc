@@ -124,7 +124,7 @@ void WorkAndDie(const CheckedStore& store, uint64_t seed, bool unmount) {
 // Loses bytes of segments that were never synced, or replaces them by garbage.
 void LoseUnsynced(CheckedStore& store, Random& random) {
   auto kv = OpenRocksDbStore(store.fixture().env(), {.path = MetadataPath(store.path()),
-                                                     .mode = RocksDbOptions::Mode::kReadOnly});
+                                                     .mode = KvStoreOptions::Mode::kReadOnly});
   REQUIRE_OK(kv);
   auto listing = ListSegments(store.fixture().env(), store.path());
   REQUIRE_OK(listing);

@@ -1,11 +1,11 @@
 #include "tests/fs/core/damaged_store.h"
-#include "fs/core/store_maintenance.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "fs/core/store_maintenance.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
 #include "store/superblock/superblock.h"

@@ -102,10 +102,10 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   }
   // The garbage record of a closed store.
   GarbageRecord Known() const {
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = MetadataPath(path);
     options.ledger_path = LedgerPath(path);
-    options.mode = RocksDbOptions::Mode::kReadOnly;
+    options.mode = KvStoreOptions::Mode::kReadOnly;
     auto kv = OpenRocksDbStore(env, options);
     REQUIRE_OK(kv);
     const auto value = (*kv)->Get(kGarbageKey);
@@ -117,7 +117,7 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   }
   // Makes a segment of a closed store a noted segment.
   void NoteSegment(SegmentId segment) const {
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = MetadataPath(path);
     options.ledger_path = LedgerPath(path);
     auto kv = OpenRocksDbStore(env, options);
@@ -127,10 +127,10 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   }
   // The segments that a closed store has noted for secondary copies.
   std::vector<SegmentId> Noted() const {
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = MetadataPath(path);
     options.ledger_path = LedgerPath(path);
-    options.mode = RocksDbOptions::Mode::kReadOnly;
+    options.mode = KvStoreOptions::Mode::kReadOnly;
     auto kv = OpenRocksDbStore(env, options);
     REQUIRE_OK(kv);
     const auto noted = ReadSecondary(*(*kv)->Snapshot());

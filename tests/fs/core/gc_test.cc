@@ -243,7 +243,7 @@ TEST_CASE("a segment that is recorded as present is not removed, whatever else m
   store.WriteRandom(1, 200'000);
   store.End();
   const auto edit = [&store](const Mutation& mutation) {
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = MetadataPath(store.path);
     options.ledger_path = LedgerPath(store.path);
     auto kv = OpenRocksDbStore(store.env, options);

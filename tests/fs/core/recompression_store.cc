@@ -106,10 +106,10 @@ void RecompressionStore::RequireOpensWhole(Env& on) const {
 void RecompressionStore::RequireStatistics(Env& on) const {
   const auto stats = ReadStoreStats(on, path);
   REQUIRE_OK(stats);
-  RocksDbOptions kv_options;
+  KvStoreOptions kv_options;
   kv_options.path = MetadataPath(path);
   kv_options.ledger_path = LedgerPath(path);
-  kv_options.mode = RocksDbOptions::Mode::kReadOnly;
+  kv_options.mode = KvStoreOptions::Mode::kReadOnly;
   auto kv = OpenRocksDbStore(on, kv_options);
   REQUIRE_OK(kv);
   auto listing = SegmentsOf(on, path)->List();

@@ -217,7 +217,7 @@ StoreCount Recount::Finish() {
 StoreCount RecountStore(const std::string& store) {
   const auto env = NewPosixEnv();
   auto kv = OpenRocksDbStore(
-      *env, {.path = MetadataPath(store), .mode = RocksDbOptions::Mode::kReadOnly});
+      *env, {.path = MetadataPath(store), .mode = KvStoreOptions::Mode::kReadOnly});
   REQUIRE_OK(kv);
   Recount recount;
   auto snapshot = (*kv)->Snapshot();

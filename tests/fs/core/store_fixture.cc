@@ -1,8 +1,8 @@
 #include "tests/fs/core/store_fixture.h"
-#include "fs/core/store_maintenance.h"
 
 #include <algorithm>
 
+#include "fs/core/store_maintenance.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"

@@ -39,9 +39,9 @@ class MemoryHome final : public Home {
 class RocksDbHome final : public Home {
  public:
   std::unique_ptr<KvStore> Open() override {
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = directory_ / "kv";
-    options.mode = made_ ? RocksDbOptions::Mode::kOpen : RocksDbOptions::Mode::kCreate;
+    options.mode = made_ ? KvStoreOptions::Mode::kOpen : KvStoreOptions::Mode::kCreate;
     auto store = OpenRocksDbStore(*env_, options);
     REQUIRE_OK(store);
     made_ = true;

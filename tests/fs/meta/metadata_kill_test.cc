@@ -49,7 +49,7 @@ class Killer final : public CommitParticipant {
 // Continues after the store's last operation, reports each commit on `pipe`, and is killed about 20
 // commits later.
 [[noreturn]] void Work(const std::string& path, Moment moment, int pipe) {
-  RocksDbOptions options;
+  KvStoreOptions options;
   options.path = path;
   const auto env = NewPosixEnv();
   auto kv = OpenRocksDbStore(*env, options);
@@ -116,9 +116,9 @@ uint64_t RunUntilItDies(const std::string& path, Moment moment) {
 
 TEST_CASE("A store killed again and again holds a prefix each time, and continues from there") {
   testing::TemporaryDirectory directory;
-  RocksDbOptions options;
+  KvStoreOptions options;
   options.path = directory / "kv";
-  options.mode = RocksDbOptions::Mode::kCreate;
+  options.mode = KvStoreOptions::Mode::kCreate;
   const auto env = NewPosixEnv();
   REQUIRE_OK(OpenRocksDbStore(*env, options));
   uint64_t survived = 0;
@@ -126,7 +126,7 @@ TEST_CASE("A store killed again and again holds a prefix each time, and continue
     CAPTURE(round);
     const uint64_t promised = RunUntilItDies(options.path, static_cast<Moment>(round % kMoments));
     REQUIRE(promised > survived);
-    for (const auto mode : {RocksDbOptions::Mode::kReadOnly, RocksDbOptions::Mode::kOpen}) {
+    for (const auto mode : {KvStoreOptions::Mode::kReadOnly, KvStoreOptions::Mode::kOpen}) {
       options.mode = mode;
       auto kv = OpenRocksDbStore(*env, options);
       REQUIRE_OK(kv);

@@ -19,7 +19,7 @@ using testing::Contents;
 using testing::Flip;
 using testing::kLedgerPath;
 using testing::kStorePath;
-using Mode = RocksDbOptions::Mode;
+using Mode = KvStoreOptions::Mode;
 using Entries = std::map<std::string, std::string>;
 
 struct Salvaged {

@@ -17,7 +17,7 @@ using testing::kLedgerPath;
 using testing::kStorePath;
 using testing::OpenFile;
 using testing::Put;
-using Mode = RocksDbOptions::Mode;
+using Mode = KvStoreOptions::Mode;
 
 constexpr size_t kFooterBytes = 53;
 

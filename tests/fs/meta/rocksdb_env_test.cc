@@ -20,7 +20,7 @@ using testing::CallStep;
 using testing::FirstCall;
 using testing::Put;
 using testing::Read;
-using Mode = RocksDbOptions::Mode;
+using Mode = KvStoreOptions::Mode;
 using Unsynced = CrashPolicy::Unsynced;
 
 constexpr Unsynced kPolicies[] = {Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix,

@@ -27,10 +27,10 @@ using testing::Put;
 using testing::Read;
 using testing::TemporaryDirectory;
 using Call = FaultEnv::Call;
-using Mode = RocksDbOptions::Mode;
+using Mode = KvStoreOptions::Mode;
 
-RocksDbOptions At(const std::string& path, Mode mode) {
-  RocksDbOptions options;
+KvStoreOptions At(const std::string& path, Mode mode) {
+  KvStoreOptions options;
   options.path = path;
   options.mode = mode;
   return options;
@@ -42,7 +42,7 @@ Env& PlainEnv() {
   return *env;
 }
 
-std::unique_ptr<KvStore> OpenOk(const RocksDbOptions& options, Env& env = PlainEnv()) {
+std::unique_ptr<KvStore> OpenOk(const KvStoreOptions& options, Env& env = PlainEnv()) {
   auto store = OpenRocksDbStore(env, options);
   REQUIRE_OK(store);
   return std::move(store).value();
@@ -267,7 +267,7 @@ TEST_CASE("A missing log is noticed") {
   for (int attempt = 0; !fs::exists(path); ++attempt) {
     REQUIRE(attempt < 100);
     FaultEnv env(NewPosixEnv());
-    RocksDbOptions options = At(directory / ("live " + std::to_string(attempt)), Mode::kCreate);
+    KvStoreOptions options = At(directory / ("live " + std::to_string(attempt)), Mode::kCreate);
     const auto store = OpenOk(options, env);
     env.Fail(Call::kWrite, ".sst", StatusCode::kNoSpace);
     Status status;
@@ -321,7 +321,7 @@ TEST_CASE("Reading a damaged table gives kCorruption, never wrong bytes") {
 TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works when there is room") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
-  RocksDbOptions options = At(directory / "kv", Mode::kCreate);
+  KvStoreOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
   REQUIRE_OK(store->Write({Put("a", "1")}));
 
@@ -351,7 +351,7 @@ TEST_CASE("A write on a full disk fails with kNoSpace, and the next one works wh
 TEST_CASE("A batch too large for the free space can be retried repeatedly") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
-  RocksDbOptions options = At(directory / "kv", Mode::kCreate);
+  KvStoreOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
   // Small tables still fit, so the memory is flushed, and the torn log must still be replaced.
   const bool something_before = GENERATE(false, true);
@@ -373,7 +373,7 @@ TEST_CASE("A batch too large for the free space can be retried repeatedly") {
 TEST_CASE("A background flush that met a full disk does not end the store") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
-  RocksDbOptions options = At(directory / "kv", Mode::kCreate);
+  KvStoreOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
   // Tables cannot be written, the log can: the flush of the first full write buffer fails.
   env.Fail(Call::kWrite, ".sst", StatusCode::kNoSpace);
@@ -494,7 +494,7 @@ TEST_CASE("A log that meets a full disk before a flush has begun leaves the stor
 TEST_CASE("A failed sync ends all writing, and the device is not called again") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
-  RocksDbOptions options = At(directory / "kv", Mode::kCreate);
+  KvStoreOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
   REQUIRE_OK(store->Write({Put("a", "1")}));
   env.Fail(Call::kSync, "", StatusCode::kIoError);

@@ -15,8 +15,8 @@ namespace siltfs::testing {
 inline constexpr char kStorePath[] = "/kv";
 inline constexpr char kLedgerPath[] = "/kv.ledger";
 
-inline RocksDbOptions At(RocksDbOptions::Mode mode) {
-  RocksDbOptions options;
+inline KvStoreOptions At(KvStoreOptions::Mode mode) {
+  KvStoreOptions options;
   options.path = kStorePath;
   options.ledger_path = kLedgerPath;
   options.mode = mode;

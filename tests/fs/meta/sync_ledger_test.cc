@@ -22,7 +22,7 @@ using testing::kStorePath;
 using testing::OpenFile;
 using testing::Put;
 using testing::Read;
-using Mode = RocksDbOptions::Mode;
+using Mode = KvStoreOptions::Mode;
 using Unsynced = CrashPolicy::Unsynced;
 
 constexpr char kLog[] = "/000007.log";

@@ -37,10 +37,10 @@ struct Filled {
       fs->reset();
       env.Reboot();
     }
-    RocksDbOptions options;
+    KvStoreOptions options;
     options.path = MetadataPath(kPath);
     options.ledger_path = LedgerPath(kPath);
-    options.mode = RocksDbOptions::Mode::kReadOnly;
+    options.mode = KvStoreOptions::Mode::kReadOnly;
     const auto kv = OpenRocksDbStore(env, options);
     REQUIRE_OK(kv);
     auto read = ReadStoreRecords(**kv);

@@ -46,7 +46,7 @@ uint64_t SizeOf(Env& env, const std::string& path) {
 }
 
 void EditMetadata(Env& env, const std::function<void(KvStore& kv)>& edit) {
-  RocksDbOptions options;
+  KvStoreOptions options;
   options.path = MetadataPath(kPath);
   options.ledger_path = LedgerPath(kPath);
   auto kv = OpenRocksDbStore(env, options);

@@ -53,6 +53,18 @@ TEST_CASE("StagedSegmentStore: a replaced local segment moves to the other store
   CHECK(Must(bench.memory().Content(1)) == ContentOf(2, 10));
 }
 
+TEST_CASE("StagedSegmentStore: a failed replacement of a local segment is the same after Recover") {
+  SegmentStoreBench bench(StoreKind::kStaged);
+  bench.Built(1, ContentOf(1, 10));
+  const bool answer_lost = GENERATE(false, true);
+  bench.memory().FailCall({.call = SegmentCall::kReplace, .answer_lost = answer_lost});
+  REQUIRE_CODE(bench.store().Replace(1, bench.Replacement(1, ContentOf(2, 10))), kIoError);
+  const std::string before = Must(bench.Read(1));
+  CHECK(before == ContentOf(answer_lost ? 2 : 1, 10));
+  REQUIRE_OK(bench.store().Recover());
+  CHECK(Must(bench.Read(1)) == before);
+}
+
 TEST_CASE("StagedSegmentStore: FinishPuts puts the sealed segments and no others") {
   SegmentStoreBench bench(StoreKind::kStaged);
   bench.Built(1, ContentOf(1, 10));
