@@ -118,7 +118,7 @@ function(siltfs_test name)
   # Prints test cases, so that the output of a hanging test shows where it hangs.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 900) # builds with sanitizers on a busy machine take three times as long
+    set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
   if(SILTFS_SANITIZE MATCHES "thread")
