@@ -40,7 +40,7 @@ if(SILTFS_SANITIZE)
 endif()
 
 # Options for tests and command lines, in addition to siltfs_options. In builds with sanitizers,
-# optimisation makes a test's assertions and a command line's templates take twice as long to
+# optimisation makes a test's assertions and a command line's templates take half as long again to
 # compile, although they hardly run. Without it the sanitizers check at least as much. The tests
 # spend their time in the libraries, which are optimised.
 add_library(siltfs_cold_code INTERFACE)
