@@ -188,9 +188,12 @@ Result<bool> Maintenance::Step() {
 }
 
 Result<bool> Maintenance::ConvertOrMerge() {
+  // A rewrite must cover the logs that were frozen before it was requested. So the request is read
+  // before Convert looks for logs.
+  const auto rewrite = to_rewrite();
   SILTFS_ASSIGN_OR_RETURN(const bool converted, Convert());
   if (converted) return true;
-  if (const auto rewrite = to_rewrite()) {
+  if (rewrite) {
     SILTFS_RETURN_IF_ERROR(MergeIfAny(rewrite->partition));
     MutexLock lock(mutex_);
     // Keep a newer request. The caller may have abandoned this one, because an earlier step failed
